@@ -4,15 +4,15 @@ import { availableParallelism } from 'node:os'
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
 
 export default {
-  testEnvironment: '<rootDir>/test/support/kept-environment.cjs',
-  runtime: '<rootDir>/test/support/kept-runtime.cjs',
-  // Two more than there are cores: many files wait for deadlines, restarts and other processes half of their time.
+  testEnvironment: '<rootDir>/test/support/shared-environment.cjs',
+  runtime: '<rootDir>/test/support/shared-runtime.cjs',
+  // Uses two more workers than cores, because many test files wait half of their time for deadlines, restarts and processes.
   maxWorkers: availableParallelism() + 2,
-  // Of what a worker keeps from file to file (kept-environment.cjs).
+  // Restarts an idle worker above this memory, because modules stay loaded between files (shared-environment.cjs).
   workerIdleMemoryLimit: '800MB',
   testSequencer: '<rootDir>/test/support/slowest-first.mjs',
   roots: ['<rootDir>/test', '<rootDir>/packages'],
-  // The client generators' packages, which are not the suite's.
+  // Excludes packages that only the client and deployment tests use.
   modulePathIgnorePatterns: ['<rootDir>/test/clients/node_modules', '<rootDir>/test/deploy/node_modules'],
   testMatch: ['<rootDir>/test/**/*.test.ts', '<rootDir>/packages/*/test/**/*.test.ts'],
   testTimeout: 120_000,
@@ -20,7 +20,7 @@ export default {
   globalTeardown: '<rootDir>/test/support/global-teardown.mjs',
   reporters: ['default', '<rootDir>/test/support/summary-reporter.mjs'],
   extensionsToTreatAsEsm: ['.ts'],
-  // Sources name each other by what they compile to. Tests run the sources of the packages.
+  // Imports name compiled files. Tests load the TypeScript sources instead, including those of the packages.
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^@assay/(\\w+)$': '<rootDir>/packages/$1/src/index.ts',

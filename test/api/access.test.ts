@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
-import { toStatusAndCode } from '../support/answers.js'
+import { toStatusAndCode } from '../support/response-assertions.js'
 import { Tus, tusHeaders } from '../support/tus.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { sanitizeFilename } from '../../src/platform/spool/content.js'
 import { commandEnv, readReport, admin as run, writeFiles } from '../support/adoption.js'
 import { eicar } from '../support/eicar.js'
-import { S3StandIn } from '../support/s3/stand-in.js'
+import { S3StandIn } from '../support/s3/fake-s3.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

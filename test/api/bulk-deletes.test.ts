@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { createClient } from '../../packages/client/src/index.js'
 import { newId } from '../../src/platform/ids.js'
-import { getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
+import { getData, getInvalidFields, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js'
 import { deleteExpiredLogs } from '../../src/features/maintenance/retention.js'
 import { getCurrentTime } from '../../src/platform/clock.js'
-import { getData } from '../support/answers.js'
-import { setMachineClock } from '../support/machine-clock.js'
+import { getData } from '../support/response-assertions.js'
+import { setMachineClock } from '../support/system-clock.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const day = 86_400_000

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { encrypted7z } from '../../packages/formats/test/support/samples/archive.js'
 import { docx, packed } from '../../packages/formats/test/support/samples/office.js'
-import { getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
+import { getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { anyTimestamp, getData, getInvalidFields, getItems } from '../support/answers.js'
+import { anyTimestamp, getData, getInvalidFields, getItems } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getData, getInvalidFields } from '../support/answers.js'
+import { getData, getInvalidFields } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { multipart } from '../support/multipart.js'
+import { anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, World } from '../support/world.js'
 
 const megabyte = 1_048_576

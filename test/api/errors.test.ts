@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
 import { httpStatus } from '../../src/platform/errors/errors.js'
-import { anyTimestamp, getData, getInvalidFields, toStatusAndCode } from '../support/answers.js'
+import { anyTimestamp, getData, getInvalidFields, toStatusAndCode } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { toStatusAndCode } from '../support/answers.js'
 import { runInOneWindow } from '../support/clock.js'
+import { toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, World } from '../support/world.js'
 
 let world: World

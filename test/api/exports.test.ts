@@ -1,6 +1,6 @@
 import http from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { seedCalls } from '../support/accounting.js'
+import { seedCalls } from '../support/ledger-fixture.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { getFirstId, newId } from '../../src/platform/ids.js'
-import { getData, getInvalidFields, getItems } from '../support/answers.js'
-import { countFiles } from '../support/file-groups.js'
-import { createQuarantinedFile } from '../support/quarantined.js'
+import { createQuarantinedFile } from '../support/quarantined-file.js'
+import { countFiles } from '../support/recount-files.js'
+import { getData, getInvalidFields, getItems } from '../support/response-assertions.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 interface StoredFile {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { getData, getItems, toStatusAndCode } from '../support/answers.js'
 import { multipart, type Part } from '../support/multipart.js'
+import { getData, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { Tus } from '../support/tus.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 

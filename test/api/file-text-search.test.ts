@@ -4,8 +4,8 @@ import { FileList } from '../../src/features/files/file-list.js'
 import { FileTextSearch } from '../../src/features/files/file-text-search.js'
 import type { Queries } from '../../src/platform/db/queries.js'
 import { newId } from '../../src/platform/ids.js'
-import { getData, getInvalidFields, getItems } from '../support/answers.js'
-import { countFilesRead } from '../support/files-read.js'
+import { countFilesRead } from '../support/count-files-read.js'
+import { getData, getInvalidFields, getItems } from '../support/response-assertions.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

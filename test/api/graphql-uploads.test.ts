@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anyId, getGraphqlCode } from '../support/answers.js'
 import { eicar } from '../support/eicar.js'
+import { anyId, getGraphqlCode } from '../support/response-assertions.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

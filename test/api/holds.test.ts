@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { anyTimestamp, getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
-import { healthyStorage, moveUploadBack, runExpiry } from '../support/life.js'
+import { healthyStorage, moveUploadBack, runExpiry } from '../support/file-lifecycle.js'
+import {
+  anyTimestamp,
+  getData,
+  getGraphqlCode,
+  getInvalidFields,
+  getItems,
+  toStatusAndCode,
+} from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getData } from '../support/answers.js'
 import { exchange, parseResponse, RawHttp } from '../support/raw-exchange.js'
 import { watchUnhandledErrors } from '../support/residue.js'
+import { getData } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

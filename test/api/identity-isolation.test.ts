@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type GraphQLObjectType, getNamedType, isObjectType } from 'graphql'
-import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
+import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 interface Owner extends Omit<TestTenant, 'user'> {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createSystemActor } from '../../src/platform/actor.js'
-import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
 import { runInOneWindow } from '../support/clock.js'
 import { multipart } from '../support/multipart.js'
 import { parseResponse, RawHttp } from '../support/raw-exchange.js'
+import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, World } from '../support/world.js'
 
 let world: World

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
+import { getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

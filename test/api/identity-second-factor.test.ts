@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { TOTP } from 'otpauth'
 import { MasterKey } from '../../src/access/master-key.js'
 import { reencryptSecrets } from '../../src/access/reencrypt.js'
-import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
+import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

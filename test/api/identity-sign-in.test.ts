@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { Passwords } from '../../src/access/passwords.js'
-import { anyId, anyTimestamp, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
+import { anyId, anyTimestamp, getGraphqlCode, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anyId, anyTimestamp, getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
+import { anyId, anyTimestamp, getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { getInvalidFields } from '../support/answers.js'
 import { multipart } from '../support/multipart.js'
+import { getInvalidFields } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 // A double cannot represent this number and would round it to its neighbor.

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { expectExact } from '../support/accounting.js'
 import { avoidMidnight, avoidMidnightMs } from '../support/clock.js'
+import { expectExact } from '../support/ledger-fixture.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
 import { getFirstId } from '../../src/platform/ids.js'
-import { getData, getInvalidFields } from '../support/answers.js'
+import { getData, getInvalidFields } from '../support/response-assertions.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

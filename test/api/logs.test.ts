@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { currentUsage } from '../../src/ledger/counters.js'
 import { storageUnavailable } from '../../src/platform/errors/errors.js'
 import { newId } from '../../src/platform/ids.js'
-import { anyId, anyTimestamp, getData, getItems, toStatusAndCode } from '../support/answers.js'
-import { createQuarantinedFile } from '../support/quarantined.js'
+import { createQuarantinedFile } from '../support/quarantined-file.js'
+import { anyId, anyTimestamp, getData, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getInvalidFields, getItems } from '../support/answers.js'
+import { getInvalidFields, getItems } from '../support/response-assertions.js'
 import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
-import { DocumentedApi } from '../support/documented.js'
+import { DocumentedApi } from '../support/documented-api.js'
 import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 type Json = Record<string, unknown>

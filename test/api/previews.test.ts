@@ -5,7 +5,7 @@ import sharp from 'sharp'
 import { png, zip } from '../../packages/formats/test/support/samples/basic.js'
 import { pdf } from '../../packages/formats/test/support/samples/pdf.js'
 import type { LocalStorage } from '../../src/platform/storage/local/local.js'
-import { createQuarantinedFile } from '../support/quarantined.js'
+import { createQuarantinedFile } from '../support/quarantined-file.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { decodeProtectedHeader } from 'jose'
 import { runVerifyCommand } from '../../packages/proofs/src/command/verify-command.js'
-import { toStatusAndCode } from '../support/answers.js'
 import { growJournal } from '../support/journal.js'
 import { parseClaims, ReceiptSetup, reportText } from '../support/receipt-setup.js'
+import { toStatusAndCode } from '../support/response-assertions.js'
 
 const setup = new ReceiptSetup()
 const { folder } = setup

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getData, toStatusAndCode } from '../support/answers.js'
-import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
-import { holdFile } from '../support/quarantined.js'
+import { holdFile } from '../support/quarantined-file.js'
+import { getData, toStatusAndCode } from '../support/response-assertions.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/updatable-clamd.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let clamd: UpdatableClamd

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { getData, toStatusAndCode } from '../support/answers.js'
 import { openBucketWorld } from '../support/bucket/world-env.js'
+import { healthyStorage } from '../support/file-lifecycle.js'
 import { freePort } from '../support/free-port.js'
-import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
-import { healthyStorage } from '../support/life.js'
+import { getData, toStatusAndCode } from '../support/response-assertions.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/updatable-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
 
 // A file restored after a signature change stays in quarantine until a scan finds it clean.

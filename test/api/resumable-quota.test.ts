@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { overloaded } from '../../src/platform/errors/errors.js'
-import { toStatusAndCode } from '../support/answers.js'
+import { toStatusAndCode } from '../support/response-assertions.js'
 import { Tus } from '../support/tus.js'
 import { type TestTenant, World } from '../support/world.js'
 

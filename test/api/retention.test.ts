@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { getData, getItems, toStatusAndCode } from '../support/answers.js'
-import { healthyStorage, moveDeletionBack, moveUploadBack, runExpiry } from '../support/life.js'
+import { healthyStorage, moveDeletionBack, moveUploadBack, runExpiry } from '../support/file-lifecycle.js'
+import { getData, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

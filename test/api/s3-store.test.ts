@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { parseCommand, runCommand } from '../../src/cli/run-command.js'
 import { readConfig } from '../../src/platform/config/config.js'
 import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
-import { S3StandIn } from '../support/s3/stand-in.js'
+import { S3StandIn } from '../support/s3/fake-s3.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let standIn: S3StandIn

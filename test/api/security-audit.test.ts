@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getItems } from '../support/answers.js'
 import { waitUntil } from '../support/identity-world.js'
+import { getItems } from '../support/response-assertions.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getData, getInvalidFields } from '../support/answers.js'
 import { avoidMidnight, avoidMidnightMs, runInOneWindow } from '../support/clock.js'
+import { getData, getInvalidFields } from '../support/response-assertions.js'
 import { insertUsage } from '../support/usage-counters.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 

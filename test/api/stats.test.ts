@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { seeded } from '../../packages/formats/test/support/samples/archive.js'
-import { getData } from '../support/answers.js'
 import { avoidMidnight, avoidMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
+import { getData } from '../support/response-assertions.js'
 import { insertUsage } from '../support/usage-counters.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { anyTimestamp, getData, getInvalidFields, toStatusAndCode } from '../support/answers.js'
+import { anyTimestamp, getData, getInvalidFields, toStatusAndCode } from '../support/response-assertions.js'
 import { World } from '../support/world.js'
 
 let world: World

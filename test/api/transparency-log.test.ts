@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { parseCheckpoint } from '../../packages/proofs/src/checkpoint.js'
 import { parseNote } from '../../packages/proofs/src/signed-note.js'
 import { routes } from '../../src/api/rest/routes.js'
-import { toStatusAndCode } from '../support/answers.js'
 import { growJournal } from '../support/journal.js'
 import { MemoryLog } from '../support/memory-log.js'
 import { exchange } from '../support/raw-exchange.js'
+import { toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

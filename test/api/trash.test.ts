@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { anyTimestamp, getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
-import { healthyStorage, moveDeletionBack, runExpiry } from '../support/life.js'
+import { healthyStorage, moveDeletionBack, runExpiry } from '../support/file-lifecycle.js'
+import {
+  anyTimestamp,
+  getData,
+  getGraphqlCode,
+  getInvalidFields,
+  getItems,
+  toStatusAndCode,
+} from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

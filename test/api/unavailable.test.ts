@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
+import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { World } from '../support/world.js'
 
 let world: World

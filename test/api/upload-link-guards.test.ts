@@ -3,8 +3,8 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createSystemActor } from '../../src/platform/actor.js'
 import { setClock, synchronizeClock } from '../../src/platform/clock.js'
-import { setMachineClock } from '../support/machine-clock.js'
-import { LinkClient, toComparable } from '../support/upload-link.js'
+import { LinkClient, toComparable } from '../support/link-client.js'
+import { setMachineClock } from '../support/system-clock.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { LinkClient } from '../support/upload-link.js'
+import { LinkClient } from '../support/link-client.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

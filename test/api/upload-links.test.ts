@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { deleteOldUploadLinks } from '../../src/features/maintenance/retention.js'
-import { LinkClient, toComparable } from '../support/upload-link.js'
+import { LinkClient, toComparable } from '../support/link-client.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals'
 import { encrypted7z } from '../../packages/formats/test/support/samples/archive.js'
 import { LocalStorage } from '../../src/platform/storage/local/local.js'
-import { getData } from '../support/answers.js'
+import { getData } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pdf, png } from '../../packages/formats/test/support/samples/basic.js'
-import { getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { multipart, type Part } from '../support/multipart.js'
+import { getData, getInvalidFields, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

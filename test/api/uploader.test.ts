@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { LinkClient, toComparable } from '../support/upload-link.js'
+import { LinkClient, toComparable } from '../support/link-client.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { gif, pdf, png } from '../../packages/formats/test/support/samples/basic.js'
-import { anyId, anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { avoidMidnight, avoidMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
 import { multipart, type Part } from '../support/multipart.js'
+import { anyId, anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 const megabyte = 1_048_576

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getData, getGraphqlCode, getInvalidFields } from '../support/answers.js'
 import { openBucketWorld } from '../support/bucket/world-env.js'
 import { waitUntil } from '../support/identity-world.js'
+import { getData, getGraphqlCode, getInvalidFields } from '../support/response-assertions.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

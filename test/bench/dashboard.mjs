@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { chromium } from 'playwright-core'
 import sharp from 'sharp'
-import { startWatched } from '../support/watched-service.mjs'
+import { startWatched } from '../support/monitored-service.mjs'
 import { createInvoicePdf, createLandscape } from './support/sample-files.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -1,11 +1,11 @@
 // npm run bench:loop [-- GROUP…] [--culprits]: measures how long a callback or an event loop turn blocks the service, in
-// milliseconds of main-thread CPU time (test/support/loop-watch.mjs). Each scenario runs three times after a warm-up. The result
+// milliseconds of main-thread CPU time (test/support/event-loop-monitor.mjs). Each scenario runs three times after a warm-up. The result
 // is the median of the maxima. --culprits names functions that took 10 ms.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startWatched } from '../support/watched-service.mjs'
+import { startWatched } from '../support/monitored-service.mjs'
 import { loadFamilies } from './support/families.mjs'
 import { LoopClient } from './support/loop-client.mjs'
 import { createLargestGraphqlRequests } from './support/loop-graphql.mjs'

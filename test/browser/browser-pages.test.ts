@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Browser } from 'playwright-core'
-import { getItems } from '../support/answers.js'
 import { openBrowser, openPage } from '../support/browser.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
+import { getItems } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('the API reference in a browser', () => {

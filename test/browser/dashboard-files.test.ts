@@ -3,8 +3,8 @@ import type { Page } from 'playwright-core'
 import { png, wav } from '../../packages/formats/test/support/samples/basic.js'
 import { createPdf, protectedPdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { Dashboard } from '../support/dashboard.js'
-import { createQuarantinedFile, holdFile } from '../support/quarantined.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
+import { createQuarantinedFile, holdFile } from '../support/quarantined-file.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('files in the dashboard', () => {

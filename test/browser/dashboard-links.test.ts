@@ -3,8 +3,8 @@ import jsqr from 'jsqr'
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { Dashboard } from '../support/dashboard.js'
-import { describeWith } from '../support/real-parts.js'
-import { LinkClient } from '../support/upload-link.js'
+import { describeWith } from '../support/installed-programs.js'
+import { LinkClient } from '../support/link-client.js'
 import { type TestTenant, World } from '../support/world.js'
 
 // Jest resolves the package as CommonJS, which exports the function as a property.

@@ -5,8 +5,8 @@ import { decodeJwt, decodeProtectedHeader } from 'jose'
 import type { Page } from 'playwright-core'
 import { checkReceipt, parseKeySet } from '../../packages/proofs/src/check-receipt.js'
 import { Dashboard } from '../support/dashboard.js'
+import { describeWith } from '../support/installed-programs.js'
 import { createKeySet, newSigningKey } from '../support/memory-log.js'
-import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('receipts and transparency log in the dashboard', () => {

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { png } from '../../packages/formats/test/support/samples/basic.js'
 import { choose, Dashboard } from '../support/dashboard.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
 import { World } from '../support/world.js'
 
 const run = promisify(execFile)

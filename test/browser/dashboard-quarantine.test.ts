@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { Dashboard } from '../support/dashboard.js'
-import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/updatable-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('quarantine and rescan in the dashboard', () => {

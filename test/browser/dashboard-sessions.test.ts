@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
 import { choose, Dashboard } from '../support/dashboard.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('dashboard sessions and permissions', () => {

@@ -7,8 +7,8 @@ import { docx, epub, openDocument, packed } from '../../packages/formats/test/su
 import { pdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { choose, Dashboard } from '../support/dashboard.js'
 import { eicar } from '../support/eicar.js'
-import { countFiles } from '../support/file-groups.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
+import { countFiles } from '../support/recount-files.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('dashboard', () => {

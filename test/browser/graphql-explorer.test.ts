@@ -2,9 +2,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { getItems } from '../support/answers.js'
 import { Dashboard } from '../support/dashboard.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
+import { getItems } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('the GraphQL explorer in a browser', () => {

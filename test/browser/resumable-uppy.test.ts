@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { build } from 'esbuild'
 import type { Browser, Page } from 'playwright-core'
-import { BreakingProxy } from '../support/broken-way.js'
+import { BreakingProxy } from '../support/breaking-proxy.js'
 import { openBrowser, timeoutMs } from '../support/browser.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
 interface Seen {

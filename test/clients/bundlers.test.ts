@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Browser } from 'playwright-core'
 import { openBrowser, timeoutMs } from '../support/browser.js'
 import { InstalledClient, run, tools } from '../support/installed-client.js'
-import { describeIf } from '../support/real-parts.js'
+import { describeIf } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const maxBundleBytes = 30_000

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AssayClient, AssayError, createClient } from '../../packages/client/src/index.js'
-import { BreakingProxy } from '../support/broken-way.js'
+import { BreakingProxy } from '../support/breaking-proxy.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { describeIf } from '../support/real-parts.js'
+import { describeIf } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const here = fileURLToPath(new URL('.', import.meta.url))

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { transform } from '@swc/core'
 import { openBrowser, openPage } from '../support/browser.js'
 import { openIdentityProvider } from '../support/identity-provider.js'
-import { describeWith, programPath } from '../support/real-parts.js'
+import { describeWith, programPath } from '../support/installed-programs.js'
 import { freePort } from '../support/service.js'
 import { type TestTenant, World } from '../support/world.js'
 

@@ -3,8 +3,8 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from '@jest/globals'
+import { describeIf, describeWith, programPath } from '../support/installed-programs.js'
 import { growJournal } from '../support/journal.js'
-import { describeIf, describeWith, programPath } from '../support/real-parts.js'
 import { parseClaims, ReceiptSetup, reportText } from '../support/receipt-setup.js'
 
 const run = promisify(execFile)

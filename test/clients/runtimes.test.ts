@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { InstalledClient, run, tools } from '../support/installed-client.js'
-import { describeIf } from '../support/real-parts.js'
+import { describeIf } from '../support/installed-programs.js'
 import { World } from '../support/world.js'
 
 describeIf(existsSync(tools), 'the runtimes are not installed (npm ci --prefix test/clients)')('the packed client', () => {

@@ -9,9 +9,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { build } from 'esbuild'
 import type { Browser } from 'playwright-core'
 import { openBrowser } from '../support/browser.js'
+import { Visitor } from '../support/customer-page.js'
 import { freePort } from '../support/free-port.js'
-import { Visitor } from '../support/host-page.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))

@@ -11,7 +11,7 @@ import {
   isAssayError,
   uploadTo,
 } from '../../packages/client/src/index.js'
-import { BreakingProxy } from '../support/broken-way.js'
+import { BreakingProxy } from '../support/breaking-proxy.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

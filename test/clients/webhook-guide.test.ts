@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { freePort } from '../support/free-port.js'
-import { describeWith, programPath } from '../support/real-parts.js'
+import { describeWith, programPath } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')

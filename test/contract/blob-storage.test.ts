@@ -8,7 +8,7 @@ import { openStorage } from '../../src/platform/storage/index.js'
 import { S3Storage } from '../../src/platform/storage/s3/s3.js'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import { createServiceAccount } from '../support/bucket/service-account.js'
-import { S3StandIn } from '../support/s3/stand-in.js'
+import { S3StandIn } from '../support/s3/fake-s3.js'
 import { blobStorageContract, type StoreUnderTest } from './blob-storage.contract.js'
 
 const secret = { id: 'sig_1', secret: Buffer.alloc(32, 7) }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { proveStorage } from '../../src/features/maintenance/prove-storage.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
 import { ServerBucket } from '../support/s3/server-bucket.js'
 import { Swift } from '../support/s3/swift.js'
 import { blobStorageContract } from './blob-storage.contract.js'

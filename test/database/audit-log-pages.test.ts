@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AuditFilter, AuditLogService } from '../../src/features/audit-logs/audit-log.service.js'
 import { getFirstId, newId } from '../../src/platform/ids.js'
-import { LedgerFixture } from '../support/accounting.js'
+import { LedgerFixture } from '../support/ledger-fixture.js'
 
 const day = 86_400_000
 const types = ['api_key', 'file', 'context', 'tenant']

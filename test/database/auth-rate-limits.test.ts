@@ -10,7 +10,7 @@ import { runInOneWindow } from '../support/clock.js'
 import { testDatabase } from '../support/database.js'
 import { freePort } from '../support/free-port.js'
 import { waitUntil } from '../support/identity-world.js'
-import { describeWith, programPath } from '../support/real-parts.js'
+import { describeWith, programPath } from '../support/installed-programs.js'
 
 const actor = (id: string, tenantId = 'ten_1') => ({ ...createSystemActor(tenantId), kind: 'api_key' as const, id })
 const opened: RateLimits[] = []

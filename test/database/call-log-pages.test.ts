@@ -4,7 +4,7 @@ import { CallLogService } from '../../src/features/call-logs/call-log.service.js
 import type { CallLog } from '../../src/features/call-logs/call-log.types.js'
 import type { CallLogFilter } from '../../src/features/call-logs/call-log-counts.js'
 import { newId } from '../../src/platform/ids.js'
-import { LedgerFixture, type SeededCall, seedCalls } from '../support/accounting.js'
+import { LedgerFixture, type SeededCall, seedCalls } from '../support/ledger-fixture.js'
 
 const hour = 3_600_000
 const day = 24 * hour

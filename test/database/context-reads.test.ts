@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
 import { FileContextService } from '../../src/features/contexts/context.service.js'
-import { LedgerFixture } from '../support/accounting.js'
+import { LedgerFixture } from '../support/ledger-fixture.js'
 
 let books: LedgerFixture
 beforeAll(async () => {

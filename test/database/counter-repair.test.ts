@@ -6,8 +6,8 @@ import { repairCounters } from '../../src/features/maintenance/counter-repair.js
 import { deleteOldHourlyCounters } from '../../src/features/maintenance/retention.js'
 import { Charts } from '../../src/features/stats/charts.js'
 import { Fold } from '../../src/ledger/fold.js'
-import { LedgerFixture, seedCalls } from '../support/accounting.js'
 import { runInOneWindow } from '../support/clock.js'
+import { LedgerFixture, seedCalls } from '../support/ledger-fixture.js'
 
 let books: LedgerFixture
 beforeAll(async () => {

@@ -6,8 +6,8 @@ import { FileLookup } from '../../src/features/files/file-lookup.js'
 import { SignedDownloads } from '../../src/features/files/signed-downloads.js'
 import type { Queries } from '../../src/platform/db/queries.js'
 import { getFirstId, newId } from '../../src/platform/ids.js'
-import { LedgerFixture } from '../support/accounting.js'
-import { countFiles } from '../support/file-groups.js'
+import { LedgerFixture } from '../support/ledger-fixture.js'
+import { countFiles } from '../support/recount-files.js'
 
 let books: LedgerFixture
 let contexts: string[]

@@ -4,9 +4,9 @@ import { FileSort } from '../../src/features/files/file.types.js'
 import { FileSearch, type Search, type SortPosition } from '../../src/features/files/file-search.js'
 import type { Queries } from '../../src/platform/db/queries.js'
 import { newId } from '../../src/platform/ids.js'
-import { LedgerFixture } from '../support/accounting.js'
-import { countFiles } from '../support/file-groups.js'
-import { countFilesRead } from '../support/files-read.js'
+import { countFilesRead } from '../support/count-files-read.js'
+import { LedgerFixture } from '../support/ledger-fixture.js'
+import { countFiles } from '../support/recount-files.js'
 
 const files = 20_000
 const pageRows = 21

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { ClientBase } from 'pg'
 import { createMoveStatement } from '../../src/ledger/move-lane.js'
 import { newId } from '../../src/platform/ids.js'
-import { LedgerFixture } from '../support/accounting.js'
+import { LedgerFixture } from '../support/ledger-fixture.js'
 
 let books: LedgerFixture
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { countJournalErrors } from '../../src/features/maintenance/journal-drift.js'
-import { LedgerFixture } from '../support/accounting.js'
+import { LedgerFixture } from '../support/ledger-fixture.js'
 
 let books: LedgerFixture
 const entries = 600

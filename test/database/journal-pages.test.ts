@@ -4,7 +4,7 @@ import type { Pool } from 'pg'
 import type { EventType } from '../../src/ledger/event-types.js'
 import { JournalService } from '../../src/ledger/journal.service.js'
 import type { LedgerEvents } from '../../src/ledger/ledger.js'
-import { LedgerFixture } from '../support/accounting.js'
+import { LedgerFixture } from '../support/ledger-fixture.js'
 
 const events = 20_000
 const rare = 500

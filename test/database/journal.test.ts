@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { computeRoot, hashLeaf } from '../../packages/proofs/src/merkle.js'
 import type { AuditRow, Entry } from '../../src/ledger/entry.js'
-import { LedgerFixture } from '../support/accounting.js'
+import { LedgerFixture } from '../support/ledger-fixture.js'
 import { computeTreeHash } from '../support/transparency.js'
 
 let books: LedgerFixture

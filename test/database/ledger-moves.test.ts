@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import type { Entry } from '../../src/ledger/entry.js'
 import { createMoveStatement } from '../../src/ledger/move-lane.js'
-import { LedgerFixture } from '../support/accounting.js'
+import { LedgerFixture } from '../support/ledger-fixture.js'
 
 let books: LedgerFixture
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { toPublicError } from '../../src/access/public-error.js'
 import { currentUsage } from '../../src/ledger/counters.js'
 import type { Entry } from '../../src/ledger/entry.js'
 import type { Ledger } from '../../src/ledger/ledger.js'
-import { createActor, LedgerFixture } from '../support/accounting.js'
+import { createActor, LedgerFixture } from '../support/ledger-fixture.js'
 
 let books: LedgerFixture
 beforeAll(async () => {

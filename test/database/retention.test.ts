@@ -9,8 +9,8 @@ import { Charts } from '../../src/features/stats/charts.js'
 import { StatsService } from '../../src/features/stats/stats.service.js'
 import { dropPartitionsBefore, getMonthStart, toPartition } from '../../src/ledger/partitions.js'
 import { getFirstId, newId } from '../../src/platform/ids.js'
-import { LedgerFixture, seedCalls } from '../support/accounting.js'
 import { avoidHourEnd, avoidMidnightMs } from '../support/clock.js'
+import { LedgerFixture, seedCalls } from '../support/ledger-fixture.js'
 
 const day = 86_400_000
 const keepDays = 40

@@ -1,9 +1,9 @@
 import { expect } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
 import { commandEnv, admin as runAdmin, writeFiles } from '../support/adoption.js'
-import { createQuarantinedFile } from '../support/quarantined.js'
+import { LinkClient } from '../support/link-client.js'
+import { createQuarantinedFile } from '../support/quarantined-file.js'
 import { Tus } from '../support/tus.js'
-import { LinkClient } from '../support/upload-link.js'
 import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
 import type { Caller, TestTenant, World } from '../support/world.js'
 

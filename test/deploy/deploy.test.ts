@@ -6,8 +6,8 @@ import { Metrics } from '../../src/api/http/metrics.js'
 import { readConfig } from '../../src/platform/config/config.js'
 import { secretVariables } from '../../src/platform/config/secret-files.js'
 import { SupervisorMetrics } from '../../src/platform/processes/supervisor-metrics.js'
+import { describeIf, describeWith } from '../support/installed-programs.js'
 import { startRealClamd } from '../support/real-clamd.js'
-import { describeIf, describeWith } from '../support/real-parts.js'
 
 const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
 const text = (name: string) => readFileSync(path(name), 'utf8')

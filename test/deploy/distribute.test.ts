@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { databaseCommands } from '../../src/cli/database-commands.js'
 import { distributedTables, localTables, referenceTables } from '../../src/platform/db/distribution.js'
-import { installCitusStandIn } from '../support/citus-stand-in.js'
+import { installCitusStandIn } from '../support/fake-citus.js'
 import { World } from '../support/world.js'
 
-// Citus is not available to tests, so a fake rejects the same operations as Citus (test/support/citus-stand-in.ts).
+// Citus is not available to tests, so a fake rejects the same operations as Citus (test/support/fake-citus.ts).
 
 let world: World
 let client: pg.Client

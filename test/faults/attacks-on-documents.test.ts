@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { getIntrospectionQuery } from 'graphql'
-import { getGraphqlCode } from '../support/answers.js'
-import { expectHealthy } from '../support/attacked.js'
+import { expectHealthy } from '../support/expect-healthy.js'
+import { getGraphqlCode } from '../support/response-assertions.js'
 import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
-import { getData, getGraphqlCode, getInvalidFields, getItems } from '../support/answers.js'
-import { expectHealthy, getRaw } from '../support/attacked.js'
+import { expectHealthy, getRaw } from '../support/expect-healthy.js'
 import { exchange, RawHttp } from '../support/raw-exchange.js'
+import { getData, getGraphqlCode, getInvalidFields, getItems } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

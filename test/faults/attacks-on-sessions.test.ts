@@ -2,8 +2,8 @@ import { createHmac, createPrivateKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { SignJWT } from 'jose'
 import { routes } from '../../src/api/rest/routes.js'
-import { getGraphqlCode, toStatusAndCode } from '../support/answers.js'
-import { getRaw } from '../support/attacked.js'
+import { getRaw } from '../support/expect-healthy.js'
+import { getGraphqlCode, toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -4,8 +4,8 @@ import { ClamdScanner } from '../../src/inspection/scanners/clamd/clamd.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { clean, inFile, inMemory } from '../support/eicar.js'
+import { describeWith } from '../support/installed-programs.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
-import { describeWith } from '../support/real-parts.js'
 import { type ClamdEmulator, type Script, startClamdEmulator } from '../support/scripted-clamd.js'
 
 const mebibyte = 1024 * 1024

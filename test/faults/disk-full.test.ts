@@ -6,9 +6,9 @@ import { StorageHealth } from '../../src/features/maintenance/storage-health.ser
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import type { BlobStorage } from '../../src/platform/storage/blob-storage.js'
 import { openStorage } from '../../src/platform/storage/index.js'
-import { canMount, onSmallDisk, SmallDisk } from '../support/disk.js'
 import { findResidue } from '../support/residue.js'
 import { freePort, Service, type Start } from '../support/service.js'
+import { canMount, onSmallDisk, SmallDisk } from '../support/small-disk.js'
 import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
 const kilobyte = 1024

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from '@jest/globals'
-import { canMount, onSmallDisk, SmallDisk } from '../support/disk.js'
 import { waitUntil } from '../support/identity-world.js'
 import { freePort, Service } from '../support/service.js'
+import { canMount, onSmallDisk, SmallDisk } from '../support/small-disk.js'
 import { Caller } from '../support/world.js'
 
 const megabyte = 1_048_576

@@ -6,13 +6,13 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import sharp from 'sharp'
 import { pdf, zip } from '../../packages/formats/test/support/samples/basic.js'
 import { testDatabase } from '../support/database.js'
+import { startWatched, type WatchedService } from '../support/monitored-service.mjs'
 import { freePort } from '../support/service.js'
-import { startWatched, type WatchedService } from '../support/watched-service.mjs'
 import { Caller } from '../support/world.js'
 
 /**
  * Validation must not block the event loop for more than 10 ms. CPU time is measured because wall time depends on load
- * (support/loop-watch.mjs). Garbage collection and compilation can delay any callback, so each upload is repeated until one run
+ * (support/event-loop-monitor.mjs). Garbage collection and compilation can delay any callback, so each upload is repeated until one run
  * stays below the limit.
  */
 const maxMs = 10

@@ -184,7 +184,7 @@ describe('image processes', () => {
   test('image processes end when the service is killed with SIGKILL, even while they decode an image', async () => {
     const path = join(folder, 'endless.tif')
     await writeFile(path, Buffer.concat([complete, Buffer.from('do:spin')]))
-    const service = spawn(process.execPath, ['test/support/image-owner.mjs', path], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const service = spawn(process.execPath, ['test/support/endless-decode.mjs', path], { stdio: ['ignore', 'pipe', 'inherit'] })
     const [line] = await once(service.stdout, 'data')
     const { pid } = JSON.parse(String(line))
     expect(isAlive(pid)).toBe(true)

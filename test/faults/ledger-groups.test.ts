@@ -3,7 +3,7 @@ import pg from 'pg'
 import { seeded } from '../../packages/formats/test/support/samples/mutations.js'
 import type { Entry } from '../../src/ledger/entry.js'
 import { toMovesJson } from '../../src/ledger/move-lane.js'
-import { LedgerFixture } from '../support/accounting.js'
+import { LedgerFixture } from '../support/ledger-fixture.js'
 
 let books: LedgerFixture
 let client: pg.Client

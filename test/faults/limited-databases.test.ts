@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { testDatabase } from '../support/database.js'
-import { rejectWalFunctions } from '../support/limited-database.js'
+import { rejectWalFunctions } from '../support/reject-wal-functions.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 import { World } from '../support/world.js'
 

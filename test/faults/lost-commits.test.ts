@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { overloaded } from '../../src/platform/errors/errors.js'
-import { getItems } from '../support/answers.js'
 import { testDatabase } from '../support/database.js'
 import { DatabaseProxy } from '../support/database-proxy.js'
+import { getItems } from '../support/response-assertions.js'
 import { Tus } from '../support/tus.js'
 import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 

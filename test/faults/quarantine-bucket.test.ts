@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { QuarantineMoves } from '../../src/features/quarantine/quarantine-moves.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
-import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
 import { freePort, Service } from '../support/service.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/updatable-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
 
 // A quarantined object is moved because bucket URLs bypass the service.

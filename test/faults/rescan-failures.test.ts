@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { getData, toStatusAndCode } from '../support/answers.js'
-import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
+import { getData, toStatusAndCode } from '../support/response-assertions.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/updatable-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
 
 /** Content on which the scanner fails. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
+import { describeWith } from '../support/installed-programs.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
-import { describeWith } from '../support/real-parts.js'
 import { freePort, Service } from '../support/service.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/updatable-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let clamd: UpdatableClamd

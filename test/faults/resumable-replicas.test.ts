@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { Upload } from 'tus-js-client'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { type FaultPoint, faultPoints } from '../../src/platform/fault-points.js'
-import { BreakingProxy } from '../support/broken-way.js'
+import { BreakingProxy } from '../support/breaking-proxy.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { freePort, Service } from '../support/service.js'
 import { Tus } from '../support/tus.js'

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { BlobExistsError } from '../../src/platform/storage/blob-storage.js'
 import { S3Storage } from '../../src/platform/storage/s3/s3.js'
 import { inMemory, noise, readBytes } from '../contract/contents.js'
-import { type S3Call, type S3Fault, S3StandIn } from '../support/s3/stand-in.js'
+import { type S3Call, type S3Fault, S3StandIn } from '../support/s3/fake-s3.js'
 
 // The fake server responds immediately, so timeouts are long except in tests that wait for one.
 const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }

@@ -205,7 +205,7 @@ describe('a process that receives SIGTERM while it stores a file', () => {
       SCANNER_URL: 'none:',
       SHUTDOWN_GRACE_SECONDS: graceSeconds,
       PORT: await freePort(),
-      NODE_OPTIONS: `--import ${new URL('../support/held-blobs.mjs', import.meta.url).href}`,
+      NODE_OPTIONS: `--import ${new URL('../support/delayed-blobs.mjs', import.meta.url).href}`,
       HELD_STORE: join(world.dataDir, 'blobs', tenant.tenantId),
     })
     const response = new Caller(service.url, tenant.admin.credential).upload('notes', 'a.txt', valid)

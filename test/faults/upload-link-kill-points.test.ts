@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
+import { LinkClient } from '../support/link-client.js'
 import { freePort, Service } from '../support/service.js'
-import { LinkClient } from '../support/upload-link.js'
 import { type TestTenant, World } from '../support/world.js'
 
 // `world` is the replica that survives. The killed replicas run as separate processes.

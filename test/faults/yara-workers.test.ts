@@ -7,7 +7,7 @@ import { noise } from '../../packages/formats/test/support/samples/archive.js'
 import { type EngineKind, hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { type YaraOptions, YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { clean, createZip, eicar, inMemory } from '../support/eicar.js'
-import { describeIf } from '../support/real-parts.js'
+import { describeIf } from '../support/installed-programs.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import { brotliRows, carriers, type HiddenMarker, largeRows, marker, smallRows } from '../support/hidden-marker.js'
+import { describeWith } from '../support/installed-programs.js'
 import { startRealClamd } from '../support/real-clamd.js'
-import { describeWith } from '../support/real-parts.js'
 import { submission } from '../support/validation.js'
 
 interface OpenedScanner {

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startWatched } from './watched-service.mjs'
+import { startWatched } from './monitored-service.mjs'
 
 /**
  * Returns results of the valid client, the service and the attackers after `notes` attackers have received a response or been

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { startWatched } from './watched-service.mjs'
+import { startWatched } from './monitored-service.mjs'
 
 const admin = fileURLToPath(new URL('../../dist/cli/admin.js', import.meta.url))
 

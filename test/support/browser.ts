@@ -1,5 +1,5 @@
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { programPath } from './real-parts.js'
+import { programPath } from './installed-programs.js'
 
 // A long timeout for loaded machines. No test measures time.
 export const timeoutMs = 60_000

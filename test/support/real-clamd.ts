@@ -7,7 +7,7 @@ import { queryClamd, sendToClamd } from '../../src/inspection/scanners/clamd/com
 import { findLocalClamd } from '../../src/inspection/scanners/index.js'
 import { eicar, inMemory } from './eicar.js'
 import { freePort } from './free-port.js'
-import { programPath } from './real-parts.js'
+import { programPath } from './installed-programs.js'
 
 export interface RealClamd {
   tcpUrl: string

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.js'
-import { programPath } from './real-parts.js'
+import { programPath } from './installed-programs.js'
 
 export interface RealPgbouncer {
   /** Database URL through PgBouncer. */

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-const watcher = new URL('faults-to-stderr.mjs', import.meta.url).href
+const watcher = new URL('errors-to-stderr.mjs', import.meta.url).href
 const faultPoint = new URL('fault-point.mjs', import.meta.url).href
 
 // Disables optimized WebAssembly compilation, which costs half a second of CPU in a short-lived service.

@@ -24,7 +24,7 @@ function getFolder(path) {
   return top === 'packages' ? top : folder
 }
 
-/** Returns the reason that test/support/real-parts.ts added to the title. */
+/** Returns the reason that test/support/installed-programs.ts added to the title. */
 const getSkipReason = ({ ancestorTitles, status }) =>
   ancestorTitles.map((title) => /\(left out: (.*)\)$/.exec(title)?.[1]).find(Boolean) ??
   (status === 'todo' ? 'not written yet' : 'skipped, or not of the name that was asked for')

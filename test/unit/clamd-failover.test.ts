@@ -4,8 +4,8 @@ import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import type { Content } from '../../src/platform/spool/content.js'
 import { clean, eicar, inMemory } from '../support/eicar.js'
+import { describeWith } from '../support/installed-programs.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
-import { describeWith } from '../support/real-parts.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const filler = Buffer.alloc(3 * 1024 * 1024, 'text ')

@@ -15,8 +15,8 @@ import { determineCoverage } from '../../src/inspection/scanners/scan-coverage.j
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { WorkerPool } from '../../src/inspection/workers/worker-pool.js'
 import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
+import { describeWith } from '../support/installed-programs.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
-import { describeWith } from '../support/real-parts.js'
 import { startClamdEmulator } from '../support/scripted-clamd.js'
 
 const mebibyte = 1024 * 1024

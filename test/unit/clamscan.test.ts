@@ -7,8 +7,8 @@ import { createProgramConnector } from '../../src/inspection/scanners/clamscan/p
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
+import { describeWith } from '../support/installed-programs.js'
 import { eicarSignature } from '../support/real-clamd.js'
-import { describeWith } from '../support/real-parts.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = inMemory('Nothing to be seen here.\n')

@@ -52,7 +52,7 @@ test.each([
   ['uncaughtException', 'setImmediate(() => { throw new Error("unhandled") })'],
   ['warning', 'const many = new EventTarget(); process.emitWarning("unhandled")'],
 ])('reports %s of a service on standard error (%s)', async (kind, script) => {
-  const preload = new URL('../support/faults-to-stderr.mjs', import.meta.url).href
+  const preload = new URL('../support/errors-to-stderr.mjs', import.meta.url).href
   const child = spawn(process.execPath, ['--import', preload, '-e', script], { stdio: ['ignore', 'ignore', 'pipe'] })
   const reported = (await child.stderr.setEncoding('utf8').toArray()).join('')
   expect(reported).toMatch(new RegExp(`^ASSAY-FAULT ${kind}: .*unhandled`, 'm'))

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { describeWith, programPath } from '../../../test/support/real-parts.js'
+import { describeWith, programPath } from '../../../test/support/installed-programs.js'
 import { commands } from '../src/command/commands.js'
 
 const run = promisify(execFile)

@@ -8,8 +8,8 @@ import { readOgg } from '../src/media/ogg.js'
 import { readWav } from '../src/media/wav.js'
 import { readWebm } from '../src/media/webm.js'
 import { damaged, firstPart, invalid, read, valid, validWithNote } from './support/format-reading.js'
-import { avcMp4, fragmentedMp4, mp4 } from './support/samples/films.js'
 import { aac, flac, mp3, ogg, oggPage, opusHead, rf64, wav, webm } from './support/samples/media.js'
+import { avcMp4, fragmentedMp4, mp4 } from './support/samples/mp4.js'
 import { mutate } from './support/samples/mutations.js'
 
 const samples: [string, FormatReader, Buffer][] = [

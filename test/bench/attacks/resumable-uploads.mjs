@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../support/attack.mjs'
-import { startWatched } from '../../support/watched-service.mjs'
+import { startWatched } from '../../support/monitored-service.mjs'
 
 export const name = 'Small PATCHes, parallel uploads beyond a quota, HEAD requests without a scanner'
 

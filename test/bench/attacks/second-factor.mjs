@@ -5,7 +5,7 @@ import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TOTP } from 'otpauth'
-import { startWatched } from '../../support/watched-service.mjs'
+import { startWatched } from '../../support/monitored-service.mjs'
 import { freePort } from '../support/service.mjs'
 
 export const name = 'Guessed codes of a second factor, from five addresses'

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { startWatched } from '../../support/watched-service.mjs'
+import { startWatched } from '../../support/monitored-service.mjs'
 import { freePort } from '../support/service.mjs'
 
 export const name = 'Webhook receivers that answer 101 or never'

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from '@jest/globals'
-import { describeWith } from '../../support/real-parts.js'
+import { describeWith } from '../../support/installed-programs.js'
 
 const program = fileURLToPath(new URL('./rolling.mjs', import.meta.url))
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePort } from '../free-port.js'
-import { programPath } from '../real-parts.js'
+import { programPath } from '../installed-programs.js'
 import type { S3Server } from './server-bucket.js'
 
 const run = promisify(execFile)

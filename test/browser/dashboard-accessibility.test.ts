@@ -5,8 +5,8 @@ import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { png } from '../../packages/formats/test/support/samples/basic.js'
 import { choose, Dashboard } from '../support/dashboard.js'
-import { createQuarantinedFile } from '../support/quarantined.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
+import { createQuarantinedFile } from '../support/quarantined-file.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

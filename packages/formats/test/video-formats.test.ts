@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals'
 import { readMp4 } from '../src/media/mp4.js'
 import { readWebm } from '../src/media/webm.js'
 import { damaged, firstPart, invalid, read, valid, validWithNote } from './support/format-reading.js'
-import { avcConfiguration, avcMp4, box, fragmentedMp4, mp4 } from './support/samples/films.js'
 import { element, u32be, webm } from './support/samples/media.js'
+import { avcConfiguration, avcMp4, box, fragmentedMp4, mp4 } from './support/samples/mp4.js'
 
 /** Returns a copy with a different 32-bit number at `offset` after the first box of the given type. */
 function withNumber(bytes: Buffer, type: string, offset: number, value: number): Buffer {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, jest, test } from '@jest/globals'
 import { eicar } from '../support/eicar.js'
+import { describeWith } from '../support/installed-programs.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
-import { describeWith } from '../support/real-parts.js'
 import { freePort, Service } from '../support/service.js'
 import { type ApiResponse, Caller } from '../support/world.js'
 
@@ -33,7 +33,7 @@ describeWith('clamd')('an unavailable clamd that returns', () => {
     async (url) => {
       const clamd: RealClamd = await startRealClamd()
       opened.push(() => clamd.close())
-      const dataDir = await mkdtemp(join(tmpdir(), 'assay-clamd-returns-'))
+      const dataDir = await mkdtemp(join(tmpdir(), 'assay-clamd-outage-'))
       opened.push(() => rm(dataDir, { recursive: true, force: true }))
       const service = await Service.start({ PORT: await freePort(), DATA_DIR: dataDir, SCANNER_URL: clamd[url] })
       opened.push(() => service.stop('SIGKILL'))

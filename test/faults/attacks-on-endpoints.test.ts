@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { RawClient } from '../support/raw-client.js'
 import { RawHttp } from '../support/raw-exchange.js'
+import { getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
-import { getItems } from '../support/answers.js'
-import { healthyStorage, moveDeletionBack, moveUploadBack, runExpiry } from '../support/life.js'
+import { healthyStorage, moveDeletionBack, moveUploadBack, runExpiry } from '../support/file-lifecycle.js'
+import { getItems } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World

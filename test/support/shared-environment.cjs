@@ -1,5 +1,5 @@
 // Tests in test/api and test/faults load about 1,500 modules of the service, which takes longer than most of these tests. Files
-// in these folders that run in one jest worker share a global scope and, with kept-runtime.cjs, the modules of the service.
+// in these folders that run in one jest worker share a global scope and, with shared-runtime.cjs, the modules of the service.
 // Modules, mocks and environment variables of a test file end with it.
 const { sep } = require('node:path')
 const { TestEnvironment } = require('jest-environment-node')

@@ -5,9 +5,9 @@ import { defaultLimits } from '../../packages/formats/src/inspect.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { noise } from '../../packages/formats/test/support/samples/archive.js'
 import * as basic from '../../packages/formats/test/support/samples/basic.js'
-import { box, fragmentedMp4, mp4 } from '../../packages/formats/test/support/samples/films.js'
 import { jpeg } from '../../packages/formats/test/support/samples/image.js'
 import * as media from '../../packages/formats/test/support/samples/media.js'
+import { box, fragmentedMp4, mp4 } from '../../packages/formats/test/support/samples/mp4.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 
 /** Returns 'valid' or the reason for the rejection. */

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type CryptoKey, exportSPKI, importJWK } from 'jose'
-import { anyId, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
 import { openIdentityProvider } from '../support/identity-provider.js'
+import { anyId, getGraphqlCode, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, World } from '../support/world.js'
 
 let provider: Awaited<ReturnType<typeof openIdentityProvider>>

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { DocumentedApi, type DocumentedOperation } from '../support/documented.js'
+import { DocumentedApi, type DocumentedOperation } from '../support/documented-api.js'
 import { eicar } from '../support/eicar.js'
-import { createQuarantinedFile, holdFile } from '../support/quarantined.js'
-import { LinkClient } from '../support/upload-link.js'
+import { LinkClient } from '../support/link-client.js'
+import { createQuarantinedFile, holdFile } from '../support/quarantined-file.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 type Json = Record<string, unknown>

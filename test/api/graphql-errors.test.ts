@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getGraphqlCode, toStatusAndCode } from '../support/answers.js'
 import { eicar } from '../support/eicar.js'
+import { getGraphqlCode, toStatusAndCode } from '../support/response-assertions.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World

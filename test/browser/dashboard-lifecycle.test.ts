@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { ulid } from 'ulid'
 import { Dashboard } from '../support/dashboard.js'
-import { describeWith } from '../support/real-parts.js'
+import { describeWith } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('file lifecycle in the dashboard', () => {

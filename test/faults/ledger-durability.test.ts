@@ -9,8 +9,8 @@ import type { Ledger } from '../../src/ledger/ledger.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
 import { type EmbeddedServer, startServer } from '../../src/platform/db/embedded/server.js'
 import { migrate } from '../../src/platform/db/migrate.js'
-import { LedgerFixture } from '../support/accounting.js'
-import { rejectWalFunctions } from '../support/limited-database.js'
+import { LedgerFixture } from '../support/ledger-fixture.js'
+import { rejectWalFunctions } from '../support/reject-wal-functions.js'
 
 // Starts a PostgreSQL whose commits can be delayed by waiting for a missing standby.
 const folder = mkdtempSync(join(tmpdir(), 'assay-durable-'))

@@ -6,7 +6,7 @@ import { createHook, executionAsyncResource } from 'node:async_hooks'
 import { Session } from 'node:inspector'
 import { PerformanceObserver } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
-import { findSlowFunctions } from './loop-culprits.mjs'
+import { findSlowFunctions } from './slow-functions.mjs'
 
 async function watch() {
   const cpu = await threadClock()

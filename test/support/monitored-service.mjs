@@ -1,10 +1,10 @@
-// Starts the built service as a process with a monitored event loop (loop-watch.mjs).
+// Starts the built service as a process with a monitored event loop (event-loop-monitor.mjs).
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
-const watch = new URL('./loop-watch.mjs', import.meta.url).href
+const watch = new URL('./event-loop-monitor.mjs', import.meta.url).href
 
 /** Resolves when the service listens. `env` must contain at least PORT and DATA_DIR. */
 export async function startWatched(env) {

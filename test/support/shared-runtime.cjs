@@ -1,4 +1,4 @@
-// A module registry of jest that outlives a test file (kept-environment.cjs). Modules of the service and of packages stay. Those
+// A module registry of jest that outlives a test file (shared-environment.cjs). Modules of the service and of packages stay. Those
 // of the tests and the jest runner are loaded for each file.
 const { join, sep } = require('node:path')
 const { pathToFileURL } = require('node:url')

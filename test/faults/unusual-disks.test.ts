@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { canMount } from '../support/disk.js'
 import { waitUntil } from '../support/identity-world.js'
 import { freePort, Service, type Start } from '../support/service.js'
+import { canMount } from '../support/small-disk.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
