@@ -1,11 +1,12 @@
 import type { AuditRow } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
+import type { Identity } from './identity.js'
 import type { IdentityKind } from './identity-cache.js'
 import { notifyIdentityChange } from './identity-listener.js'
 
 /** Changes an identity in one transaction and removes it from the caches of all replicas. */
 export async function changeIdentity<T>(
-  { ledger, forget }: { ledger: Ledger; forget: (id: string) => void },
+  { ledger, identity }: { ledger: Ledger; identity: Identity },
   { tenantId, kind, id }: { tenantId: string; kind: IdentityKind; id: string },
   work: (tx: Transaction) => Promise<{ result: T; audit: AuditRow[] }>,
 ): Promise<T> {
@@ -15,6 +16,6 @@ export async function changeIdentity<T>(
     return { result, entry: { audit } }
   })
   // Other replicas receive a notification. This process clears its cache immediately.
-  forget(id)
+  identity.forget(kind, id)
   return changed
 }

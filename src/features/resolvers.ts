@@ -29,7 +29,7 @@ export const createResolvers = (
   services: Omit<Services, 'close'> & { uploads: UploadService; previews: PreviewService },
 ): object[] => [
   new TenantResolver(services.tenants),
-  new UserResolver(services.users, services.signIns),
+  new UserResolver(services),
   new SessionResolver(services.sessions),
   new SecondFactorResolver(services.secondFactors),
   new ApiKeyResolver(services),
@@ -45,9 +45,9 @@ export const createResolvers = (
   new AuditLogResolver(services.auditLogs),
   new EventResolver(services.events),
   new ProofResolver(services),
-  new StatsResolver(services.stats, services.charts),
+  new StatsResolver(services),
   new UploadLinkResolver(services.uploadLinks),
-  new WebhookResolver(services.webhooks, services.webhookDeliveries),
+  new WebhookResolver(services),
   new StorageHealthResolver(services.storageHealth),
   new NodeResolver({
     file: (attempt, id) => services.files.get(attempt, id),

@@ -64,7 +64,7 @@ interface ServiceParts {
 /** Creates all services, for the server and for the operator's CLI. */
 export async function openServices(parts: ServiceParts) {
   const base = await openBase(parts)
-  const services = createServices({ ...base, db: parts.database, scanner: parts.scanner }, parts)
+  const services = createServices({ ...base, scanner: parts.scanner }, parts)
   const close = async () => {
     await services.webhookSender.close()
     await base.close()
@@ -83,11 +83,7 @@ async function openBase(parts: ServiceParts) {
   const fold = new Fold(database.writes, onError)
   const journal = new JournalService(database, serviceEvents)
   const isDistributed = await hasCitus(pool)
-  const ledger = new Ledger(database, {
-    fold,
-    isOneTenantPerGroup: isDistributed,
-    events: serviceEvents,
-  })
+  const ledger = new Ledger(database, { fold, isOneTenantPerGroup: isDistributed, events: serviceEvents })
   const paths = new ReservedPaths(database.writes, { isOneTenantPerCommit: isDistributed })
   const masterKey = await openMasterKey({
     masterKey: config.masterKey,
@@ -120,7 +116,8 @@ async function openBase(parts: ServiceParts) {
     await identity.close()
     await storage.close()
   }
-  return { serviceEvents, fold, ledger, journal, paths, masterKey, identity, limits, storage, security, horizons, onError, close }
+  const components = { db: database, ledger, journal, storage, identity, masterKey, limits, security, serviceEvents, onError }
+  return { ...components, passwords: new Passwords(), fold, paths, horizons, close }
 }
 
 function createIdentity(
@@ -138,7 +135,7 @@ function createIdentity(
   })
 }
 
-type Base = Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database; scanner: ServiceParts['scanner'] | undefined }
+type Base = Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { scanner: ServiceParts['scanner'] | undefined }
 
 /** Creates all services with their dependencies. */
 function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceParts) {
@@ -181,24 +178,15 @@ function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookA
 
 /** Creates the services for tenants, users, sessions and API keys. */
 function createIdentityServices(base: Base, contexts: FileContextService) {
-  const { identity } = base
-  const { sessions } = identity
-  const forget = (kind: Parameters<Identity['forget']>[0]) => (id: string) => identity.forget(kind, id)
-  const passwords = new Passwords()
-  const users = new UserService({ ...base, passwords, forget: forget('user') })
-  const secondFactors = new SecondFactorService({ ...base, passwords, forget: forget('user') })
+  const users = new UserService(base)
+  const secondFactors = new SecondFactorService(base)
   return {
     users,
     secondFactors,
-    tenants: new TenantService({ ...base, forget: forget('tenant') }),
-    apiKeys: new ApiKeyService({
-      ...base,
-      contexts,
-      forget: forget('api_key'),
-      lastUse: (id, kept) => identity.lastUsed.getLatest(id, kept),
-    }),
-    signIns: new SignInService({ ...base, passwords, sessions, users, secondFactors, forget: forget('session') }),
-    welcomes: new WelcomeService({ ...base, sessions }),
-    sessions: new SessionService({ ...base, forget: forget('user') }),
+    tenants: new TenantService(base),
+    apiKeys: new ApiKeyService({ ...base, contexts }),
+    signIns: new SignInService({ ...base, users, secondFactors }),
+    welcomes: new WelcomeService(base),
+    sessions: new SessionService(base),
   }
 }

@@ -19,7 +19,7 @@ import {
   RotateArgs,
 } from './api-key.types.js'
 
-interface Parts {
+interface Services {
   apiKeys: ApiKeyService
   idempotency: IdempotencyService
   callLogs: CallLogService
@@ -28,22 +28,18 @@ interface Parts {
 
 @Resolver(() => ApiKey)
 export class ApiKeyResolver {
-  readonly #parts: Parts
-
-  constructor(parts: Parts) {
-    this.#parts = parts
-  }
+  constructor(private readonly services: Services) {}
 
   @Requires('admin')
   @Query(() => ApiKeyPage, { description: "Lists the tenant's API keys, newest first." })
   apiKeys(@CurrentActor() actor: Actor, @Args(() => ApiKeysArgs) args: ApiKeysArgs) {
-    return this.#parts.apiKeys.list(actor, args)
+    return this.services.apiKeys.list(actor, args)
   }
 
   @Requires('admin')
   @Query(() => ApiKey, { description: 'Returns one API key. Returns the error `not_found` if the ID is unknown.' })
   apiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
-    return this.#parts.apiKeys.get(actor, apiKeyId)
+    return this.services.apiKeys.get(actor, apiKeyId)
   }
 
   @Requires('admin')
@@ -57,14 +53,14 @@ export class ApiKeyResolver {
     @Arg('input', () => CreateApiKeyInput, { description: 'Properties of the new API key.' }) input: CreateApiKeyInput,
     @IdempotencyKey() idempotencyKey?: string,
   ) {
-    return this.#parts.idempotency.performOnce(
+    return this.services.idempotency.performOnce(
       actor,
       { key: idempotencyKey ?? call.idempotencyKey, operation: 'createApiKey', request: input },
       {
         perform: (answer) =>
-          this.#parts.apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
+          this.services.apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
         // Secrets are not stored, so a retried request gets an error with the ID of the key instead of the original response.
-        replay: ({ apiKeyId }) => this.#parts.idempotency.rejectRepeatedKeyCreation(String(apiKeyId)),
+        replay: ({ apiKeyId }) => this.services.idempotency.rejectRepeatedKeyCreation(String(apiKeyId)),
       },
     )
   }
@@ -74,7 +70,7 @@ export class ApiKeyResolver {
     description: 'Enables a disabled API key. Returns the error `conflict` if the key has any other status.',
   })
   enableApiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
-    return this.#parts.apiKeys.enable(actor, apiKeyId)
+    return this.services.apiKeys.enable(actor, apiKeyId)
   }
 
   @Requires('admin')
@@ -83,7 +79,7 @@ export class ApiKeyResolver {
       'Disables an active API key until it is enabled again. Returns the error `conflict` if the key has any other status.',
   })
   disableApiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
-    return this.#parts.apiKeys.disable(actor, apiKeyId)
+    return this.services.apiKeys.disable(actor, apiKeyId)
   }
 
   @Requires('admin')
@@ -91,7 +87,7 @@ export class ApiKeyResolver {
     description: 'Revokes an API key permanently. Returns the error `conflict` if the key is already revoked.',
   })
   revokeApiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
-    return this.#parts.apiKeys.revoke(actor, apiKeyId)
+    return this.services.apiKeys.revoke(actor, apiKeyId)
   }
 
   @Requires('admin')
@@ -100,7 +96,7 @@ export class ApiKeyResolver {
       'Replaces the secret of an API key. The previous secret stays valid for the grace period. Returns the error `conflict` if the key is revoked.',
   })
   rotateApiKey(@CurrentActor() actor: Actor, @Args(() => RotateArgs) { apiKeyId, graceSeconds }: RotateArgs) {
-    return this.#parts.apiKeys.rotate(actor, apiKeyId, graceSeconds)
+    return this.services.apiKeys.rotate(actor, apiKeyId, graceSeconds)
   }
 
   @Requires('admin')
@@ -112,7 +108,7 @@ export class ApiKeyResolver {
     const { tenantId } = call.requireActor()
     const found = await Promise.all(
       (key.contextIds ?? []).map((id) =>
-        loadRelation(call, 'ApiKey.contexts', id, (ids) => this.#parts.contexts.getByIds(tenantId, ids)),
+        loadRelation(call, 'ApiKey.contexts', id, (ids) => this.services.contexts.getByIds(tenantId, ids)),
       ),
     )
     return key.contextIds && found.flatMap((context) => context?.contextKey ?? [])
@@ -128,7 +124,7 @@ export class ApiKeyResolver {
     const { tenantId } = call.requireActor()
     return (
       (await loadRelation(call, `ApiKey.recentCalls(${first})`, key.apiKeyId, (ids) =>
-        this.#parts.callLogs.getRecentByKeys(tenantId, ids, first),
+        this.services.callLogs.getRecentByKeys(tenantId, ids, first),
       )) ?? []
     )
   }

@@ -2,32 +2,24 @@ import { changeIdentity } from '../../access/identity-change.js'
 import { generateApiKeySecret, getKeyPrefix, hashSecret } from '../../access/secrets.js'
 import { listNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow, type IdempotentResponse } from '../../ledger/entry.js'
-import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor, Scope } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, conflict, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
+import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { ApiKey, ApiKeysArgs, CreateApiKeyInput, CreatedApiKey } from './api-key.types.js'
 
 const dayMs = 86_400_000
 
-interface Parts {
-  db: Database
-  ledger: Ledger
+interface Parts extends Pick<Components, 'db' | 'ledger' | 'identity'> {
   contexts: FileContextService
-  forget: (apiKeyId: string) => void
-  /** Returns the later of the stored last-used time and any use that is not written to the database yet. */
-  lastUse: (apiKeyId: string, stored: Date | null) => Date | null
 }
 
 export class ApiKeyService {
-  readonly #parts: Parts
-
-  constructor(parts: Parts) {
-    this.#parts = parts
-  }
+  constructor(private readonly parts: Parts) {}
 
   /**
    * Creates an API key and returns its secret, which cannot be retrieved later. `options.secret` is the configured secret of the
@@ -44,7 +36,7 @@ export class ApiKeyService {
     const createdAt = getIdTime(apiKeyId)
     const expiresAt = input.expiresInDays ? new Date(createdAt.getTime() + input.expiresInDays * dayMs) : null
     const scopes = [...new Set(input.scopes)]
-    return this.#parts.ledger.change(actor.tenantId, async (tx) => {
+    return this.parts.ledger.change(actor.tenantId, async (tx) => {
       await tx.apiKey.create({
         data: {
           apiKeyId,
@@ -73,13 +65,13 @@ export class ApiKeyService {
   }
 
   async get(actor: Actor, apiKeyId: string): Promise<ApiKey> {
-    return this.#toApiKey(await findApiKeyRow(this.#parts.db.prisma, actor, apiKeyId))
+    return this.#toApiKey(await findApiKeyRow(this.parts.db.prisma, actor, apiKeyId))
   }
 
   async list(actor: Actor, { status, ...args }: ApiKeysArgs): Promise<Page<ApiKey>> {
     const place = toPagePosition('key', args)
     const where = { tenantId: actor.tenantId, ...(status && { status }) }
-    const found = await listNewestFirst(this.#parts.db.prisma.apiKey, { key: 'apiKeyId', where, place })
+    const found = await listNewestFirst(this.parts.db.prisma.apiKey, { key: 'apiKeyId', where, place })
     return mapPage(found, (row) => this.#toApiKey(row))
   }
 
@@ -139,7 +131,7 @@ export class ApiKeyService {
     plan: (before: Row) => { data: Partial<Row>; action: AuditRow['action']; details: Record<string, unknown> },
   ): Promise<Row> {
     const { tenantId } = actor
-    return changeIdentity(this.#parts, { tenantId, kind: 'api_key', id: apiKeyId }, async (tx) => {
+    return changeIdentity(this.parts, { tenantId, kind: 'api_key', id: apiKeyId }, async (tx) => {
       if (isId('key', apiKeyId))
         await tx.$queryRaw`SELECT 1 FROM api_keys WHERE tenant_id = ${tenantId} AND api_key_id = ${apiKeyId} FOR UPDATE`
       const { data, action, details } = plan(await findApiKeyRow(tx, actor, apiKeyId))
@@ -149,7 +141,7 @@ export class ApiKeyService {
   }
 
   #toApiKey(row: Row): ApiKey {
-    const lastUsedAt = this.#parts.lastUse(row.apiKeyId, row.lastUsedAt)
+    const lastUsedAt = this.parts.identity.lastUsed.getLatest(row.apiKeyId, row.lastUsedAt)
     const { restricted, contextIds, metadata } = row
     return { ...row, lastUsedAt, metadata, contextIds: restricted ? contextIds : null } as ApiKey
   }
@@ -162,7 +154,7 @@ export class ApiKeyService {
         { field: 'contexts', message: "must be omitted if scopes include 'admin', which grants access to all contexts" },
       ])
     const found = await Promise.all(
-      [...new Set(input.contexts)].map(async (key) => ({ key, context: await this.#parts.contexts.find(actor, key) })),
+      [...new Set(input.contexts)].map(async (key) => ({ key, context: await this.parts.contexts.find(actor, key) })),
     )
     const unknown = found.filter(({ context }) => !context).map(({ key }) => key)
     if (unknown.length > 0)

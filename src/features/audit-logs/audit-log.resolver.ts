@@ -13,22 +13,18 @@ import {
 
 @Resolver(() => AuditLog)
 export class AuditLogResolver {
-  readonly #auditLogs: AuditLogService
-
-  constructor(auditLogs: AuditLogService) {
-    this.#auditLogs = auditLogs
-  }
+  constructor(private readonly service: AuditLogService) {}
 
   @Requires('admin')
   @Query(() => AuditLogPage, { description: 'Lists audit log entries, newest first.' })
   auditLogs(@CurrentActor() actor: Actor, @Args(() => AuditLogsArgs) args: AuditLogsArgs) {
-    return this.#auditLogs.list(actor, args)
+    return this.service.list(actor, args)
   }
 
   @Requires('admin')
   @Query(() => AuditLogConnection, { description: 'Returns audit log entries as a cursor connection, newest first.' })
   auditLogsConnection(@CurrentActor() actor: Actor, @Args(() => AuditLogsConnectionArgs) args: AuditLogsConnectionArgs) {
-    return this.#auditLogs.connection(actor, args)
+    return this.service.connection(actor, args)
   }
 
   @Requires('admin')
@@ -36,6 +32,6 @@ export class AuditLogResolver {
     description: 'Lists the audit log entries about one entity, newest first. The list is empty if the entity has no entries.',
   })
   auditLogsOfEntity(@CurrentActor() actor: Actor, @Args(() => AuditLogsOfEntityArgs) args: AuditLogsOfEntityArgs) {
-    return this.#auditLogs.list(actor, args)
+    return this.service.list(actor, args)
   }
 }

@@ -51,11 +51,7 @@ interface Span {
  * hours.
  */
 export class CallLogCounts {
-  readonly #database: Queries
-
-  constructor(database: Queries) {
-    this.#database = database
-  }
+  constructor(private readonly database: Queries) {}
 
   /** Counts calls with one statement, so that all parts of the count come from the same snapshot. */
   async countCalls(tenantId: string, filter: CallLogFilter, window: Window): Promise<number> {
@@ -67,7 +63,7 @@ export class CallLogCounts {
     const text = `SELECT (${counts.join(' + ')})::bigint AS calls`
     // Statements that count log rows are unnamed, so that PostgreSQL plans each one for its time range.
     const name = isUnbounded ? nameOf(text) : ''
-    const { rows } = await this.#database.query<{ calls: number }>({ name, text, values })
+    const { rows } = await this.database.query<{ calls: number }>({ name, text, values })
     return Number(rows[0]!.calls)
   }
 
@@ -85,7 +81,7 @@ export class CallLogCounts {
 
   /** Returns a start day that covers the latest `count` calls of each API key, or null if there are no calls. */
   async findFirstRecentDay(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Date | null> {
-    const { rows } = await this.#database.query<{ bucket: Date | null }>(
+    const { rows } = await this.database.query<{ bucket: Date | null }>(
       `SELECT min(d.bucket) AS bucket FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
          SELECT DISTINCT bucket FROM ${currentUsage} u WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${buildCounterSumSql({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
       [tenantId, apiKeyIds, count],
@@ -99,7 +95,7 @@ export class CallLogCounts {
       GROUP BY bucket ORDER BY bucket DESC LIMIT ${bucketsPerQuery}`
     for (let before = until; ; ) {
       const values = [tenantId, filter.apiKeyId ?? '', from, before]
-      const { rows } = await this.#database.query<{ bucket: Date; calls: number }>({ name: nameOf(text), text, values })
+      const { rows } = await this.database.query<{ bucket: Date; calls: number }>({ name: nameOf(text), text, values })
       for (const { bucket, calls } of rows)
         yield { from: bucket, until: new Date(bucket.getTime() + (by === 'hour' ? hourMs : dayMs)), count: Number(calls) }
       if (rows.length < bucketsPerQuery) return

@@ -9,22 +9,18 @@ import { CallLog, CallLogConnection, CallLogPage, CallLogsArgs, CallLogsConnecti
 
 @Resolver(() => CallLog)
 export class CallLogResolver {
-  readonly #callLogs: CallLogService
-
-  constructor(callLogs: CallLogService) {
-    this.#callLogs = callLogs
-  }
+  constructor(private readonly service: CallLogService) {}
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => CallLogPage, { description: 'Lists call log entries, newest first.' })
   callLogs(@CurrentActor() actor: Actor, @Args(() => CallLogsArgs) args: CallLogsArgs) {
-    return this.#callLogs.list(actor, args)
+    return this.service.list(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => CallLogConnection, { description: 'Returns call log entries as a cursor connection, newest first.' })
   callLogsConnection(@CurrentActor() actor: Actor, @Args(() => CallLogsConnectionArgs) args: CallLogsConnectionArgs) {
-    return this.#callLogs.connection(actor, args)
+    return this.service.connection(actor, args)
   }
 
   @Requires('metadata')
@@ -34,7 +30,7 @@ export class CallLogResolver {
   })
   validation(@CurrentCall() call: Call, @Root() log: CallLog) {
     return loadRelation(call, 'CallLog.validation', log.callId, (ids) =>
-      this.#callLogs.getValidationReports(call.requireActor().tenantId, ids),
+      this.service.getValidationReports(call.requireActor().tenantId, ids),
     )
   }
 }

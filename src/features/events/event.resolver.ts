@@ -12,16 +12,12 @@ export interface EventSource {
 
 @Resolver()
 export class EventResolver {
-  readonly #events: EventService
-
-  constructor(events: EventService) {
-    this.#events = events
-  }
+  constructor(private readonly service: EventService) {}
 
   @Requires('admin', { tenantWide: true })
   @Query(() => EventPage, { description: "Lists the tenant's events after a journal position, in commit order." })
   events(@CurrentActor() actor: Actor, @Args(() => EventPageArgs) args: EventPageArgs) {
-    return this.#events.getPage(actor, args)
+    return this.service.getPage(actor, args)
   }
 
   @Extensions({ endpoint: eventsEndpoint })

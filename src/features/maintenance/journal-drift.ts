@@ -140,12 +140,9 @@ async function readNodes(client: ClientBase, tenantId: string): Promise<Map<stri
 /** Recomputes the Merkle tree of a journal leaf by leaf, like the ledger. Reports each node that must be stored. */
 class Tree {
   readonly frontier: Buffer[] = []
-  readonly #onNode: (level: number, place: number, hash: Buffer) => void
   #length = 0
 
-  constructor(onNode: (level: number, place: number, hash: Buffer) => void) {
-    this.#onNode = onNode
-  }
+  constructor(private readonly onNode: (level: number, place: number, hash: Buffer) => void) {}
 
   addLeaf(leaf: Buffer): void {
     let node = leaf
@@ -153,7 +150,7 @@ class Tree {
     for (let height = 1; place % 2 === 1; height++) {
       node = computeCompleteSubtreeRoot([this.frontier.pop()!, node])
       place = Math.floor(place / 2)
-      if (height % 8 === 0) this.#onNode(height / 8, place, node)
+      if (height % 8 === 0) this.onNode(height / 8, place, node)
     }
     this.frontier.push(node)
   }

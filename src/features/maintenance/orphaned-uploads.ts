@@ -9,16 +9,14 @@ const maxPaths = 10_000
  * has removed its path from the journal, and a commit in progress holds a lock on it.
  */
 export class OrphanedUploads {
-  readonly #pool: Pool
-  readonly #settleMs: number
   /** Paths of failed uploads, with the time of each failure on this process's monotonic clock. */
   readonly #noted = new Map<string, number>()
 
   /** `settleMs` is the time after a failed write during which the bucket may still complete it. */
-  constructor(pool: Pool, settleMs: number) {
-    this.#pool = pool
-    this.#settleMs = settleMs
-  }
+  constructor(
+    private readonly pool: Pool,
+    private readonly settleMs: number,
+  ) {}
 
   /** Schedules the blob at `path` for early deletion, unless a commit in progress uses it. */
   scheduleDeletion(path: string): void {
@@ -33,10 +31,10 @@ export class OrphanedUploads {
     const places = noted.map(([path, at]) => ({
       tenant_id: path.slice(0, path.indexOf('/')),
       path,
-      ms: this.#settleMs - (now - at),
+      ms: this.settleMs - (now - at),
     }))
     const rows = await processRowsByTenant(places, async (tenantId, own) => {
-      const answer = await this.#pool.query<{ blob_path: string }>(
+      const answer = await this.pool.query<{ blob_path: string }>(
         `WITH noted AS (SELECT path AS blob_path, now() + make_interval(secs => ms / 1000) AS due_at FROM unnest($2::text[], $3::float8[]) AS n(path, ms)),
           free AS (SELECT g.blob_path FROM blob_garbage g JOIN noted n ON g.blob_path = n.blob_path WHERE g.tenant_id = $1 AND NOT g.taken ORDER BY g.blob_path FOR UPDATE OF g SKIP LOCKED),
           hastened AS (UPDATE blob_garbage g SET due_at = least(g.due_at, n.due_at) FROM noted n JOIN free f ON f.blob_path = n.blob_path

@@ -7,13 +7,10 @@ import { StorageHealthType } from './storage-health.types.js'
 
 @Resolver(() => StorageHealthType)
 export class StorageHealthResolver {
-  readonly #storageHealth: StorageHealth
   // Concurrency is limited, because each recount reads all rows of the tenant on its own connection.
   readonly #slots = new TenantSlots('recounts', { inAll: 2, byTenant: 1 })
 
-  constructor(storageHealth: StorageHealth) {
-    this.#storageHealth = storageHealth
-  }
+  constructor(private readonly service: StorageHealth) {}
 
   @Requires('admin')
   @Query(() => StorageHealthType, {
@@ -24,7 +21,7 @@ export class StorageHealthResolver {
   async storageHealth(@CurrentActor() actor: Actor) {
     const leave = this.#slots.acquire(actor.tenantId)
     try {
-      return await this.#storageHealth.verify({ tenantId: actor.tenantId })
+      return await this.service.verify({ tenantId: actor.tenantId })
     } finally {
       leave()
     }

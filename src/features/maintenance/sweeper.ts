@@ -22,15 +22,11 @@ interface ClaimedBlob {
  * Replicas mark different rows. If a replica is killed, its rows become due again after ten minutes.
  */
 export class Sweeper {
-  readonly #pool: Pool
-  readonly #storage: Pick<BlobStorage, 'remove'>
-  readonly #onFailed: (path: string, reason: unknown) => void
-
-  constructor(pool: Pool, storage: Pick<BlobStorage, 'remove'>, onFailed: (path: string, reason: unknown) => void = () => {}) {
-    this.#pool = pool
-    this.#storage = storage
-    this.#onFailed = onFailed
-  }
+  constructor(
+    private readonly pool: Pool,
+    private readonly storage: Pick<BlobStorage, 'remove'>,
+    private readonly onFailed: (path: string, reason: unknown) => void = () => {},
+  ) {}
 
   /**
    * Sweeps until no blob is due, or until `goOn` returns false before a batch. `failed` is the number of blobs that the store did
@@ -56,10 +52,10 @@ export class Sweeper {
     const work = async () => {
       for (let row = queue.shift(); row && failed < maxFailures; row = queue.shift()) {
         const { blob_path: path } = row
-        const done = await this.#storage.remove(path).then(
+        const done = await this.storage.remove(path).then(
           () => true,
           (reason: unknown) => {
-            this.#onFailed(path, reason)
+            this.onFailed(path, reason)
             return false
           },
         )
@@ -79,7 +75,7 @@ export class Sweeper {
   // Never returns blobs of stored or trashed files, even if the journal contains them. Another replica may have marked the same
   // rows first.
   async #claimDueBlobs(): Promise<ClaimedBlob[]> {
-    const { rows: due } = await this.#pool.query<ClaimedBlob>(
+    const { rows: due } = await this.pool.query<ClaimedBlob>(
       `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${buildNoFileCondition('d.tenant_id')} ORDER BY d.due_at LIMIT $1`,
       [batch],
     )
@@ -102,7 +98,7 @@ export class Sweeper {
   #updatePerTenant<Row extends object>(rows: ClaimedBlob[], statement: string): Promise<Row[]> {
     return processRowsByTenant(rows, async (tenantId, own) => {
       const paths = own.map(({ blob_path: path }) => path)
-      return (await this.#pool.query<Row>(statement, [tenantId, paths])).rows
+      return (await this.pool.query<Row>(statement, [tenantId, paths])).rows
     })
   }
 }

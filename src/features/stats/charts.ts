@@ -50,11 +50,7 @@ const toChart = <Point>({ period }: Args, buckets: number[], toPoint: (bucket: n
 
 /** Reads each chart from counters with one SQL statement. An hourly chart of a year has 8,760 points. */
 export class Charts {
-  readonly #db: Database
-
-  constructor(db: Database) {
-    this.#db = db
-  }
+  constructor(private readonly db: Database) {}
 
   async getApiCalls(actor: Actor, args: Args): Promise<Chart<ApiCallsPoint>> {
     const columns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
@@ -95,7 +91,7 @@ export class Charts {
            SELECT ${start} AS start, ${sums} FROM ${currentUsage} u
            WHERE tenant_id = $1 AND subject = '' AND grain = '${period === 'hourly' ? 'hour' : 'day'}' AND bucket >= $2::timestamptz GROUP BY ${start}) u) AS usage
        FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = $1 WHERE t.tenant_id = $1`
-    const { rows } = await this.#db.reads.query<{ files: number; bytes: number; usage: Record<string, Usage> | null }>({
+    const { rows } = await this.db.reads.query<{ files: number; bytes: number; usage: Record<string, Usage> | null }>({
       name: nameOf(text),
       text,
       values: [actor.tenantId, new Date(buckets[0]!)],

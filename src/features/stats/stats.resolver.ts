@@ -19,36 +19,30 @@ const costByContext = ({ childComplexity }: { childComplexity: number }) => 1 + 
 
 @Resolver()
 export class StatsResolver {
-  readonly #stats: StatsService
-  readonly #charts: Charts
-
-  constructor(stats: StatsService, charts: Charts) {
-    this.#stats = stats
-    this.#charts = charts
-  }
+  constructor(private readonly services: { stats: StatsService; charts: Charts }) {}
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => Stats, { description: 'Returns the statistics overview of the tenant.' })
   stats(@CurrentActor() actor: Actor) {
-    return this.#stats.getOverview(actor)
+    return this.services.stats.getOverview(actor)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => ApiCallsChart, { description: 'Returns the number of API calls over time.' })
   apiCallsChart(@CurrentActor() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
-    return this.#charts.getApiCalls(actor, args)
+    return this.services.charts.getApiCalls(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => StorageChart, { description: 'Returns storage usage over time.' })
   storageChart(@CurrentActor() actor: Actor, @Args(() => StorageChartArgs) args: StorageChartArgs) {
-    return this.#charts.getStorage(actor, args)
+    return this.services.charts.getStorage(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => UploadsChart, { description: 'Returns the number of uploads over time.' })
   uploadsChart(@CurrentActor() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
-    return this.#charts.getUploads(actor, args)
+    return this.services.charts.getUploads(actor, args)
   }
 
   @Requires('metadata')
@@ -57,7 +51,7 @@ export class StatsResolver {
     complexity: costByContext,
   })
   apiCallsByContext(@CurrentActor() actor: Actor) {
-    return this.#stats.getApiCallsByContext(actor)
+    return this.services.stats.getApiCallsByContext(actor)
   }
 
   @Requires('metadata')
@@ -66,6 +60,6 @@ export class StatsResolver {
     complexity: costByContext,
   })
   filesByContext(@CurrentActor() actor: Actor) {
-    return this.#stats.getFilesByContext(actor)
+    return this.services.stats.getFilesByContext(actor)
   }
 }

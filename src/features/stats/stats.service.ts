@@ -19,16 +19,12 @@ const buildUsageSql = (where: string) =>
 
 /** Computes statistics only from counters, so that their cost does not depend on the size of the logs. */
 export class StatsService {
-  readonly #db: Database
-
-  constructor(db: Database) {
-    this.#db = db
-  }
+  constructor(private readonly db: Database) {}
 
   async getOverview(actor: Actor): Promise<Stats> {
     const today = startOfDay(getCurrentTime())
     // A single statement reads all numbers, so that they come from the same snapshot.
-    const { rows } = await this.#db.reads.query<OverviewRow>({
+    const { rows } = await this.db.reads.query<OverviewRow>({
       name: 'stats-overview',
       text: overviewStatement,
       values: [actor.tenantId, today, new Date(today.getTime() - dayMs)],
@@ -38,7 +34,7 @@ export class StatsService {
 
   /** Returns API call counts for all of the tenant's contexts, most calls first. */
   async getApiCallsByContext(actor: Actor): Promise<ContextApiCalls[]> {
-    const { rows } = await this.#db.reads.query<{ contextKey: string; contextName: string; usage: Partial<Usage> | null }>(
+    const { rows } = await this.db.reads.query<{ contextKey: string; contextName: string; usage: Partial<Usage> | null }>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", (${buildUsageSql("u.subject = c.context_id AND u.grain = 'total'")}) AS usage
        FROM file_contexts c WHERE c.tenant_id = $1 AND ($2::text[] IS NULL OR c.context_id = ANY($2)) ORDER BY c.context_id DESC`,
       [actor.tenantId, actor.contexts],
@@ -50,7 +46,7 @@ export class StatsService {
 
   /** Returns file counts and sizes for all of the tenant's contexts, largest first. */
   async getFilesByContext(actor: Actor): Promise<ContextFiles[]> {
-    const { rows } = await this.#db.reads.query<Omit<ContextFiles, 'totalFormatted'>>(
+    const { rows } = await this.db.reads.query<Omit<ContextFiles, 'totalFormatted'>>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes"
        FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = $1 AND t.context_id = c.context_id
        WHERE c.tenant_id = $1 AND ($2::text[] IS NULL OR c.context_id = ANY($2)) ORDER BY 4 DESC, 3 DESC, c.context_id DESC`,

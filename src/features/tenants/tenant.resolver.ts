@@ -6,16 +6,12 @@ import { Tenant, UpdateTenantInput } from './tenant.types.js'
 
 @Resolver(() => Tenant)
 export class TenantResolver {
-  readonly #tenants: TenantService
-
-  constructor(tenants: TenantService) {
-    this.#tenants = tenants
-  }
+  constructor(private readonly service: TenantService) {}
 
   @Requires('admin')
   @Query(() => Tenant, { description: 'Returns the tenant that the credential belongs to.' })
   tenant(@CurrentActor() actor: Actor) {
-    return this.#tenants.get(actor)
+    return this.service.get(actor)
   }
 
   @Requires('admin')
@@ -25,7 +21,7 @@ export class TenantResolver {
     @Arg('input', () => UpdateTenantInput, { description: 'Fields to change. Omitted fields keep their values.' })
     input: UpdateTenantInput,
   ) {
-    return this.#tenants.update(actor, input)
+    return this.service.update(actor, input)
   }
 
   @Requires('admin')
@@ -37,6 +33,6 @@ export class TenantResolver {
     @CurrentActor() actor: Actor,
     @Arg('required', () => Boolean, { description: 'True to require a second factor.' }) required: boolean,
   ) {
-    return this.#tenants.requireSecondFactor(actor, required)
+    return this.service.requireSecondFactor(actor, required)
   }
 }

@@ -1,37 +1,29 @@
 import { changeIdentity } from '../../access/identity-change.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
-import type { Ledger } from '../../ledger/ledger.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, conflict, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
+import type { Components } from '../components.js'
 import type { Tenant, UpdateTenantInput } from './tenant.types.js'
 import { TenantDeletion } from './tenant-deletion.js'
 
 const tenantColumns = `t.tenant_id AS "tenantId", t.name, t.storage_quota_mb AS "storageQuotaMb", t.storage_quota_ceiling_mb AS "storageQuotaCeilingMb", t.second_factor_required AS "secondFactorRequired",
   coalesce(h.bytes, 0)::bigint AS "storageUsedBytes", t.created_at AS "createdAt", t.updated_at AS "updatedAt"`
 
-interface Parts {
-  db: Database
-  ledger: Ledger
-  forget: (tenantId: string) => void
-}
-
 /**
  * Manages tenants. Admins change the name and quota of their tenant. The operator creates, suspends, resumes and deletes tenants.
  */
 export class TenantService {
-  readonly #parts: Parts
   readonly deletion: TenantDeletion
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'identity'>) {
     this.deletion = new TenantDeletion(parts.db)
   }
 
   async get(actor: Actor): Promise<Tenant> {
-    const { rows } = await this.#parts.db.pool.query<Tenant>({
+    const { rows } = await this.parts.db.pool.query<Tenant>({
       name: 'tenant-by-id',
       text: `SELECT ${tenantColumns} FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = $1 WHERE t.tenant_id = $1`,
       values: [actor.tenantId],
@@ -90,7 +82,7 @@ export class TenantService {
     if (quotaMb !== undefined) assertQuota(quotaMb)
     const tenantId = newId('ten')
     const now = getIdTime(tenantId)
-    return this.#parts.ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.change(tenantId, async (tx) => {
       const row = await tx.tenant.create({
         data: {
           tenantId,
@@ -109,7 +101,7 @@ export class TenantService {
   }
 
   async list(): Promise<(Tenant & { status: string })[]> {
-    const { rows } = await this.#parts.db.pool.query<Tenant & { status: string }>(
+    const { rows } = await this.parts.db.pool.query<Tenant & { status: string }>(
       `SELECT ${tenantColumns}, t.status FROM tenant_heads h JOIN tenants t ON t.tenant_id = h.tenant_id ORDER BY t.tenant_id`,
     )
     return rows
@@ -121,7 +113,7 @@ export class TenantService {
 
   /** Deletes a tenant and all its data. `name` confirms the deletion. The sweep later deletes the blobs from the store. */
   async delete(tenantId: string, name: string): Promise<{ tenantId: string; files: number }> {
-    const tenant = isId('ten', tenantId) ? await this.#parts.db.prisma.tenant.findUnique({ where: { tenantId } }) : null
+    const tenant = isId('ten', tenantId) ? await this.parts.db.prisma.tenant.findUnique({ where: { tenantId } }) : null
     if (!tenant && !(await this.deletion.isStarted(tenantId))) throw notFound('tenant', tenantId)
     if (tenant && tenant.name !== name)
       throw conflict(
@@ -159,7 +151,7 @@ export class TenantService {
     plan: (before: TenantRow) => Partial<TenantRow>,
     getAudit: (before: TenantRow, after: TenantRow) => AuditRow[],
   ): Promise<void> {
-    return changeIdentity(this.#parts, { tenantId, kind: 'tenant', id: tenantId }, async (tx) => {
+    return changeIdentity(this.parts, { tenantId, kind: 'tenant', id: tenantId }, async (tx) => {
       await tx.$queryRaw`SELECT 1 FROM tenants WHERE tenant_id = ${tenantId} FOR UPDATE`
       const before = await tx.tenant.findUnique({ where: { tenantId } })
       if (!before) throw notFound('tenant', tenantId)

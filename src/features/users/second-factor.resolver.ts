@@ -9,11 +9,7 @@ import { User } from './user.types.js'
 
 @Resolver(() => SecondFactorSetUp)
 export class SecondFactorResolver {
-  readonly #secondFactors: SecondFactorService
-
-  constructor(secondFactors: SecondFactorService) {
-    this.#secondFactors = secondFactors
-  }
+  constructor(private readonly service: SecondFactorService) {}
 
   @Requires('any', { beforeSecondFactor: true })
   @Mutation(() => SecondFactorSetUp, {
@@ -25,7 +21,7 @@ export class SecondFactorResolver {
     @CurrentCall() call: Call,
     @Arg('password', () => String, { description: 'Current password of the user.' }) password: string,
   ) {
-    return this.#secondFactors.beginSetUp(actor, password, call.signal)
+    return this.service.beginSetUp(actor, password, call.signal)
   }
 
   @Requires('any', { beforeSecondFactor: true })
@@ -38,7 +34,7 @@ export class SecondFactorResolver {
     @CurrentCall() call: Call,
     @Arg('code', () => String, { description: 'Six-digit code from the authenticator app.' }) code: string,
   ) {
-    return this.#secondFactors.confirmSetUp(actor, code, call.signal)
+    return this.service.confirmSetUp(actor, code, call.signal)
   }
 
   @Requires('any')
@@ -51,7 +47,7 @@ export class SecondFactorResolver {
     @CurrentCall() call: Call,
     @Arg('code', () => String, { description: 'Six-digit code from the authenticator app, or a recovery code.' }) code: string,
   ) {
-    return this.#secondFactors.remove(actor, code, call.signal)
+    return this.service.remove(actor, code, call.signal)
   }
 
   @Requires('admin')
@@ -59,6 +55,6 @@ export class SecondFactorResolver {
     description: 'Removes the second factor of a user, for example after a device is lost, and ends all sessions of that user.',
   })
   resetUserSecondFactor(@CurrentActor() actor: Actor, @UserId() userId: string) {
-    return this.#secondFactors.reset(actor, userId)
+    return this.service.reset(actor, userId)
   }
 }

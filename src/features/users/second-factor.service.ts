@@ -1,5 +1,4 @@
 import { changeIdentity } from '../../access/identity-change.js'
-import type { MasterKey } from '../../access/master-key.js'
 import {
   createTotpSetup,
   findTotpStep,
@@ -8,30 +7,19 @@ import {
   getTotpLabel,
   hashRecoveryCode,
 } from '../../access/one-time-codes.js'
-import type { Passwords } from '../../access/passwords.js'
-import type { RateLimits } from '../../access/rate-limits.js'
-import type { SecurityTrail } from '../../access/security-trail.js'
 import type { AuditRow } from '../../ledger/entry.js'
-import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import { getCurrentTime } from '../../platform/clock.js'
-import type { Database } from '../../platform/db/client.js'
 import { AssayError, conflict, forbidden } from '../../platform/errors/errors.js'
+import type { Components } from '../components.js'
 import type { ConfirmedSecondFactor, SecondFactorSetUp } from './second-factor.types.js'
 import { assertUnlocked, countWrongCode, noWrongCodes } from './second-factor-lock.js'
 import { endSessions } from './session.service.js'
 import type { User } from './user.types.js'
 import { beginAttempt, lockUser, toUser, toUserAudit, type UserRow } from './user-row.js'
 
-interface Parts {
-  db: Database
-  ledger: Ledger
-  masterKey: MasterKey
-  passwords: Passwords
-  limits: RateLimits
-  security: SecurityTrail
-  forget: (userId: string) => void
-}
+type Parts = Pick<Components, 'db' | 'ledger' | 'identity' | 'masterKey' | 'passwords' | 'limits' | 'security'>
 
 /** Result of checking a code. The caller must commit `audit` even if the code was wrong, so that the attempt counts. */
 interface CheckedCode {
@@ -41,22 +29,18 @@ interface CheckedCode {
 
 /** Manages second factors of dashboard users: time-based one-time codes (RFC 6238) and recovery codes. */
 export class SecondFactorService {
-  readonly #parts: Parts
-
-  constructor(parts: Parts) {
-    this.#parts = parts
-  }
+  constructor(private readonly parts: Parts) {}
 
   /** Creates a secret for a second factor. The password is required, so that a stolen session is not enough to add one. */
   async beginSetUp(actor: Actor, password: string, signal?: AbortSignal): Promise<SecondFactorSetUp> {
-    const attempt = await beginAttempt(this.#parts.limits, actor, signal)
-    const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
+    const attempt = await beginAttempt(this.parts.limits, actor, signal)
+    const user = await this.parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
     if (actor.kind !== 'user' || !user?.passwordHash)
       throw forbidden('Only dashboard users who sign in with a password can have a second factor.')
-    if (!(await this.#parts.passwords.verify(user.passwordHash, password))) throw forbidden('The password is wrong.')
+    if (!(await this.parts.passwords.verify(user.passwordHash, password))) throw forbidden('The password is wrong.')
     await attempt.succeeded()
     const secret = generateTotpSecret()
-    const totpSecret = new Uint8Array(this.#parts.masterKey.encrypt(secret, getTotpLabel(actor.id)))
+    const totpSecret = new Uint8Array(this.parts.masterKey.encrypt(secret, getTotpLabel(actor.id)))
     await this.#changeUser(actor, actor.id, async (tx, before) => {
       if (before.totpConfirmedAt) throw conflict('A second factor is already enabled. Remove it first.')
       assertUnlocked(before)
@@ -152,25 +136,25 @@ export class SecondFactorService {
     { actor, wrongCode, signal }: { actor: Actor; wrongCode: string; signal: AbortSignal | undefined },
     work: (tx: Transaction, before: UserRow) => Promise<CheckedCode>,
   ): Promise<void> {
-    const attempt = await beginAttempt(this.#parts.limits, actor, signal)
+    const attempt = await beginAttempt(this.parts.limits, actor, signal)
     let checked: CheckedCode | undefined
     await this.#changeUser(actor, actor.id, async (tx, before) => {
       checked = await work(tx, before)
       return checked.audit
     })
     if (!checked?.isRight) {
-      if (checked?.audit.length) this.#parts.security.count('second_factor_locked')
+      if (checked?.audit.length) this.parts.security.count('second_factor_locked')
       throw forbidden(wrongCode)
     }
     await attempt.succeeded()
   }
 
   #decryptSecret({ userId, totpSecret }: UserRow): Promise<Buffer> {
-    return this.#parts.masterKey.decrypt(Buffer.from(totpSecret!), getTotpLabel(userId))
+    return this.parts.masterKey.decrypt(Buffer.from(totpSecret!), getTotpLabel(userId))
   }
 
   #changeUser(actor: Actor, userId: string, work: (tx: Transaction, before: UserRow) => Promise<AuditRow[]>): Promise<UserRow> {
-    return changeIdentity(this.#parts, { tenantId: actor.tenantId, kind: 'user', id: userId }, async (tx) => {
+    return changeIdentity(this.parts, { tenantId: actor.tenantId, kind: 'user', id: userId }, async (tx) => {
       const audit = await work(tx, await lockUser(tx, actor.tenantId, userId))
       return { result: await tx.user.findUniqueOrThrow({ where: { userId } }), audit }
     })

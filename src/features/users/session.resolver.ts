@@ -8,18 +8,14 @@ import { UserSession, UserSessionPage, UserSessionsArgs } from './session.types.
 
 @Resolver(() => UserSession)
 export class SessionResolver {
-  readonly #sessions: SessionService
-
-  constructor(sessions: SessionService) {
-    this.#sessions = sessions
-  }
+  constructor(private readonly service: SessionService) {}
 
   @Requires('any')
   @Query(() => UserSessionPage, {
     description: 'Lists the open sessions of the signed-in user, newest first. The list is empty for an API key.',
   })
   mySessions(@CurrentActor() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
-    return actor.kind === 'user' ? this.#sessions.list(actor, actor.id, args) : toPage([], 0, args)
+    return actor.kind === 'user' ? this.service.list(actor, actor.id, args) : toPage([], 0, args)
   }
 
   @Requires('any')
@@ -28,13 +24,13 @@ export class SessionResolver {
     @CurrentActor() actor: Actor,
     @Arg('sessionId', () => ID, { description: 'ID of the session: `ses_` followed by a ULID.' }) sessionId: string,
   ) {
-    return (await this.#sessions.endUserSessions(actor, actor.id, sessionId)) > 0
+    return (await this.service.endUserSessions(actor, actor.id, sessionId)) > 0
   }
 
   @Requires('admin')
   @Query(() => UserSessionPage, { description: 'Lists the open sessions of a dashboard user, newest first.' })
   userSessions(@CurrentActor() actor: Actor, @Args(() => UserSessionsArgs) { userId, ...page }: UserSessionsArgs) {
-    return this.#sessions.list(actor, userId, page)
+    return this.service.list(actor, userId, page)
   }
 
   @Requires('admin')
@@ -50,6 +46,6 @@ export class SessionResolver {
     })
     sessionId?: string,
   ) {
-    return this.#sessions.endUserSessions(actor, userId, sessionId ?? undefined)
+    return this.service.endUserSessions(actor, userId, sessionId ?? undefined)
   }
 }

@@ -1,31 +1,21 @@
 import { changeIdentity } from '../../access/identity-change.js'
 import { listNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
-import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor, Origin } from '../../platform/actor.js'
 import { getCurrentTime } from '../../platform/clock.js'
-import type { Database } from '../../platform/db/client.js'
 import { notFound } from '../../platform/errors/errors.js'
+import type { Components } from '../components.js'
 import type { UserSession } from './session.types.js'
 import { findUser, toActor, type UserRow } from './user-row.js'
 
-interface Parts {
-  db: Database
-  ledger: Ledger
-  forget: (userId: string) => void
-}
-
 /** Lists and ends sessions of dashboard users. */
 export class SessionService {
-  readonly #parts: Parts
-
-  constructor(parts: Parts) {
-    this.#parts = parts
-  }
+  constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'identity'>) {}
 
   /** Lists a user's open sessions, newest first. Throws 404 if the tenant has no such user. */
   async list(actor: Actor, userId: string, args: PageArgs): Promise<Page<UserSession>> {
-    const { prisma } = this.#parts.db
+    const { prisma } = this.parts.db
     await findUser(prisma, actor.tenantId, userId)
     const place = toPagePosition('ses', args)
     const sessions = await listNewestFirst(prisma.session, { key: 'sessionId', where: toOpenSessionFilter(userId), place })
@@ -42,7 +32,7 @@ export class SessionService {
   /** Ends one or all of the user's sessions. Returns the number of ended sessions. */
   endUserSessions(actor: Actor, userId: string, sessionId?: string): Promise<number> {
     const { tenantId } = actor
-    return changeIdentity(this.#parts, { tenantId, kind: 'user', id: userId }, async (tx) => {
+    return changeIdentity(this.parts, { tenantId, kind: 'user', id: userId }, async (tx) => {
       const user = await findUser(tx, tenantId, userId)
       const audit = await endSessions(tx, actor, user, sessionId)
       if (sessionId !== undefined && audit.length === 0) throw notFound('session', sessionId)

@@ -1,18 +1,15 @@
 import { toAddressGroup } from '../../access/address-group.js'
 import { suspendedTenant } from '../../access/authenticate.js'
 import { changeIdentity } from '../../access/identity-change.js'
-import { hasSameSalt, type Passwords } from '../../access/passwords.js'
-import type { RateLimits } from '../../access/rate-limits.js'
-import type { SecurityTrail } from '../../access/security-trail.js'
-import { type Sessions, sessionSeconds } from '../../access/sessions.js'
-import type { Ledger } from '../../ledger/ledger.js'
+import { hasSameSalt } from '../../access/passwords.js'
+import { sessionSeconds } from '../../access/sessions.js'
 import { type Actor, createSystemActor, type Origin } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
-import type { Database } from '../../platform/db/client.js'
 import type { Prisma } from '../../platform/db/generated/client.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
+import type { Components } from '../components.js'
 import { createMissingCodeError, type SecondFactorService } from './second-factor.service.js'
 import { getCodeLockError } from './second-factor-lock.js'
 import { createSession, type NewSession, toSessionAudit } from './session.service.js'
@@ -20,16 +17,9 @@ import type { UserService } from './user.service.js'
 import type { ChangePasswordArgs, SignIn, SignInArgs } from './user.types.js'
 import { beginAttempt, lockUser, toUser } from './user-row.js'
 
-interface Parts {
-  db: Database
-  ledger: Ledger
-  passwords: Passwords
-  sessions: Sessions
-  limits: RateLimits
+interface Parts extends Pick<Components, 'db' | 'ledger' | 'identity' | 'passwords' | 'limits' | 'security'> {
   users: UserService
   secondFactors: SecondFactorService
-  security: SecurityTrail
-  forget: (sessionId: string) => void
 }
 
 type Candidate = Prisma.UserGetPayload<{ include: { tenant: true } }>
@@ -44,11 +34,7 @@ interface CheckedSignIn {
 
 /** Signs in dashboard users with email address, password and second factor. A session lasts 12 hours. */
 export class SignInService {
-  readonly #parts: Parts
-
-  constructor(parts: Parts) {
-    this.#parts = parts
-  }
+  constructor(private readonly parts: Parts) {}
 
   /**
    * Throws 401 if the credentials are wrong. The error does not reveal whether the email address exists. Repeated guesses are
@@ -57,7 +43,7 @@ export class SignInService {
   async signIn(origin: Origin, { email, password, tenantId, code }: SignInArgs, signal?: AbortSignal): Promise<SignIn> {
     const candidates = await this.#findCandidates(email, tenantId)
     const isFamiliar = () => this.#isFamiliarAddress(candidates, origin.ip)
-    const attempt = await this.#parts.limits.signIns.delayAttempt({ email, ip: origin.ip, isFamiliar, signal })
+    const attempt = await this.parts.limits.signIns.delayAttempt({ email, ip: origin.ip, isFamiliar, signal })
     const user = await this.#findByPassword(candidates, password, origin)
     const lock = user.totpConfirmedAt ? getCodeLockError(user) : undefined
     if (lock) {
@@ -69,17 +55,17 @@ export class SignInService {
       throw createMissingCodeError(codeRequired)
     }
     const sessionId = newId('ses')
-    const { token, expiresAt } = await this.#parts.sessions.issue(user, sessionId)
+    const { token, expiresAt } = await this.parts.identity.sessions.issue(user, sessionId)
     const createdAt = getIdTime(sessionId)
     const minExpiry = new Date(createdAt.getTime() + sessionSeconds * 1000)
     const session = { sessionId, createdAt, expiresAt: expiresAt > minExpiry ? expiresAt : minExpiry }
     const salted = candidates.find(({ passwordHash }) => passwordHash !== null)!.passwordHash!
-    const isCurrent = !this.#parts.passwords.needsRehash(user.passwordHash!) && hasSameSalt(user.passwordHash!, salted)
-    const rehashed = isCurrent ? null : await this.#parts.passwords.hash(password, salted)
+    const isCurrent = !this.parts.passwords.needsRehash(user.passwordHash!) && hasSameSalt(user.passwordHash!, salted)
+    const rehashed = isCurrent ? null : await this.parts.passwords.hash(password, salted)
     const checked = await this.#createSession(user, { session, origin, code, rehashed })
     if (!checked.isRight) {
       this.#recordFailure(user, 'The second-factor code is wrong.', origin)
-      if (checked.audit.length > 0) this.#parts.security.count('second_factor_locked')
+      if (checked.audit.length > 0) this.parts.security.count('second_factor_locked')
       throw createMissingCodeError('The code is wrong or was already used. Enter the current code.')
     }
     await attempt.succeeded()
@@ -91,7 +77,7 @@ export class SignInService {
   async signOut(actor: Actor): Promise<boolean> {
     const { sessionId } = actor
     if (!sessionId) return false
-    await changeIdentity(this.#parts, { tenantId: actor.tenantId, kind: 'session', id: sessionId }, async (tx) => {
+    await changeIdentity(this.parts, { tenantId: actor.tenantId, kind: 'session', id: sessionId }, async (tx) => {
       await tx.session.updateMany({ where: { userId: actor.id, sessionId, revokedAt: null }, data: { revokedAt: new Date() } })
       return { result: undefined, audit: [toSessionAudit(actor, 'revoked', sessionId, { userId: actor.id, name: actor.name })] }
     })
@@ -105,18 +91,18 @@ export class SignInService {
     signal?: AbortSignal,
   ): Promise<boolean> {
     if (actor.kind !== 'user') throw forbidden('Only dashboard users have a password. Sign in as a dashboard user.')
-    const attempt = await beginAttempt(this.#parts.limits, actor, signal)
-    const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
-    if (!user || !(await this.#parts.passwords.verify(user.passwordHash, currentPassword)))
+    const attempt = await beginAttempt(this.parts.limits, actor, signal)
+    const user = await this.parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
+    if (!user || !(await this.parts.passwords.verify(user.passwordHash, currentPassword)))
       throw forbidden('The current password is wrong.')
     await attempt.succeeded()
-    await this.#parts.users.setPassword(actor, actor.id, newPassword, actor.sessionId)
+    await this.parts.users.setPassword(actor, actor.id, newPassword, actor.sessionId)
     return true
   }
 
   /** Deletes sessions that expired more than 30 days ago. Until then, sign-ins from their IP addresses are not slowed down. */
   async sweep(): Promise<number> {
-    const { count } = await this.#parts.db.prisma.session.deleteMany({
+    const { count } = await this.parts.db.prisma.session.deleteMany({
       where: { expiresAt: { lt: new Date(now() - familiarMs) } },
     })
     return count
@@ -124,7 +110,7 @@ export class SignInService {
 
   /** Returns the users with this email address, at most one per tenant. */
   #findCandidates(email: string, tenantId: string | null | undefined): Promise<Candidate[]> {
-    return this.#parts.db.prisma.user.findMany({
+    return this.parts.db.prisma.user.findMany({
       where: { email: normalizeEmail(email), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
       include: { tenant: true },
       orderBy: { userId: 'asc' },
@@ -134,7 +120,7 @@ export class SignInService {
 
   /** Returns the oldest active user with this password. Throws 401 if no user matches, and 403 if the tenant is suspended. */
   async #findByPassword(candidates: readonly Candidate[], password: string, origin: Origin): Promise<Candidate> {
-    const matches = await this.#parts.passwords.verifyAll(
+    const matches = await this.parts.passwords.verifyAll(
       candidates.map(({ passwordHash }) => passwordHash),
       password,
     )
@@ -152,14 +138,14 @@ export class SignInService {
   /** Checks the second-factor code and stores the session in the same transaction. */
   #createSession(user: Candidate, { session, origin, code, rehashed }: CheckedSignIn) {
     const { tenantId, userId } = user
-    return this.#parts.ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.change(tenantId, async (tx) => {
       // The password may have changed while it was verified. That change ended all sessions, so this sign-in must fail.
       const current = await lockUser(tx, tenantId, userId)
       if (current.passwordHash !== user.passwordHash) throw createWrongCredentialsError()
       // The user may have enabled a second factor after the row was read.
       if (current.totpConfirmedAt && !code) throw createMissingCodeError(codeRequired)
       const client = { ...createSystemActor(tenantId), ...origin }
-      const checked = await this.#parts.secondFactors.checkCode(tx, client, current, code ?? '')
+      const checked = await this.parts.secondFactors.checkCode(tx, client, current, code ?? '')
       // The transaction must commit, so that the wrong code counts.
       if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
       if (rehashed) await tx.user.update({ where: { userId }, data: { passwordHash: rehashed } })
@@ -172,11 +158,11 @@ export class SignInService {
     message: string,
     origin: Origin,
   ): void {
-    this.#parts.security.recordEvent({ reason: 'sign_in_failed', message, tenantId, about: { id: userId, name }, origin })
+    this.parts.security.recordEvent({ reason: 'sign_in_failed', message, tenantId, about: { id: userId, name }, origin })
   }
 
   async #isFamiliarAddress(candidates: readonly { userId: string }[], ip: string): Promise<boolean> {
-    const sessions = await this.#parts.db.prisma.session.findMany({
+    const sessions = await this.parts.db.prisma.session.findMany({
       where: { userId: { in: candidates.map(({ userId }) => userId) }, createdAt: { gt: new Date(now() - familiarMs) } },
       distinct: ['ipAddress'],
       select: { ipAddress: true },

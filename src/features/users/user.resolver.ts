@@ -21,13 +21,7 @@ import {
 
 @Resolver(() => User)
 export class UserResolver {
-  readonly #users: UserService
-  readonly #signIns: SignInService
-
-  constructor(users: UserService, signIns: SignInService) {
-    this.#users = users
-    this.#signIns = signIns
-  }
+  constructor(private readonly services: { users: UserService; signIns: SignInService }) {}
 
   @Requires('any', { beforeSecondFactor: true, orNull: true })
   @Query(() => Me, {
@@ -51,7 +45,7 @@ export class UserResolver {
   @Requires('admin')
   @Query(() => UserPage, { description: "Lists the tenant's dashboard users, newest first." })
   users(@CurrentActor() actor: Actor, @Args(() => UsersArgs) args: UsersArgs) {
-    return this.#users.list(actor.tenantId, args)
+    return this.services.users.list(actor.tenantId, args)
   }
 
   @Requires('public')
@@ -59,7 +53,7 @@ export class UserResolver {
     description: 'Starts a 12-hour session. Returns the error `unauthenticated` if the email address, password or code is wrong.',
   })
   signIn(@CurrentCall() call: Call, @Args(() => SignInArgs) args: SignInArgs) {
-    return this.#signIns.signIn(call.origin, args, call.signal)
+    return this.services.signIns.signIn(call.origin, args, call.signal)
   }
 
   @Requires('any', { beforeSecondFactor: true })
@@ -68,7 +62,7 @@ export class UserResolver {
       'Immediately ends the session that the token belongs to. Returns false if the token has no session in this service.',
   })
   signOut(@CurrentActor() actor: Actor) {
-    return this.#signIns.signOut(actor)
+    return this.services.signIns.signOut(actor)
   }
 
   @Requires('any')
@@ -80,7 +74,7 @@ export class UserResolver {
     @CurrentCall() call: Call,
     @Args(() => ChangePasswordArgs) args: ChangePasswordArgs,
   ) {
-    return this.#signIns.changePassword(actor, args, call.signal)
+    return this.services.signIns.changePassword(actor, args, call.signal)
   }
 
   @Requires('admin')
@@ -91,7 +85,7 @@ export class UserResolver {
     @CurrentActor() actor: Actor,
     @Arg('input', () => InviteUserInput, { description: 'Properties of the new user.' }) input: InviteUserInput,
   ) {
-    return this.#users.create(actor, input)
+    return this.services.users.create(actor, input)
   }
 
   @Requires('admin')
@@ -104,7 +98,7 @@ export class UserResolver {
     @Arg('input', () => UpdateUserInput, { description: 'Fields to change. Omitted fields keep their values.' })
     input: UpdateUserInput,
   ) {
-    return this.#users.update(actor, userId, input)
+    return this.services.users.update(actor, userId, input)
   }
 
   @Requires('admin')
@@ -112,7 +106,7 @@ export class UserResolver {
     description: 'Disables a dashboard user and ends all sessions of that user immediately. Users cannot disable themselves.',
   })
   disableUser(@CurrentActor() actor: Actor, @UserId() userId: string) {
-    return this.#users.disable(actor, userId)
+    return this.services.users.disable(actor, userId)
   }
 
   @Requires('admin')
@@ -120,7 +114,7 @@ export class UserResolver {
     description: 'Replaces the password of a dashboard user with a generated one, and ends all sessions of that user.',
   })
   resetUserPassword(@CurrentActor() actor: Actor, @UserId() userId: string) {
-    return this.#users.resetPassword(actor, userId)
+    return this.services.users.resetPassword(actor, userId)
   }
 
   @Requires('admin')
@@ -128,6 +122,6 @@ export class UserResolver {
     description: 'Enables a disabled dashboard user. Returns the error `conflict` if the user is already enabled.',
   })
   enableUser(@CurrentActor() actor: Actor, @UserId() userId: string) {
-    return this.#users.enable(actor, userId)
+    return this.services.users.enable(actor, userId)
   }
 }

@@ -1,25 +1,18 @@
 import { changeIdentity } from '../../access/identity-change.js'
-import { generatePassword, type Passwords } from '../../access/passwords.js'
+import { generatePassword } from '../../access/passwords.js'
 import { listNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
-import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
-import type { Database } from '../../platform/db/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
+import type { Components } from '../components.js'
 import { noWrongCodes } from './second-factor-lock.js'
 import { endSessions } from './session.service.js'
 import type { InvitedUser, InviteUserInput, PasswordReset, UpdateUserInput, User, UsersArgs } from './user.types.js'
 import { findUser, lockUser, toUser, toUserAudit, type UserRow } from './user-row.js'
-
-interface Parts {
-  db: Database
-  ledger: Ledger
-  passwords: Passwords
-  forget: (userId: string) => void
-}
 
 interface UserChange {
   data: Partial<UserRow>
@@ -28,11 +21,7 @@ interface UserChange {
 
 /** Creates, lists and updates dashboard users. */
 export class UserService {
-  readonly #parts: Parts
-
-  constructor(parts: Parts) {
-    this.#parts = parts
-  }
+  constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'identity' | 'passwords'>) {}
 
   /** Creates a user. Throws 409 if the tenant already has a user with this email address. */
   async create(actor: Actor, input: InviteUserInput): Promise<InvitedUser> {
@@ -45,7 +34,7 @@ export class UserService {
     const createdAt = getIdTime(userId)
     const data = { userId, tenantId, email, name: input.name, passwordHash, scopes, createdAt, updatedAt: createdAt }
     try {
-      const user = await this.#parts.ledger.change(tenantId, async (tx) => {
+      const user = await this.parts.ledger.change(tenantId, async (tx) => {
         const row = await tx.user.create({ data })
         return { result: toUser(row), entry: { audit: [toUserAudit(actor, 'created', row, { email, scopes })] } }
       })
@@ -57,12 +46,12 @@ export class UserService {
   }
 
   async get(actor: Actor, userId: string): Promise<User> {
-    return toUser(await findUser(this.#parts.db.prisma, actor.tenantId, userId))
+    return toUser(await findUser(this.parts.db.prisma, actor.tenantId, userId))
   }
 
   async getByEmail(actor: Actor, email: string): Promise<User> {
     const where = { tenantId: actor.tenantId, email: normalizeEmail(email) }
-    const row = await this.#parts.db.prisma.user.findFirst({ where })
+    const row = await this.parts.db.prisma.user.findFirst({ where })
     if (!row) throw notFound('user', email)
     return toUser(row)
   }
@@ -70,7 +59,7 @@ export class UserService {
   async list(tenantId: string, { status, ...args }: UsersArgs): Promise<Page<User>> {
     const where = { tenantId, ...(status && { status }) }
     return mapPage(
-      await listNewestFirst(this.#parts.db.prisma.user, { key: 'userId', where, place: toPagePosition('usr', args) }),
+      await listNewestFirst(this.parts.db.prisma.user, { key: 'userId', where, place: toPagePosition('usr', args) }),
       toUser,
     )
   }
@@ -124,12 +113,12 @@ export class UserService {
 
   /** Users with the same email address in several tenants share a salt, so that a sign-in computes only one hash. */
   async #hashPassword(email: string, password: string): Promise<string> {
-    const user = await this.#parts.db.prisma.user.findFirst({
+    const user = await this.parts.db.prisma.user.findFirst({
       where: { email, passwordHash: { not: null } },
       orderBy: { userId: 'asc' },
       select: { passwordHash: true },
     })
-    return this.#parts.passwords.hash(password, user?.passwordHash ?? null)
+    return this.parts.passwords.hash(password, user?.passwordHash ?? null)
   }
 
   #setStatus(actor: Actor, userId: string, status: 'active' | 'disabled'): Promise<User> {
@@ -148,7 +137,7 @@ export class UserService {
 
   async #updateUser(actor: Actor, userId: string, plan: (before: UserRow) => UserChange): Promise<User> {
     const { tenantId } = actor
-    return changeIdentity(this.#parts, { tenantId, kind: 'user', id: userId }, async (tx) => {
+    return changeIdentity(this.parts, { tenantId, kind: 'user', id: userId }, async (tx) => {
       const { data, getAudit } = plan(await lockUser(tx, tenantId, userId))
       const after = await tx.user.update({ where: { userId }, data: { ...data, updatedAt: new Date() } })
       return { result: toUser(after), audit: await getAudit(after, tx) }

@@ -1,20 +1,12 @@
-import type { Sessions } from '../../access/sessions.js'
-import type { Ledger } from '../../ledger/ledger.js'
 import type { Origin } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
-import type { Database } from '../../platform/db/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { unauthenticated } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
+import type { Components } from '../components.js'
 import { createSession } from './session.service.js'
 import type { SignIn } from './user.types.js'
 import { lockUser, toUser } from './user-row.js'
-
-interface Parts {
-  db: Database
-  ledger: Ledger
-  sessions: Sessions
-}
 
 const maxAgeMs = 10 * 60_000
 
@@ -23,25 +15,21 @@ const maxAgeMs = 10 * 60_000
  * creates, so the primary key of `sessions` prevents a second use.
  */
 export class WelcomeService {
-  readonly #parts: Parts
-
-  constructor(parts: Parts) {
-    this.#parts = parts
-  }
+  constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'identity'>) {}
 
   /** Returns the signed part of a welcome link, which follows `/#welcome=`. */
   async createWelcomeToken(userId: string): Promise<string> {
     const ids = `${newId('ses').slice(4)}.${userId.slice(4)}`
-    return `${ids}.${await this.#parts.sessions.sign(toSignedText(ids))}`
+    return `${ids}.${await this.parts.identity.sessions.sign(toSignedText(ids))}`
   }
 
   /** Throws 401 if the link is invalid, expired or used, or if the user has enabled a second factor. */
   async signIn(origin: Origin, welcome: string): Promise<SignIn> {
-    const { db, ledger, sessions } = this.#parts
+    const { db, ledger, identity } = this.parts
     const { sessionId, userId } = await this.#parseToken(welcome)
     const user = await db.prisma.user.findUnique({ where: { userId }, include: { tenant: true } })
     if (user?.status !== 'active' || user.tenant.status !== 'active') throw createInvalidLinkError()
-    const { token, expiresAt } = await sessions.issue(user, sessionId)
+    const { token, expiresAt } = await identity.sessions.issue(user, sessionId)
     try {
       await ledger.change(user.tenantId, async (tx) => {
         const current = await lockUser(tx, user.tenantId, userId)
@@ -60,7 +48,7 @@ export class WelcomeService {
     const [session, user, signature = ''] = welcome.split('.')
     const [sessionId, userId] = [`ses_${session}`, `usr_${user}`]
     if (!isId('ses', sessionId) || !isId('usr', userId)) throw createInvalidLinkError()
-    if (!(await this.#parts.sessions.verifySignature(toSignedText(`${session}.${user}`), signature)))
+    if (!(await this.parts.identity.sessions.verifySignature(toSignedText(`${session}.${user}`), signature)))
       throw createInvalidLinkError()
     if (now() - getIdTime(sessionId).getTime() > maxAgeMs) throw createInvalidLinkError()
     return { sessionId, userId }

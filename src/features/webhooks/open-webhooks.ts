@@ -1,25 +1,13 @@
-import type { MasterKey } from '../../access/master-key.js'
-import type { JournalService } from '../../ledger/journal.service.js'
-import type { Ledger } from '../../ledger/ledger.js'
-import type { Database } from '../../platform/db/client.js'
-import type { ServiceEvents } from '../service-events.js'
+import type { Components } from '../components.js'
 import { Outbound, type OutboundOptions } from './outbound.js'
 import { WebhookService } from './webhook.service.js'
 import { WebhookDeliveryService } from './webhook-delivery.service.js'
 import { WebhookSender } from './webhook-sender.js'
 
-interface Parts {
-  db: Database
-  ledger: Ledger
-  journal: JournalService
-  masterKey: MasterKey
-  serviceEvents: ServiceEvents
-  onError(error: Error): void
-  retrySeconds?: readonly number[]
-}
+type Parts = Pick<Components, 'db' | 'ledger' | 'journal' | 'masterKey' | 'serviceEvents' | 'onError'>
 
 /** Creates the webhook services and the webhook sender, which depend on each other. */
-export function openWebhooks(parts: Parts, options: OutboundOptions) {
+export function openWebhooks(parts: Parts & { retrySeconds?: readonly number[] }, options: OutboundOptions) {
   const outbound = new Outbound(options)
   const webhookSender: WebhookSender = new WebhookSender({
     ...parts,

@@ -1,10 +1,9 @@
-import type { MasterKey } from '../../access/master-key.js'
 import { getWebhookSecretLabel } from '../../access/secrets.js'
 import { TenantSlots } from '../../access/tenant-slots.js'
 import { listNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { Actor } from '../../platform/actor.js'
-import type { Database } from '../../platform/db/client.js'
 import { getIdTime, newId } from '../../platform/ids.js'
+import type { Components } from '../components.js'
 import { toOutgoingEvent } from './journal-reader.js'
 import type { Outbound } from './outbound.js'
 import type { WebhookDelivery } from './webhook.types.js'
@@ -16,24 +15,22 @@ const keptDeliveries = 1_000
 
 /** Lists deliveries of webhooks and sends test deliveries. */
 export class WebhookDeliveryService {
-  readonly #parts: { db: Database; masterKey: MasterKey; outbound: Outbound }
   readonly #positions: WebhookPositions
   readonly #tests = new TenantSlots('tests of webhooks', { inAll: 16, byTenant: 2 })
 
-  constructor(parts: { db: Database; masterKey: MasterKey; outbound: Outbound }) {
-    this.#parts = parts
+  constructor(private readonly parts: Pick<Components, 'db' | 'masterKey'> & { outbound: Outbound }) {
     this.#positions = new WebhookPositions(parts.db.pool)
   }
 
   /** Sends a test event once, even if the webhook is disabled. */
   async sendTestDelivery(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
     const { tenantId } = actor
-    const { row } = await findWebhook(this.#parts.db, tenantId, webhookId)
+    const { row } = await findWebhook(this.parts.db, tenantId, webhookId)
     const leave = this.#tests.acquire(tenantId)
     try {
       const event = createTestEvent(webhookId)
-      const secret = await this.#parts.masterKey.decrypt(Buffer.from(row.secretEncrypted), getWebhookSecretLabel(webhookId))
-      const tried = await attemptDelivery(this.#parts.outbound, { url: row.url, secrets: [secret.toString()] }, event)
+      const secret = await this.parts.masterKey.decrypt(Buffer.from(row.secretEncrypted), getWebhookSecretLabel(webhookId))
+      const tried = await attemptDelivery(this.parts.outbound, { url: row.url, secrets: [secret.toString()] }, event)
       const status = isSuccessful(tried) ? ('delivered' as const) : ('failed' as const)
       const { eventId, type } = event
       const delivery = { deliveryId: newId('dlv'), sequence: null, eventId, type, attempts: 1, status, ...tried }
@@ -49,16 +46,16 @@ export class WebhookDeliveryService {
     { tenantId }: Actor,
     { webhookId, status, ...args }: PageArgs & { webhookId: string; status?: WebhookDelivery['status'] | null },
   ): Promise<Page<WebhookDelivery>> {
-    await findWebhook(this.#parts.db, tenantId, webhookId)
+    await findWebhook(this.parts.db, tenantId, webhookId)
     const place = toPagePosition('dlv', args)
     const where = { tenantId, webhookId, ...(status && { status }) }
-    const found = await listNewestFirst(this.#parts.db.prisma.webhookDelivery, { key: 'deliveryId', where, place })
+    const found = await listNewestFirst(this.parts.db.prisma.webhookDelivery, { key: 'deliveryId', where, place })
     return mapPage(found, toDelivery)
   }
 
   /** Deletes all but the newest deliveries of each webhook. */
   async sweep(goOn: () => boolean = () => true): Promise<void> {
-    const { pool } = this.#parts.db
+    const { pool } = this.parts.db
     for (let after = ['', '']; goOn(); ) {
       const { rows } = await pool.query<{ tenant_id: string; webhook_id: string }>(
         'SELECT tenant_id, webhook_id FROM webhooks WHERE (tenant_id, webhook_id) > ($1, $2) ORDER BY tenant_id, webhook_id LIMIT 100',

@@ -44,15 +44,11 @@ export interface Delivery {
  * of the process have no effect.
  */
 export class WebhookPositions {
-  readonly #pool: Queries
-
-  constructor(pool: Queries) {
-    this.#pool = pool
-  }
+  constructor(private readonly pool: Queries) {}
 
   /** Returns the tenants that have an active webhook. */
   async listTenants(): Promise<string[]> {
-    const { rows } = await this.#pool.query<{ tenant_id: string }>(
+    const { rows } = await this.pool.query<{ tenant_id: string }>(
       `SELECT DISTINCT w.tenant_id FROM webhooks w JOIN tenants t USING (tenant_id) WHERE w.status = 'active' AND t.status = 'active'`,
       [],
     )
@@ -64,7 +60,7 @@ export class WebhookPositions {
    * then those with the earliest lease.
    */
   async listDue(tenantIds: readonly string[]): Promise<WebhookKey[]> {
-    const { rows } = await this.#pool.query<WebhookKey>({
+    const { rows } = await this.pool.query<WebhookKey>({
       name: 'webhooks-due',
       text: `SELECT p.tenant_id AS "tenantId", p.webhook_id AS "webhookId" FROM webhook_positions p
         JOIN tenant_heads h ON h.tenant_id = p.tenant_id JOIN webhooks w ON w.tenant_id = p.tenant_id AND w.webhook_id = p.webhook_id
@@ -78,7 +74,7 @@ export class WebhookPositions {
   /** Leases a webhook. Returns undefined if another process has leased it, or if it is deleted, disabled or not due. */
   async lease({ tenantId, webhookId }: WebhookKey): Promise<LeasedWebhook | undefined> {
     const token = randomUUID()
-    const { rows } = await this.#pool.query<Omit<LeasedWebhook, keyof WebhookKey | 'token'>>({
+    const { rows } = await this.pool.query<Omit<LeasedWebhook, keyof WebhookKey | 'token'>>({
       name: 'webhook-lease',
       text: `WITH leased AS (UPDATE webhook_positions p SET lease_token = $3, leased_until = ${getLeaseEndSql(leaseSeconds)}
           FROM webhooks w JOIN tenants t ON t.tenant_id = w.tenant_id
@@ -95,7 +91,7 @@ export class WebhookPositions {
   /** Releases a webhook, which cannot be leased again for `seconds`. */
   async release({ tenantId, webhookId, token }: LeasedWebhook, seconds: number): Promise<void> {
     const key = { tenant_id: tenantId, webhook_id: webhookId }
-    await releaseLease(this.#pool, { table: 'webhook_positions', key, token, seconds: leaseSeconds }, { seconds })
+    await releaseLease(this.pool, { table: 'webhook_positions', key, token, seconds: leaseSeconds }, { seconds })
   }
 
   /**
@@ -107,7 +103,7 @@ export class WebhookPositions {
     sequence: number,
     deliveries: readonly Delivery[],
   ): Promise<boolean> {
-    const { rows } = await this.#pool.query<{ moved: boolean }>({
+    const { rows } = await this.pool.query<{ moved: boolean }>({
       name: 'webhook-advance',
       text: `WITH moved AS (UPDATE webhook_positions SET sequence = $4, attempts = 0, next_attempt_at = NULL,
           failing_since = CASE WHEN $6 THEN NULL ELSE failing_since END
@@ -134,7 +130,7 @@ export class WebhookPositions {
     next: { sequence: number; attempts: number; seconds: number | null },
     delivery: Delivery,
   ): Promise<number | undefined> {
-    const { rows } = await this.#pool.query<{ days: number }>({
+    const { rows } = await this.pool.query<{ days: number }>({
       name: 'webhook-fail',
       text: `WITH moved AS (UPDATE webhook_positions SET sequence = $4, attempts = $5, next_attempt_at = now() + make_interval(secs => $6),
           failing_since = least(failing_since, now()) WHERE tenant_id = $1 AND webhook_id = $2 AND lease_token = $3 RETURNING failing_since),
@@ -147,7 +143,7 @@ export class WebhookPositions {
 
   /** Returns the ID of the delivery that waits for its next attempt. */
   async findPendingDelivery({ tenantId, webhookId }: WebhookKey): Promise<string | undefined> {
-    const { rows } = await this.#pool.query<{ id: string }>(
+    const { rows } = await this.pool.query<{ id: string }>(
       `SELECT delivery_id AS id FROM webhook_deliveries WHERE tenant_id = $1 AND webhook_id = $2 AND status = 'pending' ORDER BY delivery_id DESC LIMIT 1`,
       [tenantId, webhookId],
     )
@@ -156,7 +152,7 @@ export class WebhookPositions {
 
   /** Logs a test delivery, whose event is not in the journal. */
   async logDelivery({ tenantId, webhookId }: WebhookKey, delivery: Delivery): Promise<void> {
-    await this.#pool.query(buildInsertDeliveriesSql('$1', '$2', '$3'), [tenantId, webhookId, JSON.stringify([delivery])])
+    await this.pool.query(buildInsertDeliveriesSql('$1', '$2', '$3'), [tenantId, webhookId, JSON.stringify([delivery])])
   }
 }
 

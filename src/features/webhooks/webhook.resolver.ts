@@ -21,30 +21,24 @@ const WebhookId = () => Arg('webhookId', () => ID, { description: 'ID of the web
 
 @Resolver(() => Webhook)
 export class WebhookResolver {
-  readonly #webhooks: WebhookService
-  readonly #deliveries: WebhookDeliveryService
-
-  constructor(webhooks: WebhookService, deliveries: WebhookDeliveryService) {
-    this.#webhooks = webhooks
-    this.#deliveries = deliveries
-  }
+  constructor(private readonly services: { webhooks: WebhookService; webhookDeliveries: WebhookDeliveryService }) {}
 
   @Requires('admin')
   @Query(() => WebhookPage, { description: "Lists the tenant's webhooks, newest first." })
   webhooks(@CurrentActor() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
-    return this.#webhooks.list(actor, args)
+    return this.services.webhooks.list(actor, args)
   }
 
   @Requires('admin')
   @Query(() => Webhook, { description: 'Returns one webhook. Returns the error `not_found` if the ID is unknown.' })
   webhook(@CurrentActor() actor: Actor, @WebhookId() webhookId: string) {
-    return this.#webhooks.get(actor, webhookId)
+    return this.services.webhooks.get(actor, webhookId)
   }
 
   @Requires('admin')
   @Query(() => WebhookDeliveryPage, { description: 'Lists the latest 1,000 deliveries of a webhook, newest first.' })
   webhookDeliveries(@CurrentActor() actor: Actor, @Args(() => WebhookDeliveriesArgs) args: WebhookDeliveriesArgs) {
-    return this.#deliveries.list(actor, args)
+    return this.services.webhookDeliveries.list(actor, args)
   }
 
   @Requires('admin')
@@ -56,7 +50,7 @@ export class WebhookResolver {
     @CurrentActor() actor: Actor,
     @Arg('input', () => CreateWebhookInput, { description: 'Properties of the new webhook.' }) input: CreateWebhookInput,
   ) {
-    return this.#webhooks.create(actor, input)
+    return this.services.webhooks.create(actor, input)
   }
 
   @Requires('admin')
@@ -67,13 +61,13 @@ export class WebhookResolver {
     @Arg('input', () => UpdateWebhookInput, { description: 'Fields to change. Omitted fields keep their values.' })
     input: UpdateWebhookInput,
   ) {
-    return this.#webhooks.update(actor, webhookId, input)
+    return this.services.webhooks.update(actor, webhookId, input)
   }
 
   @Requires('admin')
   @Mutation(() => DeletedWebhook, { description: 'Deletes a webhook and its delivery history.' })
   deleteWebhook(@CurrentActor() actor: Actor, @WebhookId() webhookId: string) {
-    return this.#webhooks.delete(actor, webhookId)
+    return this.services.webhooks.delete(actor, webhookId)
   }
 
   @Requires('admin')
@@ -81,7 +75,7 @@ export class WebhookResolver {
     description: 'Sends a `webhook.test` event immediately and returns the result of the delivery.',
   })
   testWebhook(@CurrentActor() actor: Actor, @WebhookId() webhookId: string) {
-    return this.#deliveries.sendTestDelivery(actor, webhookId)
+    return this.services.webhookDeliveries.sendTestDelivery(actor, webhookId)
   }
 
   @Requires('admin')
@@ -89,12 +83,12 @@ export class WebhookResolver {
     description: 'Replaces the secret of a webhook. For 24 hours, deliveries are also signed with the previous secret.',
   })
   rotateWebhookSecret(@CurrentActor() actor: Actor, @WebhookId() webhookId: string) {
-    return this.#webhooks.rotateSecret(actor, webhookId)
+    return this.services.webhooks.rotateSecret(actor, webhookId)
   }
 
   @Requires('admin')
   @Mutation(() => Webhook, { description: 'Resends all events, starting with the event that has the specified sequence number.' })
   replayWebhook(@CurrentActor() actor: Actor, @Args(() => ReplayWebhookArgs) { webhookId, fromSequence }: ReplayWebhookArgs) {
-    return this.#webhooks.replay(actor, webhookId, fromSequence)
+    return this.services.webhooks.replay(actor, webhookId, fromSequence)
   }
 }

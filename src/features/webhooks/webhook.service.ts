@@ -1,13 +1,12 @@
-import type { MasterKey } from '../../access/master-key.js'
 import { getWebhookSecretLabel } from '../../access/secrets.js'
 import { listNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
-import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import type { Transaction } from '../../ledger/ledger.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
-import type { Database } from '../../platform/db/client.js'
 import { badUserInput, conflict, type FieldError } from '../../platform/errors/errors.js'
 import { getIdTime, newId } from '../../platform/ids.js'
+import type { Components } from '../components.js'
 import type { Outbound } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
 import type { DisabledReason } from './webhook-delivery.js'
@@ -18,10 +17,7 @@ import { createWebhookSecret } from './webhook-secrets.js'
 const maxWebhooks = 20
 const previousSecretMs = 24 * 3600 * 1000
 
-interface Parts {
-  db: Database
-  ledger: Ledger
-  masterKey: MasterKey
+interface Parts extends Pick<Components, 'db' | 'ledger' | 'masterKey'> {
   outbound: Outbound
   /** Called after a webhook was created or changed. */
   onChanged(): void
@@ -29,15 +25,11 @@ interface Parts {
 
 /** Creates, updates and replays webhooks. `WebhookSender` delivers their events. */
 export class WebhookService {
-  readonly #parts: Parts
-
-  constructor(parts: Parts) {
-    this.#parts = parts
-  }
+  constructor(private readonly parts: Parts) {}
 
   async list({ tenantId }: Actor, args: PageArgs): Promise<Page<Webhook>> {
     const place = toPagePosition('whk', args)
-    const { webhook, webhookPosition } = this.#parts.db.prisma
+    const { webhook, webhookPosition } = this.parts.db.prisma
     const [found, positions] = await Promise.all([
       listNewestFirst(webhook, { key: 'webhookId', where: { tenantId }, place }),
       webhookPosition.findMany({ where: { tenantId } }),
@@ -47,7 +39,7 @@ export class WebhookService {
   }
 
   async get({ tenantId }: Actor, webhookId: string): Promise<Webhook> {
-    const { row, position } = await findWebhook(this.#parts.db, tenantId, webhookId)
+    const { row, position } = await findWebhook(this.parts.db, tenantId, webhookId)
     return toWebhook(row, position)
   }
 
@@ -58,7 +50,7 @@ export class WebhookService {
     const webhookId = newId('whk')
     const secret = createWebhookSecret()
     const at = getIdTime(webhookId)
-    const webhook = await this.#parts.ledger.change(tenantId, async (tx) => {
+    const webhook = await this.parts.ledger.change(tenantId, async (tx) => {
       if ((await tx.webhook.count({ where: { tenantId } })) >= maxWebhooks)
         throw conflict(`The tenant already has the maximum of ${maxWebhooks} webhooks. Delete a webhook first.`, {
           limit: maxWebhooks,
@@ -81,13 +73,13 @@ export class WebhookService {
       const position = await tx.webhookPosition.create({ data: { tenantId, webhookId, sequence: head.journalLength } })
       return { result: toWebhook(row, position), entry: { audit: [toWebhookAudit(actor, 'created', row, toAuditFields(row))] } }
     })
-    this.#parts.onChanged()
+    this.parts.onChanged()
     return { ...webhook, secret, webhook }
   }
 
   /** Changes a webhook. An enabled webhook continues at its position, and its next attempt is due immediately. */
   async update(actor: Actor, webhookId: string, input: UpdateWebhookInput): Promise<Webhook> {
-    await findWebhook(this.#parts.db, actor.tenantId, webhookId)
+    await findWebhook(this.parts.db, actor.tenantId, webhookId)
     const url = await this.#validateInput(actor, input)
     return this.#updateWebhook(actor, webhookId, (before) => ({
       data: {
@@ -107,7 +99,7 @@ export class WebhookService {
   }
 
   async delete(actor: Actor, webhookId: string): Promise<DeletedWebhook> {
-    return this.#parts.ledger.change(actor.tenantId, async (tx) => {
+    return this.parts.ledger.change(actor.tenantId, async (tx) => {
       const row = await lockWebhook(tx, actor.tenantId, webhookId)
       const where = { tenantId: actor.tenantId, webhookId }
       await tx.webhookDelivery.deleteMany({ where })
@@ -183,7 +175,7 @@ export class WebhookService {
     },
   ): Promise<Webhook> {
     const { tenantId } = actor
-    const webhook = await this.#parts.ledger.change(tenantId, async (tx: Transaction) => {
+    const webhook = await this.parts.ledger.change(tenantId, async (tx: Transaction) => {
       const before = await lockWebhook(tx, tenantId, webhookId)
       const { data, position, audit } = plan(before, await readHead(tx, tenantId))
       const where = { tenantId_webhookId: { tenantId, webhookId } }
@@ -194,12 +186,12 @@ export class WebhookService {
       })
       return { result: toWebhook(after, moved), entry: { audit: audit(after) } }
     })
-    this.#parts.onChanged()
+    this.parts.onChanged()
     return webhook
   }
 
   #encryptSecret(webhookId: string, secret: string): Uint8Array<ArrayBuffer> {
-    return new Uint8Array(this.#parts.masterKey.encrypt(Buffer.from(secret), getWebhookSecretLabel(webhookId)))
+    return new Uint8Array(this.parts.masterKey.encrypt(Buffer.from(secret), getWebhookSecretLabel(webhookId)))
   }
 
   /**
@@ -207,7 +199,7 @@ export class WebhookService {
    */
   async #validateInput(actor: Actor, input: UpdateWebhookInput): Promise<string | undefined> {
     const [target, unknown] = await Promise.all([
-      input.url === undefined ? undefined : this.#parts.outbound.validateUrl(input.url),
+      input.url === undefined ? undefined : this.parts.outbound.validateUrl(input.url),
       this.#findUnknownContext(actor.tenantId, input.contexts ?? []),
     ])
     const errors: FieldError[] = []
@@ -220,7 +212,7 @@ export class WebhookService {
 
   async #findUnknownContext(tenantId: string, keys: readonly string[]): Promise<string | undefined> {
     if (keys.length === 0) return undefined
-    const rows = await this.#parts.db.prisma.fileContext.findMany({
+    const rows = await this.parts.db.prisma.fileContext.findMany({
       where: { tenantId, contextKey: { in: [...keys] } },
       select: { contextKey: true },
     })
