@@ -1,8 +1,9 @@
 import type { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import { validateArguments } from '../../api/graphql/rules.js'
-import type { JournalEvent, JournalService } from '../../ledger/journal.service.js'
+import type { JournalEvent } from '../../ledger/journal.service.js'
 import type { Actor } from '../../platform/actor.js'
+import type { Components } from '../components.js'
 import { type Event, type EventPage, type EventPageArgs, EventsArgs, toEventTypes } from './event.types.js'
 
 /** Access rules for the endpoints that return events. */
@@ -10,20 +11,16 @@ export const eventsEndpoint: Endpoint = { access: 'admin', tenantWide: true }
 
 /** Returns a tenant's events, as pages or as a live stream. */
 export class EventService {
-  readonly #journal: JournalService
-
-  constructor({ journal }: { journal: JournalService }) {
-    this.#journal = journal
-  }
+  constructor(private readonly parts: Pick<Components, 'journal'>) {}
 
   async getPage({ tenantId }: Actor, { after, limit, types }: EventPageArgs): Promise<EventPage> {
-    const { events, lastSequence } = await this.#journal.readPage({ tenantId, after, limit, types: toEventTypes(types) })
+    const { events, lastSequence } = await this.parts.journal.readPage({ tenantId, after, limit, types: toEventTypes(types) })
     return { data: events.map(toEvent), lastSequence }
   }
 
   /** Yields batches of committed events until `signal` is aborted. */
   async *follow({ tenantId }: Actor, { after, types }: EventsArgs, signal: AbortSignal): AsyncGenerator<JournalEvent[]> {
-    for await (const { events } of this.#journal.follow({ tenantId, after, types: toEventTypes(types), signal }))
+    for await (const { events } of this.parts.journal.follow({ tenantId, after, types: toEventTypes(types), signal }))
       if (events.length > 0) yield events
   }
 

@@ -3,12 +3,11 @@ import { createCredentialBatcher } from '../../access/credential-lookups.js'
 import { createRowToken, hashSecret, logTokenForm } from '../../access/secrets.js'
 import { listNewestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
-import type { Ledger } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
-import type { Database } from '../../platform/db/client.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
+import type { Components } from '../components.js'
 import type { LogShare, NewLogShare } from './proof.types.js'
 
 const day = 86_400_000
@@ -34,17 +33,12 @@ interface FoundReader extends LogReader {
 
 /** Manages access tokens for auditors. Each token can read the log of one tenant and nothing else. */
 export class LogShareService {
-  readonly #db: Database
-  readonly #ledger: Ledger
   readonly #lookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findReaders(presented))
   readonly #suspectLookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findReaders(presented), {
     minPauseMs: suspectPauseMs,
   })
 
-  constructor(parts: { db: Database; ledger: Ledger }) {
-    this.#db = parts.db
-    this.#ledger = parts.ledger
-  }
+  constructor(private readonly parts: Pick<Components, 'db' | 'ledger'>) {}
 
   /** Creates an access token for the log. Only this response contains the token. */
   create(actor: Actor, days: number): Promise<NewLogShare> {
@@ -53,7 +47,7 @@ export class LogShareService {
     const createdAt = getIdTime(shareId)
     const expiresAt = new Date(createdAt.getTime() + days * day)
     const { token, hash } = createRowToken('log', tenantId, shareId)
-    return this.#ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.change(tenantId, async (tx) => {
       await tx.logShare.deleteMany({ where: { tenantId, expiresAt: { lt: new Date(now()) } } })
       if ((await tx.logShare.count({ where: { tenantId } })) >= maxShares)
         throw conflict(`The log already has the maximum of ${maxShares} access tokens. Revoke a token first.`)
@@ -67,13 +61,17 @@ export class LogShareService {
   }
 
   async list({ tenantId }: Actor, args: PageArgs): Promise<Page<LogShare>> {
-    return listNewestFirst(this.#db.prisma.logShare, { key: 'shareId', where: { tenantId }, place: toPagePosition('shr', args) })
+    return listNewestFirst(this.parts.db.prisma.logShare, {
+      key: 'shareId',
+      where: { tenantId },
+      place: toPagePosition('shr', args),
+    })
   }
 
   /** Revokes an access token immediately. */
   revoke(actor: Actor, shareId: string): Promise<LogShare> {
     const { tenantId } = actor
-    return this.#ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.change(tenantId, async (tx) => {
       const share = isId('shr', shareId) ? await tx.logShare.findFirst({ where: { tenantId, shareId } }) : null
       if (!share) throw notFound('share', shareId)
       await tx.logShare.deleteMany({ where: { tenantId, shareId } })
@@ -95,7 +93,7 @@ export class LogShareService {
   }
 
   async #findReaders(presented: readonly PresentedToken[]): Promise<(FoundReader | null)[]> {
-    const { rows } = await this.#db.pool.query<FoundReader & { tokenHash: Buffer }>({
+    const { rows } = await this.parts.db.pool.query<FoundReader & { tokenHash: Buffer }>({
       name: 'log-shares-presented',
       text: `SELECT s.tenant_id AS "tenantId", s.share_id AS "shareId", s.token_hash AS "tokenHash", s.expires_at AS "expiresAt",
           t.status <> 'active' AS "isSuspended"

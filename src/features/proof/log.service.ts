@@ -18,9 +18,8 @@ import {
   tileWidth,
 } from '@assay/proofs'
 import { parseKeyPair } from '../../access/ed25519.js'
-import type { Identity } from '../../access/identity.js'
-import type { Database } from '../../platform/db/client.js'
 import { toPrintable } from '../../platform/errors/errors.js'
+import type { Components } from '../components.js'
 
 /** A checkpoint and the signed note that contains it. */
 export interface SignedCheckpoint extends Checkpoint {
@@ -32,34 +31,27 @@ export interface SignedCheckpoint extends Checkpoint {
  * stores.
  */
 export class LogService {
-  readonly #pool: Database['pool']
-  readonly #durability: Database['durability']
-  readonly #keys: Identity['signing']['log']
-  readonly #publicUrl: string
-
-  constructor(parts: { db: Database; identity: Identity; publicUrl: string }) {
-    this.#pool = parts.db.pool
-    this.#durability = parts.db.durability
-    this.#keys = parts.identity.signing.log
-    this.#publicUrl = parts.publicUrl
-  }
+  constructor(private readonly parts: Pick<Components, 'db' | 'identity'> & { publicUrl: string }) {}
 
   /** Creates a checkpoint that covers every change confirmed before this call. */
   async createCheckpoint(tenantId: string): Promise<SignedCheckpoint> {
-    const { rows } = await this.#pool.query<{ size: number; frontier: Buffer[]; durable: boolean }>({
+    const { rows } = await this.parts.db.pool.query<{ size: number; frontier: Buffer[]; durable: boolean }>({
       name: 'log-head',
-      text: `SELECT journal_length AS size, journal_frontier AS frontier, ${await this.#durability.getExpression()} AS durable FROM tenant_heads WHERE tenant_id = $1`,
+      text: `SELECT journal_length AS size, journal_frontier AS frontier, ${await this.parts.db.durability.getExpression()} AS durable FROM tenant_heads WHERE tenant_id = $1`,
       values: [tenantId],
     })
     const { size, frontier, durable } = rows[0] ?? { size: 0, frontier: [], durable: true }
-    if (!durable) await this.#durability.flush()
-    const checkpoint = { origin: getLogOrigin(this.#publicUrl, tenantId), size, root: computeRoot(frontier) }
-    const key = parseKeyPair(await this.#keys.current())
+    if (!durable) await this.parts.db.durability.flush()
+    const checkpoint = { origin: getLogOrigin(this.parts.publicUrl, tenantId), size, root: computeRoot(frontier) }
+    const key = parseKeyPair(await this.parts.identity.signing.log.current())
     return { ...checkpoint, note: signNote(formatCheckpoint(checkpoint), checkpoint.origin, key) }
   }
 
   async getVerifierKey(tenantId: string): Promise<string> {
-    return formatVerifierKey(getLogOrigin(this.#publicUrl, tenantId), parseKeyPair(await this.#keys.current()).publicKey)
+    return formatVerifierKey(
+      getLogOrigin(this.parts.publicUrl, tenantId),
+      parseKeyPair(await this.parts.identity.signing.log.current()).publicKey,
+    )
   }
 
   /** Returns a tile, or undefined if the log is too short to contain it. */
@@ -85,7 +77,7 @@ export class LogService {
     const checkpoint = kept && parseCheckpoint(kept.text)
     if (!kept || !checkpoint) return 'This is not a log checkpoint. Store the response of GET /log/checkpoint without changes.'
     const { origin, size, root } = checkpoint
-    const keys = await this.#keys.all()
+    const keys = await this.parts.identity.signing.log.all()
     if (!keys.some((key) => isSignedBy(kept, origin, parseKeyPair(key).publicKey)))
       return `The checkpoint of ${toPrintable(origin)} was changed, or was not signed with a key of this service.`
     const tenantId = origin.slice(origin.lastIndexOf('/') + 1)
@@ -102,7 +94,7 @@ export class LogService {
   async #computeRoots(tenantId: string, ranges: readonly Range[]): Promise<Buffer[]> {
     const wanted = ranges.map(getStoredHashes)
     const runs = wanted.flat()
-    const { rows } = await this.#pool.query<{ level: number; place: number; hash: Buffer }>({
+    const { rows } = await this.parts.db.pool.query<{ level: number; place: number; hash: Buffer }>({
       name: 'log-hashes',
       text: `SELECT w.level, found.place, found.hash FROM unnest($2::int[], $3::bigint[], $4::bigint[]) AS w(level, first, beyond)
         CROSS JOIN LATERAL (
@@ -130,7 +122,7 @@ export class LogService {
   }
 
   async #readEntries(tenantId: string, from: number, width: number): Promise<string[]> {
-    const { rows } = await this.#pool.query<{ entry: string }>({
+    const { rows } = await this.parts.db.pool.query<{ entry: string }>({
       name: 'log-entries',
       text: 'SELECT entry FROM journal WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence',
       values: [tenantId, from, from + width],
@@ -143,7 +135,7 @@ export class LogService {
       level === 0
         ? 'SELECT leaf AS hash FROM journal WHERE tenant_id = $1 AND $2 = 0 AND sequence > $3 AND sequence <= $4 ORDER BY sequence'
         : 'SELECT hash FROM journal_nodes WHERE tenant_id = $1 AND level = $2 AND place >= $3 AND place < $4 ORDER BY place'
-    const { rows } = await this.#pool.query<{ hash: Buffer }>({
+    const { rows } = await this.parts.db.pool.query<{ hash: Buffer }>({
       name: level === 0 ? 'log-leaves' : 'log-nodes',
       text,
       values: [tenantId, level, from, from + width],

@@ -1,15 +1,21 @@
 import { type Receipt, signReceipt } from '@assay/proofs'
 import type { Attempt } from '../../access/admission.js'
 import { parseKeyPair } from '../../access/ed25519.js'
-import type { Identity } from '../../access/identity.js'
 import type { EngineIdentity } from '../../inspection/scanners/virus-scanner.js'
 import { now } from '../../platform/clock.js'
-import type { Database } from '../../platform/db/client.js'
 import { badUserInput, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId } from '../../platform/ids.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'
+import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { LogService } from './log.service.js'
+
+interface Parts extends Pick<Components, 'db' | 'identity'> {
+  log: LogService
+  contexts: FileContextService
+  callLogs: CallLogService
+  publicUrl: string
+}
 
 /** Journal entry for a verdict on a file, with the check results. */
 interface Verdict {
@@ -27,28 +33,7 @@ interface Verdict {
  * file is deleted.
  */
 export class ReceiptService {
-  readonly #db: Database
-  readonly #keys: Identity['signing']['receipt']
-  readonly #log: LogService
-  readonly #contexts: FileContextService
-  readonly #callLogs: CallLogService
-  readonly #publicUrl: string
-
-  constructor(parts: {
-    db: Database
-    identity: Identity
-    log: LogService
-    contexts: FileContextService
-    callLogs: CallLogService
-    publicUrl: string
-  }) {
-    this.#db = parts.db
-    this.#keys = parts.identity.signing.receipt
-    this.#log = parts.log
-    this.#contexts = parts.contexts
-    this.#callLogs = parts.callLogs
-    this.#publicUrl = parts.publicUrl
-  }
+  constructor(private readonly parts: Parts) {}
 
   /** Issues a receipt for a file or an upload call. */
   async issue(
@@ -68,9 +53,9 @@ export class ReceiptService {
     const verdict = isKnown ? await this.#findVerdict(attempt, noun, id) : undefined
     if (!verdict || !(await this.#addToCallLog(attempt, verdict))) throw notFound(noun, id)
     // The checkpoint must be read after the entry, so that it covers the entry.
-    const { origin, size, note } = await this.#log.createCheckpoint(tenantId)
-    const proof = await this.#log.getInclusionProof(tenantId, verdict.index, size)
-    const key = await this.#keys.current()
+    const { origin, size, note } = await this.parts.log.createCheckpoint(tenantId)
+    const proof = await this.parts.log.getInclusionProof(tenantId, verdict.index, size)
+    const key = await this.parts.identity.signing.receipt.current()
     const log = {
       origin,
       index: verdict.index,
@@ -79,27 +64,27 @@ export class ReceiptService {
       checkpoint: note,
       proof: proof.map((hash) => hash.toString('base64')),
     }
-    const receipt = { iss: this.#publicUrl, iat: Math.floor(now() / 1000), tenant_id: tenantId, ...toClaims(verdict), log }
+    const receipt = { iss: this.parts.publicUrl, iat: Math.floor(now() / 1000), tenant_id: tenantId, ...toClaims(verdict), log }
     return { receipt: await signReceipt(receipt, { id: key.id, privateKey: parseKeyPair(key).privateKey }) }
   }
 
   async #findVerdict(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<Verdict | undefined> {
     const { tenantId } = attempt.actor
-    const { rows } = await this.#db.pool.query<Verdict>({
+    const { rows } = await this.parts.db.pool.query<Verdict>({
       name: 'log-verdict',
       text: `SELECT subject, sequence - 1 AS index, type, context_key AS "contextKey", entry, leaf, checks FROM journal
         WHERE tenant_id = $1 AND subject = $2 AND type IN ('file.accepted', 'file.rejected')`,
       values: [tenantId, id],
     })
     if (rows[0] || noun === 'file') return rows[0]
-    const { operation, status, fileId } = await this.#callLogs.get(attempt.actor, id)
+    const { operation, status, fileId } = await this.parts.callLogs.get(attempt.actor, id)
     return operation === 'upload' && status === 'success' && fileId ? this.#findVerdict(attempt, 'file', fileId) : undefined
   }
 
   /** Returns false if the actor has no access to the context. Otherwise, adds the file and the context to the call log entry. */
   async #addToCallLog(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
     const { actor } = attempt
-    const context = contextKey === null ? undefined : await this.#contexts.find(actor, contextKey)
+    const context = contextKey === null ? undefined : await this.parts.contexts.find(actor, contextKey)
     // A context that was deleted is accessible only to actors without context restrictions.
     if (!context && actor.contexts) return false
     attempt.setTarget({ ...(type === 'file.accepted' && { fileId: subject }), ...(context && { context }) })
