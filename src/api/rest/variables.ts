@@ -15,6 +15,7 @@ import type { FieldError } from '../../platform/errors/errors.js'
 import { IncomingFile } from '../../platform/spool/content.js'
 import { readJson } from '../bodies/json.js'
 import { sendContinue } from '../bodies/request-body.js'
+import { validateArguments } from '../graphql/rules.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
 
@@ -47,8 +48,17 @@ export async function readMembers({ request, response, call, operation, route }:
  * Reads the values in a query string. Unknown parameters are reported as invalid, as are all parameters of a route with a body.
  */
 export function readQuery({ call, operation, route }: RestRequest, query: URLSearchParams): Map<string, RawValue> {
+  const names = route.body ? [] : operation.variables.map(({ name }) => name)
+  return readParameters(
+    call,
+    query,
+    names.filter((name) => !route.path.includes(`{${name}}`)),
+  )
+}
+
+/** Reads the known parameters in a query string. Repeated and unknown parameters are reported as invalid. */
+export function readParameters(call: Call, query: URLSearchParams, known: readonly string[]): Map<string, RawValue> {
   const raw = new Map<string, RawValue>()
-  const known = route.body ? [] : operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
   for (const name of known) {
     const values = query.getAll(name)
     if (values.length > 1) call.inputErrors.push({ field: name, message: 'must not be sent more than once' })
@@ -56,6 +66,25 @@ export function readQuery({ call, operation, route }: RestRequest, query: URLSea
   }
   call.inputErrors.push(...findUnknownNames(query.keys(), known, 'a query parameter of this endpoint'))
   return raw
+}
+
+/**
+ * Sets the arguments of a list that a handler reads without running the list's document. Throws a 400 error that lists all invalid
+ * parameters.
+ */
+export function readArguments<Args extends object>(
+  call: Call,
+  operation: Operation,
+  raw: ReadonlyMap<string, RawValue>,
+  args: Args,
+): Args {
+  const { variables, errors } = coerceVariables(operation, raw, { rejectsNull: false })
+  for (const error of errors) if (!call.inputErrors.some(({ field }) => field === error.field)) call.inputErrors.push(error)
+  call.requestName = operation.requestName
+  for (const [path, name] of operation.requestNames)
+    if (variables[name] !== undefined) Object.assign(args, { [path]: variables[name] })
+  validateArguments(call, args, args.constructor)
+  return args
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Bucket } from '../../api/graphql/log-list.js'
+import type { Bucket } from '../../api/graphql/log-reader.js'
 import { toWindow, type Window } from '../../api/graphql/rules.js'
 import { currentUsage, getStartOfStoredHours, totalBucket } from '../../ledger/counters.js'
 import type { Operation } from '../../ledger/entry.js'
@@ -14,7 +14,6 @@ const operations: Operation[] = ['upload', 'download', 'metadata', 'delete']
 const statuses = ['success', 'failure'] as const
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
-const bucketsPerQuery = 400
 const nameOf = createStatementNamer('counts')
 
 /** Returns the time range of a filter, limited to the retained part of the log. */
@@ -64,19 +63,14 @@ export class CallLogCounts {
     // Statements that count log rows are unnamed, so that PostgreSQL plans each one for its time range.
     const name = isUnbounded ? nameOf(text) : ''
     const { rows } = await this.database.query<{ calls: number }>({ name, text, values })
-    return Number(rows[0]!.calls)
+    return rows[0]!.calls
   }
 
   /** Yields the number of calls per day, or per shorter period near the ends of the time range, newest first. */
   async *countPerPeriod(tenantId: string, filter: CallLogFilter, window: Window): AsyncGenerator<Bucket> {
     for (const span of splitWindow(window).toReversed())
       if (span.by === 'rows') yield { ...span, count: await this.countCalls(tenantId, filter, span) }
-      else yield* this.#readBuckets(tenantId, filter, span)
-  }
-
-  /** Yields the number of calls in each hour of a day, newest first. */
-  countPerHour(tenantId: string, filter: CallLogFilter, { from, until }: Bucket): AsyncGenerator<Bucket> {
-    return this.#readBuckets(tenantId, filter, { by: 'hour', from, until })
+      else yield* await this.readBuckets(tenantId, filter, span)
   }
 
   /** Returns a start day that covers the latest `count` calls of each API key, or null if there are no calls. */
@@ -89,18 +83,13 @@ export class CallLogCounts {
     return rows[0]?.bucket ?? null
   }
 
-  async *#readBuckets(tenantId: string, filter: CallLogFilter, { by, from, until }: Span): AsyncGenerator<Bucket> {
-    const text = `SELECT bucket, sum(${buildCounterSumSql(filter)})::bigint AS calls FROM ${currentUsage} u
-      WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket >= $3 AND bucket < $4
-      GROUP BY bucket ORDER BY bucket DESC LIMIT ${bucketsPerQuery}`
-    for (let before = until; ; ) {
-      const values = [tenantId, filter.apiKeyId ?? '', from, before]
-      const { rows } = await this.database.query<{ bucket: Date; calls: number }>({ name: nameOf(text), text, values })
-      for (const { bucket, calls } of rows)
-        yield { from: bucket, until: new Date(bucket.getTime() + (by === 'hour' ? hourMs : dayMs)), count: Number(calls) }
-      if (rows.length < bucketsPerQuery) return
-      before = rows.at(-1)!.bucket
-    }
+  /** Returns the number of calls per hour or day of a span, newest first. */
+  async readBuckets(tenantId: string, filter: CallLogFilter, { by, from, until }: Span): Promise<Bucket[]> {
+    const text = `SELECT bucket AS "from", sum(${buildCounterSumSql(filter)})::bigint AS count FROM ${currentUsage} u
+      WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket >= $3 AND bucket < $4 GROUP BY bucket ORDER BY bucket DESC`
+    const values = [tenantId, filter.apiKeyId ?? '', from, until]
+    const { rows } = await this.database.query<Omit<Bucket, 'until'>>({ name: nameOf(text), text, values })
+    return rows.map((row) => ({ ...row, until: new Date(row.from.getTime() + (by === 'hour' ? hourMs : dayMs)) }))
   }
 }
 

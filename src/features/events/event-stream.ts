@@ -3,11 +3,9 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { GraphQLSchema } from 'graphql'
 import type { Call } from '../../access/call.js'
 import type { LiveStreams } from '../../access/live-streams.js'
-import { validateArguments } from '../../api/graphql/rules.js'
 import { getTarget } from '../../api/http/caller.js'
 import { loadOperations, type Operation } from '../../api/rest/operations.js'
-import { coerceVariables, findUnknownNames, type RawValue } from '../../api/rest/variables.js'
-import type { FieldError } from '../../platform/errors/errors.js'
+import { readArguments, readParameters } from '../../api/rest/variables.js'
 import { type EventService, eventsEndpoint } from './event.service.js'
 import { EventPageArgs } from './event.types.js'
 
@@ -59,24 +57,12 @@ async function serveEventStream(parts: Parts, operation: Operation, request: Req
 }
 
 function parseArguments(call: Call, operation: Operation, request: Request): EventPageArgs {
-  const { query } = getTarget(request)
-  const raw = new Map<string, RawValue>()
-  const known = operation.variables.map(({ name }) => name)
-  const errors: FieldError[] = findUnknownNames([...query.keys()], known, 'a query parameter of this endpoint')
-  for (const name of known) {
-    const values = query.getAll(name)
-    if (values.length > 1) errors.push({ field: name, message: 'must not be sent more than once' })
-    if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
-  }
+  const names = operation.variables.map(({ name }) => name)
+  const raw = readParameters(call, getTarget(request).query, names)
   // A reconnecting browser sends the ID of the last event that it received.
   const last = request.headers['last-event-id']
   if (typeof last === 'string' && last !== '') raw.set('after', { value: last, from: 'text' })
-  const coerced = coerceVariables(operation, raw, { rejectsNull: false })
-  for (const error of coerced.errors) if (!errors.some(({ field }) => field === error.field)) errors.push(error)
-  call.inputErrors = errors
-  const args = Object.assign(new EventPageArgs(), { after: 0, limit: 100, ...coerced.variables })
-  validateArguments(call, args, EventPageArgs)
-  return args
+  return readArguments(call, operation, raw, Object.assign(new EventPageArgs(), { after: 0, limit: 100 }))
 }
 
 async function sendEvents(

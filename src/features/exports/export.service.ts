@@ -50,13 +50,13 @@ export function createExportRouter(parts: Parts): RequestHandler {
   mount({
     path: '/api/v1/stats/logs/export',
     name: 'call-logs',
-    list: new ExportList(schema, 'ListCallLogs', CallLogsArgs),
+    list: new ExportList(schema, { operation: 'ListCallLogs', fragment: 'CallLog', args: CallLogsArgs }),
     batches: (connection, actor, args) => callLogs.readInBatches(connection, actor, args, rowsAtOnce),
   })
   mount({
     path: '/api/v1/audit-logs/export',
     name: 'audit-logs',
-    list: new ExportList(schema, 'ListAuditLogs', AuditLogsArgs),
+    list: new ExportList(schema, { operation: 'ListAuditLogs', fragment: 'AuditLog', args: AuditLogsArgs }),
     batches: (connection, actor, args) => auditLogs.readInBatches(connection, actor, args, rowsAtOnce),
   })
   return router
