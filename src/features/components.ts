@@ -21,5 +21,5 @@ export interface Components {
   limits: RateLimits
   security: SecurityTrail
   serviceEvents: ServiceEvents
-  onError(error: unknown): void
+  onError(error: Error): void
 }
