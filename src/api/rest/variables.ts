@@ -15,7 +15,6 @@ import type { FieldError } from '../../platform/errors/errors.js'
 import { IncomingFile } from '../../platform/spool/content.js'
 import { readJson } from '../bodies/json.js'
 import { sendContinue } from '../bodies/request-body.js'
-import { validateArguments } from '../graphql/rules.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
 
@@ -68,10 +67,7 @@ export function readParameters(call: Call, query: URLSearchParams, known: readon
   return raw
 }
 
-/**
- * Sets the arguments of a list that a handler reads without running the list's document. Throws a 400 error that lists all invalid
- * parameters.
- */
+/** Sets the arguments of an operation, for a handler that does not run its document. Reports invalid values like a document does. */
 export function readArguments<Args extends object>(
   call: Call,
   operation: Operation,
@@ -83,7 +79,6 @@ export function readArguments<Args extends object>(
   call.requestName = operation.requestName
   for (const [path, name] of operation.requestNames)
     if (variables[name] !== undefined) Object.assign(args, { [path]: variables[name] })
-  validateArguments(call, args, args.constructor)
   return args
 }
 

@@ -3,6 +3,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { GraphQLSchema } from 'graphql'
 import type { Call } from '../../access/call.js'
 import type { LiveStreams } from '../../access/live-streams.js'
+import { validateArguments } from '../../api/graphql/rules.js'
 import { getTarget } from '../../api/http/caller.js'
 import { loadOperations, type Operation } from '../../api/rest/operations.js'
 import { readArguments, readParameters } from '../../api/rest/variables.js'
@@ -62,7 +63,9 @@ function parseArguments(call: Call, operation: Operation, request: Request): Eve
   // A reconnecting browser sends the ID of the last event that it received.
   const last = request.headers['last-event-id']
   if (typeof last === 'string' && last !== '') raw.set('after', { value: last, from: 'text' })
-  return readArguments(call, operation, raw, Object.assign(new EventPageArgs(), { after: 0, limit: 100 }))
+  const args = readArguments(call, operation, raw, Object.assign(new EventPageArgs(), { after: 0, limit: 100 }))
+  validateArguments(call, args, EventPageArgs)
+  return args
 }
 
 async function sendEvents(

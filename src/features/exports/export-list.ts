@@ -1,6 +1,7 @@
 import { type FragmentDefinitionNode, type GraphQLSchema, Kind } from 'graphql'
 import type { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
+import { validateArguments } from '../../api/graphql/rules.js'
 import { loadOperations, type Operation } from '../../api/rest/operations.js'
 import { readArguments, readParameters } from '../../api/rest/variables.js'
 import { type ExportFormat, exportFormats } from './export-format.js'
@@ -43,6 +44,7 @@ export class ExportList<Args extends object> {
     const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
     const raw = readParameters(call, query, ['format', ...filters])
     const args = readArguments(call, this.#operation, raw, Object.assign(new this.#args(), { page: 1, pageSize: 1 }))
+    validateArguments(call, args, this.#args)
     return { args, format: format as ExportFormat }
   }
 
