@@ -1,6 +1,6 @@
 // npm run language [-- PATH…]: checks descriptions, messages, comments, names and docs for plain English. Prints counts per
-// folder, or each finding below the given paths. test/unit/language.test.ts fails on any finding, including in the OpenAPI
-// document.
+// folder, or each finding below the given paths, and exits with status 1 if there are findings. test/unit/language.test.ts also
+// checks the OpenAPI document.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -88,11 +88,14 @@ export const formatFinding = ({ file, line, rule, text }) => `${file}:${line}: $
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const paths = process.argv.slice(2)
+  const findings = collectFindings().filter(isChecked)
+  const selected = findings.filter(({ file }) => paths.length === 0 || paths.some((path) => file.startsWith(path)))
   const counts = {}
-  for (const found of collectFindings()) {
-    if (paths.some((path) => found.file.startsWith(path))) console.log(formatFinding(found))
+  for (const found of selected) {
+    if (paths.length > 0) console.log(formatFinding(found))
     const folder = `${found.file.split('/', 2).join('/')} (${found.kind})`
     counts[folder] = (counts[folder] ?? 0) + 1
   }
   if (paths.length === 0) for (const [folder, count] of Object.entries(counts).sort()) console.log(`${count}\t${folder}`)
+  if (selected.length > 0) process.exitCode = 1
 }

@@ -106,7 +106,7 @@ async function closeInOrder(components: readonly ({ close(): unknown } | undefin
 }
 
 function openOrphanedUploads({ config, database }: AppParts, serviceEvents: ServiceEvents): OrphanedUploads {
-  // An upload to a bucket takes at most twice the time-out. The bucket may need another minute to complete the upload.
+  // An upload to a bucket takes at most twice the timeout. The bucket may need another minute to complete the upload.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
   serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.scheduleDeletion(upload.file.blobPath))
   return orphanedUploads

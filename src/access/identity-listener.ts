@@ -99,7 +99,7 @@ export class IdentityListener implements CacheValidity {
     client.on('notification', (message) => this.#onNotification(client, message))
     try {
       await client.connect()
-      // Echo queries have no time-out, because a blocked process may receive an echo in time but read it late.
+      // Echo queries have no timeout, because a blocked process may receive an echo in time but read it late.
       const listen = { text: `listen ${identityChannel}; listen ${this.#echoChannel}`, query_timeout: connectMs }
       await client.query(listen)
     } catch (error) {
@@ -158,7 +158,7 @@ export class IdentityListener implements CacheValidity {
   #onConnectionLost(client: Client, error: Error): void {
     if (this.#client !== client) return
     this.#disconnect()
-    // Destroy the socket, because `end()` on a dead connection would wait for the TCP time-out.
+    // Destroy the socket, because `end()` on a dead connection would wait for the TCP timeout.
     ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
     this.#scheduleReconnect(error)
   }

@@ -10,7 +10,7 @@ const checkIntervalMs = 1_000
  * All streams end when the process shuts down.
  */
 export class LiveStreams {
-  readonly #slots = new TenantSlots('live streams of events', maxStreams)
+  readonly #slots = new TenantSlots('event streams', maxStreams)
   readonly #open = new Set<AbortController>()
   #isEnding = false
 

@@ -43,7 +43,7 @@ export class MasterKey {
 
   async decrypt(envelope: Buffer, label: string): Promise<Buffer> {
     if (envelope.length < headerBytes || envelope[0] !== version)
-      throw new Error(`${label}: the stored secret is not an envelope of version ${version}. Restore it from a backup.`)
+      throw new Error(`${label}: the stored secret is not a version ${version} envelope. Restore it from a backup.`)
     const head = envelope.subarray(0, 1 + idBytes)
     const key = await this.findKey(head.subarray(1), label)
     const iv = envelope.subarray(head.length, head.length + ivBytes)
@@ -149,7 +149,7 @@ async function syncDirectory(path: string): Promise<void> {
 
 async function readKeyFile(path: string): Promise<Buffer[]> {
   const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line.trim() !== '')
-  if (lines.length === 0) throw new Error(`${path} is empty. Restore the original file of this DATA_DIR.`)
+  if (lines.length === 0) throw new Error(`${path} is empty. Restore the original file from a backup of this DATA_DIR.`)
   return lines.map((line) => assertKey(Buffer.from(line.trim(), 'base64'), path))
 }
 

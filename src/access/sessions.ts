@@ -58,7 +58,7 @@ export class Sessions {
     if (!session || session.revokedAt || session.expiresAt.getTime() <= now())
       throw new RejectedToken('session_ended', 'This session has ended. Sign in again.')
     if (session.user.userId !== sub || session.user.tenantId !== tid)
-      throw new RejectedToken('token_claims', 'This token does not belong to its session.')
+      throw new RejectedToken('token_claims', 'The claims of this token do not match its session.')
     const validUntil = Math.min(Number(exp) * 1000, session.expiresAt.getTime())
     return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
   }

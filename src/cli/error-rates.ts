@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /** A file with a known verdict. */
-export interface LabelledFile {
+export interface LabeledFile {
   path: string
   isValid: boolean
 }
@@ -11,7 +11,7 @@ const validLabels = new Set(['valid', 'sound', 'encrypted'])
 const brokenLabels = new Set(['broken', 'corrupt', 'hostile', 'mismatch'])
 
 /** Reads a CSV file with the columns `path` (relative to the CSV file's folder) and `label`. */
-export async function readLabels(manifest: string): Promise<LabelledFile[]> {
+export async function readLabels(manifest: string): Promise<LabeledFile[]> {
   const [head = '', ...lines] = (await readFile(manifest, 'utf8')).split(/\r?\n/)
   const columns = head.split(',')
   const [path, label] = [columns.indexOf('path'), columns.indexOf('label')]

@@ -5,7 +5,7 @@ import type { ValidationReport } from '../inspection/report.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
 import { openLocalContent } from '../platform/spool/content.js'
 import { maxMegabytes, megabyte } from '../platform/units.js'
-import { formatRate, type LabelledFile, readLabels } from './error-rates.js'
+import { formatRate, type LabeledFile, readLabels } from './error-rates.js'
 
 export interface CommandIo {
   out: (line: string) => void
@@ -98,7 +98,7 @@ async function printFolder(folder: string, inspector: Inspector, scan: boolean, 
   return total === (counts.get('accepted') ?? 0)
 }
 
-async function printErrorRates(files: LabelledFile[], inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
+async function printErrorRates(files: LabeledFile[], inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
   let [validCount, rejectedValid, brokenCount, acceptedBroken] = [0, 0, 0, 0]
   for (const file of files) {
     const report = await validateFile(file.path, inspector, scan)

@@ -46,7 +46,7 @@ const extension: Check = async (file) => {
   if (!rules.allowedExtensions.includes(file.extension)) {
     const [name, allowed] = [toPrintable(file.extension), rules.allowedExtensions]
     const what = name === '' ? 'A file name without an extension' : `Extension '${name}'`
-    const message = `${what} is not allowed in context '${rules.contextKey}'; allowed: ${allowed.join(', ')}.`
+    const message = `${what} is not allowed in context '${rules.contextKey}'. Allowed extensions: ${allowed.join(', ')}.`
     return { outcome: 'failed', message, evidence: { extension: name, allowed } }
   }
   const isAllowed = `Extension '${file.extension}' is allowed`
@@ -59,11 +59,11 @@ const extension: Check = async (file) => {
   const findings = await file.findings()
   if ('failure' in findings) return notRead('because the file could not be read')
   const { type, mime, fits, durationMs } = findings.recognition
-  const evidence = { extension: file.extension, recognised: type, content_type: mime }
+  const evidence = { extension: file.extension, recognized: type, content_type: mime }
   const found = type ? `is ${typeNames[type] ?? `of type ${type.toUpperCase()}`}` : 'has an unknown type'
   if (fits) return { outcome: 'passed', message: `${isAllowed}, and the content ${found}.`, evidence, durationMs }
   const usual = types[type!]?.extensions[0]
-  const hint = usual ? ` The usual extension of that type is .${usual}.` : ''
+  const hint = usual ? ` The usual extension for that type is .${usual}.` : ''
   return {
     outcome: 'failed',
     message: `The content ${found}, which does not match the extension '.${toPrintable(file.extension)}'.${hint}`,
@@ -217,7 +217,7 @@ const virus: Check = async (file) => {
 
 /** Describes a part that no scanner can see: encrypted content, or a compression that only the file name reveals. */
 async function findUnscannedPart(file: FileChecks): Promise<string | undefined> {
-  if (file.extension === 'br') return 'a Brotli file has no signature, so it is not unpacked'
+  if (file.extension === 'br') return 'Brotli files are not unpacked, because they have no signature'
   const evidence = await file.evidence()
   return evidence?.encrypted === true ? 'a part of the file is encrypted and cannot be scanned' : undefined
 }

@@ -82,7 +82,7 @@ export interface Job {
 }
 
 export interface RecognitionFinding {
-  recognised: Recognition
+  recognized: Recognition
   /** Detected type, such as 'docx' or 'text'. Null if the type is unknown. */
   type: string | null
   mime: string | null

@@ -97,7 +97,7 @@ export class AppendLane {
     await waitAfterSlowCommit(start, answered)
   }
 
-  // Retries after a lock time-out, because only partition changes take such a lock, and only briefly.
+  // Retries after a lock timeout, because only partition changes take such a lock, and only briefly.
   async #writeGroup(client: PoolClient, group: PendingEntry[]): Promise<Promise<void>[]> {
     const answered: Promise<void>[] = []
     for (let attempt = 1; ; attempt++)

@@ -24,7 +24,7 @@ export interface CallRow {
   userAgent: string
 }
 
-/** An audit log entry, with a snapshot of the performer. */
+/** An audit log entry, with a snapshot of the actor. */
 export interface AuditRow {
   actor: Actor
   tenantId: string

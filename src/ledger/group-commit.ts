@@ -152,7 +152,7 @@ export async function commitGroup(
     }
     const fault = getSqlErrorKind(cause)
     if (fault === 'locked')
-      throw new LockTimeoutError('The lock time-out expired while another transaction held the lock.', { cause })
+      throw new LockTimeoutError('The lock timeout expired while another transaction held the lock.', { cause })
     if (attempt < maxAttempts && fault === 'contention') continue
     if (attempt < maxAttempts && fault === 'missing_partition') {
       await ensurePartitionsWithClient(client)
@@ -162,7 +162,7 @@ export async function commitGroup(
       for (const { reject } of group) reject(fault === 'other' || fault === 'duplicate' ? cause : toUnavailableError(cause))
       return
     }
-    // Write the entries one by one, so that only invalid ones fail. Reject an entry after a lock time-out instead of repeating the entries
+    // Write the entries one by one, so that only invalid ones fail. Reject an entry after a lock timeout instead of repeating the entries
     // that are already written.
     for (const waiting of group)
       await commitGroup(client, [waiting], write).catch((error) => {

@@ -36,7 +36,7 @@ interface TenantQueue {
 /** Maximum number of concurrent changes, and of concurrent attempts for locked tenants. */
 const slots = { changes: 3, locked: 2 }
 const maxConcurrentGroups = 2
-/** Lock time-out per tenant: `together` for a call with several tenants, `exclusive` for a call with one. */
+/** Lock timeout per tenant: `together` for a call with several tenants, `exclusive` for a call with one. */
 const lockTimeoutMs = { together: 100, exclusive: 1_000 }
 /** A tenant with more entries gets its own call, unless it is the first tenant in the call. */
 const smallGroup = 64

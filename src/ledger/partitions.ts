@@ -50,7 +50,7 @@ export async function dropPartitionsBefore(pool: Pool, horizon: Date): Promise<s
     const dropped: string[] = []
     for (const name of (await listPartitions(client)).filter((name) => isPartitionBefore(name, horizon))) {
       const drop = async () => {
-        // Readers and writers of the log queue behind this lock request, so it needs a short time-out.
+        // Readers and writers of the log queue behind this lock request, so it needs a short timeout.
         await client.query(`SET LOCAL lock_timeout = '200ms'`)
         await client.query(`DROP TABLE IF EXISTS ${name}`)
       }

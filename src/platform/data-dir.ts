@@ -13,7 +13,7 @@ export function createDataDir(dataDir: string): void {
     accessSync(dataDir, constants.W_OK)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new Error(`DATA_DIR '${dataDir}' is not writable (${code}). Set DATA_DIR to a directory that the service can write.`)
+    throw new Error(`DATA_DIR '${dataDir}' is not writable (${code}). Set DATA_DIR to a directory that the service can write to.`)
   }
 }
 

@@ -49,7 +49,7 @@ test('a policy preview validates the extension and size of stored files and chan
         file_id: csv,
         original_filename: 'table.CSV',
         reason: 'invalid_extension',
-        message: expect.stringContaining('allowed: txt, pdf'),
+        message: expect.stringContaining('Allowed extensions: txt, pdf'),
       },
     ],
   })

@@ -64,7 +64,7 @@ test('rejects a single-use URL for a bucket because the bucket cannot count its 
 
 test('does not start with an object store that ignores conditional writes', async () => {
   standIn.ignoresConditions = true
-  await expect(World.open(env)).rejects.toThrow("The bucket 'blobs' ignores the condition of a write and overwrites objects.")
+  await expect(World.open(env)).rejects.toThrow("The bucket 'blobs' ignores write conditions and overwrites objects.")
 })
 
 test('does not start with an object store that does not verify checksums', async () => {
@@ -87,7 +87,7 @@ test('the `storage prove` command fails if the store does not verify checksums',
   const { guarantees } = result as { guarantees: { guarantee: string; result: string; detail?: string }[] }
   expect(guarantees.find(({ guarantee }) => guarantee.includes('checksum'))).toMatchObject({
     result: 'fail',
-    detail: 'The store accepted content with a wrong checksum.',
+    detail: 'The store accepted content with an incorrect checksum.',
   })
   expect(error).toMatch(/^The store violates \d+ of 10 guarantees\.$/)
 })

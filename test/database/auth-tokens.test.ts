@@ -160,8 +160,8 @@ describe('forged tokens of the service', () => {
     ['that is not valid yet', { nbf: now() + 600 }, 'This token is not valid yet.'],
     ['for another audience', { aud: 'files' }, 'This token is for another audience.'],
     ['of another issuer', { iss: 'https://elsewhere' }, 'This token is from another issuer.'],
-    ['of another user', { sub: 'usr_someone' }, 'This token does not belong to its session.'],
-    ['of another tenant', { tid: 'ten_another' }, 'This token does not belong to its session.'],
+    ['of another user', { sub: 'usr_someone' }, 'The claims of this token do not match its session.'],
+    ['of another tenant', { tid: 'ten_another' }, 'The claims of this token do not match its session.'],
     ['without a session', { sid: 'ses_00000000000000000000000000' }, 'This session has ended. Sign in again.'],
     ['whose session is not an id', { sid: { $ne: null } }, 'This session has ended. Sign in again.'],
   ])('rejects a forged token %s', async (_, change, message) => {

@@ -40,7 +40,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
     const { url } = await bouncer(database.url)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
-      "DATABASE_URL points to a pooler that rejects the start-up parameter 'statement_timeout'. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.\n",
+      "DATABASE_URL points to a pooler that rejects the startup parameter 'statement_timeout'. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.\n",
     ])
   })
 

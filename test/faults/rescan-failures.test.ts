@@ -60,7 +60,7 @@ async function waitForRescanStatus(expected: object): Promise<void> {
 const failsOnFile = {
   status: 'degraded',
   reason:
-    'some files could not be rescanned (the scanner fails on the file). Their reports are marked as incomplete. To retry, start a rescan of the context',
+    'some files could not be rescanned (the scanner failed on the file). Their reports are marked as incomplete. To retry, start a rescan of the context',
 }
 
 describe('a file for which the scanner fails', () => {

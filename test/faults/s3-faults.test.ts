@@ -153,7 +153,7 @@ test('aborts only unfinished S3 uploads that started more than a day ago', async
 
 describe('the proof of a store', () => {
   test.each([
-    ['ignores the condition of a write', { ignoresConditions: true }, 'ignores the condition of a write and overwrites objects'],
+    ['ignores the condition of a write', { ignoresConditions: true }, 'ignores write conditions and overwrites objects'],
     ['does not verify checksums', { ignoresHashes: true }, 'stores content that does not match its checksum'],
   ])('rejects an S3 store that %s before storing anything', async (_what, flaw, problem) => {
     Object.assign(standIn, flaw)
@@ -179,7 +179,7 @@ describe('the proof of a store', () => {
 
 test('reports a clock difference between the service and the S3 store', async () => {
   standIn.clockOffsetMs = 3_600_000
-  const problem = /^The clock of this machine is 3(600|599|601) s behind the clock of the bucket\. Synchronize it \(NTP\)\./
+  const problem = /^The clock of this machine is 3(600|599|601) s behind the bucket's clock\. Synchronize it \(NTP\)\./
   await expect(storage.assertReady()).rejects.toThrow(problem)
   standIn.plan('put', status(403, 'RequestTimeTooSkewed'))
   await expect(storage.put('a/b', inMemory(small), type)).rejects.toMatchObject({

@@ -235,7 +235,7 @@ test('reports spreadsheet cells that are evaluated as formulas', async () => {
     const verdict = (await examineFile('csv', Buffer.from(text))).soundness?.verdict
     return verdict?.sound ? verdict.notes : undefined
   }
-  const note = 'cells that a spreadsheet would execute as formulas'
+  const note = 'some cells would be executed as formulas by a spreadsheet'
   expect(await notesOf('name,total\n"=HYPERLINK(1)",2\n')).toContain(note)
   expect(await notesOf('=1+1,2\n')).toContain(note)
   expect(await notesOf('name;total\n+cmd|x;2\n')).toContain(note)

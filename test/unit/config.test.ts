@@ -136,7 +136,7 @@ describe('reports an invalid variable in one sentence with its name and the vali
     ],
     [
       { STORAGE_URL: 's3://bucket?regoin=x' },
-      "STORAGE_URL is 's3://bucket?regoin=x'. It must be an S3 URL with the parameters region, endpoint, path_style only, without 'regoin'.",
+      "STORAGE_URL is 's3://bucket?regoin=x'. It must be an S3 URL without the unknown parameter 'regoin'. Supported parameters: region, endpoint, path_style.",
     ],
     [{ S3_ACCESS_KEY_ID: 'id' }, 'S3_SECRET_ACCESS_KEY is not set. It must be set if S3_ACCESS_KEY_ID is set.'],
     [

@@ -185,7 +185,7 @@ describe('unread content is never clean', () => {
     ['an LZ4 file', Buffer.concat([Buffer.from('04224d18', 'hex'), noise(200)]), 'LZ4'],
     ['an lzip file', Buffer.concat([Buffer.from('LZIP\x01', 'latin1'), noise(200)]), 'lzip'],
     ['a PDF with a password', protectedPdf(), 'password'],
-    ['a Word document with a password', compound(doc({ encrypted: true })), 'encrypted Office document (Word)'],
+    ['a Word document with a password', compound(doc({ encrypted: true })), 'Office document is encrypted (Word)'],
     ['an encrypted package', compound(encryptedPackage()), 'EncryptedPackage'],
     [
       'a PDF with an attachment in a predictor encoding',
@@ -213,7 +213,7 @@ describe('unread content is never clean', () => {
 
   test('reports an incomplete scan of a damaged archive, and scans the content that can be unpacked', async () => {
     const complete = await sevenZip({ a: noise(5_000) })
-    expect(await scan(complete.subarray(0, 3_000))).toMatchObject(incompleteBecause('damaged 7z'))
+    expect(await scan(complete.subarray(0, 3_000))).toMatchObject(incompleteBecause('damaged (7z archive'))
     const xz = await sevenZip({ a: Buffer.concat([thrice, noise(300_000)]) }, [], 'xz')
     expect(await scan(xz.subarray(0, 250_000))).toMatchObject(found)
   })

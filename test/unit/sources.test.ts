@@ -120,7 +120,7 @@ describe('findings in a content', () => {
     const { provedAt: _, ...scanned } = (await scanSource(source, setup, { settings: undefined, cancelled: () => false })) as {
       provedAt?: Date
     }
-    return [recognition.recognised, recognition.type, blankness?.blank, soundness?.verdict, soundness?.reader, scanned]
+    return [recognition.recognized, recognition.type, blankness?.blank, soundness?.verdict, soundness?.reader, scanned]
   }
 
   const words = Buffer.from('Some words, of which there are many.\n'.repeat(8000))

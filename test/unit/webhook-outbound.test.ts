@@ -93,7 +93,7 @@ describe('URLs at creation', () => {
     ['file:///etc/passwd', 'must be an https: URL of at most 2048 characters'],
     ['https://user@hooks.example.com/', 'must not contain credentials. The signature authenticates the sender.'],
     ['https://:secret@hooks.example.com/', 'must not contain credentials. The signature authenticates the sender.'],
-    ['https://hooks.example.com/#top', 'must have no fragment'],
+    ['https://hooks.example.com/#top', 'must not have a fragment'],
     ['https://127.0.0.1/', 'must resolve to public addresses only'],
     ['https://127.1/', 'must resolve to public addresses only'],
     ['https://0x7f000001/', 'must resolve to public addresses only'],

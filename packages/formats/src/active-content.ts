@@ -20,13 +20,13 @@ const oleDocuments = new Set(['doc', 'xls', 'ppt', 'vsd', 'pub', 'msg', 'ole'])
 /** Lists macros, scripts and embedded programs that the format reader itself does not report. */
 export function findActiveContent(
   source: RandomAccessSource,
-  recognised: Recognition,
+  recognized: Recognition,
   limits: ReaderLimits,
   read: FormatVerdict,
 ): string[] {
-  if (recognised.kind === 'text') return findPageActiveContent(source, recognised.sign, limits)
-  if (recognised.kind !== 'binary') return []
-  const { type } = recognised
+  if (recognized.kind === 'text') return findPageActiveContent(source, recognized.sign, limits)
+  if (recognized.kind !== 'binary') return []
+  const { type } = recognized
   if (zipDocuments.has(type)) return findActiveParts((listZipEntries(source, limits) ?? []).map(({ name }) => name))
   if (oleDocuments.has(type)) return findOleActiveContent(source)
   if (type === 'rtf') return findRtfActiveContent(source, limits)

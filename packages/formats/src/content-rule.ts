@@ -9,11 +9,11 @@ import type { RandomAccessSource } from './random-access-source.js'
 export const sharedExtensions: ReadonlySet<string> = new Set('bin bundle com db gpr hdr lib nib o prn scr so spc sys'.split(' '))
 
 /**
- * Types with variants that have no signature, such as raw disk images. Unrecognised binary content is accepted, but text is not.
+ * Types with variants that have no signature, such as raw disk images. Unrecognized binary content is accepted, but text is not.
  */
 export const typesWithoutSignature: ReadonlySet<string> = new Set('dbf dmg iso mpg mts tga'.split(' '))
 
-/** Extensions of formats with a signature only in some versions. Unrecognised binary content is accepted, but text is not. */
+/** Extensions of formats with a signature only in some versions. Unrecognized binary content is accepted, but text is not. */
 export const extensionsWithoutSignature: ReadonlySet<string> = new Set('hwp msu qbw rev sldasm slddrw sldprt wps'.split(' '))
 
 /** Binary types whose files may also be text. For example, a .pub file is a Publisher document or a public key. */

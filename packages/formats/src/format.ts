@@ -54,7 +54,7 @@ export const createMaliciousVerdict = (
 
 /** Throws `DeadlineExceeded` after the deadline. Readers must call it in every loop whose length depends on the content. */
 export function checkDeadline(limits: Pick<ReaderLimits, 'deadline'>): void {
-  if (Date.now() > limits.deadline) throw new DeadlineExceeded('reading the file takes too long')
+  if (Date.now() > limits.deadline) throw new DeadlineExceeded('reading the file took too long')
 }
 
 /** Creates a deadline that expires after a number of checks, regardless of machine load. */
@@ -71,4 +71,4 @@ export function createCountedDeadline(steps: number, deadline = Number.POSITIVE_
  * Accepts audio or video with missing or damaged parts, because players play the intact parts. The report states what is missing.
  */
 export const createPartialVerdict = (problem: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
-  createValidVerdict([...notes, `${problem}; players play the remaining part`], { ...evidence, incomplete: true })
+  createValidVerdict([...notes, `${problem}; players can play the rest`], { ...evidence, incomplete: true })

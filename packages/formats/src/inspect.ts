@@ -1,6 +1,6 @@
 import { findActiveContent } from './active-content.js'
 import { acceptsWithoutSignature } from './content-rule.js'
-import { findPdfHeader, type Recognition, recognise } from './detect/detect.js'
+import { findPdfHeader, type Recognition, recognize } from './detect/detect.js'
 import { getMimeType, getMimeTypeByExtension, getTextType, isExtensionOfType, isWebPageExtension } from './extensions.js'
 import {
   createInvalidVerdict,
@@ -35,7 +35,7 @@ export function defaultLimits(deadlineMs = 30_000): ReaderLimits {
 
 /** Detected type of a file. */
 export interface Detection {
-  recognised: Recognition
+  recognized: Recognition
   /** Key of `types` or `textTypes`. Null if the type is unknown. */
   type: string | null
   mime: string | null
@@ -52,17 +52,17 @@ export interface Inspection {
 
 /** Detects the type of the content. The extension only decides between types with the same signature. */
 export async function detect(source: RandomAccessSource, limits: ReaderLimits = defaultLimits()): Promise<Detection> {
-  const recognised = await recognise(source, limits)
+  const recognized = await recognize(source, limits)
   const { extension } = source
-  if (recognised.kind === 'binary') {
-    const { type } = recognised
-    return { recognised, type, mime: recognised.mime ?? getMimeType(type, extension), fits: isExtensionOfType(extension, type) }
+  if (recognized.kind === 'binary') {
+    const { type } = recognized
+    return { recognized, type, mime: recognized.mime ?? getMimeType(type, extension), fits: isExtensionOfType(extension, type) }
   }
-  if (recognised.kind !== 'text') return { recognised, type: null, mime: null, fits: true }
+  if (recognized.kind !== 'text') return { recognized, type: null, mime: null, fits: true }
   const type = (await detectOtherTextType(source, limits)) ?? 'text'
   const mime =
     type !== 'text' ? getMimeType(type, type) : getTextType(extension) ? getMimeTypeByExtension(extension) : 'text/plain'
-  return { recognised, type, mime, fits: type === 'text' }
+  return { recognized, type, mime, fits: type === 'text' }
 }
 
 /**
@@ -80,53 +80,53 @@ export async function inspect(
     decodeImagesWith((image, task) => decodeImage(image.readAll(image.size), task))
   }
   const detection = await detect(file, limits)
-  return { ...detection, ...(await openDetected(file, detection.recognised, limits)) }
+  return { ...detection, ...(await openDetected(file, detection.recognized, limits)) }
 }
 
 /** Checks a file of a known type. `readers` overrides readers by extension. `observer` receives unpacked members. */
 export async function openDetected(
   source: RandomAccessSource,
-  recognised: Recognition,
+  recognized: Recognition,
   limits: ReaderLimits,
   readers: Record<string, FormatReader> = {},
   observer?: MemberObserver,
 ): Promise<Inspection> {
-  const ambiguity = findPolyglot(source, recognised, limits)
+  const ambiguity = findPolyglot(source, recognized, limits)
   if (ambiguity) return { verdict: createMaliciousVerdict(ambiguity.maliciousConstruction, ambiguity.problem), reader: null }
-  const name = getReaderName(source.extension, recognised)
+  const name = getReaderName(source.extension, recognized)
   const reader = readers[source.extension] ?? (name && (await loadReader(name)))
-  const textProblem = reader && findTextDocument(source, recognised)
+  const textProblem = reader && findTextDocument(source, recognized)
   if (textProblem) return { verdict: createInvalidVerdict(textProblem), reader: name ?? null }
   const verdict = await runReader(async () => {
-    const read = reader ? await reader(source, limits, observer) : checkSignature(source, recognised)
-    return addActiveContent(read, { source, recognised, limits })
+    const read = reader ? await reader(source, limits, observer) : checkSignature(source, recognized)
+    return addActiveContent(read, { source, recognized, limits })
   })
-  if (!verdict.sound && isArchiveVolume(source, recognised, verdict)) verdict.problem = volumeProblem
-  const note = getUnusualNameNote(source.extension, recognised)
+  if (!verdict.sound && isArchiveVolume(source, recognized, verdict)) verdict.problem = volumeProblem
+  const note = getUnusualNameNote(source.extension, recognized)
   if (note && reader && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
   return { verdict, reader: reader ? (name ?? source.extension) : null }
 }
 
-const volumeProblem = 'the file is one part of several. Join the parts of the archive, or upload an archive that is not split'
+const volumeProblem = 'the file is one part of a split archive. Join the parts, or upload an archive that is not split'
 
 /** True if an unreadable archive is part of a multi-volume archive, based on its extension (.7z.001, .z01) or its first bytes. */
 function isArchiveVolume(
   source: RandomAccessSource,
-  recognised: Recognition,
+  recognized: Recognition,
   verdict: { maliciousConstruction?: string },
 ): boolean {
-  if (recognised.kind !== 'binary' || !volumeTypes.has(recognised.type) || verdict.maliciousConstruction) return false
+  if (recognized.kind !== 'binary' || !volumeTypes.has(recognized.type) || verdict.maliciousConstruction) return false
   return /^(\d{3}|[rz]\d\d)$/.test(source.extension) || source.read(0, 8).toString('latin1') === 'PK\x07\x08PK\x03\x04'
 }
 const volumeTypes = new Set(['zip', 'zip-damaged', '7z', 'rar', 'gz', 'bz2', 'xz', 'zst', 'tar'])
 
 /** Checks only the signature of a file and that the file is not a polyglot. */
-export function checkWithoutReader(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Inspection {
-  const ambiguity = findPolyglot(source, recognised, limits)
+export function checkWithoutReader(source: RandomAccessSource, recognized: Recognition, limits: ReaderLimits): Inspection {
+  const ambiguity = findPolyglot(source, recognized, limits)
   const verdict = ambiguity
     ? createMaliciousVerdict(ambiguity.maliciousConstruction, ambiguity.problem)
-    : checkSignature(source, recognised)
-  return { verdict: addActiveContent(verdict, { source, recognised, limits }), reader: null }
+    : checkSignature(source, recognized)
+  return { verdict: addActiveContent(verdict, { source, recognized, limits }), reader: null }
 }
 
 /** Detects XML with the extension of JSON, or JSON with the extension of XML, if it parses as the detected type. */
@@ -147,20 +147,20 @@ async function detectOtherTextType(source: RandomAccessSource, limits: ReaderLim
 }
 
 /** Text without a PDF header cannot be a polyglot. */
-const findPolyglot = (source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits) =>
-  recognised.kind === 'text' && findPdfHeader(source) < 0 ? undefined : detectPolyglot(source, recognised, limits)
+const findPolyglot = (source: RandomAccessSource, recognized: Recognition, limits: ReaderLimits) =>
+  recognized.kind === 'text' && findPdfHeader(source) < 0 ? undefined : detectPolyglot(source, recognized, limits)
 
 interface ReaderInput {
   source: RandomAccessSource
-  recognised: Recognition
+  recognized: Recognition
   limits: ReaderLimits
 }
 
-function addActiveContent(verdict: FormatVerdict, { source, recognised, limits }: ReaderInput): FormatVerdict {
+function addActiveContent(verdict: FormatVerdict, { source, recognized, limits }: ReaderInput): FormatVerdict {
   const found =
-    recognised.kind === 'text' && !isWebPageExtension(source.extension)
+    recognized.kind === 'text' && !isWebPageExtension(source.extension)
       ? []
-      : findActiveContent(source, recognised, limits, verdict)
+      : findActiveContent(source, recognized, limits, verdict)
   const active = new Set([...found, ...((verdict.evidence?.active_content as string[] | undefined) ?? [])])
   return active.size > 0 ? { ...verdict, evidence: { ...verdict.evidence, active_content: [...active] } } : verdict
 }
@@ -168,8 +168,8 @@ function addActiveContent(verdict: FormatVerdict, { source, recognised, limits }
 const modernFormats: Record<string, string> = { doc: '.docx', dot: '.dotx', xls: '.xlsx', xlt: '.xltx', ppt: '.pptx' }
 
 /** Detects web pages and XML that office programs save with the extension of a binary format, such as .doc. */
-function findTextDocument(source: RandomAccessSource, recognised: Recognition): string | undefined {
-  if (recognised.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
+function findTextDocument(source: RandomAccessSource, recognized: Recognition): string | undefined {
+  if (recognized.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
   const start = source.read(0, 2048).toString('latin1')
   const wayOut = `Rename it, or open it in an office program and save it as ${modernFormats[source.extension]}`
   const program = /progid="(Word|Excel|PowerPoint)\./.exec(start)?.[1]
@@ -179,18 +179,18 @@ function findTextDocument(source: RandomAccessSource, recognised: Recognition): 
   return undefined
 }
 
-function getUnusualNameNote(extension: string, recognised: Recognition): string | undefined {
-  const type = recognised.kind === 'binary' ? recognised.type : undefined
-  if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'its brand is that of a QuickTime film'
-  return type === 'mkv' && /^web[ma]$/.test(extension) ? 'its type is that of a Matroska file' : undefined
+function getUnusualNameNote(extension: string, recognized: Recognition): string | undefined {
+  const type = recognized.kind === 'binary' ? recognized.type : undefined
+  if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'its brand identifies it as a QuickTime movie'
+  return type === 'mkv' && /^web[ma]$/.test(extension) ? 'its type identifies it as a Matroska file' : undefined
 }
 
 /** Checks only the first bytes. For types without a format reader. */
-function checkSignature(source: RandomAccessSource, recognised: Recognition): FormatVerdict {
-  if (recognised.kind === 'binary') return createValidVerdict(['only its signature was checked'])
-  if (!acceptsWithoutSignature(source, recognised))
-    return createInvalidVerdict(`the file does not start like a .${source.extension} file`)
-  return createValidVerdict([recognised.kind === 'text' ? 'the file is text' : 'its type has no known signature'])
+function checkSignature(source: RandomAccessSource, recognized: Recognition): FormatVerdict {
+  if (recognized.kind === 'binary') return createValidVerdict(['only its signature was checked'])
+  if (!acceptsWithoutSignature(source, recognized))
+    return createInvalidVerdict(`the file does not start as a .${source.extension} file should`)
+  return createValidVerdict([recognized.kind === 'text' ? 'the file is text' : 'its type has no known signature'])
 }
 
 /** Runs a format reader. An unexpected error is treated as damage to the file. */

@@ -13,16 +13,16 @@ export interface Polyglot {
 }
 
 /** Detects a file that programs can also open as another type. PDF attachments and archive members are allowed. */
-export function detectPolyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
-  if (recognised.kind === 'binary' && recognised.type === 'gif' && endsWithZip(source, limits))
+export function detectPolyglot(source: RandomAccessSource, recognized: Recognition, limits: ReaderLimits): Polyglot | undefined {
+  if (recognized.kind === 'binary' && recognized.type === 'gif' && endsWithZip(source, limits))
     return createPolyglot('the GIF is also a ZIP archive')
   const header = findPdfHeader(source)
   if (header < 0) return undefined
-  const isPdf = recognised.kind === 'binary' && recognised.type === 'pdf'
+  const isPdf = recognized.kind === 'binary' && recognized.type === 'pdf'
   if (isPdf) return detectPdfPolyglot(source, header, limits)
-  if (recognised.kind === 'text') return detectPdfInPage(source, header)
+  if (recognized.kind === 'text') return detectPdfInPage(source, header)
   if (startsWithZip(source)) return detectPdfInZip(source, header)
-  return recognised.kind === 'binary' && noContainer.has(recognised.type) ? detectPdfInMedia(source, recognised.type) : undefined
+  return recognized.kind === 'binary' && noContainer.has(recognized.type) ? detectPdfInMedia(source, recognized.type) : undefined
 }
 
 // Types in which a trailing PDF is never accidental. Archives and compound files may contain an uncompressed PDF.

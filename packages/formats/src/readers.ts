@@ -70,20 +70,20 @@ const readers = new Map(
 // Types that are too generic to determine the reader. The extension decides instead.
 const genericTypes = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'iso-damaged'])
 
-export function getReaderName(extension: string, recognised: Recognition): string | undefined {
+export function getReaderName(extension: string, recognized: Recognition): string | undefined {
   if (extension === 'svgz') return 'svgz'
   const byName = getTextType(extension) ?? getBinaryType(extension)
-  if (recognised.kind !== 'binary') return getReaderNameByType(byName)
-  if (byName === undefined) return getReaderNameByType(recognised.type)
+  if (recognized.kind !== 'binary') return getReaderNameByType(byName)
+  if (byName === undefined) return getReaderNameByType(recognized.type)
   // Extensions such as .key belong to a text type and a binary type.
-  if (getTextType(extension)) return getReaderNameByType(recognised.type)
+  if (getTextType(extension)) return getReaderNameByType(recognized.type)
   // Flash projects (.fla) are compound files or zip archives.
-  if (byName === 'zip' && recognised.type === 'ole') return undefined
+  if (byName === 'zip' && recognized.type === 'ole') return undefined
   const asCalled = getReaderNameByType(byName)
   // A document with the extension .zip is checked as a plain archive.
-  return asCalled === undefined || byName === 'zip' || genericTypes.has(recognised.type)
+  return asCalled === undefined || byName === 'zip' || genericTypes.has(recognized.type)
     ? asCalled
-    : getReaderNameByType(recognised.type)
+    : getReaderNameByType(recognized.type)
 }
 
 export const getReaderNameByType = (type: string | undefined): string | undefined => readers.get(type ?? '')?.name

@@ -11,7 +11,7 @@ const open = async (extension: string, bytes: Buffer) => {
 const accepted = { fits: true, sound: true }
 
 describe('parts of a split archive', () => {
-  const problem = expect.stringMatching(/one part of several\. Join the parts/)
+  const problem = expect.stringMatching(/one part of a split archive\. Join the parts/)
 
   test('asks for all parts if the file is one part of a split 7z archive', async () => {
     const seven = await openSevenZip()

@@ -80,7 +80,7 @@ describe('OOXML', () => {
       'a member with a wrong checksum',
       readOoxml('docx'),
       zip([...Object.entries(docx()).map(([name, data]) => ({ name, data })), { name: 'media/a.png', data: noise(99), crc: 7 }]),
-      /wrong checksum/,
+      /incorrect checksum/,
     ],
     ['a truncated end', readOoxml('docx'), packed(docx()).subarray(0, -30), /zip/],
   ])('rejects an OOXML document with %s as damaged', async (_, reader, bytes, problem) => {

@@ -24,7 +24,7 @@ describe('a truncated mp4', () => {
 
   test('accepts an mp4 that is truncated in its media data, and adds a note to the report', async () => {
     for (const bytes of [mp4({ headerFirst: true }), fragmentedMp4(), avcMp4()])
-      expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(validWithNote(/truncated in its 'mdat'/))
+      expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(validWithNote(/truncated within its 'mdat'/))
   })
 
   test('rejects an mp4 that is truncated before its first sample', async () => {

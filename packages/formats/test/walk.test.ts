@@ -122,7 +122,7 @@ describe('walk', () => {
     ])
     const limits = { ...walkLimits, maxMembers: 1 }
     const { gaps } = await walk(new MemorySource(archive), { visitor: new Recorder(), limits })
-    expect(gaps).toEqual([{ cause: 'limit', depth: 0, reason: 'it has more than 1 members' }])
+    expect(gaps).toEqual([{ cause: 'limit', depth: 0, reason: 'the file has more than 1 members' }])
   })
 
   test('visits all content that can be unpacked before it reports damage', async () => {
@@ -131,7 +131,7 @@ describe('walk', () => {
     const visitor = new Recorder()
     const { gaps } = await walk(new MemorySource(packed), { visitor })
     expect(gaps).toMatchObject([
-      { cause: 'damaged', container: 'gzip', depth: 1, reason: expect.stringContaining('wrong checksum') },
+      { cause: 'damaged', container: 'gzip', depth: 1, reason: expect.stringMatching(/checksum .* incorrect/) },
     ])
     expect(visitor.contents).toContain('text')
   })
@@ -224,15 +224,15 @@ test.each([
   expect((await walk(new MemorySource(await pack(program(1_000_000))), { visitor })).gaps).toEqual([])
   expect(visitor.contents).toContain('text')
   const { gaps } = await walk(new MemorySource(await pack(program(9_000_000))), { visitor })
-  expect(gaps).toMatchObject([{ cause: 'unsupported', reason: expect.stringContaining('an archive at its end') }])
+  expect(gaps).toMatchObject([{ cause: 'unsupported', reason: expect.stringContaining('an archive at the end') }])
 })
 
 describe('a walk that observes a reader', () => {
   async function read(archive: Buffer, extension: string, visitor: Visitor): Promise<Walk> {
     const source = new MemorySource(archive, extension)
     const observing = new Walk(source, { visitor })
-    const { recognised } = await detect(source)
-    const { verdict } = await openDetected(source, recognised, defaultLimits(), {}, observing.observer)
+    const { recognized } = await detect(source)
+    const { verdict } = await openDetected(source, recognized, defaultLimits(), {}, observing.observer)
     expect(verdict).toMatchObject({ sound: true })
     return observing
   }

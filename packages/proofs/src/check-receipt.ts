@@ -35,7 +35,7 @@ const createUnprovenFinding = (message: string): Finding => ({ proven: false, me
 /** Returns the Ed25519 keys of a JSON Web Key Set. Throws if the text is not a key set. */
 export function parseKeySet(text: string): VerificationKey[] {
   const set = parseJson(text) as { keys?: unknown }
-  if (!Array.isArray(set?.keys)) throw new Error('This file is not a key set. Save /.well-known/jwks.json of the service.')
+  if (!Array.isArray(set?.keys)) throw new Error('This file is not a key set. Download /.well-known/jwks.json from the service.')
   return set.keys.flatMap((jwk: { kid?: unknown; kty?: unknown; crv?: unknown; x?: unknown }) => {
     if (typeof jwk?.kid !== 'string' || jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519' || typeof jwk.x !== 'string') return []
     if (decodeBase64Url(jwk.x).length !== 32) return []
@@ -95,7 +95,7 @@ function verifySignature(jws: string, keys: readonly VerificationKey[]): Finding
   const [protectedHeader, payload, signature] = jws.split('.') as [string, string, string]
   const isSigned = verify(null, Buffer.from(`${protectedHeader}.${payload}`), key.publicKey, decodeBase64Url(signature))
   if (!isSigned)
-    return createUnprovenFinding('The signature of the receipt is invalid: the receipt was changed, or signed with another key.')
+    return createUnprovenFinding('The receipt signature is invalid: the receipt was changed, or signed with another key.')
   const receipt = parseJson(decodeBase64Url(payload).toString())
   return isReceipt(receipt)
     ? { receipt, kid: key.kid }

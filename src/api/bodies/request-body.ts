@@ -33,7 +33,7 @@ const createBodyTimeoutError = (deadlineMs: number) =>
 export function rejectEncoding({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding']
   if (encoding && encoding.toLowerCase() !== 'identity')
-    throw createUnsupportedError(`The body is encoded as '${encoding.slice(0, 100)}'. Send it without a Content-Encoding.`)
+    throw createUnsupportedError(`The body is encoded as '${encoding.slice(0, 100)}'. Send it without a Content-Encoding header.`)
 }
 
 export const createUnsupportedError = (message: string) => new AssayError('unsupported_media_type', message)

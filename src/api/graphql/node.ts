@@ -20,7 +20,7 @@ export const AsNodeId = (): PropertyDecorator =>
   Field(() => ID, {
     name: 'id',
     simple: false,
-    description: 'Unique identifier of the object within its type. Client caches use it as the key.',
+    description: 'Identifier of the object, unique within its type. Client caches use it as the key.',
   })
 
 // GraphQL type of each id prefix, and the query that defines its required scope.
@@ -60,7 +60,7 @@ export class NodeResolver {
 
   @Requires('any', {}, getNodeEndpoint)
   @Query(() => Node, {
-    description: 'Returns one object of any type by its ID. It requires the same scope as the query for that type.',
+    description: 'Returns one object of any type by its ID. Requires the same scope as the query for that type.',
   })
   async node(
     @CurrentAttempt() attempt: Attempt,

@@ -170,7 +170,7 @@ export const mapPage = <From, To>({ data, pagination }: Page<From>, to: (item: F
 export function pageType<T extends object>(item: ClassType<T>, name: string): ClassType<Page<T>> {
   @ObjectType(`${name}Page`, { simpleResolvers: true, description: `A page of \`${name}\` items.` })
   class PageOfItems {
-    @Field(() => [item], { description: 'Items on the page, newest first unless the operation documents another order.' })
+    @Field(() => [item], { description: 'Items on the page, newest first unless the operation specifies a different order.' })
     data!: T[]
     @Field(() => Pagination, { description: 'Page number, page size and exact totals for the list.' })
     pagination!: Pagination
@@ -213,10 +213,10 @@ export function connectionType<T extends object>(item: ClassType<T>, name: strin
   }
   @ObjectType(`${name}Connection`, {
     simpleResolvers: true,
-    description: `A cursor connection of \`${name}\` items. The cost of a page does not depend on its position.`,
+    description: `A cursor connection of \`${name}\` items. Fetching a page costs the same at any position in the list.`,
   })
   class ConnectionOfItems {
-    @Field(() => [Edge], { description: 'Items and their cursors, newest first unless another order was requested.' })
+    @Field(() => [Edge], { description: 'Items and their cursors, newest first unless a different order was requested.' })
     edges!: Edge[]
     @Field(() => PageInfo, { description: 'Pagination information for the returned items.' })
     pageInfo!: PageInfo

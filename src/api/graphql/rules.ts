@@ -88,7 +88,7 @@ export const DateString = (): PropertyDecorator =>
       !Number.isNaN(Date.parse(value)) &&
       // JavaScript parses 30 February as 2 March.
       new Date(value.slice(0, 10)).toISOString().startsWith(value.slice(0, 10)),
-    'must be ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z',
+    'must be in ISO 8601 format, such as 2026-01-31 or 2026-01-31T12:00:00Z',
   )
 
 /** A period from `from` (inclusive) until `until` (exclusive). Null means unbounded. */

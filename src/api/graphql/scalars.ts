@@ -31,7 +31,9 @@ export const DateTimeScalar = new GraphQLScalarType<Date, string>({
 function toDate(value: unknown): Date {
   const moment = typeof value === 'string' && /^\d{4}-\d{2}-\d{2}/.test(value) ? new Date(value) : new Date(Number.NaN)
   if (Number.isNaN(moment.getTime()))
-    throw new GraphQLError(`DateTime must be ISO 8601, such as 2026-01-31T12:00:00.000Z, not ${String(value).slice(0, 100)}.`)
+    throw new GraphQLError(
+      `DateTime must be in ISO 8601 format, such as 2026-01-31T12:00:00.000Z, not ${String(value).slice(0, 100)}.`,
+    )
   return moment
 }
 
@@ -77,7 +79,7 @@ export const UploadScalar = new GraphQLScalarType<unknown, never>({
   specifiedByURL: 'https://github.com/jaydenseric/graphql-multipart-request-spec',
   parseValue: (value) => {
     if (value instanceof IncomingFile) return value
-    throw new GraphQLError('must be a file, sent by the GraphQL multipart request specification')
+    throw new GraphQLError('must be a file, sent as the GraphQL multipart request specification describes')
   },
   parseLiteral: () => {
     throw new GraphQLError('must be a variable that contains a file')

@@ -43,7 +43,7 @@ export const describeRequiredAccess = ({ access, tenantWide }: Endpoint): string
     access === 'public'
       ? 'Requires no credential.'
       : access === 'any'
-        ? 'Accepts any valid credential.'
+        ? 'Works with any valid credential.'
         : `Requires scope \`${access}\`.`,
     ...(tenantWide ? ['Rejects API keys that are restricted to certain contexts.'] : []),
   ].join(' ')

@@ -230,7 +230,7 @@ function sendRejection(
 ): void {
   const unsatisfiable = error.status === 416
   const message = unsatisfiable
-    ? `The requested range is outside of the file, which has ${error.size} bytes. Request a smaller range.`
+    ? `The requested range is outside of the file, which has ${error.size} bytes. Request a range within the file.`
     : 'The file does not match the precondition. Check If-Match and If-Unmodified-Since.'
   const header = unsatisfiable ? 'range' : 'precondition'
   response

@@ -91,7 +91,7 @@ export class Health {
         error instanceof TimeoutError
           ? error.message
           : reported.code === 'internal_server_error'
-            ? 'the check failed, see the log'
+            ? 'the check failed. See the log'
             : reported.message
       return { status: 'down', reason }
     }

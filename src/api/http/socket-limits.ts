@@ -56,7 +56,7 @@ export function limitMessages(
   const count = () => {
     if (socket.readyState !== socket.OPEN) return false
     if (++messages <= maxMessages) return true
-    closeSocket(socket, closeCodes.policyViolation, `More than ${maxMessages} messages in ${intervalMs / 1000} s.`)
+    closeSocket(socket, closeCodes.policyViolation, `More than ${maxMessages} messages were received in ${intervalMs / 1000} s.`)
     return false
   }
   const interval = setInterval(() => {

@@ -80,7 +80,7 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, getAdd
   const unauthenticated = new UnauthenticatedSockets()
   const protocol = makeServer<Record<string, unknown>, Connection>({
     schema: parts.schema,
-    // Disabled, because the time-out of UnauthenticatedSockets also covers the credential check.
+    // Disabled, because the timeout of UnauthenticatedSockets also covers the credential check.
     connectionInitWaitTimeout: 0,
     onConnect: (context) => connect(parts, context),
     onSubscribe: (context, _id, payload) => subscribe(parts, context, payload),

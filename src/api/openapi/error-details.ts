@@ -103,12 +103,12 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   ),
   unsupported_media_type: describe('The body has no Content-Type. Send application/json.'),
   invalid_extension: describeOptional(
-    "Extension 'exe' is not allowed in context 'invoices'; allowed: pdf, png.",
+    "Extension 'exe' is not allowed in context 'invoices'. Allowed extensions: pdf, png.",
     { extension: 'exe', allowed: ['pdf', 'png'] },
     {
       extension: textSchema('Extension of the file name, without the dot.'),
       allowed: textListSchema('Extensions that the context allows, if it rejects the extension of the file.'),
-      recognised: { type: ['string', 'null'], description: 'Detected file type, if it does not match the extension.' },
+      recognized: { type: ['string', 'null'], description: 'Detected file type, if it does not match the extension.' },
       content_type: { type: ['string', 'null'], description: 'Media type of the detected file type.' },
     },
   ),

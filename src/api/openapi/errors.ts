@@ -152,7 +152,7 @@ const createProblemSchema = (status: number, codes: ErrorCode[]): Json => ({
     code: { type: 'string', enum: codes },
     details: codes.length === 1 ? errorDescriptions[codes[0]!].details : { anyOf: getDistinctDetails(codes) },
   }),
-  description: 'Error in the format of RFC 9457 (problem details).',
+  description: 'Error in the problem details format of RFC 9457.',
 })
 
 /** Returns the distinct `details` schemas of the codes. */

@@ -165,7 +165,7 @@ function coerceList(item: GraphQLInputType, value: unknown): Coerced {
   const items = value.map((member) => coerce(item, { value: member, from: 'json' }))
   const error = items.find((member) => 'error' in member)
   return error && 'error' in error
-    ? { error: `must be an array whose every member ${error.error}` }
+    ? { error: `must be an array. Every member ${error.error}` }
     : { value: items.map((member) => ('value' in member ? member.value : null)) }
 }
 

@@ -21,7 +21,7 @@ import { quarantineObject } from './infected-objects.js'
 
 const batchObjects = 64
 const maxConcurrent = 8
-// Number of consecutive failures after which a run ends, because each request to an unavailable store takes the full time-out.
+// Number of consecutive failures after which a run ends, because each request to an unavailable store takes the full timeout.
 const maxFailures = 32
 const adoptionLock = 4_207_006
 
@@ -103,7 +103,7 @@ export class AdoptionService {
       for (const { outcome } of results) failures = outcome === 'failed' ? failures + 1 : 0
       await request.onResults(results)
       if (failures >= maxFailures)
-        throw new Error(`${failures} objects in succession failed. The last error: ${results.at(-1)!.message}`)
+        throw new Error(`${failures} consecutive objects failed. Last error: ${results.at(-1)!.message}`)
       faultPoint('adoption.reported')
       await this.#savePosition(request, batch.at(-1)!.path)
       batch = []

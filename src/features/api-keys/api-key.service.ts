@@ -117,7 +117,7 @@ export class ApiKeyService {
     const row = await this.#updateApiKey(actor, apiKeyId, (before) => {
       if (!from.includes(before.status))
         throw conflict(
-          `API key '${apiKeyId}' is ${before.status}. To be ${action}, it must be ${from.join(' or ')}.`,
+          `API key '${apiKeyId}' is ${before.status}. Only API keys that are ${from.join(' or ')} can be ${action}.`,
           toErrorDetails(before),
         )
       return { data: { status: to }, action, details: { previous_status: before.status, new_status: to } }

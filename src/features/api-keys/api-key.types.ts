@@ -8,9 +8,9 @@ import { type Scope, scopes } from '../../platform/actor.js'
 
 export const ScopeName = createEnum('Scope', 'Permission of an API key or a dashboard user.', {
   upload: 'Permits uploads and dry runs.',
-  download: 'Permits the creation of download URLs.',
+  download: 'Permits creating download URLs.',
   metadata: 'Permits reading lists, file metadata, statistics and the call log.',
-  delete: 'Permits deletion and restoration of files.',
+  delete: 'Permits deleting and restoring files.',
   admin: 'Permits all operations, including those on API keys, contexts, webhooks, users, the audit log and the tenant.',
 })
 export type ScopeName = keyof typeof ScopeName

@@ -29,7 +29,7 @@ export class AuditLogResolver {
 
   @Requires('admin')
   @Query(() => AuditLogPage, {
-    description: 'Lists the audit log entries about one entity, newest first. The list is empty if the entity has no entries.',
+    description: 'Lists the audit log entries for one entity, newest first. The list is empty if the entity has no entries.',
   })
   auditLogsOfEntity(@CurrentActor() actor: Actor, @Args(() => AuditLogsOfEntityArgs) args: AuditLogsOfEntityArgs) {
     return this.service.list(actor, args)

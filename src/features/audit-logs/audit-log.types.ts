@@ -25,7 +25,7 @@ export const AuditActionName = createEnum('AuditAction', 'Kind of change that an
 })
 export type AuditActionName = keyof typeof AuditActionName
 
-export const EntityTypeName = createEnum('EntityType', 'Kind of entity that an audit log entry is about.', {
+export const EntityTypeName = createEnum('EntityType', 'Kind of entity that an audit log entry refers to.', {
   api_key: 'The entity is an API key.',
   file: 'The entity is a file.',
   context: 'The entity is a context.',
@@ -37,14 +37,18 @@ export const EntityTypeName = createEnum('EntityType', 'Kind of entity that an a
 })
 export type EntityTypeName = keyof typeof EntityTypeName
 
-export const PerformerTypeName = createEnum('PerformerType', 'Kind of actor that performed a change.', {
+export const PerformerTypeName = createEnum('PerformerType', 'Kind of actor that made a change.', {
   user: 'A dashboard user, signed in with a password or a token.',
   api_key: 'A program that uses an API key.',
   system: 'The service, for example when it deletes expired files.',
 })
 export type PerformerTypeName = keyof typeof PerformerTypeName
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'An audit log entry with a snapshot of the performer.' })
+@ObjectType({
+  implements: Node,
+  simpleResolvers: true,
+  description: 'An audit log entry. It describes the actor as of the time of the change.',
+})
 export class AuditLog {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the audit log entry: `aud_` followed by a ULID.' })
@@ -61,22 +65,22 @@ export class AuditLog {
   entityName!: string
   @Field(() => ID, { description: 'ID of the user or API key that made the change, or `system`.' })
   performedById!: string
-  @Field(() => String, { description: 'Name of the performer at the time of the change.' })
+  @Field(() => String, { description: 'Name of the actor at the time of the change.' })
   performedByName!: string
   @Field(() => String, {
     nullable: true,
-    description: 'Email address of the performer at the time of the change. Null if the performer is not a user.',
+    description: 'Email address of the actor at the time of the change. Null if the actor is not a user.',
   })
   performedByEmail!: string | null
   @Field(() => PerformerTypeName, { description: 'Kind of actor that made the change.' })
   performedByType!: PerformerTypeName
-  @Field(() => [ScopeName], { description: 'Scopes of the performer at the time of the change.' })
+  @Field(() => [ScopeName], { description: 'Scopes of the actor at the time of the change.' })
   performedByScopes!: Scope[]
-  @Field(() => JsonObjectScalar, { description: 'Details of the change, such as the previous and the new status.' })
+  @Field(() => JsonObjectScalar, { description: 'Details of the change, such as the previous and new status.' })
   details!: Record<string, unknown>
-  @Field(() => String, { description: 'IP address of the performer.' })
+  @Field(() => String, { description: 'IP address of the actor that made the change.' })
   ipAddress!: string
-  @Field(() => String, { description: '`User-Agent` header that the performer sent.' })
+  @Field(() => String, { description: '`User-Agent` header that the actor sent.' })
   userAgent!: string
   @Field(() => Date, { description: 'Time at which the change was made.' })
   createdAt!: Date
@@ -93,7 +97,7 @@ const withFilters = <Base extends ClassType<object>>(base: Base) => {
     auditType?: AuditTypeName | null
     @Field(() => AuditActionName, { nullable: true, description: 'Returns only entries with this action.' })
     action?: AuditActionName | null
-    @Field(() => ID, { nullable: true, description: 'Returns only entries about the entity with this ID.' })
+    @Field(() => ID, { nullable: true, description: 'Returns only entries for the entity with this ID.' })
     entityId?: string | null
   }
   return Filters
@@ -107,8 +111,8 @@ export class AuditLogsConnectionArgs extends withFilters(ConnectionArgs) {}
 
 @ArgsType()
 export class AuditLogsOfEntityArgs extends PageArgs {
-  @Field(() => EntityTypeName, { description: 'Kind of entity whose entries are returned.' })
+  @Field(() => EntityTypeName, { description: 'Kind of entity whose audit log entries are returned.' })
   entityType!: EntityTypeName
-  @Field(() => ID, { description: 'ID of the entity whose entries are returned.' })
+  @Field(() => ID, { description: 'ID of the entity whose audit log entries are returned.' })
   entityId!: string
 }

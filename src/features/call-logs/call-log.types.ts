@@ -14,7 +14,7 @@ export const OperationName = createEnum('Operation', 'Category of a call, named 
 export type OperationName = keyof typeof OperationName
 
 export const CallStatusName = createEnum('CallStatus', 'Result of an API call.', {
-  success: 'The service performed the call.',
+  success: 'The service completed the call.',
   failure: 'The service rejected the call, or the call failed.',
 })
 export type CallStatusName = keyof typeof CallStatusName
@@ -41,7 +41,7 @@ export class CallLog {
   contextKey!: string | null
   @Field(() => ErrorCodeName, { nullable: true, description: 'Error code of a failed call. Null on success.' })
   errorCode!: ErrorCode | null
-  @Field(() => String, { nullable: true, description: 'Message that states which rule failed and why. Null on success.' })
+  @Field(() => String, { nullable: true, description: 'Error message that states which rule failed and why. Null on success.' })
   errorMessage!: string | null
   @Field(() => String, { description: 'IP address of the client.' })
   ipAddress!: string
@@ -64,13 +64,13 @@ const withFilters = <Base extends ClassType<object>>(base: Base) => {
     operation?: OperationName | null
     @Field(() => CallStatusName, { nullable: true, description: 'Returns only calls with this result.' })
     status?: CallStatusName | null
-    @Field(() => String, { nullable: true, description: 'Earliest time of the calls, inclusive, in ISO 8601.' })
+    @Field(() => String, { nullable: true, description: 'Earliest time of the calls, inclusive, in ISO 8601 format.' })
     @Optional()
     @DateString()
     startDate?: string | null
     @Field(() => String, {
       nullable: true,
-      description: 'Latest time of the calls, inclusive, in ISO 8601. A date without a time includes the whole day.',
+      description: 'Latest time of the calls, inclusive, in ISO 8601 format. A date without a time includes the whole day.',
     })
     @Optional()
     @DateString()

@@ -71,7 +71,7 @@ function toRejectionMessage(
 ): string {
   switch (verdict) {
     case 'invalid_extension':
-      return `The extension of '${toPrintable(original_filename)}' is not allowed; allowed: ${rules.allowedExtensions.join(', ')}.`
+      return `The extension of '${toPrintable(original_filename)}' is not allowed. Allowed extensions: ${rules.allowedExtensions.join(', ')}.`
     case 'size_exceeded':
       return `The file has ${size_bytes} bytes. The maximum is ${rules.maxFileSizeMb} MB (${rules.maxFileSizeMb * megabyte} bytes).`
     case 'blank_file':

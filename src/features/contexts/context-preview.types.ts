@@ -34,9 +34,9 @@ export class FilesByReason {
 export class FileAtOdds {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'File name sent by the client, after sanitization.' })
+  @Field(() => String, { description: 'Original file name sent by the client, sanitized.' })
   originalFilename!: string
-  @Field(() => ErrorCodeName, { description: 'First reason for which the changed rules would reject the file.' })
+  @Field(() => ErrorCodeName, { description: 'First reason why the changed rules would reject the file.' })
   reason!: ErrorCode
   @Field(() => String, { description: 'Human-readable explanation of the reason.' })
   message!: string

@@ -140,7 +140,7 @@ export class FileContextResolver {
   }
 
   @Requires('metadata')
-  @FieldResolver(() => ContextUsage, { nullable: true, description: 'Usage statistics of the context.' })
+  @FieldResolver(() => ContextUsage, { nullable: true, description: 'Usage statistics for the context.' })
   usage(@CurrentCall() call: Call, @Root() context: FileContext) {
     return loadRelation(call, 'FileContext.usage', context.contextId, (ids) =>
       this.contextService.getUsageByIds(context.tenantId, ids),

@@ -65,7 +65,7 @@ export class FileContext {
   storageUsedBytes!: number
   @Field(() => ContextStatus, { description: 'Status of the context.' })
   status!: ContextStatus
-  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs of the context.' })
+  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs stored with the context.' })
   metadata!: Record<string, unknown>
   @Field(() => Date, { description: 'Time at which the context was created.' })
   createdAt!: Date
@@ -90,7 +90,7 @@ export class DeletedContext {
   contextKey!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Usage statistics of a context.' })
+@ObjectType({ simpleResolvers: true, description: 'Usage statistics for a context.' })
 export class ContextUsage {
   @Field(() => LongScalar, { description: 'Number of files currently in the context.' })
   fileCount!: number
@@ -102,7 +102,7 @@ export class ContextUsage {
   filesUploaded!: number
   @Field(() => LongScalar, { description: 'Number of files that the context has ever blocked.' })
   filesBlocked!: number
-  @Field(() => LongScalar, { description: 'Number of API key calls that used the context.' })
+  @Field(() => LongScalar, { description: 'Number of API calls that used the context.' })
   calls!: number
 }
 
@@ -151,7 +151,7 @@ export class CreateContextInput {
   description!: string
   @Field(() => String, {
     defaultValue: '{context_key}/{year}/{month}',
-    description: 'Template for the storage paths of files. It may contain `{context_key}`, `{year}` and `{month}`.',
+    description: 'Template for the storage paths of files. It can contain `{context_key}`, `{year}` and `{month}`.',
   })
   @PathTemplate()
   storagePathTemplate!: string

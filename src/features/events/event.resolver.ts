@@ -23,7 +23,7 @@ export class EventResolver {
   @Extensions({ endpoint: eventsEndpoint })
   @Subscription(() => Event, {
     description:
-      'Streams all events of the tenant after a journal position, and then each new event. Use graphql-transport-ws on `/graphql`.',
+      "Streams the tenant's events after a journal position, then each new event. Use graphql-transport-ws on `/graphql`.",
     name: 'events',
     subscribe: ({ source, args, context }) => (source as EventSource).events(context as Call, args),
   })

@@ -4,7 +4,7 @@ import { IntegerRange, Optional, Rule } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { type EventType, eventTypes } from '../../ledger/event-types.js'
 
-@ObjectType({ simpleResolvers: true, description: 'A change in the tenant, or a verdict on an uploaded file.' })
+@ObjectType({ simpleResolvers: true, description: "A change to the tenant's data, or a verdict on an uploaded file." })
 export class Event {
   @AsNodeId()
   @Field(() => LongScalar, {
@@ -17,7 +17,7 @@ export class Event {
   type!: string
   @Field(() => Date, { description: 'Time at which the event was committed.' })
   occurredAt!: Date
-  @Field(() => JsonObjectScalar, { description: 'Data of the event: the changes and their performer, or the validated file.' })
+  @Field(() => JsonObjectScalar, { description: 'Event data: the changes and the actor that made them, or the validated file.' })
   data!: Record<string, unknown>
 }
 
@@ -46,7 +46,7 @@ export const toEventTypes = (names: readonly string[] | null | undefined): Event
 export const EventTypes = () =>
   Rule(
     (value) => Array.isArray(value) && value.length > 0 && value.length <= maxTypes && value.every(isEventType),
-    `must be a list of event types, each of them one of *, ${[...kinds, ...known].join(', ')}`,
+    `must be a list of event types. Valid types: *, ${[...kinds, ...known].join(', ')}`,
     { minItems: 1, maxItems: maxTypes },
   )
 

@@ -81,7 +81,7 @@ export class FileSearch {
     if ((await this.#countRows(search)).gathered <= maxSortedFiles) return
     const message =
       search.namePrefix === null
-        ? `must be created_at if more than ${maxSortedFiles} files are between start_date and end_date. Use a shorter period`
+        ? `must be created_at if more than ${maxSortedFiles} files were uploaded between start_date and end_date. Use a shorter period`
         : `must be original_filename, without start_date and end_date, if name_prefix matches more than ${maxSortedFiles} files. Use a longer prefix`
     throw badUserInput([{ field: 'sort', message }])
   }

@@ -60,7 +60,7 @@ const columns = 'f.tenant_id, f.file_id, f.context_id, f.original_filename, f.si
  * in the selected contexts. The number of concurrent searches for a part of the name is limited.
  */
 export class FileTextSearch {
-  readonly #slots = new TenantSlots('searches for a part of a file name', { inAll: 8, byTenant: 4 })
+  readonly #slots = new TenantSlots('file name searches', { inAll: 8, byTenant: 4 })
 
   constructor(
     private readonly database: Queries,
@@ -183,4 +183,4 @@ function buildMatchCondition(search: TextSearch, values: unknown[]): string {
 }
 
 const tooManyToSort = (maxFiles: number): string =>
-  `must be created_at if search reads more than ${maxFiles} files. Select a context or a shorter period`
+  `must be created_at if the search covers more than ${maxFiles} files. Select a context or a shorter period`

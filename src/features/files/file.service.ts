@@ -265,7 +265,7 @@ const toDownloadUrl = ({ fileId, originalFilename }: StoredFile, downloadUrl: st
 }
 
 const pageWithoutCursor =
-  'must be 1 if the list has such filters or order. Use the cursor `after` from the Link header of the previous page'
+  'must be 1 if the list is filtered by more than context and uploader, or sorted differently. Use the `after` cursor from the Link header of the previous page'
 
 /** Returns true if the filter specifies at most a context and an uploader. */
 const hasCounters = ({ contentType, namePrefix, text, window }: FileListSearch): boolean =>

@@ -18,7 +18,7 @@ export class File {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'File name sent by the client, after sanitization.' })
+  @Field(() => String, { description: 'Original file name sent by the client, sanitized.' })
   originalFilename!: string
   @Field(() => String, {
     description: 'Content type detected from the content. If none was detected, the content type for the extension.',
@@ -80,7 +80,7 @@ export class DeletedFile {
 
 @ObjectType({ simpleResolvers: true, description: 'Error for one file in a bulk deletion.' })
 export class DeletionRefusal {
-  @Field(() => ErrorCodeName, { description: 'Error code that deleting this file individually would return.' })
+  @Field(() => ErrorCodeName, { description: 'Error code that an individual deletion of this file would return.' })
   code!: ErrorCode
   @Field(() => String, { description: 'Human-readable explanation of the error.' })
   message!: string
@@ -115,7 +115,7 @@ export const FileSort = createEnum(
   'Property that files are sorted by. Files with equal values are sorted by creation time.',
   {
     created_at: 'Time at which the file was uploaded.',
-    original_filename: 'File name. Case is ignored for the letters A to Z.',
+    original_filename: 'File name, case-insensitive for the letters A to Z.',
     size_bytes: 'Size of the file in bytes.',
   },
 )
@@ -148,7 +148,7 @@ const withFilters = <Place extends ClassType<object>>(place: Place) => {
     @Field(() => String, {
       nullable: true,
       description:
-        'Returns only files whose name starts with this text. Matching ignores the case of the letters A to Z. The default sort order is by name.',
+        'Returns only files whose name starts with this text. Matching is case-insensitive for the letters A to Z. The default sort order is by name.',
     })
     @Optional()
     @Text(1, 255)
@@ -156,18 +156,18 @@ const withFilters = <Place extends ClassType<object>>(place: Place) => {
     @Field(() => String, {
       nullable: true,
       description:
-        'Returns only files whose name contains this text, or whose ID or SHA-256 checksum equals it. Matching ignores the case of the letters A to Z. One request reads the names of at most 100,000 files. If more files remain, the next page continues the search, even if this page is empty.',
+        'Returns only files whose name contains this text, or whose ID or SHA-256 checksum equals it. Matching is case-insensitive for the letters A to Z. One request reads the names of at most 100,000 files. If more files remain, the next page continues the search, even if this page is empty.',
     })
     @Optional()
     @Text(1, 255)
     search?: string | null
-    @Field(() => String, { nullable: true, description: 'Earliest upload time, inclusive, in ISO 8601.' })
+    @Field(() => String, { nullable: true, description: 'Earliest upload time, inclusive, in ISO 8601 format.' })
     @Optional()
     @DateString()
     startDate?: string | null
     @Field(() => String, {
       nullable: true,
-      description: 'Latest upload time, inclusive, in ISO 8601. A date without a time includes the whole day.',
+      description: 'Latest upload time, inclusive, in ISO 8601 format. A date without a time includes the whole day.',
     })
     @Optional()
     @DateString()

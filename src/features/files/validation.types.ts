@@ -8,13 +8,13 @@ import { maxPages } from '../../platform/ids.js'
 
 const CheckName = createCodeEnum(blockReasons, {
   name: 'BlockReason',
-  description: 'Check in a validation report, named after the block reason that is reported if it fails.',
+  description: 'Check in a validation report, named after the block reason that it reports on failure.',
 })
 
 const refusalReasons = [...blockReasons, ...(Object.keys(policyRejections) as PolicyRejection[]), 'scan_incomplete'] as const
 const RefusalReasonName = createCodeEnum(refusalReasons, {
   name: 'RefusalReason',
-  description: 'Reason for the rejection of a file, which is also the error code.',
+  description: 'Reason why a file was rejected. It is also the error code.',
 })
 
 export const CheckOutcomeName = createEnum('CheckOutcome', 'Outcome of one check of a file.', {
@@ -92,7 +92,7 @@ export class ValidationReportType {
   validatedAt!: Date
   @Field(() => Int, {
     nullable: true,
-    description: 'Version of the context rules that applied. Null for reports from older releases.',
+    description: 'Version of the context rules that were applied. Null for reports from older releases.',
   })
   rulesVersion!: number | null
 }

@@ -34,7 +34,7 @@ export async function proveStorage(storage: BlobStorage, unconditionalWrites: bo
     await run('small objects are returned completely', () => proof.testContent(1000))
     await run('large objects, which are sent in parts, are returned completely', () => proof.testContent(17 * megabyte))
     await run('a range is returned exactly', () => proof.testRanges())
-    await run('objects are listed in the order of their bytes', () => proof.testListOrder())
+    await run('objects are listed in byte order', () => proof.testListOrder())
     await run('a copy is complete', () => proof.testCopy())
     await run(`a signed URL returns the object with its file name for ${urlSeconds} s`, () => proof.testSignedUrls())
     await run('a deleted object is not found, and can be deleted again', () => proof.testDeletion())
@@ -68,7 +68,7 @@ class StorageProof {
     if (this.storage instanceof BucketStorage) {
       const { conditionalWrites } = await this.storage.prove()
       assert(conditionalWrites !== 'unsupported', 'The store does not support conditional writes.')
-      assert(conditionalWrites === 'kept', 'The store ignores the condition of a write.')
+      assert(conditionalWrites === 'kept', 'The store ignores write conditions.')
     }
     const path = await this.#putObject('once', Buffer.from('first'))
     const second = await this.storage.put(path, createMemoryContent(Buffer.from('second')), type).catch((error) => error)
@@ -77,9 +77,9 @@ class StorageProof {
   }
 
   async testChecksums(): Promise<void> {
-    if (!(this.storage instanceof BucketStorage)) throw new NotApplicable('The file system receives no checksum.')
+    if (!(this.storage instanceof BucketStorage)) throw new NotApplicable('The local store does not verify checksums.')
     const { checksums } = await this.storage.prove()
-    assert(checksums === 'kept', 'The store accepted content with a wrong checksum.')
+    assert(checksums === 'kept', 'The store accepted content with an incorrect checksum.')
   }
 
   async testContent(size: number): Promise<void> {
@@ -92,7 +92,7 @@ class StorageProof {
   async testRanges(): Promise<void> {
     const bytes = randomBytes(100)
     const path = await this.#putObject('range', bytes)
-    assert((await this.#readObject(path, { start: 10, end: 19 })).equals(bytes.subarray(10, 20)), 'The bytes 10 to 19 differ.')
+    assert((await this.#readObject(path, { start: 10, end: 19 })).equals(bytes.subarray(10, 20)), 'Bytes 10 to 19 differ.')
   }
 
   async testListOrder(): Promise<void> {
@@ -104,7 +104,10 @@ class StorageProof {
       listed.push(path)
     }
     paths.sort()
-    assert(listed.join() === paths.join(), `The list contains ${listed.length} of ${paths.length} objects, or another order.`)
+    assert(
+      listed.join() === paths.join(),
+      `The list contains ${listed.length} of ${paths.length} objects, or lists them in a different order.`,
+    )
   }
 
   async testCopy(): Promise<void> {
@@ -116,7 +119,7 @@ class StorageProof {
   }
 
   async testSignedUrls(): Promise<void> {
-    if (this.storage.kind === 'local') throw new NotApplicable('Download URLs lead to the service.')
+    if (this.storage.kind === 'local') throw new NotApplicable('Download URLs point to the service.')
     const path = await this.#putObject('signed', Buffer.from('signed'))
     const file = { tenantId: '', fileId: '', by: '', filename: 'a file.txt', contentType: 'text/plain' }
     const url = await this.storage.signDownload({ ...file, path, expiresInSeconds: urlSeconds })
@@ -124,7 +127,7 @@ class StorageProof {
     assert(lifetime === String(urlSeconds), `The URL is valid for ${lifetime ?? 'an unknown number of'} seconds.`)
     const response = await fetch(url, { signal: AbortSignal.timeout(30_000) })
     const text = await response.text()
-    assert(response.ok && text === 'signed', `The response to the URL has the status ${response.status}.`)
+    assert(response.ok && text === 'signed', `The request to the URL returned status ${response.status}.`)
     const disposition = response.headers.get('content-disposition') ?? ''
     assert(disposition.includes('a file.txt'), `Content-Disposition is '${disposition}'.`)
   }

@@ -13,7 +13,7 @@ export class StorageHealthType {
     description: 'Number of blobs in the store that belong neither to a file nor to an upload in progress.',
   })
   blobsWithoutFile!: number
-  @Field(() => LongScalar, { description: 'Number of files whose blob has a wrong size.' })
+  @Field(() => LongScalar, { description: 'Number of files whose blob has an incorrect size.' })
   corrupted!: number
   @Field(() => LongScalar, {
     description:

@@ -6,7 +6,7 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
 const batch = 64
 const atOnce = 8
-// Number of failures after which a batch ends, because each request to an unavailable store takes the full time-out.
+// Number of failures after which a batch ends, because each request to an unavailable store takes the full timeout.
 const maxFailures = 8
 
 interface ClaimedBlob {

@@ -12,9 +12,9 @@ export type PreviewSize = keyof typeof PreviewSize
 export class FilePreviewArgs {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => PreviewSize, { defaultValue: PreviewSize.large, description: 'Size of the image. It has no effect on text.' })
+  @Field(() => PreviewSize, { defaultValue: PreviewSize.large, description: 'Size of the image. Ignored for text files.' })
   size!: PreviewSize
-  @Field(() => Int, { defaultValue: 1, description: 'Page number in a PDF, starting at 1. It has no effect on other files.' })
+  @Field(() => Int, { defaultValue: 1, description: 'Page number in a PDF, starting at 1. Ignored for other files.' })
   @IntegerRange(1, 1000)
   page!: number
 }

@@ -14,7 +14,7 @@ export type RescanStatus = keyof typeof RescanStatus
 
 @ObjectType({ simpleResolvers: true, description: 'Progress of the latest rescan of a context.' })
 export class RescanProgress {
-  @Field(() => String, { description: 'Key of the context that is rescanned.' })
+  @Field(() => String, { description: 'Key of the context being rescanned.' })
   contextKey!: string
   @Field(() => RescanStatus, { description: 'Status of the rescan.' })
   status!: RescanStatus

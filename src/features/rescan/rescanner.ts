@@ -24,10 +24,10 @@ const maxAttempts = 3
 const retrySeconds = 30
 // The readiness check shows these messages to unauthenticated clients, so they contain no details about files.
 const failures = {
-  scanner: 'the scanner fails on the file',
-  storage: 'the store does not return the content',
+  scanner: 'the scanner failed on the file',
+  storage: 'the store did not return the content',
   content: 'the stored content is missing or damaged',
-  stopped: 'the service ended during each scan',
+  stopped: 'the service stopped during each scan',
   other: 'internal error, see the log',
 }
 

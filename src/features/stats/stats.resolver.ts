@@ -22,7 +22,7 @@ export class StatsResolver {
   constructor(private readonly services: { stats: StatsService; charts: Charts }) {}
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => Stats, { description: 'Returns the statistics overview of the tenant.' })
+  @Query(() => Stats, { description: 'Returns a statistics overview for the tenant.' })
   stats(@CurrentActor() actor: Actor) {
     return this.services.stats.getOverview(actor)
   }

@@ -127,7 +127,7 @@ export class SecurityStats {
   byReason!: Record<BlockReasonField, number>
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Statistics overview of the tenant.' })
+@ObjectType({ simpleResolvers: true, description: 'Statistics overview for the tenant.' })
 export class Stats {
   @Field(() => StatsOverview, { description: 'Total numbers of files, contexts, API keys and downloads.' })
   overview!: StatsOverview

@@ -8,7 +8,7 @@ export class TrashedFile {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'File name sent by the client, after sanitization.' })
+  @Field(() => String, { description: 'Original file name sent by the client, sanitized.' })
   originalFilename!: string
   @Field(() => LongScalar, { description: 'Size of the file in bytes, which still counts towards the quotas.' })
   sizeBytes!: number

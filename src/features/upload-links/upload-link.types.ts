@@ -48,7 +48,7 @@ abstract class UploadLinkFields {
   sha256!: string | null
   @Field(() => JsonObjectScalar, { description: 'Key/value pairs that the service adds to the metadata of each uploaded file.' })
   metadata!: Record<string, unknown>
-  @Field(() => [String], { description: 'Origins from which browsers may use the link. Empty means all origins.' })
+  @Field(() => [String], { description: 'Origins from which browsers can use the link. Empty means all origins.' })
   origins!: string[]
   @Field(() => Date, { description: 'Time at which the link expires.' })
   expiresAt!: Date
@@ -138,7 +138,7 @@ export class CreateUploadLinkInput {
   @Field(() => [String], {
     defaultValue: [],
     description:
-      'Origins from which browsers may use the link, such as `https://example.com`. Empty means all. This does not restrict other clients.',
+      'Origins from which browsers can use the link, such as `https://example.com`. Empty means all. This does not restrict other clients.',
   })
   @Rule(
     (value) => Array.isArray(value) && value.length <= maxOrigins && value.every(isOrigin),

@@ -20,7 +20,7 @@ async function* streamParts(storage: Pick<BlobStorage, 'open'>, parts: Part[], m
     } catch (error) {
       throw createIncompletePartError(path, error)
     }
-    if (left !== 0) throw createIncompletePartError(path, new Error(`${left} of its ${size} bytes are missing.`))
+    if (left !== 0) throw createIncompletePartError(path, new Error(`${left} of the part's ${size} bytes are missing.`))
   }
   if (more) yield* readChunks(more.stream())
 }

@@ -92,7 +92,7 @@ export class UserService {
     return this.#updateUser(actor, userId, (before) => {
       if (before.issuer)
         throw conflict(
-          `User '${userId}' signs in through ${before.issuer} and has no password in this service. Change the password there.`,
+          `User '${userId}' signs in through ${before.issuer} and has no password in this service. Change the password at the identity provider.`,
         )
       return {
         // Users cannot reset the count with their own password, because an attacker with the password and a session could do the

@@ -54,7 +54,7 @@ export class Outbound {
         error: `must be ${this.#allowPrivate ? 'an https: or http:' : 'an https:'} URL of at most ${longestUrl} characters`,
       }
     if (url.username || url.password) return { error: 'must not contain credentials. The signature authenticates the sender.' }
-    if (url.hash) return { error: 'must have no fragment' }
+    if (url.hash) return { error: 'must not have a fragment' }
     try {
       await this.#resolveHost(url.hostname)
       return { url: url.href }
@@ -107,7 +107,8 @@ export class Outbound {
         socket.destroy()
         resolve(response.statusCode!)
       })
-      const onClose = () => reject(Object.assign(new Error('closed without a response'), { code: 'ECONNRESET' }))
+      const onClose = () =>
+        reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' }))
       request.on('close', onClose)
       // The `signal` option has no effect on a request that has lost its connection.
       const onAbort = () => reject(signal.reason)

@@ -87,7 +87,7 @@ export class WebhookResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => Webhook, { description: 'Resends all events, starting with the event that has the specified sequence number.' })
+  @Mutation(() => Webhook, { description: 'Resends all events from the specified sequence number onwards.' })
   replayWebhook(@CurrentActor() actor: Actor, @Args(() => ReplayWebhookArgs) { webhookId, fromSequence }: ReplayWebhookArgs) {
     return this.services.webhooks.replay(actor, webhookId, fromSequence)
   }

@@ -31,7 +31,7 @@ export async function examine(
 ): Promise<Findings> {
   const findings = await detectTypeAndBlankness(source, job, limits)
   if (isDecided(findings)) return findings
-  return addSoundness(findings, () => openDetected(source, findings.recognition.recognised, limits, overrides, observer))
+  return addSoundness(findings, () => openDetected(source, findings.recognition.recognized, limits, overrides, observer))
 }
 
 /**
@@ -40,9 +40,9 @@ export async function examine(
  */
 export const needsNoReader =
   ({ extension, lenient }: { extension: string; lenient: boolean }) =>
-  (recognised?: Recognition): boolean => {
+  (recognized?: Recognition): boolean => {
     const byName = getTextType(extension) ?? getBinaryType(extension)
-    const name = recognised ? getReaderName(extension, recognised) : getReaderNameByType(byName)
+    const name = recognized ? getReaderName(extension, recognized) : getReaderNameByType(byName)
     return name === undefined || (lenient && name === 'txt' && !isWebPageExtension(extension))
   }
 
@@ -54,10 +54,10 @@ export async function examineWithoutReader(
 ): Promise<Findings | undefined> {
   const limits = defaultLimits(job.deadlineMs)
   const findings = await detectTypeAndBlankness(source, job, limits)
-  const { recognised } = findings.recognition
+  const { recognized } = findings.recognition
   if (isDecided(findings)) return findings
-  if (!canSkipReader(recognised)) return undefined
-  return addSoundness(findings, () => checkWithoutReader(source, recognised, limits))
+  if (!canSkipReader(recognized)) return undefined
+  return addSoundness(findings, () => checkWithoutReader(source, recognized, limits))
 }
 
 async function detectTypeAndBlankness(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings> {

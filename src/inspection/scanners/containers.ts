@@ -2,7 +2,7 @@ import type { Container } from '@assay/formats/archive'
 import { containerKinds } from '@assay/formats/walk'
 
 /** Component that unpacks a container for the scan: a reader of Assay, the scan engine, or none. */
-export type Unpacker = 'reader' | 'engine' | 'no one'
+export type Unpacker = 'reader' | 'engine' | 'none'
 
 /** Containers that ClamAV unpacks like common programs. ClamAV may skip members of all other containers. */
 export const openedByClamav: ReadonlySet<Container> = new Set<Container>(['zip', 'gzip', 'tar', 'ole', 'pdf'])
@@ -20,8 +20,8 @@ export const containers = Object.fromEntries(
     container,
     {
       name,
-      builtIn: open ? 'reader' : 'no one',
-      clamav: openedByClamav.has(container as Container) ? 'engine' : open ? 'reader' : 'no one',
+      builtIn: open ? 'reader' : 'none',
+      clamav: openedByClamav.has(container as Container) ? 'engine' : open ? 'reader' : 'none',
       ...(sevenZipType && { sevenZipType }),
     },
   ]),

@@ -105,13 +105,14 @@ export class CoverageVisitor implements Visitor {
   #createPart(): Unit {
     const unit = { ranges: [], size: 0, files: 1, declared: 0, needs: { largest: 0, total: 0 } }
     this.#parts.push(unit)
-    if (this.#parts.length > maxParts) throw new TooManyParts(`it has more than ${maxParts} members that ClamAV does not unpack`)
+    if (this.#parts.length > maxParts)
+      throw new TooManyParts(`the file has more than ${maxParts} members that ClamAV does not unpack`)
     return unit
   }
 
   #write(unit: Unit, bytes: Buffer): void {
     if (this.#written + bytes.length > maxPartsBytes)
-      throw new TooManyParts(`it unpacks to more than ${maxPartsBytes} bytes that ClamAV does not unpack`)
+      throw new TooManyParts(`the members that ClamAV does not unpack have more than ${maxPartsBytes} bytes`)
     this.#descriptor ??= openSync(this.#partsFile, 'r+')
     for (let at = 0; at < bytes.length; ) at += writeSync(this.#descriptor, bytes, at, bytes.length - at, this.#written + at)
     const last = unit.ranges.at(-1)

@@ -35,7 +35,7 @@ export interface Config extends IdentityConfig {
   readonly s3Credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
   /** True if an S3 store without conditional writes is acceptable. */
   readonly s3UnconditionalWrites: boolean
-  /** Time-out of one bucket call, including its retries. */
+  /** Timeout of one bucket call, including its retries. */
   readonly storageDeadlineSeconds: number
   /** If undefined, the service uses a running local clamd, or else `yara:`. */
   readonly scannerUrl: string | undefined

@@ -22,7 +22,7 @@ export interface Database {
   /** Prisma client that uses `pool` for reads and `writes` for transactions. */
   readonly prisma: PrismaClient
   /**
-   * Opens a dedicated connection without a statement time-out, for LISTEN, exports and recounts. The caller must close it, and must handle
+   * Opens a dedicated connection without a statement timeout, for LISTEN, exports and recounts. The caller must close it, and must handle
    * its 'error' events if it stays open.
    */
   connectDedicated(applicationName: string): Promise<pg.Client>
@@ -38,7 +38,7 @@ export interface DatabaseOptions {
   directUrl?: string
   /** URL of a streaming replica. */
   readUrl?: string | undefined
-  /** Statement time-out that both the server and the client enforce. */
+  /** Statement timeout that both the server and the client enforce. */
   statementTimeoutMs?: number
 }
 
@@ -46,7 +46,7 @@ const prismaNames = createStatementNamer('prisma')
 // Without this setting, PostgreSQL plans a named statement with an array, LIMIT or OFFSET parameter again on every execution.
 const genericPlans = '-c plan_cache_mode=force_generic_plan'
 const connectTimeoutMs = 4000
-// This time-out is short, because the primary serves the reads if a replica is unavailable.
+// This timeout is short, because the primary serves the reads if a replica is unavailable.
 const replicaConnectMs = 1000
 // Connections for five groups or changes of different tenants, two locked tenants, two append groups, and one fold.
 const maxWriters = 10
@@ -119,7 +119,7 @@ function createPoolConfig(applicationName: string, { url, behindPooler, limits, 
   return {
     ...createClientConfig(url, applicationName),
     idleTimeoutMillis: 60_000,
-    // A frozen server cannot enforce its own time-out, so the client enforces a slightly longer one.
+    // A frozen server cannot enforce its own timeout, so the client enforces a slightly longer one.
     query_timeout: limits.statement_timeout + 2000,
     max: own.max,
     ...(behindPooler

@@ -5,7 +5,7 @@ type Query = (statement: unknown, ...rest: unknown[]) => unknown
 
 /**
  * Client for a pooler in transaction mode. Statements have no names, because each transaction may use another server connection. Each
- * transaction sets `limits`, because poolers reject them as start-up parameters.
+ * transaction sets `limits`, because poolers reject them as startup parameters.
  */
 export function createPooledClientClass(limits: Record<string, number | undefined>): typeof pg.Client {
   const known = Object.entries(limits).filter(([, value]) => value !== undefined)

@@ -111,7 +111,7 @@ async function withClient(
 export function toConnectionError(error: Error & { code?: string }, url: string, name: string): Error {
   const refused = /unsupported startup parameter(?: in options)?: (\S+)/.exec(error.message)?.[1]
   const message = refused
-    ? `${name} points to a pooler that rejects the start-up parameter '${refused}'. ${name === 'DATABASE_URL' ? 'Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.' : 'It must point to PostgreSQL itself.'}`
+    ? `${name} points to a pooler that rejects the startup parameter '${refused}'. ${name === 'DATABASE_URL' ? 'Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.' : 'It must point to PostgreSQL itself.'}`
     : `The database ${redactDatabaseUrl(url)} is unreachable (${error.message || error.code}). Check ${name}.`
   return new Error(message, { cause: error })
 }

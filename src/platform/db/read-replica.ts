@@ -9,7 +9,7 @@ const recheckDelaysMs = [0, 2, 4, 8, 16, 30]
 /** After a longer lag, requests use the primary for this time instead of waiting for the replica. */
 const lagPauseMs = 1_000
 const checkIntervalMs = 1_000
-/** Time-out of status queries, so that a frozen replica does not delay requests. */
+/** Timeout of status queries, so that a frozen replica does not delay requests. */
 const statusTimeoutMs = 1_000
 const statementTimedOut = '57014'
 
@@ -172,6 +172,6 @@ type Verify = (client: pg.ClientBase, done: (error?: Error) => void) => void
 function parseReplicaPosition({ rows }: { rows: ReplicaStatus[] }): bigint {
   const { replays, position } = rows[0]!
   if (!replays || position === null)
-    throw new Error('DATABASE_READ_URL does not point to a replica: it does not replay a log. Use a streaming replica.')
+    throw new Error('DATABASE_READ_URL does not point to a replica: the server does not replay WAL. Use a streaming replica.')
   return parseLsn(position)
 }

@@ -1,6 +1,6 @@
 /**
  * Kind of a failed statement. `contention`: a serialization failure or deadlock, which can be retried. `missing_partition`: the partition
- * of the month does not exist. `duplicate`: a unique key is violated. `locked`: the lock time-out expired. `hardship`: the server is
+ * of the month does not exist. `duplicate`: a unique key is violated. `locked`: the lock timeout expired. `hardship`: the server is
  * running, but currently cannot execute the statement. `unreachable`: no connection to the server. `other`: the statement is invalid.
  */
 export type SqlErrorKind = 'contention' | 'missing_partition' | 'duplicate' | 'locked' | 'hardship' | 'unreachable' | 'other'
@@ -15,7 +15,7 @@ const patterns: [SqlErrorKind, RegExp][] = [
     /^(E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)|08...|57P0[1-5]|P100[128]|P1017)$/,
   ],
   ['locked', /^55P03$/],
-  // Resources are exhausted, a time-out expired, an I/O error occurred, or the server is read-only after a failover.
+  // Resources are exhausted, a timeout expired, an I/O error occurred, or the server is read-only after a failover.
   ['hardship', /^(53...|57014|25006|25P0[34]|58...|P2024|P2028)$/],
 ]
 const unreachableMessages =

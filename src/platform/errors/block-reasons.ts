@@ -12,7 +12,7 @@ interface BlockReasonRow {
 const rows = {
   invalid_extension: { status: 422, meaning: 'the extension is not allowed, or the content has another type.' },
   size_exceeded: { status: 413, meaning: 'the file is larger than the context allows.' },
-  blank_file: { status: 422, meaning: 'the file is empty, or contains only whitespace, NUL and byte-order marks.' },
+  blank_file: { status: 422, meaning: 'the file is empty, or contains only whitespace, NUL bytes and byte-order marks.' },
   corrupt_file: { status: 422, meaning: 'the file is too damaged for common programs to open, or it was maliciously crafted.' },
   virus_detected: { status: 422, meaning: 'the scanner found a virus.' },
 } as const satisfies Record<string, BlockReasonRow>

@@ -20,14 +20,17 @@ const rows = {
   forbidden: {
     status: 403,
     meaning:
-      'the credential lacks the scope or is restricted to other contexts, or its tenant is suspended. The message names the scope.',
+      'the credential lacks the required scope or is restricted to other contexts, or its tenant is suspended. The message names the scope.',
   },
   quarantined: {
     status: 403,
     meaning: 'the file is quarantined: a later scan found a virus, or the file was restored and is waiting to be scanned.',
   },
   not_found: { status: 404, meaning: 'the resource does not exist in this tenant. Check the ID or key.' },
-  method_not_allowed: { status: 405, meaning: 'the path does not support this method. `Allow` lists the supported ones.' },
+  method_not_allowed: {
+    status: 405,
+    meaning: 'the path does not support this method. The `Allow` header lists the supported methods.',
+  },
   conflict: {
     status: 409,
     meaning:

@@ -22,7 +22,7 @@ export class Lifecycle {
   }
 
   assertNotClosing(): void {
-    if (this.isClosing) throw new Error('The service was stopped during start-up.')
+    if (this.isClosing) throw new Error('The service was stopped during startup.')
   }
 
   /** Closes all components, even if some fail to close. Then throws the first error. */

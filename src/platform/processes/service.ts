@@ -12,7 +12,7 @@ import type { Started } from './messages.js'
 import { getShutdownDelayMs, type Serving } from './serving.js'
 import { exitOnSignals, exitOnUncaughtError, exitWithError, printError } from './shutdown.js'
 
-/** State that the signal handlers share with the start-up code. */
+/** State that the signal handlers share with the startup code. */
 interface Service {
   readonly lifecycle: Lifecycle
   readonly loadApplication: LoadApplication
@@ -28,7 +28,7 @@ export async function runService(loadApplication: LoadApplication): Promise<void
   try {
     await startService(service)
   } catch (error) {
-    // A signal during start-up already closes everything.
+    // A signal during startup already closes everything.
     if (lifecycle.isClosing) return
     printError(error)
     await lifecycle.close().catch(printError)
@@ -116,7 +116,7 @@ async function serveInProcesses(service: Service, processes: number): Promise<Ru
     const { url, directUrl, isDiskFull } = database
     const stopTimeoutMs = (config.shutdownDelaySeconds + config.shutdownGraceSeconds + closeTimeoutSeconds) * 1000
     const startParameters = { database: { url, directUrl } }
-    // Register the supervisor before it starts, so that a signal during start-up also stops processes that are already running.
+    // Register the supervisor before it starts, so that a signal during startup also stops processes that are already running.
     const supervisor = await service.lifecycle.open(
       async () => new Supervisor({ processes, startParameters, isDiskFull, stopTimeoutMs, logger }),
       (opened) => opened.close(),

@@ -28,7 +28,7 @@ export async function runServingProcess(loadApplication: LoadApplication): Promi
     output.flushSync()
     siblings.reportStarted({ port: serving.port, descriptions: serving.descriptions, firstRun: serving.firstRun })
   } catch (error) {
-    // A signal during start-up already closes everything.
+    // A signal during startup already closes everything.
     if (lifecycle.isClosing) return
     printError(error)
     await lifecycle.close().catch(printError)

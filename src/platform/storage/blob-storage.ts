@@ -32,7 +32,7 @@ export class BlobExistsError extends AssayError {
   constructor(path: string) {
     super(
       'storage_unavailable',
-      'The store already contains another blob with the path of this one. Nothing was overwritten. Retry the request.',
+      'The store already contains a different blob at this path. Nothing was overwritten. Retry the request.',
       {
         retryAfter: 1,
         cause: new Error(`A blob already exists at '${path}', and blobs are never overwritten.`),
@@ -43,7 +43,7 @@ export class BlobExistsError extends AssayError {
 
 /**
  * Stores blobs. Paths have forward slashes, are valid in any bucket, and never come from clients. Store errors become `storageUnavailable`
- * within a limited time. `blobStorageContract` in test/contract defines the behaviour.
+ * within a limited time. `blobStorageContract` in test/contract defines the behavior.
  */
 export interface BlobStorage {
   readonly kind: 'local' | 'gcs' | 's3'

@@ -16,7 +16,7 @@ export interface OpenStorageOptions {
   hmac?: { accessId: string; secret: string } | undefined
   /** Credentials and settings of an S3 bucket. */
   s3?: Pick<S3Options, 'credentials' | 'unconditionalWrites'>
-  /** Time-out of one bucket call, including its retries. */
+  /** Timeout of one bucket call, including its retries. */
   deadlineMs?: number
 }
 
@@ -35,7 +35,7 @@ async function openGcs(url: string, options: OpenStorageOptions): Promise<BlobSt
   const parts = /^gs:\/\/([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:\/([^?#]*))?$/.exec(url)
   if (!parts?.[1])
     throw new Error(
-      `STORAGE_URL '${url}' contains no valid bucket. Use gs://name or gs://name/prefix. A name has lower-case letters, digits, '-', '_' and '.'.`,
+      `STORAGE_URL '${url}' contains no valid bucket name. Use gs://name or gs://name/prefix. A name may contain only lower-case letters, digits, '-', '_' and '.'.`,
     )
   // Load on demand, because the Google SDK takes 11 MB of memory, which a local store does not need.
   const { GcsStorage } = await import('./gcs/gcs.js')
@@ -65,6 +65,6 @@ function parseDirectory(url: URL, text: string): string {
     )
   const directory = resolve(fileURLToPath(`file://${url.pathname}`))
   if (directory === '/')
-    throw new Error(`STORAGE_URL '${text}' contains no directory. Use a directory of its own, such as file:///var/lib/assay.`)
+    throw new Error(`STORAGE_URL '${text}' contains no directory. Use a dedicated directory, such as file:///var/lib/assay.`)
   return directory
 }

@@ -43,7 +43,7 @@ export class LogOutput {
     else this.#scheduleFlush()
   }
 
-  /** Writes the pending lines synchronously before the process exits, within a time-out. */
+  /** Writes the pending lines synchronously before the process exits, within a timeout. */
   flushSync(): void {
     const deadline = Date.now() + finalFlushTimeoutMs
     for (let rest = this.#takeBatch(); rest.length > 0; ) {

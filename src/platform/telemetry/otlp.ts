@@ -41,7 +41,7 @@ export function openOtlp(endpoint: string): Tracing {
 }
 
 /**
- * Ends exports that the exporter's own time-out misses, such as after a response with status 101. The exporter would count them as running,
+ * Ends exports that the exporter's own timeout misses, such as after a response with status 101. The exporter would count them as running,
  * and reject all exports after thirty of them, so a new exporter replaces it.
  */
 export function createTimedExporter(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {

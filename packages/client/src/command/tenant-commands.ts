@@ -54,7 +54,7 @@ export const tenantCommands: Record<string, Command> = {
       extensions: { value: 'a,b', description: 'Allowed extensions. The context must allow them too.' },
       sha256: { value: 'HEX', description: 'SHA-256 checksum that the uploaded file must have.' },
       metadata: { value: 'JSON', description: 'JSON object to store with each file.' },
-      origins: { value: 'a,b', description: 'Origins from which browsers may use the link. Default: all.' },
+      origins: { value: 'a,b', description: 'Origins from which browsers can use the link. Default: all.' },
       ...limitOption,
     },
     actions: ['list', 'revoke'],

@@ -55,7 +55,7 @@ export class ArchiveLevel {
    */
   recordUnsearchedMember(name: string): void {
     if (this.limits.maxNesting === 0)
-      throw createMaliciousError('nesting', `the member ${quoteName(name)} is too large to be searched`)
+      throw createMaliciousError('nesting', `the member ${quoteName(name)} is too large to search`)
     this.addNote(`the member ${quoteName(name)} was not searched for active content`)
   }
 

@@ -80,7 +80,7 @@ function checkTrailer(
 ): number {
   const trailer = source.read(at, 8)
   if (trailer.length < 8) onError(createDamageError('the gzip file is truncated before its checksum'))
-  else if (trailer.readUInt32LE(0) !== sum) onError(createDamageError('the gzip data has a wrong checksum'))
+  else if (trailer.readUInt32LE(0) !== sum) onError(createDamageError('the checksum of the gzip data is incorrect'))
   else if (trailer.readUInt32LE(4) !== size % 0x1_0000_0000)
     onError(createDamageError('the gzip data does not have the declared length'))
   return at + 8
@@ -119,6 +119,6 @@ function checkHeaderChecksum(source: RandomAccessSource, start: number, at: numb
   for (const chunk of source.chunks(start, at)) sum = crc32(chunk, sum)
   const written = source.read(at, 2)
   if (written.length < 2 || written.readUInt16LE(0) !== (sum & 0xffff))
-    handlers.onError(createDamageError('the gzip header has a wrong checksum'))
+    handlers.onError(createDamageError('the checksum of the gzip header is incorrect'))
   return at + 2
 }

@@ -22,7 +22,7 @@ export type Recognition =
  * Detects the type of the content. Dedicated checks replace file-type for formats that it cannot distinguish (zip, compound
  * files, MP4, text) or that have a two-byte signature. An unconfirmed result counts as unknown.
  */
-export async function recognise(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
+export async function recognize(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
   const family = detectFamily(source, limits) ?? detectTextLike(source)
   if (family) return createBinaryRecognition(family)
@@ -167,7 +167,7 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
 const signatures: Record<string, string> = { '89504e47': 'png', '49492a00': 'tif', '4d4d002a': 'tif' }
 
 /**
- * Detects types that file-type misses, such as types with a trailer, a signature at another offset or a recognisable structure.
+ * Detects types that file-type misses, such as types with a trailer, a signature at another offset or a recognizable structure.
  */
 function detectByStructure(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   if (containsPdf(source)) return 'pdf'

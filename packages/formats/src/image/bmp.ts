@@ -9,7 +9,7 @@ interface Header {
   planes: number
   depth: number
   compression: number
-  colours: number
+  colors: number
 }
 
 // Sizes of BITMAPCOREHEADER (12), of OS/2 2.x and Windows 3 headers (16 to 64), and of versions 4 (108) and 5 (124).
@@ -23,11 +23,11 @@ export const readBmp: FormatReader = (source, limits) => {
   const size = start.readUInt32LE(14)
   if (!isKnownHeaderSize(size)) return createInvalidVerdict(`the BMP header has an unknown size (${size} bytes)`)
   const bytes = source.read(14, size)
-  if (bytes.length < size) return createInvalidVerdict('the BMP is truncated in its header')
+  if (bytes.length < size) return createInvalidVerdict('the BMP is truncated within its header')
   const header = size === 12 ? parseCoreHeader(bytes) : parseInfoHeader(bytes)
   const pixels = start.readUInt32LE(10)
   const evidence = { width: Math.abs(header.width), height: Math.abs(header.height), depth: header.depth }
-  const problem = pixels < 14 + size ? 'the pixels of the BMP start inside its header' : findHeaderProblem(header)
+  const problem = pixels < 14 + size ? 'the BMP pixel data starts inside the header' : findHeaderProblem(header)
   if (problem) return createInvalidVerdict(problem, evidence)
   const verdict = checkPixels(source, limits, header, pixels, evidence)
   // The file size already limits uncompressed pixels.
@@ -41,7 +41,7 @@ const parseCoreHeader = (bytes: Buffer): Header => ({
   planes: bytes.readUInt16LE(8),
   depth: bytes.readUInt16LE(10),
   compression: 0,
-  colours: 0,
+  colors: 0,
 })
 
 const parseInfoHeader = (bytes: Buffer): Header => ({
@@ -50,7 +50,7 @@ const parseInfoHeader = (bytes: Buffer): Header => ({
   planes: bytes.readUInt16LE(12),
   depth: bytes.length >= 16 ? bytes.readUInt16LE(14) : 0,
   compression: bytes.length >= 20 ? bytes.readUInt32LE(16) : 0,
-  colours: bytes.length >= 36 ? bytes.readUInt32LE(32) : 0,
+  colors: bytes.length >= 36 ? bytes.readUInt32LE(32) : 0,
 })
 
 /**
@@ -60,15 +60,15 @@ const parseInfoHeader = (bytes: Buffer): Header => ({
 const getDepths: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
 
 function findHeaderProblem(header: Header): string | undefined {
-  const { width, height, planes, depth, compression, colours } = header
-  if (width <= 0 || height === 0 || height === -0x80000000) return `the BMP has the invalid size ${width}x${height}`
+  const { width, height, planes, depth, compression, colors } = header
+  if (width <= 0 || height === 0 || height === -0x80000000) return `the BMP has invalid dimensions (${width}x${height})`
   if (planes !== 1) return `the BMP has ${planes} planes. The only valid number is 1`
   const depths = getDepths[compression]
   if (!depths) return `the BMP uses compression ${compression}, which viewers do not support`
   if (!depths.includes(depth))
     return `the BMP uses ${depth} bits per pixel with compression ${compression}, which viewers do not support`
-  if (depth > 0 && depth <= 8 && colours > 65536)
-    return `the BMP has a palette of ${colours} colours, which is too large for ${depth} bits per pixel`
+  if (depth > 0 && depth <= 8 && colors > 65536)
+    return `the BMP has a palette of ${colors} colors, which is too large for ${depth} bits per pixel`
   return undefined
 }
 
@@ -79,7 +79,7 @@ function checkPixels(
   offset: number,
   evidence: Record<string, unknown>,
 ): FormatVerdict {
-  if (offset >= source.size) return createInvalidVerdict('the BMP is truncated before its pixels', evidence)
+  if (offset >= source.size) return createInvalidVerdict('the BMP is truncated before its pixel data', evidence)
   const rows = Math.abs(header.height)
   if (header.compression === 1 || header.compression === 2) {
     const problem = checkRunLengths(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
@@ -91,6 +91,7 @@ function checkPixels(
   const there = source.size - offset
   const unpadded = there >= bare * rows && there < bare * rows + 4
   const needed = unpadded ? bare * rows : (bare + padding) * rows - padding
-  if (there < needed) return createInvalidVerdict(`the BMP is truncated: it has ${there} of ${needed} bytes of pixels`, evidence)
+  if (there < needed)
+    return createInvalidVerdict(`the BMP is truncated: it has ${there} of ${needed} bytes of pixel data`, evidence)
   return createValidVerdict([], evidence)
 }

@@ -20,10 +20,10 @@ export const readGif: FormatReader = (source, limits) => {
   const flood = checkImageSize('GIF', { width, height, bits: 8 }, limits)
   if (flood) return flood
   const flags = head[10] as number
-  return new GifWalk(source, limits, 13 + getColourTableSize(flags), { width, height }).checkBlocks()
+  return new GifWalk(source, limits, 13 + getColorTableSize(flags), { width, height }).checkBlocks()
 }
 
-const getColourTableSize = (flags: number) => (flags & 0x80 ? 3 << ((flags & 7) + 1) : 0)
+const getColorTableSize = (flags: number) => (flags & 0x80 ? 3 << ((flags & 7) + 1) : 0)
 
 class GifWalk {
   private frames = 0
@@ -36,7 +36,7 @@ class GifWalk {
   ) {}
 
   checkBlocks(): FormatVerdict {
-    if (this.at > this.source.size) return this.broken('the GIF is truncated in its colour table')
+    if (this.at > this.source.size) return this.broken('the GIF is truncated within its color table')
     while (this.at < this.source.size) {
       checkDeadline(this.limits)
       const kind = this.source.read(this.at, 1)[0]
@@ -53,14 +53,14 @@ class GifWalk {
     }
     // Like other readers, accepts a missing end mark after a complete image.
     return this.frames > 0
-      ? createValidVerdict(['the end mark is missing, which readers accept'], this.facts())
+      ? createValidVerdict(['the end marker is missing, which viewers tolerate'], this.facts())
       : this.broken('the GIF contains no image')
   }
 
   private createFinalVerdict(extra: number): FormatVerdict {
     if (this.frames === 0) return this.broken('the GIF contains no image')
     return extra > 0
-      ? createValidVerdict([`${extra} bytes after the end of the image`], { ...this.facts(), bytes_after_end: extra })
+      ? createValidVerdict([`${extra} bytes follow the end of the image`], { ...this.facts(), bytes_after_end: extra })
       : createValidVerdict([], this.facts())
   }
 
@@ -74,16 +74,16 @@ class GifWalk {
 
   private checkImage(): string | FormatVerdict | undefined {
     const head = this.source.read(this.at, 9)
-    if (head.length < 9) return 'the GIF is truncated in the header of an image'
+    if (head.length < 9) return 'the GIF is truncated within an image header'
     const width = head.readUInt16LE(4)
     const height = head.readUInt16LE(6)
     const flood = checkImageSize('GIF', { width, height, bits: 8 }, this.limits)
     if (flood) return flood
     const flags = head[8] as number
-    this.at += 9 + getColourTableSize(flags)
+    this.at += 9 + getColorTableSize(flags)
     const codeSize = this.source.read(this.at, 1)[0]
     this.at++
-    if (codeSize === undefined) return 'the GIF is truncated in the header of an image'
+    if (codeSize === undefined) return 'the GIF is truncated within an image header'
     if (codeSize < 1 || codeSize > 11) return `image ${this.frames + 1} of the GIF has the invalid code size ${codeSize}`
     const data = new GifFrameData(codeSize, width * height)
     const problem = this.readDataBlocks(data) ?? data.findProblem()

@@ -37,7 +37,7 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
   }
   const handler = boxes.get('hdlr')
   if (!handler || source.read(handler.start + 8, 4).toString('latin1') !== 'pict')
-    return 'the file is not declared as a container of images'
+    return 'the file is not declared as an image container'
   try {
     const found: HeifItems = { primary: undefined, primaryBox: boxes.get('pitm'), items: new Map() }
     const list = (type: string) => parseList(source, boxes.get(type))
@@ -53,7 +53,7 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
     }
     return found
   } catch (error) {
-    if (error instanceof RangeError) return 'its lists of items are truncated or damaged'
+    if (error instanceof RangeError) return 'its item lists are truncated or damaged'
     throw error
   }
 }

@@ -75,7 +75,7 @@ async function tryToDecode(
   const options = { failOn: 'error' } as const
   const decoding = await decodeWithinLimits(source, limits, changes.length > 0 ? { ...options, changes } : options)
   if (decoding.outcome === 'decoded') return undefined
-  if (decoding.outcome === 'too_large') return 'too large to be decoded'
+  if (decoding.outcome === 'too_large') return 'too large to decode'
   if (unsupported.test(decoding.message) && !damage.test(decoding.message)) return decoding.message
   return createInvalidVerdict(`the image cannot be decoded: ${decoding.message}`)
 }
@@ -88,7 +88,7 @@ function findBoxProblem(source: RandomAccessSource, boxes: Box[], name: string, 
   if (!quoted.some((brand) => brands.test(brand)))
     return `the file is not marked as ${name}, but as ${quoted[0]?.replace(/[^ -~]/g, '?')}`
   const cut = boxes.find((box) => box.cut)
-  return cut ? `the ${name} is truncated in its '${cut.type}' box` : undefined
+  return cut ? `the ${name} is truncated within its '${cut.type}' box` : undefined
 }
 
 /** Checks the primary image and its source images. Thumbnails and metadata are not checked, because they are optional. */

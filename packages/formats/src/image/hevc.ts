@@ -26,15 +26,15 @@ function readLengthSize(source: RandomAccessSource, box: Box): number | string {
   if (lengthSize === 3) return 'its decoder configuration (hvcC) declares an invalid length size'
   let at = 23
   for (let arrays = bytes[22]!; arrays > 0; arrays--) {
-    if (at + 3 > bytes.length) return 'the lists of its decoder configuration (hvcC) are truncated'
+    if (at + 3 > bytes.length) return 'the lists in its decoder configuration (hvcC) are truncated'
     const kind = bytes[at]! & 0x3f
     let units = bytes.readUInt16BE(at + 1)
     at += 3
     for (; units > 0; units--) {
       const length = at + 2 <= bytes.length ? bytes.readUInt16BE(at) : 0
-      if (length < 3 || at + 2 + length > bytes.length) return 'the lists of its decoder configuration (hvcC) are truncated'
+      if (length < 3 || at + 2 + length > bytes.length) return 'the lists in its decoder configuration (hvcC) are truncated'
       const unit = bytes.subarray(at + 2, at + 2 + length)
-      if (unit[0]! >> 1 !== kind) return 'its decoder configuration (hvcC) contains units of an undeclared type'
+      if (unit[0]! >> 1 !== kind) return 'its decoder configuration (hvcC) contains NAL units of an undeclared type'
       if (hasForbiddenZeros(unit)) return 'its decoder configuration (hvcC) is damaged'
       at += 2 + length
     }
@@ -47,10 +47,10 @@ function findUnitProblem(data: Joined, limits: ReaderLimits, lengthSize: number)
   while (at < data.size) {
     checkDeadline(limits)
     const head = data.read(at, lengthSize + 2)
-    if (head.length < lengthSize + 2) return 'its data ends in the header of a unit'
+    if (head.length < lengthSize + 2) return 'its data ends within a NAL unit header'
     const length = head.readUIntBE(0, lengthSize)
     if (length < 2 || at + lengthSize + length > data.size)
-      return 'the lengths of its units do not add up: it is damaged or truncated'
+      return 'the lengths of its NAL units do not match its data, which is damaged or truncated'
     const zeros = findDataDamage(data, limits, at + lengthSize, length)
     if (zeros) return zeros
     at += lengthSize + length

@@ -50,9 +50,9 @@ export async function decodeWithinLimits(
 ): Promise<Decoding> {
   if (source.size > decodedSize) return { outcome: 'too_large' }
   const seconds = Math.ceil((limits.deadline - Date.now()) / 1000)
-  if (seconds <= 0) throw new DeadlineExceeded('reading the image takes too long')
-  if (!decoder) throw new Error('no image decoder is set')
+  if (seconds <= 0) throw new DeadlineExceeded('reading the image took too long')
+  if (!decoder) throw new Error('no image decoder is configured')
   const decoded = await decoder(source, { ...options, seconds })
-  if (decoded.outcome === 'too_slow') throw new DeadlineExceeded('decoding the image takes too long')
+  if (decoded.outcome === 'too_slow') throw new DeadlineExceeded('decoding the image took too long')
   return decoded
 }

@@ -2,7 +2,7 @@ export interface FrameComponent {
   id: number
   across: number
   down: number
-  quantisation: number
+  quantization: number
 }
 
 export interface JpegFrame {
@@ -21,7 +21,7 @@ export function readJpegFrame(body: Buffer): JpegFrame | undefined {
   const count = body[5]!
   const components: FrameComponent[] = []
   for (let at = 6; at + 3 <= body.length && components.length < count; at += 3)
-    components.push({ id: body[at]!, across: body[at + 1]! >> 4, down: body[at + 1]! & 15, quantisation: body[at + 2]! })
+    components.push({ id: body[at]!, across: body[at + 1]! >> 4, down: body[at + 1]! & 15, quantization: body[at + 2]! })
   if (components.length === 0 || components.some(({ across, down }) => across === 0 || down === 0)) return undefined
   const [height, width] = [body.readUInt16BE(1), body.readUInt16BE(3)]
   const usual =

@@ -57,7 +57,7 @@ class ScanFollower {
   private restart = 0
   private plain = true
   private readonly tables = new Map<number, HuffmanTable>()
-  private readonly quantisations = new Set<number>()
+  private readonly quantizations = new Set<number>()
   private readonly scanned = new Set<FrameComponent>()
 
   constructor(
@@ -99,7 +99,7 @@ class ScanFollower {
   /** Processes a marker segment. Returns false for unsupported coding processes, such as progressive, lossless and arithmetic. */
   private readSegment(code: number, body: Buffer): boolean {
     if (code === 0xc4) this.readTables(body)
-    else if (code === 0xdb) this.readQuantisations(body)
+    else if (code === 0xdb) this.readQuantizations(body)
     else if (code === 0xdd) {
       this.expectCommon(body.length === 2)
       this.restart = body.length >= 2 ? body.readUInt16BE(0) : 0
@@ -129,11 +129,11 @@ class ScanFollower {
     this.expectCommon(at === body.length)
   }
 
-  private readQuantisations(body: Buffer): void {
+  private readQuantizations(body: Buffer): void {
     let at = 0
     for (; at < body.length; at += body[at]! >> 4 ? 129 : 65) {
       this.expectCommon((body[at]! & 0xef) <= 3)
-      this.quantisations.add(body[at]! & 15)
+      this.quantizations.add(body[at]! & 15)
     }
     this.expectCommon(at === body.length)
   }
@@ -178,7 +178,7 @@ class ScanFollower {
       const dc = this.tables.get(which >> 4)
       const ac = this.tables.get(0x10 | (which & 15))
       if (!component || !dc || !ac) return undefined
-      this.expectCommon(!this.scanned.has(component) && this.quantisations.has(component.quantisation))
+      this.expectCommon(!this.scanned.has(component) && this.quantizations.has(component.quantization))
       this.scanned.add(component)
       const { across, down } = component
       parts.push({ blocks: count === 1 ? 1 : across * down, dc, ac })

@@ -38,7 +38,7 @@ const cameraTimes = 2.25
 export const readJpeg: FormatReader = async (source, limits) => {
   const start = source.read(0, 3)
   if (start.length < 3 || start[0] !== 0xff || start[1] !== 0xd8 || start[2] !== 0xff)
-    return createInvalidVerdict('the file does not start with the JPEG marker')
+    return createInvalidVerdict('the file does not start with the JPEG signature')
   const frame = findFrameHeader(source, limits)
   if (typeof frame === 'string') return createInvalidVerdict(frame)
   const evidence = { width: frame.width, height: frame.height }
@@ -54,17 +54,14 @@ export const readJpeg: FormatReader = async (source, limits) => {
     const [, count, code] = extraneous.exec(decoding.message) ?? []
     if (count && isDisplacedData(source, limits, Number(count), Number.parseInt(code!, 16)))
       return createInvalidVerdict(`the JPEG is damaged: ${decoding.message}`, evidence)
-    notes.push(`repaired by readers: ${decoding.message}`)
+    notes.push(`viewers repair this damage: ${decoding.message}`)
     decoding = await decodeWithinLimits(source, limits, { failOn: 'error', maxPixels })
   }
   if (decoding.outcome === 'decoded') return createValidVerdict(notes, evidence)
   if (decoding.outcome === 'refused' && !unsupported.test(decoding.message))
     return createInvalidVerdict(`the JPEG is damaged or truncated: ${decoding.message}`, evidence)
   return createValidVerdict(
-    [
-      ...notes,
-      `only its structure was checked: ${decoding.outcome === 'too_large' ? 'too large to be decoded' : decoding.message}`,
-    ],
+    [...notes, `only its structure was checked: ${decoding.outcome === 'too_large' ? 'too large to decode' : decoding.message}`],
     evidence,
   )
 }
@@ -98,7 +95,7 @@ function findFrameHeader(source: RandomAccessSource, limits: Pick<ReaderLimits, 
     }
     const head = source.read(after, 8)
     const length = head.length >= 2 ? head.readUInt16BE(0) : 0
-    if (length < 2 || after + length > source.size) return 'the JPEG is truncated in one of its header segments'
+    if (length < 2 || after + length > source.size) return 'the JPEG is truncated within a header segment'
     if (isFrameHeader(code)) return parseFrameHeader(code, head, length)
     at = after + length
   }
@@ -110,7 +107,7 @@ function parseFrameHeader(code: number, head: Buffer, length: number): Frame | s
   if (length < 8 || head.length < 8) return 'the frame header of the JPEG is truncated'
   const frame = { precision: head[2] as number, height: head.readUInt16BE(3), width: head.readUInt16BE(5), process: code & 0x0f }
   // A height of 0 is valid if a DNL marker follows, but no known program opens such files.
-  if (frame.width === 0 || frame.height === 0) return `the JPEG has the invalid size ${frame.width}x${frame.height}`
+  if (frame.width === 0 || frame.height === 0) return `the JPEG has invalid dimensions (${frame.width}x${frame.height})`
   const lossless = frame.process === 3 || frame.process === 11
   if (lossless ? frame.precision < 2 || frame.precision > 16 : frame.precision !== 8 && frame.precision !== 12)
     return `the JPEG has ${frame.precision} bits per sample, which is invalid`

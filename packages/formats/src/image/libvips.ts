@@ -29,7 +29,7 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
     return { outcome: 'decoded' }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    return /timeout: \d+%/.test(message) ? { outcome: 'too_slow' } : { outcome: 'refused', message: summariseMessage(message) }
+    return /timeout: \d+%/.test(message) ? { outcome: 'too_slow' } : { outcome: 'refused', message: summarizeMessage(message) }
   }
 }
 
@@ -40,7 +40,7 @@ async function applyPatches(image: Buffer | string, changes: BytePatch[]): Promi
 }
 
 // Removes repeated and irrelevant lines of a libvips message: libvips repeats a message per row and also reports sink errors.
-function summariseMessage(message: string): string {
+function summarizeMessage(message: string): string {
   const lines = message
     .replace(/[^\x20-\x7e\n]/g, '?')
     .split('\n')

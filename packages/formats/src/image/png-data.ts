@@ -99,6 +99,6 @@ class Rows {
   }
 
   findMissingRows(): string | undefined {
-    return this.surplus >= 0 ? undefined : `they end after ${this.#taken} of ${this.bytes} bytes`
+    return this.surplus >= 0 ? undefined : `the image data ends after ${this.#taken} of ${this.bytes} bytes`
   }
 }

@@ -13,7 +13,7 @@ const critical = new Set(['IHDR', 'PLTE', 'IDAT', 'IEND'])
 const channels: Record<number, number> = { 2: 3, 4: 2, 6: 4 }
 
 interface Header extends PngPicture {
-  colourType: number
+  colorType: number
 }
 
 interface Walk {
@@ -36,16 +36,19 @@ export const readPng: FormatReader = async (source, limits) => {
   if (problem) return createInvalidVerdict(`the pixels cannot be decoded: ${problem}`, evidence)
   const after = source.size - end
   if (after === 0) return createValidVerdict(walk.notes, evidence)
-  return createValidVerdict([...walk.notes, `${after} bytes after the end of the image`], { ...evidence, bytes_after_end: after })
+  return createValidVerdict([...walk.notes, `${after} bytes follow the end of the image`], {
+    ...evidence,
+    bytes_after_end: after,
+  })
 }
 
 function readHeader(chunk: Buffer): Header | string {
   if (chunk.length < 25 || chunk.readUInt32BE(0) !== 13 || chunk.toString('latin1', 4, 8) !== 'IHDR')
     return 'the PNG does not start with its header (IHDR)'
-  if (crc32(chunk.subarray(4, 21)) !== chunk.readUInt32BE(21)) return 'the checksum of the PNG header (IHDR) is wrong'
+  if (crc32(chunk.subarray(4, 21)) !== chunk.readUInt32BE(21)) return 'the checksum of the PNG header (IHDR) is incorrect'
   const width = chunk.readUInt32BE(8)
   const height = chunk.readUInt32BE(12)
-  const [depth, colourType, compression, filter, interlace] = chunk.subarray(16, 21) as unknown as [
+  const [depth, colorType, compression, filter, interlace] = chunk.subarray(16, 21) as unknown as [
     number,
     number,
     number,
@@ -53,12 +56,12 @@ function readHeader(chunk: Buffer): Header | string {
     number,
   ]
   if (width === 0 || height === 0 || width > 0x7fffffff || height > 0x7fffffff)
-    return `the PNG header declares the invalid size ${width}x${height}`
-  if (!depths[colourType]?.includes(depth))
-    return `the PNG header declares colour type ${colourType} with ${depth} bits, which is invalid`
+    return `the PNG header declares invalid dimensions (${width}x${height})`
+  if (!depths[colorType]?.includes(depth))
+    return `the PNG header declares color type ${colorType} with ${depth} bits, which is invalid`
   if (compression !== 0 || filter !== 0 || interlace > 1)
     return 'the PNG header declares an unknown compression, filter or interlace method'
-  return { width, height, colourType, bits: depth * (channels[colourType] ?? 1), interlaced: interlace === 1 }
+  return { width, height, colorType, bits: depth * (channels[colorType] ?? 1), interlaced: interlace === 1 }
 }
 
 /** Checks all chunks. Returns the offset of the end of the image, or an error message. */
@@ -69,25 +72,25 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: He
   while (at < source.size) {
     checkDeadline(limits)
     const head = source.read(at, 8)
-    if (head.length < 8) return 'the PNG is truncated in the header of a chunk'
+    if (head.length < 8) return 'the PNG is truncated within a chunk header'
     const length = head.readUInt32BE(0)
     const type = head.toString('latin1', 4, 8)
     if (!/^[A-Za-z]{2}[A-Z][A-Za-z]$/.test(type)) return `the PNG has no valid chunk at byte ${at}`
-    if (length > 0x7fffffff || at + 12 + length > source.size) return `the PNG is truncated in its ${type} chunk`
+    if (length > 0x7fffffff || at + 12 + length > source.size) return `the PNG is truncated within its ${type} chunk`
     if (!hasMatchingCrc(source, limits, at + 4, length + 4)) {
       // Critical chunks have an upper-case first letter. Readers skip damaged optional chunks, except that some need tRNS.
-      if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is wrong`
-      notes.push(`the checksum of the ${type} chunk is wrong; readers skip that chunk`)
+      if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is incorrect`
+      notes.push(`the checksum of the ${type} chunk is incorrect; viewers skip that chunk`)
     }
     if (/^[A-Z]/.test(type) && !critical.has(type)) return `the PNG has the unknown critical chunk ${type}`
     if (type === 'IHDR' && at !== 8) return 'the PNG has two headers'
-    if (type === 'PLTE' && (length === 0 || length % 3 !== 0 || length > 768) && header.colourType === 3)
-      return 'the palette of the PNG has an invalid length'
+    if (type === 'PLTE' && (length === 0 || length % 3 !== 0 || length > 768) && header.colorType === 3)
+      return 'the PNG palette has an invalid length'
     if (type === 'IDAT') data.push({ start: at + 8, end: at + 8 + length })
-    if (type === 'IDAT' && afterData) return 'another chunk interrupts the image data of the PNG'
+    if (type === 'IDAT' && afterData) return 'another chunk interrupts the PNG image data'
     if (type !== 'IDAT' && seen.has('IDAT')) afterData = true
-    if (type === 'IDAT' && header.colourType === 3 && !seen.has('PLTE'))
-      return 'the PNG has no palette, which its colour type requires'
+    if (type === 'IDAT' && header.colorType === 3 && !seen.has('PLTE'))
+      return 'the PNG has no palette, which its color type requires'
     seen.add(type)
     at += 12 + length
     if (type === 'IEND') {

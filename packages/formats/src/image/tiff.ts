@@ -83,7 +83,7 @@ async function decodePage(
   if (decoding.outcome === 'refused' && decoding.message === nothingSaid)
     decoding = await decodeWithinLimits(source, limits, { ...options, failOn: 'error' })
   if (decoding.outcome === 'refused' && lacksPhotometric.test(decoding.message)) {
-    notes.push('the tag PhotometricInterpretation is missing; readers use its usual value')
+    notes.push('the PhotometricInterpretation tag is missing; viewers assume its usual value')
     const changes = getPhotometricPatches(reader, page)
     decoding = changes ? await decodeWithinLimits(source, limits, { ...options, failOn: 'error', changes }) : decoding
   }
@@ -98,7 +98,7 @@ async function decodePage(
     decoding = changes
       ? await decodeWithinLimits(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error', changes })
       : decoding
-    if (changes) notes.push('some tiles or strips are empty, as in sparse files of GDAL')
+    if (changes) notes.push('some tiles or strips are empty, as in sparse GDAL files')
   }
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'refused' && /decompress error tile/.test(decoding.message) && hasManyJpegComponents(reader, page))
@@ -107,8 +107,7 @@ async function decodePage(
     return decoding.message
   const missing = findMissingData(reader, page, source, limits)
   if (missing) return missing
-  const why =
-    decoding.outcome === 'too_large' ? 'too large to be decoded' : `compression ${page.compression}: ${decoding.message}`
+  const why = decoding.outcome === 'too_large' ? 'too large to decode' : `compression ${page.compression}: ${decoding.message}`
   notes.push(`only its structure was checked: ${why}`)
   return undefined
 }
@@ -132,7 +131,7 @@ const fax = [2, 3, 4, 32771]
 
 /**
  * Replaces an optional entry with the PhotometricInterpretation that readers assume: white is zero for faxes, black is zero for
- * grey images, otherwise RGB. Returns undefined if the image has no optional entry.
+ * gray images, otherwise RGB. Returns undefined if the image has no optional entry.
  */
 function getPhotometricPatches(reader: TiffReader, { fields, compression }: Page): BytePatch[] | undefined {
   const place = optionalTags.map((number) => fields.get(number)?.entryAt).find((at) => at !== undefined)
@@ -148,7 +147,7 @@ function readPages(reader: TiffReader, limits: ReaderLimits, notes: string[]): P
   for (let offset = reader.first; offset !== 0; ) {
     checkDeadline(limits)
     if (seen.has(offset)) {
-      notes.push('the list of pages is circular; readers stop at the repetition')
+      notes.push('the list of pages is circular; viewers stop at the first repeated page')
       break
     }
     seen.add(offset)
@@ -162,7 +161,7 @@ function readPages(reader: TiffReader, limits: ReaderLimits, notes: string[]): P
     if (flood) return flood
     pages.push(page)
     // A file that ends before the pointer to the next page has no more pages.
-    if (directory.next === undefined) notes.push('the list of pages has no end mark')
+    if (directory.next === undefined) notes.push('the list of pages has no end marker')
     offset = directory.next ?? 0
   }
   return pages.length > 0 ? pages : createInvalidVerdict('the TIFF has no pages')
@@ -176,7 +175,7 @@ function readPage(reader: TiffReader, fields: TiffFields): Page | string {
   if (!placed && !fields.has(tag.oldJpeg)) return 'the location of its data is missing'
   const samples = reader.readValue(fields.get(tag.samples)) ?? 1
   const bits = reader.readValue(fields.get(tag.bits)) ?? 1
-  // Subsampled colours need an unknown, smaller number of bytes.
+  // Subsampled colors need an unknown, smaller number of bytes.
   const bytes = reader.readValue(fields.get(tag.photometric)) === 6 ? 0 : Math.ceil((width * height * samples * bits) / 8)
   return { width, height, compression, tiled: fields.has(tag.tileOffsets), bits: samples * bits, bytes, fields }
 }
@@ -196,5 +195,5 @@ function findMissingData(reader: TiffReader, page: Page, source: RandomAccessSou
   }
   if (end > source.size) return 'its data extends beyond the end of the file'
   const whole = page.compression === 1 && counts && !page.tiled
-  return whole && bytes < page.bytes ? `the page contains ${bytes} of ${page.bytes} bytes` : undefined
+  return whole && bytes < page.bytes ? `the file contains only ${bytes} of the page's ${page.bytes} bytes` : undefined
 }

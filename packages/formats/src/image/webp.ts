@@ -21,11 +21,11 @@ export const readWebp: FormatReader = (source, limits) =>
     const evidence = { ...canvas, frames, ...(after > 0 && { bytes_after_end: after }) }
     const flood = checkImageSize('WebP', { ...canvas, bits: 24 }, limits)
     if (flood) return flood
-    const notes = after > 0 ? [`${after} bytes after the end of the image`] : []
+    const notes = after > 0 ? [`${after} bytes follow the end of the image`] : []
     const maxPixels = canvas.width * canvas.height * frames
     const decoding = await decodeWithinLimits(source, limits, { failOn: 'error', pages: -1, maxPixels })
     if (decoding.outcome === 'refused') return createInvalidVerdict(`the pixels cannot be decoded: ${decoding.message}`, evidence)
-    if (decoding.outcome === 'too_large') notes.push('only its structure was checked: too large to be decoded')
+    if (decoding.outcome === 'too_large') notes.push('only its structure was checked: too large to decode')
     return createValidVerdict(notes, evidence)
   })
 

@@ -23,7 +23,7 @@ export const readFlac: FormatReader = (source, limits) => {
   const evidence = { frames: frames.count, samples: frames.samples, promised_samples: promised }
   if (frames.open > 0)
     return createInvalidVerdict(
-      `the FLAC is damaged or truncated after frame ${frames.count}: a frame's checksum is wrong`,
+      `the FLAC is damaged or truncated after frame ${frames.count}: the checksum of the next frame is incorrect`,
       evidence,
     )
   if (frames.samples < promised)
@@ -38,7 +38,7 @@ function readMetadata(
   start: number,
 ): { samples: number; end: number } | string {
   const info = source.read(start + 4, 34)
-  if (info.length < 34) return 'the FLAC is truncated in its metadata'
+  if (info.length < 34) return 'the FLAC is truncated within its metadata'
   const length = source.read(start, 4).readUInt32BE(0) & 0x7fff_ffff
   const minBlockSize = info.readUInt16BE(0)
   const rate = info.readUIntBE(10, 3) >> 4
@@ -48,7 +48,7 @@ function readMetadata(
     checkDeadline(limits)
     const head = source.read(at, 4)
     const end = at + 4 + (head.length < 4 ? 0 : head.readUIntBE(1, 3))
-    if (head.length < 4 || end > source.size) return 'the FLAC is truncated in its metadata'
+    if (head.length < 4 || end > source.size) return 'the FLAC is truncated within its metadata'
     if (head[0]! & 0x80) return { samples: (info[13]! & 0x0f) * 2 ** 32 + info.readUInt32BE(14), end }
     at = end
   }

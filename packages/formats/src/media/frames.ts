@@ -49,5 +49,5 @@ export function readFrames(source: RandomAccessSource, limits: ReaderLimits, str
   if (frames === 0 || lonely || (maxRun < enough && junk > framed))
     return createInvalidVerdict(`the file contains no consecutive ${called} frames`, evidence)
   const notes = cut ? ['its last frame is truncated; players skip it'] : []
-  return createValidVerdict(junk > 0 ? [...notes, `${junk} bytes between the frames; players skip them`] : notes, evidence)
+  return createValidVerdict(junk > 0 ? [...notes, `${junk} stray bytes between frames; players skip them`] : notes, evidence)
 }

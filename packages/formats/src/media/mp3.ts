@@ -8,7 +8,7 @@ export const readMp3: FormatReader = (source, limits) => {
   const start = skipId3(source)
   if (start >= source.size)
     return createInvalidVerdict(
-      start > source.size ? 'the MP3 is truncated in its ID3 tag' : 'the MP3 has nothing after its ID3 tag',
+      start > source.size ? 'the MP3 is truncated within its ID3 tag' : 'the MP3 contains no audio after its ID3 tag',
     )
   const end = skipTrailers(source, start)
   const frameAt = (at: number, previous: Frame | undefined) => {

@@ -32,12 +32,12 @@ export function findCodecProblem(
     if (box.cut) break
     const fits =
       box.type === 'esds' ? isDescriptorValid(source, box) : box.type === wanted ? areParameterSetsValid(source, box) : undefined
-    if (fits === false) return `the description of its codec (${box.type}) is damaged`
+    if (fits === false) return `its codec description (${box.type}) is damaged`
     if (box.type === wanted) return undefined
   }
   // Samples with start codes, as in broadcast streams, contain the parameter sets themselves.
   const described = !wanted || (firstSample !== undefined && readUint32(source, firstSample) === 1)
-  return described ? undefined : 'the description of its codec (avcC or hvcC) is missing'
+  return described ? undefined : 'its codec description (avcC or hvcC) is missing'
 }
 
 /**

@@ -44,8 +44,8 @@ export const readMp4: FormatReader = (source, limits) => {
   }
   // Media segments of a stream have no movie header, because players receive it separately.
   if (!movie && fragments.length > 0 && segmentStarts.has(boxes[0]?.type ?? '')) {
-    if (top.cut) return createInvalidVerdict(`the segment is truncated in its '${top.cut}' box`, evidence)
-    return createValidVerdict([...notes, 'a segment of a stream: only its structure was checked'], evidence)
+    if (top.cut) return createInvalidVerdict(`the segment is truncated within its '${top.cut}' box`, evidence)
+    return createValidVerdict([...notes, 'a stream segment: only its structure was checked'], evidence)
   }
   if (!movie) return createInvalidVerdict('the file has no movie header (moov), so players cannot open it', evidence)
   if (findBox(source, limits, movie.start, movie.end, ['cmov']))
@@ -69,7 +69,7 @@ function createMovieVerdict(film: {
   const { top, found, fragments, media, evidence } = film
   const { notes, cut } = top
   if (!cut && !found.outside) return createValidVerdict(notes, evidence)
-  const missing = cut ? `the file is truncated in its '${cut}' box` : `the file is truncated: ${found.outside}`
+  const missing = cut ? `the file is truncated within its '${cut}' box` : `the file is truncated: ${found.outside}`
   const plays = found.promised > 0 ? found.there > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
   if (!plays) return createInvalidVerdict(`${missing}, and all of its audio and video is missing`, evidence)
   // Samples outside an intact data box were removed on purpose. Players skip such samples.
@@ -86,7 +86,7 @@ function readTopLevelBoxes(source: RandomAccessSource, limits: ReaderLimits): To
     const quoted = printable.test(box.type)
     const fits = quoted && !box.cut
     if (!fits && boxes.length === 0 && !needed.has(box.type))
-      return createInvalidVerdict('the file does not start with a box of an MP4 or QuickTime file')
+      return createInvalidVerdict('the file does not start with an MP4 or QuickTime box')
     const missed = !fits && (needed.has(box.type) || !isPlayable(boxes))
     if (missed && quoted && headed && box.type !== 'moov') {
       // Players can play truncated media data, but need all other boxes to be complete.
@@ -96,14 +96,15 @@ function readTopLevelBoxes(source: RandomAccessSource, limits: ReaderLimits): To
     if (missed)
       return createInvalidVerdict(
         box.cut && quoted
-          ? `the file is truncated in its '${box.type}' box`
-          : `after the '${boxes.at(-1)?.type}' box, there are bytes that are not a box`,
+          ? `the file is truncated within its '${box.type}' box`
+          : `after the '${boxes.at(-1)?.type}' box, there is data that is not a box`,
       )
     if (!fits) {
-      notes.push('bytes after the last complete box')
+      notes.push('extra bytes follow the last complete box')
       break
     }
-    if (boxes.length >= limits.maxEntries) return createMaliciousVerdict('box_flood', `has more than ${limits.maxEntries} boxes`)
+    if (boxes.length >= limits.maxEntries)
+      return createMaliciousVerdict('box_flood', `the file has more than ${limits.maxEntries} boxes`)
     if (box.type === 'moov') headed = true
     boxes.push(box)
   }

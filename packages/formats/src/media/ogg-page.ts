@@ -24,7 +24,7 @@ export function readPage(source: RandomAccessSource, limits: ReaderLimits, at: n
   const bytes = source.read(at, length)
   if (bytes.length < length) return 'truncated'
   checkDeadline(limits)
-  if (computePageCrc(bytes) !== bytes.readUInt32LE(22)) return 'the checksum of a page is wrong'
+  if (computePageCrc(bytes) !== bytes.readUInt32LE(22)) return 'the checksum of a page is incorrect'
   const flags = bytes[5] as number
   return {
     length,

@@ -78,13 +78,13 @@ class PageWalk {
       if (this.played === 0) return createInvalidVerdict(`the Ogg is damaged after page ${this.pages}: ${page}`, this.facts())
       const next = findNextPage(source, limits, at)
       if (next < 0 && this.ended && page === 'no page')
-        return this.createVerdict([`${source.size - at} bytes after the last page`])
+        return this.createVerdict([`${source.size - at} bytes follow the last page`])
       const end = next < 0 ? source.size : next
       // A page that is truncated by the end of the file does not count as damaged data.
       if (page !== 'truncated' || next >= 0) this.lost += end - at
       this.damage ??=
         page === 'truncated' && next < 0
-          ? 'the file is truncated in its last page'
+          ? 'the file is truncated within its last page'
           : `the file is damaged after page ${this.pages}`
       at = end
     }
@@ -128,6 +128,6 @@ class PageWalk {
     if (this.lost > this.good)
       return createInvalidVerdict(`the Ogg is damaged: ${this.lost} bytes do not belong to any page`, this.facts())
     if (this.damage) return createPartialVerdict(this.damage, notes, this.facts())
-    return createValidVerdict(this.ended ? notes : [...notes, 'the end mark is missing, which players accept'], this.facts())
+    return createValidVerdict(this.ended ? notes : [...notes, 'the end marker is missing, which players tolerate'], this.facts())
   }
 }

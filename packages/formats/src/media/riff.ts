@@ -18,7 +18,8 @@ export function* readRiffChunks(
   let count = 0
   for (let at = 12; at + 8 <= end; ) {
     checkDeadline(limits)
-    if (++count > limits.maxEntries) throw createMaliciousError('chunk_flood', `has more than ${limits.maxEntries} chunks`)
+    if (++count > limits.maxEntries)
+      throw createMaliciousError('chunk_flood', `the file has more than ${limits.maxEntries} chunks`)
     const head = source.read(at, 8)
     const chunk = { type: head.toString('latin1', 0, 4), start: at + 8, size: big ? head.readUInt32BE(4) : head.readUInt32LE(4) }
     yield chunk

@@ -23,7 +23,7 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
   // RF64 and BW64 files store their lengths only in the ds64 chunk (EBU Tech 3306).
   if (!hasLongSizes && /^(RF|BW)64/.test(head.toString('latin1')))
     return createInvalidVerdict(
-      'the WAV is RF64 or BW64 and lacks a complete ds64 chunk before its audio, which contains the lengths',
+      'the RF64 or BW64 file has no complete ds64 chunk, which must precede the audio and declare its length',
     )
   if (!format || format.length < 14)
     return createInvalidVerdict('the WAV has no complete fmt chunk, which describes the audio format')
@@ -39,7 +39,7 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
     return createInvalidVerdict(`the WAV is truncated: ${data.there} of ${data.promised} bytes of audio are present`, evidence)
   // Only the length of the data chunk is wrong, so the writer miscounted and nothing is missing.
   return createValidVerdict(
-    [...notes, `the header declares ${data.promised} bytes of audio, and the file contains ${data.there}`],
+    [...notes, `the header declares ${data.promised} bytes of audio, but the file contains ${data.there}`],
     evidence,
   )
 }
@@ -55,7 +55,8 @@ function readChunks(source: RandomAccessSource, limits: ReaderLimits, isBigEndia
     if (type !== 'data') continue
     const promised = size === 0xffffffff && longSize !== undefined ? longSize : isPlaceholderSize(size) ? there : size
     shape.data ??= { promised, there: Math.min(there, promised) }
-    if (promised !== size && promised !== longSize) shape.notes.push('written as a stream: the header contains no length')
+    if (promised !== size && promised !== longSize)
+      shape.notes.push('the header contains no length, because the file was written as a stream')
   }
   return shape
 }

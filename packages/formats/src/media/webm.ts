@@ -37,7 +37,7 @@ export const readWebm: FormatReader = (source, limits) => {
     return createInvalidVerdict(
       `the file is an EBML file of type '${type.replace(/[^ -~]/g, '?').slice(0, 20)}', neither webm nor matroska`,
     )
-  if (readVersion > 1) return createInvalidVerdict(`the file uses version ${readVersion} of EBML, which players do not support`)
+  if (readVersion > 1) return createInvalidVerdict(`the file uses EBML version ${readVersion}, which players do not support`)
   let at = header.end
   for (let skipped = 0; skipped < 16; skipped++) {
     const element = readElement(source, at)
@@ -86,7 +86,11 @@ class SegmentWalk {
     for (let at = this.segment.start; at < this.end; ) {
       const next = this.readTopLevelElement(at)
       if (this.hasTooManyElements())
-        return createMaliciousVerdict('element_flood', `has more than ${this.limits.maxEntries * 100} elements`, this.facts())
+        return createMaliciousVerdict(
+          'element_flood',
+          `the file has more than ${this.limits.maxEntries * 100} elements`,
+          this.facts(),
+        )
       if (typeof next === 'number') {
         at = next
         continue
@@ -111,10 +115,11 @@ class SegmentWalk {
     if (missing && this.blocks === 0)
       return createInvalidVerdict(`${missing}, and all of its audio and video is missing`, this.facts())
     if (this.clusters > 0 && this.blocks === 0)
-      return createInvalidVerdict('the file has no block of audio or video that belongs to a track', this.facts())
-    if (this.lost > this.played) return createInvalidVerdict(`${missing}, and most of it is missing`, this.facts())
+      return createInvalidVerdict('no audio or video block in the file belongs to a track', this.facts())
+    if (this.lost > this.played)
+      return createInvalidVerdict(`${missing}, and most of its audio and video is missing`, this.facts())
     const notes = this.clusters === 0 ? ['the file contains neither audio nor video'] : []
-    if (this.end < source.size) notes.push(`${source.size - this.end} bytes after the end of the segment`)
+    if (this.end < source.size) notes.push(`${source.size - this.end} bytes follow the end of the segment`)
     return missing ? createPartialVerdict(missing, notes, this.facts()) : createValidVerdict(notes, this.facts())
   }
 
@@ -143,7 +148,7 @@ class SegmentWalk {
     const element = readElement(this.source, at)
     if (!element)
       return at + 12 > end
-        ? 'the file is truncated in the header of an element'
+        ? 'the file is truncated within an element header'
         : `the file is damaged: there is no valid element at byte ${at}`
     const fits = element.end === undefined || element.end <= end
     // A cluster that is truncated by the end of the file is playable.
@@ -164,7 +169,7 @@ class SegmentWalk {
       at = element.end
     }
     return (cluster.end ?? end) > this.end
-      ? { problem: 'the file is damaged or truncated: the last cluster exceeds the segment', at }
+      ? { problem: 'the file is damaged or truncated: the last cluster extends beyond the segment', at }
       : at
   }
 

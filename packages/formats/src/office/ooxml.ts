@@ -52,7 +52,7 @@ function planPartChecks(pack: ZipPackage, kind: OoxmlKind): Plan {
   if (!pack.has('[Content_Types].xml')) throw createDamageError('[Content_Types].xml is missing from the document')
   if (!pack.has('_rels/.rels')) throw createDamageError('_rels/.rels is missing from the document')
   const main = readRelationships(pack, '').find(({ type }) => type.endsWith('/officeDocument'))
-  if (!main) throw createDamageError('no relationship of the document names its main part')
+  if (!main) throw createDamageError('no relationship in the document points to a main part')
   if (!pack.has(main.target)) throw createDamageError(`the main part ${main.target.slice(0, 100)} is missing from the document`)
   const plan: Plan = {
     main: main.target,

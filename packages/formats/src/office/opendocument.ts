@@ -86,7 +86,7 @@ function findPackageDocument(pack: ZipPackage): string {
       if (element.name === 'rootfile') path ??= getAttribute(element, 'full-path')
     },
   })
-  if (path === undefined) throw createDamageError('META-INF/container.xml names no package document')
+  if (path === undefined) throw createDamageError('META-INF/container.xml does not name a package document')
   const part = resolvePart('', path)
   if (!pack.has(part)) throw createDamageError(`the package document ${part.slice(0, 100)} is missing from the book`)
   return part

@@ -111,7 +111,7 @@ export class XmlPart implements PartSink {
     const name = getLocalName(tag)
     const { root, element } = this.options
     if (!this.rootSeen && root !== undefined && name !== root)
-      throw createDamageError(`the part ${this.name} is a <${name.slice(0, 40)}>, not a <${root}>`)
+      throw createDamageError(`the root element of the part ${this.name} is <${name.slice(0, 40)}>, not <${root}>`)
     this.rootSeen = true
     element?.({ name, attributes })
   }

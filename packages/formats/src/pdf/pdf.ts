@@ -29,9 +29,9 @@ export const readPdf: FormatReader = async (source, limits) => {
   if (source.size > engineLimit)
     return hasEndMark(source)
       ? createValidVerdict(['only its structure was checked: larger than 2 GiB'])
-      : createInvalidVerdict('the PDF is truncated: its end mark is missing')
+      : createInvalidVerdict('the PDF is truncated: its end-of-file marker is missing')
   const { circle, hiddenPage, activeContent } = analyzeObjects(source, limits)
-  if (circle) return createMaliciousVerdict('page_tree_cycle', `the page tree of the PDF is circular (at object ${circle})`)
+  if (circle) return createMaliciousVerdict('page_tree_cycle', `the PDF page tree is circular (at object ${circle})`)
   const verdict = await openDocument(source, { start, hiddenPage }, limits)
   if (activeContent.length > 0) verdict.evidence = { ...verdict.evidence, active_content: activeContent }
   return verdict
@@ -51,23 +51,21 @@ async function openDocument(
     if (opened.document === 0)
       return opened.password
         ? createValidVerdict(['password-protected: its pages were not checked'], { encrypted: true })
-        : createInvalidVerdict('PDFium, the PDF engine of Chrome, cannot open it')
+        : createInvalidVerdict("Chrome's PDF engine (PDFium) cannot open it")
     const rebuilt = running.wasRebuilt(document)
     if (rebuilt && hiddenPage !== undefined)
       return createInvalidVerdict(
-        `the cross-reference of the PDF is damaged, and its page object ${hiddenPage} has an invalid generation number`,
+        `the PDF's cross-reference table is damaged, and its page object ${hiddenPage} has an invalid generation number`,
       )
     if (rebuilt && !canFindRoot(source, start, limits))
-      return createInvalidVerdict(
-        'the cross-reference stream of the PDF is damaged or truncated, and no trailer exists to repair it',
-      )
+      return createInvalidVerdict("the PDF's cross-reference stream is damaged or truncated, and no trailer exists to repair it")
     return checkPages(running, document, limits)
   } catch (error) {
     if (error instanceof DeadlineExceeded) throw error
     if (running.isOutOfMemory) return createMaliciousVerdict('pdf_memory', 'opening its pages takes more memory than allowed')
     // A `WebAssembly.RuntimeError` or `RangeError` means that PDFium aborted or exhausted its memory.
     return createInvalidVerdict(
-      `PDFium, the PDF engine of Chrome, crashes on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
+      `Chrome's PDF engine (PDFium) crashes on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
     )
   } finally {
     if (running.alive) closeIgnoringErrors(running, document)

@@ -69,7 +69,7 @@ export class JsonScanner {
       } else if (closing === undefined) {
         if (byte < 0) return true
         if (this.#many && this.#lines > line) return false
-        this.#throwError('there is more text after the JSON value')
+        this.#throwError('unexpected text follows the JSON value')
       } else {
         if (byte === closeArray || byte === closeObject) this.#throwError('a closing bracket does not match its opening bracket')
         this.#expectByte(comma, "',' or a closing bracket is missing")
@@ -95,7 +95,7 @@ export class JsonScanner {
     else
       this.#throwError(
         byte < 0 && this.values === 0 && this.deepest === 0
-          ? 'there is no JSON value'
+          ? 'the JSON value is missing'
           : 'a value is missing or is not valid JSON',
       )
     this.values++
@@ -176,7 +176,7 @@ export class JsonScanner {
   }
 
   #throwError(problem: string, tooDeep = false): never {
-    const isEnd = this.#peekByte() < 0 && (this.values > 0 || problem !== 'there is no JSON value')
+    const isEnd = this.#peekByte() < 0 && (this.values > 0 || problem !== 'the JSON value is missing')
     throw new JsonSyntaxError(isEnd ? 'the JSON ends too early' : problem, this.#start + this.#at, tooDeep)
   }
 }

@@ -34,7 +34,7 @@ export const readMarked: FormatReader = async (source, limits) => {
   const known = marks[getTextType(source.extension) ?? source.extension] ?? []
   const mark = known.find(({ begins }) => begins.test(start))
   if (!verdict.sound || known.length === 0) return verdict
-  if (!mark) return createInvalidVerdict(`the file does not start like a ${known[0]!.called}`)
+  if (!mark) return createInvalidVerdict(`the file does not start as a ${known[0]!.called} should`)
   const end = toPlainText(source.read(Math.max(0, source.size - reach), reach))
   return mark.ends && !mark.ends.test(end) ? createInvalidVerdict(`the ${mark.called} is truncated: its end is missing`) : verdict
 }

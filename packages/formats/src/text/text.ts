@@ -12,7 +12,7 @@ export interface TextSign {
 
 const sampleSize = 16 * 1024
 
-// Control characters that occur in text: BEL, BS, TAB, LF, VT, FF, CR, SO, SI, ESC (terminal colours, ISO-2022) and SUB (end of
+// Control characters that occur in text: BEL, BS, TAB, LF, VT, FF, CR, SO, SI, ESC (terminal colors, ISO-2022) and SUB (end of
 // DOS files).
 const textControls = new Set([7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27])
 const nonTextControls = new Uint8Array(256)
@@ -137,9 +137,12 @@ function readByteText(source: RandomAccessSource, limits: ReaderLimits, sign: Te
   if (seen.utf8 && seen.controls <= source.size / 50) return createValidVerdict(getNotes(sign), { encoding: 'utf-8' })
   // Editors open text with a wrong UTF-8 byte-order mark, but show some wrong characters.
   if (seen.controls <= source.size / 200)
-    return createValidVerdict([`not UTF-8${sign.bom ? ', although it has a byte-order mark' : ''}: an older encoding`], {
-      encoding: 'legacy',
-    })
+    return createValidVerdict(
+      [`the text is not UTF-8${sign.bom ? ', although it has a byte-order mark' : ''}, but in an older encoding`],
+      {
+        encoding: 'legacy',
+      },
+    )
   return createInvalidVerdict(
     `the text ends in binary data: ${seen.controls} control characters, the first at byte ${seen.firstControl}`,
     {
@@ -200,7 +203,7 @@ function readWideText(source: RandomAccessSource, limits: ReaderLimits, sign: Te
 }
 
 const getNotes = (sign: TextSign): string[] =>
-  sign.bom > 0 ? [`starts with a byte-order mark (${sign.encoding.toUpperCase()})`] : []
+  sign.bom > 0 ? [`the text starts with a byte-order mark (${sign.encoding.toUpperCase()})`] : []
 
 /** Counts control characters that do not occur in text. Tests four bytes at once, because most groups contain none. */
 export function countNonTextControls(bytes: Buffer): number {
@@ -231,7 +234,7 @@ export const readCsv: FormatReader = async (source, limits) => {
   const verdict = await readText(source, limits)
   const sign = detectText(source)
   if (!verdict.sound || !sign || !hasFormulas(source, sign, limits)) return verdict
-  return { ...verdict, notes: [...(verdict.notes ?? []), 'cells that a spreadsheet would execute as formulas'] }
+  return { ...verdict, notes: [...(verdict.notes ?? []), 'some cells would be executed as formulas by a spreadsheet'] }
 }
 
 // Matches cells that start a formula. A sign before a digit is a number, not a formula.

@@ -60,7 +60,7 @@ export class XmlEntities {
     if (known === -1) throw createMaliciousError('xml_entity_circle', `the entity '${name.slice(0, 50)}' contains itself`)
     if (known !== undefined) return known
     if (depth > maxEntityDepth)
-      throw createMaliciousError('xml_entity_expansion', `entities are nested more than ${maxEntityDepth} deep`)
+      throw createMaliciousError('xml_entity_expansion', `entities are nested more than ${maxEntityDepth} levels deep`)
     this.weights.set(entity, -1)
     let weight = entity.value.length
     const reference = table === this.general ? /&([^#;\s][^;\s]*);/g : /%([\w.:-]+);/g
@@ -77,7 +77,7 @@ export class XmlEntities {
     if (this.total > freeExpansion && this.total > this.fileSize * maxExpansionRatio) {
       throw createMaliciousError(
         'xml_entity_expansion',
-        `entities would expand to more than ${Math.floor(freeExpansion / 1048576)} MiB, ${maxExpansionRatio} times the file`,
+        `entities would expand to more than ${Math.floor(freeExpansion / 1048576)} MiB, ${maxExpansionRatio} times the file size`,
       )
     }
   }

@@ -60,14 +60,14 @@ function checkXml(
     const problem = objection(facts)
     if (problem) return createInvalidVerdict(problem, { root: facts.root })
     const active = facts.active.size > 0 ? { active_content: [...facts.active] } : {}
-    return createValidVerdict(facts.active.has('script') ? [...facts.notes, 'contains a script'] : facts.notes, {
+    return createValidVerdict(facts.active.has('script') ? [...facts.notes, 'the file contains a script'] : facts.notes, {
       root: facts.root.slice(0, 100),
       ...active,
     })
   } catch (error) {
     if (error instanceof FormatError) return error.verdict
     if (error instanceof DeadlineExceeded) throw error
-    return createInvalidVerdict(`not well-formed XML: ${describeError(error)}`)
+    return createInvalidVerdict(`the file is not well-formed XML: ${describeError(error)}`)
   }
 }
 
@@ -140,7 +140,7 @@ function collectActiveContent(name: string, attributes: Record<string, string>, 
 // Counts each use of an entity: the parser looks up every `&name;` in this object.
 function installEntities(parser: SaxesParser, entities: XmlEntities, facts: XmlFacts): void {
   if (entities.external.length > 0)
-    facts.notes.push(`refers to ${entities.external.length} external entities, which were not fetched`)
+    facts.notes.push(`the file refers to ${entities.external.length} external entities, which were not fetched`)
   const plain = parser.ENTITIES
   parser.ENTITIES = new Proxy(plain, {
     get: (target, name) => (typeof name === 'string' ? (target[name] ?? entities.getReplacement(name)) : undefined),
@@ -164,7 +164,8 @@ function getDeclaredEncoding(start: Buffer, hasByteOrderMark: boolean): string {
 }
 
 function describeError(error: unknown): string {
-  if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return 'bytes that are invalid in its encoding'
+  if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+    return 'it contains bytes that are invalid in its encoding'
   const message = error instanceof Error ? error.message : String(error)
   return message.slice(0, 200)
 }

@@ -12,7 +12,7 @@ import { openTarStream } from './tar.js'
 import { type GapCause, LimitExceeded, WalkEnded, type WindowReceiver } from './visitor.js'
 import { acquireWindow, releaseWindow, StreamWindow, visitSource, windowBytes } from './windows.js'
 
-const archiveBehind = 'it contains a large file with an archive at its end, which is not unpacked'
+const archiveBehind = 'an archive at the end of a large file was not unpacked'
 
 interface OpenOptions {
   open?: Opener | undefined
@@ -78,7 +78,7 @@ export class Level implements Members {
   readonly begin = (name: string): void => {
     this.#run.countMember(name)
     // Brotli files have no signature, so only the name identifies them.
-    if (/\.br$/i.test(name)) this.addGap('unsupported', 'it contains a Brotli file, which is not unpacked')
+    if (/\.br$/i.test(name)) this.addGap('unsupported', 'Brotli files are not unpacked')
   }
 
   wasObserved(offset: number): boolean {
@@ -162,11 +162,10 @@ export class Level implements Members {
   ): Promise<void> {
     const { name, sevenZipType } = containerKinds[container]
     const inside = new Level(this.#run, { depth: this.#depth + 1, container, observed, parent, common })
-    if (!open) return inside.addGap('unsupported', `it contains a ${name}, which is not unpacked`)
+    if (!open) return inside.addGap('unsupported', `a container was not unpacked (${name})`)
     if (container === 'pdf' && this.#depth === 0) this.#run.raisePdfAllowance()
     const { maxNesting } = this.limits
-    if (inside.#depth > maxNesting)
-      throw new LimitExceeded(`it contains archives that are nested ${maxNesting} or more levels deep`)
+    if (inside.#depth > maxNesting) throw new LimitExceeded(`archives are nested ${maxNesting} or more levels deep`)
     try {
       await open(source, inside)
     } catch (error) {
@@ -174,7 +173,7 @@ export class Level implements Members {
       // A damaged container behind other content is usually a false detection, so its damage is ignored unless 7-Zip could unpack
       // more.
       if (!isBehind || sevenZipType)
-        inside.addGap('damaged', `it contains a damaged ${name} (${toPrintable(String((error as Error).message))})`)
+        inside.addGap('damaged', `a container is damaged (${name}: ${toPrintable(String((error as Error).message))})`)
     }
   }
 
@@ -236,7 +235,7 @@ export class Level implements Members {
   }
 }
 
-/** True if other programs also recognise the container by its first bytes. */
+/** True if other programs also recognize the container by its first bytes. */
 const isCommon = (container: Container, head: Buffer): boolean =>
   !(container in firstBytes) || head.toString('latin1', 0, 8).startsWith(firstBytes[container]!)
 

@@ -10,11 +10,10 @@ const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer
 
 /** Visits the decoded parts of a mail message, including nested messages. */
 export const openMail: Opener = async (source, members) => {
-  if (source.size > maxBytes) return members.addGap('limit', `it contains a mail message of more than ${maxBytes} bytes`)
+  if (source.size > maxBytes) return members.addGap('limit', `a mail message is larger than ${maxBytes} bytes`)
   const mail = await PostalMime.parse(removeByteOrderMark(source.readAll(maxBytes)), options).catch((error: Error) => error)
   // The parser throws only if parts are nested too deep or headers are too large.
-  if (mail instanceof Error)
-    return members.addGap('limit', `it contains a mail message that cannot be decoded (${toPrintable(mail.message)})`)
+  if (mail instanceof Error) return members.addGap('limit', `a mail message cannot be decoded (${toPrintable(mail.message)})`)
   for (const text of [mail.text, mail.html]) if (text) await addPart(Buffer.from(text), members)
   for (const { filename, content } of mail.attachments) {
     members.begin(filename ?? '')

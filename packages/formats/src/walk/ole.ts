@@ -9,7 +9,7 @@ const chunkBytes = 64 * 1024
 export const openOle: Opener = async (source, members) => {
   const container = new OleContainer(source)
   const how = detectOleEncryption(container)
-  if (how) members.addGap('encrypted', `an encrypted Office document (${how})`)
+  if (how) members.addGap('encrypted', `an Office document is encrypted (${how})`)
   let damage: unknown
   for (const entry of container.entries) {
     if (entry.kind !== 'stream') continue

@@ -13,9 +13,9 @@ const windowBytes = 1024 * 1024
 /** Visits the files embedded in a OneNote section. Its text was already visited, because it is not compressed. */
 export const openOneNote: Opener = async (source, members) => {
   if (!source.read(formatAt, revisionStore.length).equals(revisionStore))
-    return members.addGap('unsupported', 'it contains a OneNote section in the format of OneDrive, which is not unpacked')
+    return members.addGap('unsupported', 'a OneNote section in the OneDrive format was not unpacked')
   for (const _ of findAll(source, encryptionKey, members)) {
-    members.addGap('encrypted', 'an encrypted OneNote section')
+    members.addGap('encrypted', 'a OneNote section is encrypted')
     break
   }
   for (const at of findAll(source, fileData, members)) {

@@ -16,7 +16,7 @@ const maxFilters = 8
 /** Visits all streams of a PDF, such as pages, scripts and attachments. Does not decode images. */
 export const openPdf: Opener = async (source, members) => {
   const encryption = readEncryption(source)
-  if (encryption?.closed) return members.addGap('encrypted', `an encrypted PDF (${encryption.closed})`)
+  if (encryption?.closed) return members.addGap('encrypted', `a PDF is encrypted (${encryption.closed})`)
   const { uncommon } = members
   const commonTarget = { members, parts: new SmallParts(members) }
   const uncommonTarget = { members: uncommon, parts: new SmallParts(uncommon) }
@@ -24,11 +24,11 @@ export const openPdf: Opener = async (source, members) => {
   for (const stream of findStreams(source, members.step)) {
     const length = stream.end - stream.start
     read += length
-    if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('its streams overlap')
+    if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('PDF streams overlap')
     const isCommon = !encryption && stream.filters.length <= 1 && (stream.filters[0] ?? flate) === flate
     // The bytes of an unfiltered stream were already visited with the file.
     if (!encryption && !isCompressed(stream)) await addUnfilteredStream(members, new WindowSource(source, stream.start, length))
-    else if (length > maxDecodedBytes) members.addGap('limit', 'it contains a PDF with a stream that exceeds the decoding limit')
+    else if (length > maxDecodedBytes) members.addGap('limit', 'a PDF stream exceeds the decoding limit')
     else
       await addDecodedData(
         isCommon ? commonTarget : uncommonTarget,
@@ -55,7 +55,7 @@ function readStreamData(members: Members, source: RandomAccessSource, stream: Pd
   const data = source.read(stream.start, stream.end - stream.start)
   // Predictors store tables and images as differences between rows. No known program uses them for attachments.
   if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
-    members.addGap('unsupported', 'it contains a PDF with an attachment that uses a predictor')
+    members.addGap('unsupported', 'a PDF attachment uses a predictor')
   return encryption && !/\/Type\s*\/XRef/.test(stream.dictionary)
     ? encryption.decrypt(data, stream.number, stream.generation)
     : data
@@ -69,14 +69,14 @@ interface Target {
 async function addDecodedData(target: Target, data: Buffer, filterNames: string[]): Promise<void> {
   const [name, ...rest] = filterNames
   const { members, parts } = target
-  if (filterNames.length > maxFilters) return members.addGap('limit', 'it contains a PDF with a stream that has too many filters')
+  if (filterNames.length > maxFilters) return members.addGap('limit', 'a PDF stream has too many filters')
   try {
     if (name !== undefined && flateFilters.has(name)) return await addInflatedData(target, data, rest)
     const decode = filters[name ?? '']
     if (decode) return await addDecodedData(target, decode(data), rest)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    return members.addGap('limit', 'it contains a PDF with a stream that exceeds the decoding limit')
+    return members.addGap('limit', 'a PDF stream exceeds the decoding limit')
   }
   await parts.addPart(data)
 }

@@ -53,7 +53,7 @@ export class PushedMembers {
     this.#options.count(bytes)
     this.#bytes += bytes
     const { maxBytes } = this.#options
-    if (this.#bytes > maxBytes) throw new LimitExceeded(`it expands to more than ${maxBytes} bytes`)
+    if (this.#bytes > maxBytes) throw new LimitExceeded(`the file expands to more than ${maxBytes} bytes`)
   }
 
   #visitSmall(bytes: Buffer): void {

@@ -7,7 +7,7 @@ const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
 /** Visits the objects embedded in an RTF document. Ignores braces and control words between their hexadecimal digits. */
 export const openRtf: Opener = async (source, members) => {
-  if (source.size > maxBytes) return members.addGap('limit', `it contains a rich text document of more than ${maxBytes} bytes`)
+  if (source.size > maxBytes) return members.addGap('limit', `a rich text document is larger than ${maxBytes} bytes`)
   const [, ...objects] = source
     .readAll(maxBytes)
     .toString('latin1')

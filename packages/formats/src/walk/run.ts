@@ -3,7 +3,7 @@ import { type Gap, LimitExceeded, type Visitor, WalkEnded, type WalkLimits, type
 
 const maxReported = 100
 const freeBytes = 64 * 1024 * 1024
-// Large enough for about 40 blank pages of a colour scan (A4, 300 dpi), which Deflate compresses 1000:1.
+// Large enough for about 40 blank pages of a color scan (A4, 300 dpi), which Deflate compresses 1000:1.
 const freePdfBytes = 1024 * 1024 * 1024
 
 /** Limits, usage and results of one walk over all nesting levels. */
@@ -35,7 +35,7 @@ export class WalkRun {
     const { maxMembers } = this.limits
     const { bytes, members } = this.used
     this.used = { bytes, members: members + 1 }
-    if (this.used.members > maxMembers) throw new LimitExceeded(`it has more than ${maxMembers} members`)
+    if (this.used.members > maxMembers) throw new LimitExceeded(`the file has more than ${maxMembers} members`)
   }
 
   countBytes(bytes: number): void {
@@ -43,9 +43,9 @@ export class WalkRun {
     const unpacked = this.used.bytes + bytes
     this.used = { bytes: unpacked, members: this.used.members }
     const { maxUnpackedBytes, maxRatio } = this.limits
-    if (unpacked > maxUnpackedBytes) throw new LimitExceeded(`it expands to more than ${maxUnpackedBytes} bytes`)
+    if (unpacked > maxUnpackedBytes) throw new LimitExceeded(`the file expands to more than ${maxUnpackedBytes} bytes`)
     if (unpacked > this.#freeBytes && unpacked > maxRatio * this.size)
-      throw new LimitExceeded(`it expands to more than ${maxRatio} times its size`)
+      throw new LimitExceeded(`the file expands to more than ${maxRatio} times its size`)
   }
 
   /** Raises the number of bytes that the ratio limit ignores, because PDF images are unpacked one by one. */

@@ -30,16 +30,16 @@ export const openSevenZip =
       return addPackedMembers(source, { type, name, packed: [createUnsizedMember('')], members })
     }
     const start = type === '7z' ? readStartHeader(source) : {}
-    if (start.isHidden) return members.addGap('encrypted', 'it contains a 7z archive with an encrypted directory')
+    if (start.isHidden) return members.addGap('encrypted', 'a 7z archive has an encrypted directory')
     const { run, members: packed } = observed?.listing ?? (await listMembers(source, type, members.readerLimits, members.begin))
     if (start.damage && run.exitCode > 0) throw start.damage
     checkRun(run, name, members)
     if (packed.some(({ encrypted }) => encrypted))
-      return members.addGap('encrypted', `it contains a ${name} with encrypted members`)
+      return members.addGap('encrypted', `a container has encrypted members (${name})`)
     if (packed.length === 0 && run.exitCode === 0 && source.size > emptyBytes) throw new Error('it lists no members')
     const open = packed.filter(({ size, folder }) => !folder && !Number.isFinite(size))
     if (open.length > 1 || (open.length === 1 && packed.length > 1))
-      return members.addGap('unsupported', `it contains a ${name} that does not declare the sizes of its members`)
+      return members.addGap('unsupported', `a container does not declare the sizes of its members (${name})`)
     const sized = packed.map((each) => (each.folder ? { ...each, size: 0 } : each))
     await addPackedMembers(source, { type, name, packed: sized, members })
   }
@@ -83,7 +83,7 @@ export async function addPackedMembers(
   const observed = members.getObservedSevenZip(type)
   if (observed) return checkRun(observed.run, name, members)
   if (sumUnpackedBytes(packed) > maxUnpackedBytes)
-    return members.addGap('limit', `it contains a ${name} that exceeds the unpacking limit`)
+    return members.addGap('limit', `a container exceeds the unpacking limit (${name})`)
   await members.addPushedMembers(maxUnpackedBytes, async (sink) => {
     const begin = (member: PackedMember) => (!wanted || wanted.has(member) ? sink() : undefined)
     const run = await unpackMembers(source, { type, members: packed, limits: members.readerLimits, begin })
@@ -94,9 +94,9 @@ export async function addPackedMembers(
 /** Reports a gap if 7-Zip failed for a reason other than damage. Throws if the container is damaged. */
 function checkRun(run: SevenZipRun, name: string, members: Members): void {
   if (run.errors.some((text) => /encrypted|password/i.test(text)))
-    members.addGap('encrypted', `it contains a ${name} that is encrypted`)
-  else if (isOutOfMemory(run)) members.addGap('limit', `it contains a ${name} that needs more memory than allowed`)
+    members.addGap('encrypted', `a container is encrypted (${name})`)
+  else if (isOutOfMemory(run)) members.addGap('limit', `a container needs more memory than allowed (${name})`)
   else if (hasUnsupportedMethod(run))
-    members.addGap('unsupported', `it contains a ${name} with an unsupported compression method`)
+    members.addGap('unsupported', `a container uses an unsupported compression method (${name})`)
   else if (run.exitCode > 0 && !hasTrailingData(run)) throw new Error(getFailureReason(run))
 }

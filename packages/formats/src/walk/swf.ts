@@ -5,7 +5,8 @@ const headerBytes = 8
 
 /** Visits the body of a zlib-compressed Flash file. */
 export const openSwf: Opener = async (source, members) => {
-  if (source.read(0, 1)[0] !== 0x43) return members.addGap('unsupported', 'it contains a Flash film that is compressed with LZMA')
+  if (source.read(0, 1)[0] !== 0x43)
+    return members.addGap('unsupported', 'a Flash movie is compressed with LZMA, which is not supported')
   members.begin('')
   await members.addStream(inflateChunks('zlib', source.chunks(headerBytes, source.size)))
 }

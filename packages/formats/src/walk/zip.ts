@@ -19,7 +19,7 @@ const deflated = 8
  */
 export const openZip: Opener = async (source, members) => {
   if (hasEncryptedZipDirectory(source, members.readerLimits))
-    return members.addGap('encrypted', 'a zip archive with an encrypted directory')
+    return members.addGap('encrypted', 'a zip archive has an encrypted directory')
   const known = new Map<number, number | undefined>()
   const others: ZipEntry[] = []
   let entries: ZipEntry[] = []
@@ -53,7 +53,7 @@ export const openZip: Opener = async (source, members) => {
 }
 
 function addEncryptedGap(name: string, members: Members): void {
-  members.addGap('encrypted', `member ${quoteName(name)} of the zip archive is encrypted`)
+  members.addGap('encrypted', `the zip member ${quoteName(name)} is encrypted`)
 }
 
 /** Uses 7-Zip to unpack members that are neither stored nor deflated. 7-Zip needs the sizes of all members. */
@@ -63,7 +63,7 @@ async function addWithSevenZip(
 ): Promise<void> {
   const methods = [...new Set([...others].map(({ method }) => method))]
   if (entries.some(({ encrypted }) => encrypted) || !methods.every((method) => knownToSevenZip.has(method)))
-    return members.addGap('unsupported', `it contains a zip member with the unsupported compression method ${methods.join(', ')}`)
+    return members.addGap('unsupported', `a zip member uses the unsupported compression method ${methods.join(', ')}`)
   const wanted = new Set<PackedMember>()
   const packed = entries.map((entry) => {
     const member = { name: entry.name, size: entry.uncompressedSize, symlink: false, encrypted: false }
@@ -80,7 +80,7 @@ async function addEntry(
   local: LocalMember | undefined,
   members: Members,
 ): Promise<unknown> {
-  if (!local) return new Error(`the member ${quoteName(entry.name)} is not at the offset in the zip directory`)
+  if (!local) return new Error(`the member ${quoteName(entry.name)} is not at the offset that the zip directory declares`)
   if (members.wasObserved(entry.localHeaderOffset)) return undefined
   const { dataStart } = local
   try {

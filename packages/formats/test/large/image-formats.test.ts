@@ -220,7 +220,9 @@ describe('a large png, inflated in chunks', () => {
     }
     expect(await read(readPng, pictureOf(rows))).toMatchObject({ sound: true, evidence: { width, height: 3000 } })
     expect(await read(readPng, pictureOf(Buffer.concat([rows, Buffer.alloc(300)])))).toMatchObject(valid)
-    expect(await read(readPng, pictureOf(rows.subarray(0, -1)))).toMatchObject(invalid(/they end after 4502999 of 4503000 bytes/))
+    expect(await read(readPng, pictureOf(rows.subarray(0, -1)))).toMatchObject(
+      invalid(/the image data ends after 4502999 of 4503000 bytes/),
+    )
     const odd = Buffer.from(rows)
     odd[2000 * rowBytes] = 7
     expect(await read(readPng, pictureOf(odd))).toMatchObject(invalid(/filter 7/))
@@ -232,7 +234,7 @@ describe('tiff', () => {
   test('accepts a large black-and-white tiff, because the pixel limit counts bits', async () => {
     const create = { width: 9_933, height: 9_933, channels: 3, background: 'white' } as const
     const scan = await sharp({ create, limitInputPixels: false })
-      .toColourspace('b-w')
+      .toColorspace('b-w')
       .tiff({ compression: 'ccittfax4', bitdepth: 1 })
       .toBuffer()
     expect(await read(readTiff, scan)).toMatchObject({ sound: true, evidence: { width: 9_933, height: 9_933 } })

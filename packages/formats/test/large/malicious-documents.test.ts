@@ -1,7 +1,7 @@
 import { constants, deflateRawSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { readGzip, readZip } from '../../src/archive/archive.js'
-import { recognise } from '../../src/detect/detect.js'
+import { recognize } from '../../src/detect/detect.js'
 import type { FormatReader, FormatVerdict } from '../../src/format.js'
 import { readOle } from '../../src/office/ole/ole.js'
 import { readOoxml } from '../../src/office/ooxml.js'
@@ -77,14 +77,14 @@ describe('PDF', () => {
     ['whose header is in an image', (document) => Buffer.concat([gif('%PDF-1.4\n'), document]), true],
   ])('detects a polyglot PDF %s', async (_, make, isMalicious) => {
     const source = toSource(make(pdf()))
-    expect(detectPolyglot(source, await recognise(source, limits()), limits())?.maliciousConstruction).toBe(
+    expect(detectPolyglot(source, await recognize(source, limits()), limits())?.maliciousConstruction).toBe(
       isMalicious ? 'polyglot' : undefined,
     )
   })
 
   test('does not treat an image whose metadata mentions PDF as a polyglot', async () => {
     const source = toSource(Buffer.concat([gif('%PDF-1.4'), Buffer.from('the end')]))
-    expect(detectPolyglot(source, await recognise(source, limits()), limits())).toBeUndefined()
+    expect(detectPolyglot(source, await recognize(source, limits()), limits())).toBeUndefined()
   })
 })
 

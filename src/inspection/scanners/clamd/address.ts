@@ -12,14 +12,14 @@ export function parseClamdUrl(url: string): ClamdAddress {
   try {
     parsed = new URL(url)
   } catch {
-    throw new Error(`'${url}' is not the address of a clamd. It must be ${wanted}.`)
+    throw new Error(`'${url}' is not a clamd address. It must be ${wanted}.`)
   }
   if (parsed.protocol !== 'clamd:' || parsed.search || parsed.hash || parsed.username) {
-    throw new Error(`'${url}' is not the address of a clamd. It must be ${wanted}.`)
+    throw new Error(`'${url}' is not a clamd address. It must be ${wanted}.`)
   }
   const path = decodeURIComponent(parsed.pathname)
   if (parsed.hostname === '' && path.length > 1) return { label: url, connect: { path } }
   if (parsed.hostname === '' || path.length > 1)
-    throw new Error(`'${url}' names neither a host nor a socket. It must be ${wanted}.`)
+    throw new Error(`'${url}' contains neither a host nor a socket. It must be ${wanted}.`)
   return { label: url, connect: { host: parsed.hostname.replace(/^\[|\]$/g, ''), port: Number(parsed.port || 3310) } }
 }

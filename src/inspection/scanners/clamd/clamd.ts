@@ -127,7 +127,7 @@ export class ClamdScanner implements VirusScanner {
         return answer.kind === 'clean' ? { verdict: 'clean' } : toVerdict(answer, daemon)
       },
       exceeds: async (needs, unpacks) => {
-        if (this.#declared) return covers(this.#declared, needs) ? undefined : 'it has more content than ClamAV scans'
+        if (this.#declared) return covers(this.#declared, needs) ? undefined : "the file exceeds ClamAV's size limits"
         return this.#reach?.check(daemon, { needs, unpacks }, signal)
       },
     }

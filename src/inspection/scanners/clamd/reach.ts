@@ -63,7 +63,7 @@ export class ClamdReach {
   ): Promise<string | undefined> {
     if (!unpacks && covers(assumedSizes, needs)) return undefined
     const [chunk, all] = [formatMegabytes(needs.largest), formatMegabytes(needs.total)]
-    const beyond = `it has ${chunk} in one member and ${all} in total, which this clamd does not scan`
+    const beyond = `the file has ${chunk} in one member and ${all} in total, which exceeds the limits of this clamd server`
     if (!covers(maxProbeSizes, needs)) return beyond
     const known = this.#getKnowledge(daemon)
     const asked = {
@@ -77,7 +77,7 @@ export class ClamdReach {
     if (await unlessAborted(answer, signal)) return undefined
     // The daemon does not find the string in any zip (ScanArchive no, or signatures without EICAR), so its limits are unknown.
     if (!findKnownResult(known, minProbeSizes))
-      return `${beyond}: it does not unpack the zip archive that measures its limits (ScanArchive)`
+      return `${beyond}: clamd does not unpack the zip archive that Assay uses to measure them (ScanArchive)`
     return `${beyond} (MaxFileSize, MaxScanSize)`
   }
 

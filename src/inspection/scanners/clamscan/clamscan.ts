@@ -19,7 +19,7 @@ export function parseClamscanUrl(url: string): ClamscanUrl {
   const known = /^clamscan:(\?|$)/.test(url) && [...parameterValues.keys()].every((key) => parameters.has(key))
   const fits =
     program === 'clamscan' ? !parameterValues.has('config') : program === 'clamdscan' && !parameterValues.has('database')
-  if (!known || !fits) throw new Error(`SCANNER_URL '${url}' names no command line of ClamAV. It must be ${validUrls}.`)
+  if (!known || !fits) throw new Error(`SCANNER_URL '${url}' is not a valid clamscan URL. It must be ${validUrls}.`)
   const [database, config] = [parameterValues.get('database'), parameterValues.get('config')]
   return { program: program as ClamscanUrl['program'], ...(database && { database }), ...(config && { config }) }
 }
@@ -69,7 +69,8 @@ export async function openClamscan(
     ['--database', database],
     ['--config-file', config],
   ])
-    if (value && !clamFlags.includes(`${flag}=${value}`)) throw new Error(`SCANNER_URL names '${value}', which cannot be read.`)
+    if (value && !clamFlags.includes(`${flag}=${value}`))
+      throw new Error(`SCANNER_URL contains the path '${value}', which cannot be read.`)
   return new ClamdScanner([{ label: program, connect: { path } }], {
     connector: createProgramConnector({ path, flags: [...clamFlags, ...own] }),
     connections: maxConcurrent[program],

@@ -20,7 +20,7 @@ export async function readRulesDir(dir: string): Promise<OperatorRules> {
     .filter((entry) => /\.yara?$/i.test(entry.name) && !entry.isDirectory())
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
     .sort()
-  if (paths.length === 0) throw new Error(`RULES_DIR '${dir}' contains no *.yar or *.yara files. Add rules, or unset it.`)
+  if (paths.length === 0) throw new Error(`RULES_DIR '${dir}' contains no *.yar or *.yara files. Add rules, or unset RULES_DIR.`)
   const sources = await Promise.all(paths.map(async (path) => ({ origin: path, text: await readFile(path, 'utf8') })))
   const times = await Promise.all(paths.map(async (path) => (await stat(path)).mtimeMs))
   return { sources, changedAt: new Date(Math.max(...times)) }

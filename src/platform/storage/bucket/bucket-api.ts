@@ -41,7 +41,7 @@ export interface TrialWrite {
   ifAbsent: boolean
 }
 
-/** Sends requests to one kind of bucket. Each call has a time-out, and failed calls throw `storageUnavailable`. */
+/** Sends requests to one kind of bucket. Each call has a timeout, and failed calls throw `storageUnavailable`. */
 export interface BucketApi {
   readonly kind: 'gcs' | 's3'
   readonly description: string

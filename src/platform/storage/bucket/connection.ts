@@ -10,7 +10,7 @@ export interface BucketRequest {
   headers: Record<string, string | number>
   body?: Buffer | StreamedBody
   signal?: AbortSignal
-  /** Time without data after which the request fails. Defaults to the time-out of the connection. */
+  /** Time without data after which the request fails. Defaults to the timeout of the connection. */
   idleMs?: number
 }
 
@@ -58,7 +58,7 @@ export class BucketConnection {
         outgoing.destroy(Object.assign(new Error(`no data received for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
-      // After a response with status 101, only 'close' is emitted. It also clears the time-out and the signal.
+      // After a response with status 101, only 'close' is emitted. It also clears the timeout and the signal.
       outgoing.on('close', () =>
         reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' })),
       )

@@ -47,7 +47,7 @@ export function assertSafe({ conditionalWrites, checksums }: BucketGuarantees, a
     )
   if (conditionalWrites === 'ignored')
     throw new UnsafeBucketError(
-      `The bucket '${api.bucketName}' ignores the condition of a write and overwrites objects. Use a store that supports conditional writes.`,
+      `The bucket '${api.bucketName}' ignores write conditions and overwrites objects. Use a store that supports conditional writes.`,
     )
   if (conditionalWrites === 'unsupported' && api.requiresConditions)
     throw new UnsafeBucketError(

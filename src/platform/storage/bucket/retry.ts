@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
 import { BlobExistsError } from '../blob-storage.js'
 
-/** Time-outs of calls to a bucket. */
+/** Timeouts of calls to a bucket. */
 export interface BucketLimits {
-  /** Time-out of one request with a small response, up to its last byte. */
+  /** Timeout of one request with a small response, up to its last byte. */
   requestMs: number
   /** Maximum time without data while content is transferred. */
   idleMs: number
-  /** Time-out of a call with all its retries. The transfer of content may take longer. */
+  /** Timeout of a call with all its retries. The transfer of content may take longer. */
   callMs: number
   /** Delay before the first retry. It doubles for each further retry, up to 16 times this value. */
   retryDelayMs: number
@@ -94,7 +94,7 @@ async function withTimeout<T>(
 }
 
 /**
- * Parses the Retry-After header, which contains seconds or a date. If the delay exceeds the time-out of the call, the call fails.
+ * Parses the Retry-After header, which contains seconds or a date. If the delay exceeds the timeout of the call, the call fails.
  */
 function getRetryAfterMs(error: unknown): number {
   const { retryAfter, response } = error as { retryAfter?: string; response?: { headers?: IncomingHttpHeaders } }

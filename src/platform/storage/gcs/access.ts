@@ -35,7 +35,7 @@ export class GcsAccess {
     return this.#client.apiEndpoint
   }
 
-  /** Calls `retry`. Creates a new client after a time-out. */
+  /** Calls `retry`. Creates a new client after a timeout. */
   call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     let client = this.#client
     return retry({ limits: this.limits, ...options, onTimeout: () => this.#replaceClient(client) }, async (signal) => {

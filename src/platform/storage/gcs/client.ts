@@ -32,7 +32,7 @@ export function createClient({ emulatorHost, endpoint, keyFile, limits }: GcsOpt
   })
 }
 
-/** Sets a time-out for the token exchange, which would otherwise wait forever. The SDK has no option for it. */
+/** Sets a timeout for the token exchange, which would otherwise wait forever. The SDK has no option for it. */
 export async function setTokenTimeout(client: Storage, { requestMs }: BucketLimits): Promise<void> {
   const { stsCredential } = (await client.authClient.getClient()) as unknown as StsClient
   if (stsCredential && stsCredential.transporter.defaults.timeout === undefined)

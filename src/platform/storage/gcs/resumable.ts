@@ -115,7 +115,7 @@ async function sendChunks(upload: ResumableUpload, session: string): Promise<Sto
   }
 }
 
-/** Sends one chunk, with its own time-out. If the response is lost, requests the offset that the bucket has received. */
+/** Sends one chunk, with its own timeout. If the response is lost, requests the offset that the bucket has received. */
 async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResult> {
   const { path, access, signal, content } = upload
   let isSent = false

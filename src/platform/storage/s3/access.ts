@@ -87,7 +87,7 @@ export class S3Access {
 
   #describeClockProblem(): string {
     const seconds = Math.round(this.#connection.clockOffsetMs / 1000)
-    const difference = `${Math.abs(seconds)} s ${seconds > 0 ? 'behind' : 'ahead of'} the clock of the bucket`
+    const difference = `${Math.abs(seconds)} s ${seconds > 0 ? 'behind' : 'ahead of'} the bucket's clock`
     return `The clock of this machine is ${difference}. Synchronize it (NTP). Otherwise signatures and download URLs are invalid.`
   }
 }

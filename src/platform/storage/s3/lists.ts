@@ -38,7 +38,7 @@ export async function abortUploads(access: S3Access, prefix: string, before: Dat
   let marker: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {}
   while (marker) {
     const input: ListMultipartUploadsCommandInput = { Bucket: access.bucket, Prefix: prefix, EncodingType: 'url', ...marker }
-    const page = await access.call({ action: 'list its unfinished uploads' }, (signal) =>
+    const page = await access.call({ action: 'list unfinished uploads' }, (signal) =>
       access.send(new ListMultipartUploadsCommand(input), signal),
     )
     for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {

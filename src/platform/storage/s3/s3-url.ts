@@ -21,7 +21,8 @@ export function parseS3Url(url: string): S3Location | string {
   if (!parts?.[1]) return 's3://bucket?region=eu-central-1, with a bucket name of lower-case letters, digits, hyphens and dots'
   const query = new URLSearchParams(parts[3] ?? '')
   const unknown = [...query.keys()].find((name) => !known.has(name))
-  if (unknown !== undefined) return `an S3 URL with the parameters ${[...known].join(', ')} only, without '${unknown}'`
+  if (unknown !== undefined)
+    return `an S3 URL without the unknown parameter '${unknown}'. Supported parameters: ${[...known].join(', ')}`
   const endpoint = query.get('endpoint') ?? undefined
   if (endpoint !== undefined && !isBaseUrl(endpoint))
     return 'an S3 URL whose endpoint is an http or https URL, such as endpoint=https://s3.example.com'

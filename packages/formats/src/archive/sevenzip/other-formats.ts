@@ -9,14 +9,14 @@ import { checkMembers, checkUnpackRun, type SevenZipKind, unpackWithNestedArchiv
 export const readRar: FormatReader = (source, limits, observer) => {
   if (!startsWith(source, 'Rar!\x1a\x07')) return checkVariantWithoutSignature(source, 'rev')
   const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
-  if (isRarVolume(source, type)) return createValidVerdict(['one of several volumes: only its signature was checked'])
+  if (isRarVolume(source, type)) return createValidVerdict(['one volume of a split archive: only its signature was checked'])
   return createDirectoryReader({ type, called: 'RAR archive' })(source, limits, observer)
 }
 
 export const readCab: FormatReader = (source, limits, observer) => {
   if (!startsWith(source, 'MSCF')) return checkVariantWithoutSignature(source, 'msu')
   if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0)
-    return createValidVerdict(['one of several cabinets: only its signature was checked'])
+    return createValidVerdict(['one cabinet of a set: only its signature was checked'])
   return createDirectoryReader({ type: 'cab', called: 'cabinet' })(source, limits, observer)
 }
 
@@ -33,7 +33,7 @@ const startsWith = (source: RandomAccessSource, magic: string): boolean =>
 const checkVariantWithoutSignature = (source: RandomAccessSource, variant: string) =>
   source.extension === variant && !detectText(source)
     ? createValidVerdict(['its type has no known signature'])
-    : createInvalidVerdict(`the file does not start like a .${source.extension} file`)
+    : createInvalidVerdict(`the file does not start as a .${source.extension} file should`)
 
 // 7-Zip in WebAssembly unpacks bzip2 at about 15 MB/s.
 const maxStreamBytes = 32 * 1024 * 1024
@@ -41,7 +41,7 @@ const maxStreamBytes = 32 * 1024 * 1024
 export const readStream =
   (kind: SevenZipKind): FormatReader =>
   (source, limits, observer) => {
-    if (source.size > maxStreamBytes) return createValidVerdict(['too large to be unpacked: only its signature was checked'])
+    if (source.size > maxStreamBytes) return createValidVerdict(['too large to unpack: only its signature was checked'])
     const spareMs = (limits.deadline - Date.now()) / 2
     const halved = {
       ...limits,

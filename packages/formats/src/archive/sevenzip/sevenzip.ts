@@ -42,7 +42,7 @@ export async function checkMembers(source: RandomAccessSource, level: ArchiveLev
   const { run, members } = listing
   const facts = { entries: members.length, unpackedBytes: members.reduce((sum, { size }) => sum + toFiniteSize(size), 0) }
   if (isOutOfMemory(run)) {
-    level.addNote('the directory of the archive needs more memory than allowed: only the outer headers were checked')
+    level.addNote('reading the archive directory needs more memory than allowed: only the outer headers were checked')
     return facts
   }
   if (requiresPassword(run)) {
@@ -69,14 +69,14 @@ function readStartHeader(source: RandomAccessSource): { position: number; size: 
   if (start.length < 32 || start.toString('latin1', 0, 6) !== '7z\xbc\xaf\x27\x1c')
     throw createDamageError('the file does not start with a 7z header')
   if (crc32(start.subarray(12, 32)) !== start.readUInt32LE(8))
-    throw createDamageError('the start header of the 7z archive has a wrong checksum')
+    throw createDamageError('the checksum of the 7z start header is incorrect')
   const offset = start.readBigUInt64LE(12)
   const size = start.readBigUInt64LE(20)
   if (32n + offset + size > BigInt(source.size))
     throw createDamageError('the 7z archive is truncated: its directory is beyond the end of the file')
   let sum = 0
   for (const chunk of source.chunks(32 + Number(offset), 32 + Number(offset + size))) sum = crc32(chunk, sum)
-  if (size > 0n && sum !== start.readUInt32LE(28)) throw createDamageError('the directory of the 7z archive has a wrong checksum')
+  if (size > 0n && sum !== start.readUInt32LE(28)) throw createDamageError('the checksum of the 7z directory is incorrect')
   return { position: 32 + Number(offset), size: Number(size) }
 }
 

@@ -76,7 +76,7 @@ function parseOctal(field: Buffer): number | undefined {
 /** Parses octal digits or the base-256 encoding of GNU tar. An empty field is 0. Other content is an error, as in GNU tar. */
 function parseNumber(field: Buffer, fieldName: string, min: number, max: number): number {
   const value = field[0]! & 0x80 ? parseBase256(field) : (parseOctal(field) ?? parseBlankField(field, fieldName))
-  if (value < min || value > max) throw createDamageError(`the ${fieldName} in a header of the tar archive is out of range`)
+  if (value < min || value > max) throw createDamageError(`the ${fieldName} in a tar header is out of range`)
   return value
 }
 
@@ -90,5 +90,5 @@ function parseBase256(field: Buffer): number {
 function parseBlankField(field: Buffer, fieldName: string): number {
   const written = field.toString('latin1')
   if (/^\0? *\0/.test(written) || /^\0? *[-+]/.test(written)) return 0
-  throw createDamageError(`the ${fieldName} in a header of the tar archive is not a number`)
+  throw createDamageError(`the ${fieldName} in a tar header is not a number`)
 }

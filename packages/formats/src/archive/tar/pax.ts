@@ -14,7 +14,7 @@ export function parsePaxRecords(bytes: Buffer, records: PaxRecords): void {
     const end = at + length
     const equals = bytes.indexOf(0x3d, blank)
     if (!/^\d+$/.test(digits) || end > bytes.length || blank >= end || equals < 0 || equals >= end || bytes[end - 1] !== 0x0a) {
-      throw createDamageError('an extended header of the tar archive is malformed')
+      throw createDamageError('an extended tar header is malformed')
     }
     const keyword = bytes.toString('latin1', blank + 1, equals)
     if (wanted.has(keyword)) records.set(keyword, bytes.toString('utf8', equals + 1, end - 1))
@@ -33,6 +33,6 @@ export function applyPaxRecords(header: TarHeader, records: PaxRecords): void {
 }
 
 function parseSize(value: string): number {
-  if (!/^\d{1,15}$/.test(value)) throw createDamageError('a size in an extended header of the tar archive is not a number')
+  if (!/^\d{1,15}$/.test(value)) throw createDamageError('a size in an extended tar header is not a number')
   return Number(value)
 }

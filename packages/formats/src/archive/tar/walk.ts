@@ -57,21 +57,19 @@ async function readNextHeader(stream: ByteStream, isFirst: boolean, handlers: Ta
   // An incomplete block of zeros also ends the archive.
   if (!isFirst && isZero(block)) return undefined
   if (block.length < tarBlock)
-    throw createDamageError(isFirst ? 'the file is too short for a tar archive' : 'the tar archive is truncated in a header')
+    throw createDamageError(isFirst ? 'the file is too short for a tar archive' : 'the tar archive is truncated within a header')
   if (isZero(block)) return undefined
   if (!hasValidTarChecksum(block))
-    throw createDamageError(
-      isFirst ? 'the file does not start with a tar header' : 'a header of the tar archive has a wrong checksum',
-    )
+    throw createDamageError(isFirst ? 'the file does not start with a tar header' : 'the checksum of a tar header is incorrect')
   return block
 }
 
 async function readExtension(stream: ByteStream, header: TarHeader, pending: Pending, shared: PaxRecords): Promise<boolean> {
   if (!'xgXLK'.includes(header.type)) return false
   if (header.size > maxExtensionBytes)
-    throw createMaliciousError('tar_header', `an extended header of the tar archive has ${header.size} bytes`)
+    throw createMaliciousError('tar_header', `an extended tar header has ${header.size} bytes, which exceeds the limit`)
   const bytes = Buffer.from(await stream.read(header.size))
-  if (bytes.length < header.size) throw createDamageError('the tar archive is truncated in an extended header')
+  if (bytes.length < header.size) throw createDamageError('the tar archive is truncated within an extended header')
   await skipPadding(stream, header.size)
   const text = () => bytes.toString('utf8').replace(/\0.*$/s, '')
   if (header.type === 'L') pending.longName = text()
@@ -102,7 +100,7 @@ async function readData(stream: ByteStream, header: TarHeader, handlers: TarHand
     await data.close()
   }
   seen += await stream.skip(header.size - seen)
-  if (seen < header.size) throw createDamageError(`the tar archive is truncated in its member ${quoteName(header.name)}`)
+  if (seen < header.size) throw createDamageError(`the tar archive is truncated within the member ${quoteName(header.name)}`)
   await skipPadding(stream, header.size)
 }
 
@@ -114,7 +112,7 @@ async function skipPadding(stream: ByteStream, size: number): Promise<void> {
 async function skipSparseMap(stream: ByteStream): Promise<void> {
   for (let extended = true; extended; ) {
     const block = await stream.read(tarBlock)
-    if (block.length < tarBlock) throw createDamageError('the tar archive is truncated in the map of a sparse member')
+    if (block.length < tarBlock) throw createDamageError("the tar archive is truncated within a sparse member's map")
     extended = block[504] !== 0
   }
 }

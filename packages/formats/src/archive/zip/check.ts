@@ -31,7 +31,7 @@ export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, 
   }
   const directory = readZipDirectory(source, level.limits)
   if (directory.prefix > 0) level.addNote(`${directory.prefix} bytes precede the zip archive, as in self-extracting programs`)
-  if (directory.commentTruncated) level.addNote('the comment of the zip archive is truncated')
+  if (directory.commentTruncated) level.addNote('the zip archive comment is truncated')
   if (directory.entries.length === 0) rejectHiddenMembers(source, level)
   level.budget.addEntries(directory.entries.length)
   const names = checkHeaders(directory.entries, level)

@@ -46,7 +46,7 @@ interface EndRecord {
   commentTruncated: boolean
 }
 
-const splitArchive = 'the file is one part of several. Join the parts of the zip archive, or upload an archive that is not split'
+const splitArchive = 'the file is one part of a split zip archive. Join the parts, or upload an archive that is not split'
 
 /** Lists up to `maxEntries` members. Returns null if the directory cannot be read. Fast enough for type detection. */
 export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits): ZipEntry[] | null {
@@ -75,12 +75,12 @@ export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimit
   const { start, prefix } = locateDirectory(source, end)
   const length = end.position - start
   if (length > maxDirectoryBytes && !partial)
-    throw createMaliciousError('archive_entries', `the zip directory has ${length} bytes, which is too much`)
+    throw createMaliciousError('archive_entries', `the zip directory has ${length} bytes, which exceeds the limit`)
   const bytes = source.read(start, Math.min(length, maxDirectoryBytes))
   const entries = readEntries(bytes, prefix, limits, partial)
   const counted = end.zip64 ? entries.length : entries.length & 0xffff
   if (!partial && counted !== end.entries && (entries.length & 0xffff) !== end.entries) {
-    throw createDamageError(`the zip directory contains ${entries.length} members and declares ${end.entries}`)
+    throw createDamageError(`the zip directory lists ${entries.length} members but declares ${end.entries}`)
   }
   return { entries, start, prefix, commentTruncated: end.commentTruncated }
 }
@@ -153,7 +153,7 @@ function findZip64Record(
     const bytes = source.read(position, 56)
     if (bytes.length === 56 && bytes.readUInt32LE(0) === 0x06064b50) return { position, shift: position - announced, bytes }
   }
-  throw createDamageError('the zip64 end record is not at the offset in its locator')
+  throw createDamageError('the zip64 end record is not at the offset that its locator declares')
 }
 
 function locateDirectory(source: RandomAccessSource, end: EndRecord): { start: number; prefix: number } {
@@ -174,7 +174,7 @@ function locateDirectory(source: RandomAccessSource, end: EndRecord): { start: n
   // A digital signature may follow the directory (ZIP specification, 4.3.13).
   const signed = source.read(end.offset + end.size, 4).toString('latin1') === 'PK\x05\x05'
   if (signed && isCentralHeader(source, end.offset) && !end.shift) return { start: end.offset, prefix: 0 }
-  throw createDamageError('the zip directory is not at the offset in the end record')
+  throw createDamageError('the zip directory is not at the offset that the end record declares')
 }
 
 function isCentralHeader(source: RandomAccessSource, position: number): boolean {

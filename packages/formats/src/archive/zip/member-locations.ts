@@ -32,7 +32,7 @@ export function locateMembers(source: RandomAccessSource, directory: ZipDirector
 function locateMember(source: RandomAccessSource, entry: ZipEntry): ZipMember {
   const header = source.read(entry.localHeaderOffset, localSize + entry.nameBytes.length)
   if (header.length < localSize || header.readUInt32LE(0) !== localSignature) {
-    throw createDamageError(`the member ${quoteName(entry.name)} is not at the offset in the zip directory`)
+    throw createDamageError(`the member ${quoteName(entry.name)} is not at the offset that the zip directory declares`)
   }
   const nameLength = header.readUInt16LE(26)
   checkZip64Field(source, entry, header)

@@ -34,7 +34,9 @@ export async function verifyMember(
   const { entry, dataStart } = member
   const { method, compressedSize, uncompressedSize, name } = entry
   if (method === 0 && compressedSize !== uncompressedSize)
-    throw createDamageError(`the stored member ${quoteName(name)} has two different sizes`)
+    throw createDamageError(
+      `the member ${quoteName(name)} is stored uncompressed, but its compressed and uncompressed sizes differ`,
+    )
   const small = compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output
   if (!small && method !== 0) return verifyDeflatedMember(source, member, level, sink)
   const end = dataStart + compressedSize
@@ -136,7 +138,8 @@ class MemberChecksum {
         `the member ${quoteName(this.entry.name)} expands to ${this.size} bytes instead of ${this.entry.uncompressedSize}`,
       )
     }
-    if (this.sum !== this.entry.crc32) throw createDamageError(`the member ${quoteName(this.entry.name)} has a wrong checksum`)
+    if (this.sum !== this.entry.crc32)
+      throw createDamageError(`the member ${quoteName(this.entry.name)} has an incorrect checksum`)
   }
 }
 

@@ -80,8 +80,8 @@ export class OleContainer {
       for (const [index, sector] of sectors.entries()) {
         if (!markUsed(used, unit === miniUnit, sector)) continue
         if (sectors.subarray(0, index).includes(sector))
-          throw createMaliciousError('ole_circle', `the stream '${entry.name}' of the compound file is circular`)
-        throw createDamageError(`the stream '${entry.name}' of the compound file overlaps another one`)
+          throw createMaliciousError('ole_circle', `the compound file's stream '${entry.name}' is circular`)
+        throw createDamageError(`the compound file's stream '${entry.name}' overlaps another stream`)
       }
       this.openStream(entry)
     }
@@ -109,8 +109,7 @@ export class OleContainer {
     for (let at = 76; at < 512; at += 4) if (!this.addFatSector(sectors, header.readUInt32LE(at))) break
     let next = header.readUInt32LE(68)
     for (let hops = 0; next < maxRegularSector; hops++) {
-      if (hops > this.sectorCount)
-        throw createMaliciousError('ole_circle', 'the allocation table of the compound file is circular')
+      if (hops > this.sectorCount) throw createMaliciousError('ole_circle', "the compound file's allocation table is circular")
       const sector = this.readSector(next, 'the allocation table')
       for (let at = 0; at < perSector - 1; at++) if (!this.addFatSector(sectors, sector.readUInt32LE(at * 4))) break
       next = sector.readUInt32LE((perSector - 1) * 4)
@@ -125,8 +124,7 @@ export class OleContainer {
 
   private addFatSector(list: number[], number: number): boolean {
     if (number >= maxRegularSector) return false
-    if (list.length > this.sectorCount)
-      throw createDamageError('the allocation table of the compound file is larger than the file')
+    if (list.length > this.sectorCount) throw createDamageError("the compound file's allocation table is larger than the file")
     list.push(number)
     return true
   }
@@ -134,12 +132,12 @@ export class OleContainer {
   private readSector(number: number, description: string): Buffer {
     const bytes = this.source.read((number + 1) * this.sectorSize, this.sectorSize)
     if (number >= this.sectorCount || bytes.length < this.sectorSize)
-      throw createDamageError(`${description} of the compound file extends beyond the end of the file`)
+      throw createDamageError(`${description} in the compound file extends beyond the end of the file`)
     return bytes
   }
 
   private readChain(first: number, count: number, description: string): Uint32Array {
-    if (count > this.sectorCount) throw createDamageError(`${description} of the compound file is larger than the file`)
+    if (count > this.sectorCount) throw createDamageError(`${description} in the compound file is larger than the file`)
     return followChain(this.fat, first, count, description)
   }
 
@@ -147,8 +145,8 @@ export class OleContainer {
     const sectors: number[] = []
     for (let at = first; at < maxRegularSector; at = this.fat[at] ?? free) {
       if (sectors.length >= this.sectorCount)
-        throw createMaliciousError('ole_circle', `${description} of the compound file is circular`)
-      if (at >= this.sectorCount) throw createDamageError(`${description} of the compound file points beyond the end of the file`)
+        throw createMaliciousError('ole_circle', `${description} in the compound file is circular`)
+      if (at >= this.sectorCount) throw createDamageError(`${description} in the compound file points beyond the end of the file`)
       sectors.push(at)
     }
     return sectors
@@ -168,7 +166,7 @@ export class OleContainer {
     this.miniStream ??= this.readChain(this.root.firstSector, Math.ceil(this.root.size / this.sectorSize), 'the mini stream')
     const offset = miniSector * miniUnit
     const sector = this.miniStream[Math.floor(offset / this.sectorSize)]
-    if (sector === undefined) throw createDamageError(`${description} is outside of the mini stream of the compound file`)
+    if (sector === undefined) throw createDamageError(`${description} is outside of the compound file's mini stream`)
     return (sector + 1) * this.sectorSize + (offset % this.sectorSize)
   }
 
@@ -177,7 +175,7 @@ export class OleContainer {
     const perSector = this.sectorSize / entrySize
     return readOleDirectory((id) => {
       const sector = sectors[Math.floor(id / perSector)]
-      if (sector === undefined) throw createDamageError('the directory of the compound file points outside of itself')
+      if (sector === undefined) throw createDamageError("the compound file's directory points outside of itself")
       const at = (id % perSector) * entrySize
       return this.readSector(sector, 'the directory').subarray(at, at + entrySize)
     }, this.sectorSize)
@@ -189,11 +187,11 @@ function fillTable(table: Uint32Array, from: number, bytes: Buffer): void {
 }
 
 function followChain(table: Uint32Array, first: number, count: number, description: string): Uint32Array {
-  if (count > table.length) throw createDamageError(`${description} of the compound file is longer than its allocation table`)
+  if (count > table.length) throw createDamageError(`${description} in the compound file is longer than the allocation table`)
   const sectors = new Uint32Array(count)
   let at = first
   for (let index = 0; index < count; index++) {
-    if (at >= table.length) throw createDamageError(`${description} of the compound file ends too early`)
+    if (at >= table.length) throw createDamageError(`${description} in the compound file ends too early`)
     sectors[index] = at
     at = table[at]!
   }

@@ -18,7 +18,7 @@ const maxStorages = 100
 export function readOleDirectory(read: (id: number) => Buffer, sectorSize: number): { root: OleEntry; entries: OleEntry[] } {
   const bytes = read(0)
   const root = readEntry(bytes, [], sectorSize)
-  if (root.kind !== 'root') throw createDamageError('the directory of the compound file has no root')
+  if (root.kind !== 'root') throw createDamageError("the compound file's directory has no root entry")
   return { root, entries: walkTree(bytes.readUInt32LE(76), read, sectorSize) }
 }
 
@@ -30,11 +30,11 @@ function walkTree(rootChild: number, read: (id: number) => Buffer, sectorSize: n
   for (let next = open.pop(); next; next = open.pop()) {
     const { id, parents } = next
     if (id === noStream) continue
-    if (seen.has(id)) throw createMaliciousError('ole_circle', 'the directory of the compound file is circular')
+    if (seen.has(id)) throw createMaliciousError('ole_circle', "the compound file's directory is circular")
     if (seen.size >= maxEntries)
       throw createMaliciousError('ole_entries', `the compound file has more than ${maxEntries} streams`)
     if (parents.length > maxStorages)
-      throw createMaliciousError('nesting', `the compound file has storages nested more than ${maxStorages} deep`)
+      throw createMaliciousError('nesting', `the compound file has storages nested more than ${maxStorages} levels deep`)
     seen.add(id)
     const bytes = read(id)
     const entry = readEntry(bytes, parents, sectorSize)
@@ -50,7 +50,7 @@ const kinds: Record<number, OleEntry['kind']> = { 1: 'storage', 2: 'stream', 5: 
 function readEntry(bytes: Buffer, parents: string[], sectorSize: number): OleEntry {
   const kind = kinds[bytes.readUInt8(66)]
   const nameLength = bytes.readUInt16LE(64)
-  if (!kind || nameLength > 64) throw createDamageError('an entry in the directory of the compound file is damaged')
+  if (!kind || nameLength > 64) throw createDamageError("an entry in the compound file's directory is damaged")
   // In version 3 files, the upper half of the size contains random bytes.
   const high = sectorSize === 512 ? 0 : bytes.readUInt32LE(124)
   return {

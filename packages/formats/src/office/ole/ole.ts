@@ -45,7 +45,7 @@ export const readEncryptedOoxml: FormatReader = (source, limits) =>
     const info = container.findStream('EncryptionInfo')
     const content = container.findStream('EncryptedPackage')
     if (!info || !content) throw createDamageError('the compound file contains no encrypted package')
-    if (container.openStream(info).read(0, 8).length < 8) throw createDamageError('the description of the encryption is missing')
+    if (container.openStream(info).read(0, 8).length < 8) throw createDamageError('the encryption information is missing')
     container.openAllStreams(limits, content)
     const notes = ['the document is password-protected: only its container was checked']
     // Damaged ciphertext cannot be detected without the password.

@@ -15,17 +15,16 @@ export function checkPresentation(container: OleContainer): OleFacts {
     return {
       stream: older.name,
       encrypted: false,
-      notes: ['a presentation of PowerPoint 95 or older: only its container was checked'],
+      notes: ['a presentation from PowerPoint 95 or earlier: only its container was checked'],
     }
   if (!entry)
-    throw createDamageError("the compound file has no stream 'PowerPoint Document', so it is not a PowerPoint presentation")
+    throw createDamageError("the compound file has no 'PowerPoint Document' stream, so it is not a PowerPoint presentation")
   const document = container.openStream(entry)
   const userEntry = container.findStream('Current User')
-  if (!userEntry)
-    throw createDamageError("the stream 'Current User', which PowerPoint needs to open the presentation, is missing")
+  if (!userEntry) throw createDamageError("the 'Current User' stream is missing, so PowerPoint cannot open the presentation")
   const user = container.openStream(userEntry).read(0, 20)
   if (user.length < 20 || user.readUInt16LE(2) !== currentUserAtom)
-    throw createDamageError("the stream 'Current User' of the presentation is damaged")
+    throw createDamageError("the presentation's 'Current User' stream is damaged")
   const encrypted = user.readUInt32LE(12) === encryptedToken
   checkEdits(document, user.readUInt32LE(16))
   return { stream: entry.name, encrypted }
@@ -41,14 +40,14 @@ export function isEncryptedPresentation(container: OleContainer): boolean {
 function checkEdits(document: OleStream, lastOffset: number): void {
   const seen = new Set<number>()
   for (let offset = lastOffset; offset !== 0 || seen.size === 0; ) {
-    if (seen.has(offset)) throw createMaliciousError('ole_circle', 'the edits of the presentation are circular')
+    if (seen.has(offset)) throw createMaliciousError('ole_circle', "the presentation's edit history is circular")
     seen.add(offset)
     const edit = document.read(offset, 28)
     if (edit.length < 28 || edit.readUInt16LE(2) !== userEditAtom)
-      throw createDamageError('an edit of the presentation is not at the declared offset')
+      throw createDamageError('an edit in the presentation is not at the declared offset')
     const directory = document.read(edit.readUInt32LE(20), 8)
     if (directory.length < 8 || directory.readUInt16LE(2) !== persistDirectory)
-      throw createDamageError('the directory of the presentation is not at the declared offset')
+      throw createDamageError("the presentation's directory is not at the declared offset")
     offset = edit.readUInt32LE(16)
   }
 }

@@ -26,7 +26,7 @@ export class OleStream {
       const within = at % unit
       const wanted = Math.min(unit - within, end - at)
       const part = this.source.read(place(sectors[Math.floor(at / unit)]!) + within, wanted)
-      if (part.length < wanted) throw createDamageError('a stream of the compound file extends beyond the end of the file')
+      if (part.length < wanted) throw createDamageError('a stream in the compound file extends beyond the end of the file')
       parts.push(Buffer.from(part))
       at += wanted
     }

@@ -11,14 +11,14 @@ const tableFlag = 0x0200
 /** Checks the file information block (FIB) and, for Word 97 and later, the piece table ([MS-DOC] 2.5). */
 export function checkWordDocument(container: OleContainer): OleFacts {
   const entry = container.findStream('WordDocument')
-  if (!entry) throw createDamageError('the compound file has no stream WordDocument, so it is not a Word document')
+  if (!entry) throw createDamageError('the compound file has no WordDocument stream, so it is not a Word document')
   const document = container.openStream(entry)
   const base = document.read(0, 32)
-  if (base.length < 32) throw createDamageError('the stream WordDocument is too short for a Word document')
+  if (base.length < 32) throw createDamageError('the WordDocument stream is too short for a Word document')
   const magic = base.readUInt16LE(0)
   const version = base.readUInt16LE(2)
   if (magic !== word97 && magic !== word95)
-    throw createDamageError('the stream WordDocument does not start with the header of a Word document')
+    throw createDamageError('the WordDocument stream does not start with the header of a Word document')
   const flags = base.readUInt16LE(10)
   const encrypted = (flags & encryptedFlag) !== 0
   // Word 6 and Word 95 store everything in the WordDocument stream.
@@ -45,15 +45,15 @@ export function isEncryptedWord(container: OleContainer): boolean {
 
 function checkTable(container: OleContainer, document: OleStream, name: string, encrypted: boolean): void {
   const entry = container.findStream(name)
-  if (!entry) throw createDamageError(`the stream ${name}, which the Word document needs, is missing`)
+  if (!entry) throw createDamageError(`the ${name} stream, which the Word document needs, is missing`)
   const table = container.openStream(entry)
   // All but the first bytes of the file information block are encrypted.
   if (encrypted) return
   const place = document.read(0x1a2, 8)
-  if (place.length < 8) throw createDamageError('the file information block of the Word document is truncated')
+  if (place.length < 8) throw createDamageError("the Word document's file information block is truncated")
   const offset = place.readUInt32LE(0)
   const length = place.readUInt32LE(4)
-  if (offset + length > table.size) throw createDamageError('the chunk table of the Word document is outside of its stream')
+  if (offset + length > table.size) throw createDamageError("the Word document's chunk table is outside of its stream")
   if (length === 0) return
   checkPieceTable(table, offset, offset + length)
 }
@@ -64,5 +64,5 @@ function checkPieceTable(table: OleStream, start: number, end: number): void {
   for (let head = table.read(at, 5); head[0] === 1 && at + 3 <= end; head = table.read(at, 5)) at += 3 + head.readUInt16LE(1)
   const head = table.read(at, 5)
   if (head.length < 5 || head[0] !== 2 || at + 5 + head.readUInt32LE(1) > end)
-    throw createDamageError('the chunk table of the Word document is damaged')
+    throw createDamageError("the Word document's chunk table is damaged")
 }

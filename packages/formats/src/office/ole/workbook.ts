@@ -13,16 +13,17 @@ const maxRecords = 5_000_000
 
 export function checkWorkbook(container: OleContainer): OleFacts {
   const entry = container.findStream('Workbook') ?? container.findStream('Book')
-  if (!entry) throw createDamageError('the compound file has neither a stream Workbook nor Book, so it is not an Excel workbook')
+  if (!entry)
+    throw createDamageError('the compound file has neither a Workbook nor a Book stream, so it is not an Excel workbook')
   const stream = container.openStream(entry)
   const start = stream.read(0, 4)
   if (start.length < 4 || !bofRecords.has(start.readUInt16LE(0)))
-    throw createDamageError(`the stream ${entry.name} does not start with the header of an Excel workbook`)
+    throw createDamageError(`the ${entry.name} stream does not start with the header of an Excel workbook`)
   const { sheets, encrypted, active } = readGlobals(stream)
   for (const position of sheets) {
     const head = stream.read(position, 4)
     if (head.length < 4 || !bofRecords.has(head.readUInt16LE(0)))
-      throw createDamageError('a sheet of the Excel workbook is not at the declared offset')
+      throw createDamageError('a sheet in the Excel workbook is not at the declared offset')
   }
   return { stream: entry.name, encrypted, active: [...active] }
 }
@@ -48,7 +49,7 @@ function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean;
   let encrypted = false
   for (let count = 0; count < maxRecords; count++) {
     const record = records.readNext()
-    if (!record) throw createDamageError('the Excel workbook is truncated in a record')
+    if (!record) throw createDamageError('the Excel workbook is truncated within a record')
     if (record.type === eof) return { sheets, encrypted, active }
     if (record.type === filePass) encrypted = true
     if (record.type === boundSheet && record.length >= 6) {
@@ -59,7 +60,7 @@ function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean;
     if (record.type === supBook && !encrypted && records.readBytes(record.at + 4, record.length - 4).includes(3))
       active.add('DDE or OLE link')
   }
-  throw createDamageError('the globals of the Excel workbook have no end record')
+  throw createDamageError("the Excel workbook's globals have no end record")
 }
 
 /** Iterates over BIFF records through a window, so that each small record does not require its own read. */

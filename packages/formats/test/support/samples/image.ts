@@ -34,7 +34,7 @@ export const pngChunk = (type: string, body: Buffer) => {
   return Buffer.concat([u32be(body.length), named, u32be(crc32(named))])
 }
 
-/** Creates a grey PNG with an arbitrary size in its header. The data consists of `rows` zeros. */
+/** Creates a gray PNG with an arbitrary size in its header. The data consists of `rows` zeros. */
 export function pngClaiming(width: number, height: number, rows = 1024): Buffer {
   const header = Buffer.concat([u32be(width), u32be(height), Buffer.from([8, 0, 0, 0, 0])])
   return Buffer.concat([
@@ -120,7 +120,7 @@ export async function sparseTiff(empty: number[]): Promise<Buffer> {
 
 /** Creates a TIFF with one JPEG tile of 64 by 64 RGBA pixels. */
 export async function rgbaJpegTiff(): Promise<Buffer> {
-  const data = await picture(64, 64).toColourspace('cmyk').jpeg({ chromaSubsampling: '4:4:4' }).toBuffer()
+  const data = await picture(64, 64).toColorspace('cmyk').jpeg({ chromaSubsampling: '4:4:4' }).toBuffer()
   const fields: [number, number][] = [
     [256, 64],
     [257, 64],
@@ -144,7 +144,7 @@ interface RawTiff {
   fields?: [tag: number, value: number, type?: number][]
 }
 
-/** Creates a grey TIFF of 8 by 5 pixels in one strip with a sample layout that libvips does not write. */
+/** Creates a gray TIFF of 8 by 5 pixels in one strip with a sample layout that libvips does not write. */
 export function rawTiff({ bits, samples, compression, data, fields: further = [] }: RawTiff): Buffer {
   const usual: [tag: number, value: number, type?: number][] = [
     [256, 8],
