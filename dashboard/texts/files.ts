@@ -16,7 +16,7 @@ export const filesTexts = {
     delete: 'Delete',
     deleteTitle: 'Delete this file?',
     deleteWarning: (name: string, size: string) =>
-      `${name} (${size}) will be deleted, and all links to the file will stop working. If its context has no trash, this cannot be undone.`,
+      `${name} (${size}) will be deleted, and all links to the file will stop working. If the file's context has no trash, this cannot be undone.`,
     placeHold: 'Place hold',
     releaseHold: 'Release hold',
     onHold: 'On hold',
@@ -141,7 +141,7 @@ export const filesTexts = {
     purgeTitle: 'Delete this file permanently?',
     purgeWarning: (name: string, size: string) => `${name} (${size}) will be deleted permanently. This cannot be undone.`,
     emptyTitle: 'The trash is empty',
-    empty: 'Deleted files are listed here if the policy of their context keeps them.',
+    empty: 'Deleted files are listed here if their context has a trash.',
   },
   quarantine: {
     title: 'Quarantine',

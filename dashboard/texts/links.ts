@@ -22,10 +22,10 @@ export const linkTexts = {
     maxFiles: 'Maximum number of files',
     maxSizeMb: 'Maximum file size in MB',
     extensions: 'Allowed extensions',
-    contextLimit: 'Leave empty to use the limit of the context.',
+    contextLimit: "Leave empty to use the context's limit.",
     origins: 'Websites that can use the link',
     originsHint:
-      'Leave empty to allow all websites. If people open the link directly, leave empty or include the address of this service.',
+      "Leave empty to allow all websites. If people open the link directly, leave this field empty or include this service's address.",
     create: 'Create link',
     urlTitle: 'Your new upload link',
     urlNote: 'Copy the URL now. It will not be shown again. Anyone with the URL can upload files.',

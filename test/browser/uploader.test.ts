@@ -86,7 +86,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(files.map(({ name }) => name)).toEqual(['small.txt', 'large.txt'])
     expect((await download(files[0]!.fileId)).toString()).toBe('hello')
     expect((await download(files[1]!.fileId)).equals(large)).toBe(true)
-    for (const text of ['File type: .txt is allowed.', 'File size: 5 bytes of at most 20 MB.', 'Content: checked and accepted.'])
+    for (const text of ['File type: .txt is allowed.', 'File size: 5 bytes (maximum 20 MB).', 'Content: checked and accepted.'])
       await visitor.file('small.txt').getByText(text).waitFor()
     await visitor.page.getByText('Remaining files: 3.').waitFor()
     expect(await linkOf(used)).toMatchObject({ accepted_files: 2, rejected_files: 0 })

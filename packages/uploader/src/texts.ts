@@ -33,7 +33,7 @@ export const defaultTexts = {
   typeAllowed: 'File type: .{extension} is allowed.',
   typeRejected: 'File type: .{extension} is not allowed. Choose a file with one of these types: {extensions}.',
   typeMissing: 'File type: the file name has no extension. Choose a file with one of these types: {extensions}.',
-  sizeAllowed: 'File size: {size} of at most {max}.',
+  sizeAllowed: 'File size: {size} (maximum {max}).',
   sizeRejected: 'File size: {size} exceeds the maximum of {max}. Choose a smaller file.',
   sizeEmpty: 'File size: the file is empty. Choose a file with content.',
   countRejected: 'Number of files: this link accepts no more files. Remove another file, or ask for a new link.',
@@ -42,7 +42,7 @@ export const defaultTexts = {
   folder: 'Folders cannot be uploaded. Choose the files in the folder.',
   invalid_extension: 'File type: the type is not allowed, or the content does not match the extension. Choose another file.',
   size_exceeded: 'File size: the file is too large. Choose a smaller file.',
-  blank_file: 'Content: the file has no content. Choose another file.',
+  blank_file: 'Content: the file is blank. Choose another file.',
   corrupt_file:
     'Content: the file is damaged or is not the expected file. Open and check the file, save it again, and upload the copy.',
   virus_detected: 'Content: the scanner found a virus. Do not open the file. Scan your device for viruses.',
@@ -51,7 +51,7 @@ export const defaultTexts = {
   encrypted_file: 'Content: the file is encrypted. Remove the password and upload the file again.',
   active_content:
     'Content: the file contains macros, scripts or embedded programs. Save a copy without them and upload the copy.',
-  quota_exceeded: 'The storage of the recipient is full. Contact the person who sent you the link.',
+  quota_exceeded: "The recipient's storage is full. Contact the person who sent you the link.",
   rate_limited: 'Too many requests. Wait a minute, then try again.',
   not_found: 'This upload link is no longer valid. Ask the person who sent it for a new link.',
   forbidden: 'This upload link cannot be used on this website. Contact the person who sent you the link.',

@@ -50,7 +50,7 @@ export const tenantCommands: Record<string, Command> = {
       context: { value: 'KEY', description: 'Context of the uploaded files.' },
       'expires-in-seconds': { value: 'N', description: 'Seconds until the link expires, 60 to 604,800. Default: 900.' },
       'max-files': { value: 'N', description: 'Number of files that the link accepts, 1 to 1,000. Default: 1.' },
-      'max-size-mb': { value: 'N', description: 'Maximum file size in MB. Default: the limit of the context.' },
+      'max-size-mb': { value: 'N', description: "Maximum file size in MB. Default: the context's limit." },
       extensions: { value: 'a,b', description: 'Allowed extensions. The context must allow them too.' },
       sha256: { value: 'HEX', description: 'SHA-256 checksum that the uploaded file must have.' },
       metadata: { value: 'JSON', description: 'JSON object to store with each file.' },
