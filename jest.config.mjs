@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 
-// The AWS SDK warns that its versions of 2027 will require Node.js 22. Its version is pinned (docs/store-s3.md).
+// Hides the AWS SDK's warning that versions from 2027 require Node.js 22. The SDK version is pinned (docs/store-s3.md).
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
 
 export default {

@@ -121,14 +121,14 @@ const blank: Check = async (file) => {
 }
 
 /**
- * Passes if common programs can open the file, it is not a malicious construction, and the context's policy allows its content.
+ * Passes if common programs can open the file, it is not maliciously crafted, and the context's policy allows its content.
  */
 const corrupt: Check = async (file) => {
   const { rules, content } = file.submission
   const { requiredSha256: required } = rules
   if (required && content && content.sha256 !== required) return toChecksumVerdict(content.sha256, required)
   const findings = await file.findings()
-  // Files that crash their reader and malicious constructions are rejected even if the context accepts damaged files.
+  // Files that crash their reader and maliciously crafted files are rejected even if the context accepts damaged files.
   if ('failure' in findings) return toFailureVerdict(findings)
   const { soundness } = findings
   if (!soundness) return { outcome: 'skipped', message: 'The content was not checked.' }
@@ -215,7 +215,7 @@ const virus: Check = async (file) => {
   return { ...(unscanned ? toIncompleteVerdict(scan, unscanned) : toScanVerdict(scan)), durationMs: scan.durationMs }
 }
 
-/** Describes a part that no scanner can see: encrypted content, or a compression that only the file name reveals. */
+/** Describes a part that no scanner can read: encrypted content, or a compression that only the file name reveals. */
 async function findUnscannedPart(file: FileChecks): Promise<string | undefined> {
   if (file.extension === 'br') return 'Brotli files are not unpacked, because they have no signature'
   const evidence = await file.evidence()

@@ -43,7 +43,7 @@ export const faultPoints = [
   'quarantine.marked',
   'quarantine.copied',
   'quarantine.moved',
-  // Steps of adopting an object of another program.
+  // Steps of adopting another program's object.
   'adoption.claimed',
   'adoption.adopted',
   'adoption.reported',

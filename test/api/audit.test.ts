@@ -15,7 +15,7 @@ const history = async (type: string, id: string, of: TestTenant = tenant) =>
   getItems(await of.admin.get(`/audit-logs/entity/${type}/${id}`))
 const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin']
 
-/** Builds the expected audit entry. By default, the performer is the tenant's admin key. */
+/** Builds the expected audit entry. By default, the actor is the tenant's admin key. */
 const entry = (what: Record<string, unknown>) => ({
   audit_id: anyId('aud'),
   entity_type: what.audit_type,

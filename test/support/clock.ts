@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const hour = 3_600_000
 
-/** Waits for the next UTC day if the current one is about to end. Pass `awayFromMidnightMs` to `beforeAll`. */
+/** Waits for the next UTC day if the current one is about to end. Pass `avoidMidnightMs` to `beforeAll`. */
 export const avoidMidnight = (): Promise<void> => avoidEndOfPeriod(24 * hour)
 
 /** Waits for the next hour if the current one is about to end. */

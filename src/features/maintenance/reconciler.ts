@@ -51,7 +51,7 @@ export class Reconciler {
     this.#stopped = true
   }
 
-  /** Continues a due or unfinished comparison for at most `forMs`, unless another replica is working on it. */
+  /** Continues a due or unfinished comparison for at most `maxDurationMs`, unless another replica is working on it. */
   async continueComparison(intervalHours: number, maxDurationMs = 60_000): Promise<void> {
     const client = await this.#database.connectDedicated('assay reconciler')
     try {

@@ -58,7 +58,7 @@ export class TenantDeletion {
     return state !== undefined && !state.complete
   }
 
-  /** Continues all interrupted deletions of tenants. */
+  /** Continues all interrupted tenant deletions. */
   async finishAllDeletions(): Promise<void> {
     await this.#pool.query(
       `DELETE FROM service_state WHERE starts_with(key, $1) AND value ? 'complete' AND updated_at < now() - interval '1 day'`,

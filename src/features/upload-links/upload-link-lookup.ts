@@ -60,7 +60,7 @@ export class UploadLinkLookup {
     return found ?? undefined
   }
 
-  /** Returns true if the link has already answered a request with this Idempotency-Key. */
+  /** Returns true if a request with this Idempotency-Key through the link already has a response. */
   async hasResponse({ tenantId, linkId }: PresentedLink, key: string): Promise<boolean> {
     const { rowCount } = await this.pool.query(
       'SELECT 1 FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND response IS NOT NULL',

@@ -282,5 +282,5 @@ function toRejectedOutcome(error: unknown): Outcome {
 export const createWrongOffsetError = (offset: number) =>
   conflict(`The current upload offset is ${offset}. Resume from that offset.`, { upload_offset: offset, resumable: true })
 
-/** Returns the same error as for an upload of another tenant. */
+/** Returns the same error as for another tenant's upload. */
 export const createUnknownUploadError = (id: string) => notFound('upload', id)

@@ -67,7 +67,7 @@ function loadModule(module: string): Promise<Record<string, WorkerFunction>> {
 export const contentPipe = 4
 export type TaskResult = { result: unknown } | { fault: string }
 
-/** The task's function threw, which is a defect of the service and not of the file. */
+/** The task's function threw, which is a defect in the service, not in the file. */
 export class TaskError extends Error {
   override readonly name = 'TaskError'
 }

@@ -254,7 +254,7 @@ function readS3Credentials(reader: EnvReader): Config['s3Credentials'] {
   return undefined
 }
 
-/** Adds an error if only one of two variables is set that must be set together. */
+/** Adds an error if only one of two interdependent variables is set. */
 function assertSetTogether(reader: EnvReader, first: string, second: string): void {
   for (const [name, other] of [
     [first, second],

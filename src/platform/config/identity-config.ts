@@ -1,6 +1,6 @@
 import type { EnvReader } from './config-reader.js'
 
-/** External identity provider, and the names of the claims to reader. */
+/** External identity provider, and the names of the claims to read. */
 interface JwtConfig {
   issuer: string
   audience: string

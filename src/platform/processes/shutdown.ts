@@ -4,7 +4,7 @@ import { ConfigError } from '../config/config.js'
 // npm forwards Ctrl-C, which the terminal also sends to the process directly. Two signals within a second therefore count as one.
 const sameSignalMs = 1000
 
-/** Exits on SIGTERM and SIGINT after `end` has finished, and immediately on a second signal. */
+/** Exits on SIGTERM and SIGINT after `shutDown` has finished, and immediately on a second signal. */
 export function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void>): void {
   let firstSignal = 0
   const onSignal = (signal: NodeJS.Signals) => {

@@ -183,7 +183,7 @@ export class ClamdScanner implements VirusScanner {
     )
     if (settled.some((each) => 'answer' in each)) return settled
     const reasons = settled.map((each) => ('fault' in each ? each.fault.message : ''))
-    // The client must see neither addresses nor responses of daemons. The log contains both.
+    // Clients must not see the addresses or responses of daemons. The log contains both.
     throw scannerUnavailable(
       settled.some((each) => 'fault' in each && each.fault instanceof EicarNotDetectedError)
         ? unprovedMessage

@@ -82,7 +82,7 @@ const maxOccurrences = 64
 const spread = 0x9e3779b1
 
 /**
- * Searches for all anchors in one case-insensitive pass at some GB/s. Long strings are found by aligned words, and short ones
+ * Searches for all anchors in one case-insensitive pass at several GB/s. Long strings are found by aligned words, and short ones
  * (`<?`) by their prefix before the first letter. Short strings with the same prefix are reported together.
  */
 export class AnchorSearch {

@@ -64,7 +64,7 @@ export class Search implements Visitor {
     try {
       return findInWindow(bytes, place, seen, this.#find) ?? findInMacros(bytes, this.#find)
     } catch (error) {
-      // Wrap engine failures, so that neither the reader nor the walk treats them as damage of the file.
+      // Wrap engine failures, so that neither the reader nor the walk treats them as damage to the file.
       throw new EngineFailed((error as Error).message, { cause: error })
     } finally {
       this.spentMs += performance.now() - start

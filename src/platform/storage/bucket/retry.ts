@@ -148,7 +148,7 @@ export function getBucketMessage(error: unknown): string {
   }
 }
 
-/** Returns the HTTP status of an error of the SDK or of this service. */
+/** Returns the HTTP status of an error from the SDK or this service. */
 export function getHttpStatus(error: unknown): number | undefined {
   const { code, status } = (error ?? {}) as { code?: unknown; status?: unknown }
   for (const value of [code, status]) {
