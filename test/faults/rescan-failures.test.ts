@@ -188,7 +188,7 @@ describe('a file for which the scanner fails', () => {
     const [report] = await reportsOf(files[2]!)
     expect(report.checks.at(-1)).toMatchObject({
       outcome: 'incomplete',
-      evidence: { cause: 'The service ended during each scan.' },
+      evidence: { cause: 'The service stopped during each scan.' },
     })
   })
 })

@@ -84,7 +84,7 @@ describe('a context that accepts damaged files', () => {
 describe('extension', () => {
   test('rejects a disallowed extension and names it, the context and the allowed extensions', async () => {
     expect(await decisive('virus.tar.EXE', basic.exe(), { allowedExtensions: ['pdf', 'png'] })).toMatchObject({
-      message: "Extension 'exe' is not allowed in context 'invoices'; allowed: pdf, png.",
+      message: "Extension 'exe' is not allowed in context 'invoices'. Allowed extensions: pdf, png.",
       evidence: { extension: 'exe', allowed: ['pdf', 'png'] },
     })
     expect(await reasonOf('noextension', basic.pdf(), { allowedExtensions: ['pdf'] })).toBe('invalid_extension')

@@ -175,8 +175,8 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
 
   test('scans a file with a damaged header as plain bytes and reports an incomplete scan', async () => {
     const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), generateNoise(200)])
-    expect(await scan(sevenZip)).toMatchObject(incompleteBecause('a damaged 7z'))
-    expect(await scan(createZip({ name: 'a.7z', bytes: sevenZip }))).toMatchObject(incompleteBecause('a damaged 7z'))
+    expect(await scan(sevenZip)).toMatchObject(incompleteBecause('damaged (7z archive'))
+    expect(await scan(createZip({ name: 'a.7z', bytes: sevenZip }))).toMatchObject(incompleteBecause('damaged (7z archive'))
     expect(await scan(Buffer.concat([sevenZip, eicar]))).toMatchObject(infected)
   })
 
@@ -184,7 +184,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     const gz = gzipSync(Buffer.concat([eicar, generateNoise(200_000)]))
     expect(await scan(gz.subarray(0, gz.length - 5_000))).toMatchObject(infected)
     const zip = createZip({ name: 'a', bytes: generateNoise(10_000) })
-    expect(await scan(zip.subarray(0, 9_000))).toMatchObject(incompleteBecause('damaged ZIP'))
+    expect(await scan(zip.subarray(0, 9_000))).toMatchObject(incompleteBecause('damaged (ZIP archive'))
   })
 })
 
