@@ -10,10 +10,10 @@ let theirs: TestTenant
 const ids = { key: '', file: '', upload: '', webhook: '', context: 'secrets', tenant: '', call: '', share: '', link: '' }
 beforeAll(async () => {
   world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
-  mine = await world.tenant({ name: 'Mine' })
-  theirs = await world.tenant({ name: 'Theirs' })
-  await theirs.context('secrets', { display_name: 'Hidden name' })
-  ids.key = (await theirs.key(['upload'], { name: 'Hidden key' })).id
+  mine = await world.createTenant({ name: 'Mine' })
+  theirs = await world.createTenant({ name: 'Theirs' })
+  await theirs.createContext('secrets', { display_name: 'Hidden name' })
+  ids.key = (await theirs.createKey(['upload'], { name: 'Hidden key' })).id
   ids.file = (await theirs.admin.upload('secrets', 'hidden.txt', 'text')).body.data.file_id
   ids.upload = (await new Tus(theirs.admin).begin('secrets', 'hidden.txt', 4)).split('/').at(-1)!
   ids.webhook = (await theirs.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hidden' })).body.data.webhook_id
@@ -179,8 +179,8 @@ describe('scopes by route', () => {
   const callers = new Map<string, Caller>()
   beforeAll(async () => {
     for (const scope of scopes) {
-      callers.set(`key ${scope}`, await mine.key([scope]))
-      callers.set(`user ${scope}`, await mine.user([scope]))
+      callers.set(`key ${scope}`, await mine.createKey([scope]))
+      callers.set(`user ${scope}`, await mine.createUser([scope]))
     }
   })
 
@@ -196,7 +196,10 @@ describe('scopes by route', () => {
         }
       }
     expect(toStatusAndCode(await call(world.unauthenticated, route, row))).toEqual([401, 'unauthenticated'])
-    expect(toStatusAndCode(await call(world.as(`assay_${'x'.repeat(43)}`), route, row))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await call(world.createCaller(`assay_${'x'.repeat(43)}`), route, row))).toEqual([
+      401,
+      'unauthenticated',
+    ])
   })
 })
 

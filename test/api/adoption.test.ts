@@ -2,9 +2,9 @@ import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { sanitizeFilename } from '../../src/platform/spool/content.js'
-import { commandEnv, readReport, admin as run, writeFiles } from '../support/adoption.js'
+import { createCommandEnv, readReport, runAdminCommand as run, writeFiles } from '../support/adoption.js'
 import { eicar } from '../support/eicar.js'
-import { S3StandIn } from '../support/s3/fake-s3.js'
+import { FakeS3 } from '../support/s3/fake-s3.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -15,9 +15,9 @@ let runs = 0
 beforeAll(async () => {
   world = await World.open()
   root = new URL(world.config.storageUrl).pathname
-  env = commandEnv(world, { SCANNER_URL: 'yara:' })
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  env = createCommandEnv(world, { SCANNER_URL: 'yara:' })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
 })
 afterAll(() => world.close())
 
@@ -176,7 +176,7 @@ test('quarantines infected objects on request and creates file.rejected and file
 })
 
 test('an adoption stops when the quota is full, keeps the remaining object, and continues in a later run', async () => {
-  await tenant.context('small', { storage_quota_mb: 1 })
+  await tenant.createContext('small', { storage_quota_mb: 1 })
   await writeObjects({
     'quota/a file with a long name.txt': 'x'.repeat(700_000),
     'quota/b file with a long name.txt': 'y'.repeat(700_000),
@@ -255,7 +255,7 @@ test('rejects an adoption with a missing URL, two URLs or an invalid rate', asyn
 })
 
 test('adopts bucket objects in place and does not delete rejected objects', async () => {
-  const standIn = await S3StandIn.start()
+  const standIn = await FakeS3.start()
   const bucketEnv = {
     STORAGE_URL: `s3://blobs/files?endpoint=${encodeURIComponent(standIn.url)}&path_style=true`,
     S3_ACCESS_KEY_ID: 'id',
@@ -263,8 +263,8 @@ test('adopts bucket objects in place and does not delete rejected objects', asyn
   }
   const bucketWorld = await World.open(bucketEnv)
   try {
-    const owner = await bucketWorld.tenant()
-    await owner.context('notes', { scan_for_viruses: false })
+    const owner = await bucketWorld.createTenant()
+    await owner.createContext('notes', { scan_for_viruses: false })
     const folder = `files/${owner.tenantId}/import`
     const put = (name: string, text: string) =>
       standIn.objects.set(`${folder}/${name}`, { bytes: Buffer.from(text), headers: {}, storedAt: new Date() })
@@ -277,13 +277,13 @@ test('adopts bucket objects in place and does not delete rejected objects', asyn
       headers: {},
       storedAt: new Date(),
     })
-    const { result } = await run(commandEnv(bucketWorld, bucketEnv), 'adopt', '--context', 'notes', `s3://blobs/${folder}`)
+    const { result } = await run(createCommandEnv(bucketWorld, bucketEnv), 'adopt', '--context', 'notes', `s3://blobs/${folder}`)
     expect(result).toMatchObject({ objects: 75, accepted: 70, rejected: 1, failed: 4 })
     expect(standIn.calls.filter((call) => call === 'copy')).toEqual([])
     const { data } = (await owner.admin.get('/files?page_size=1')).body.data
     const { download_url: url } = (await owner.admin.get(`/files/${data[0].file_id}`)).body.data
     expect(await (await fetch(url)).text()).toMatch(/^text \d+$/)
-    await run(commandEnv(bucketWorld, bucketEnv), 'sweep')
+    await run(createCommandEnv(bucketWorld, bucketEnv), 'sweep')
     expect(standIn.objects.has(`${folder}/program.exe`)).toBe(true)
     expect(await bucketWorld.app.services.storageHealth.verify({ deep: true })).toEqual({ ...healthy, blobsWithoutFile: 6 })
   } finally {

@@ -7,8 +7,8 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
 })
 afterAll(() => world.close())
 
@@ -120,7 +120,7 @@ describe('status transitions', () => {
   const conflict = [409, 'conflict']
 
   test('disables and enables an API key, and returns 409 if the key already has the requested status', async () => {
-    const key = await tenant.key(['metadata'])
+    const key = await tenant.createKey(['metadata'])
     expect(toStatusAndCode(await move(key.id, 'enable'))).toEqual(conflict)
     const disabled = getData(await move(key.id, 'disable'))
     expect(disabled).toEqual({ ...getData(await tenant.admin.get(`/api-keys/${key.id}`)), status: 'disabled' })
@@ -131,7 +131,7 @@ describe('status transitions', () => {
   })
 
   test('rejects enabling a revoked API key', async () => {
-    const key = await tenant.key(['metadata'])
+    const key = await tenant.createKey(['metadata'])
     await move(key.id, 'disable')
     expect(getData(await move(key.id, 'revoke')).status).toBe('revoked')
     for (const action of ['enable', 'disable', 'revoke', 'rotate'])
@@ -140,7 +140,7 @@ describe('status transitions', () => {
   })
 
   test('rejects an expired API key', async () => {
-    const key = await tenant.key(['metadata'], { expires_in_days: 1 })
+    const key = await tenant.createKey(['metadata'], { expires_in_days: 1 })
     await world.database.pool.query("UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE api_key_id = $1", [
       key.id,
     ])
@@ -148,14 +148,14 @@ describe('status transitions', () => {
   })
 
   test('rotating an API key returns a new secret and accepts the old one during the grace period', async () => {
-    const key = await tenant.key(['metadata'])
+    const key = await tenant.createKey(['metadata'])
     const rotated = getData(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 }), { message: true })
     expect(Object.keys(rotated).sort()).toEqual(['api_key', 'api_key_id', 'expires_at', 'name', 'scopes'])
-    getData(await world.as(rotated.api_key).get('/files'))
+    getData(await world.createCaller(rotated.api_key).get('/files'))
     getData(await key.get('/files'))
     const again = getData(await tenant.admin.post(`/api-keys/${key.id}/rotate`), { message: true })
-    expect(toStatusAndCode(await world.as(rotated.api_key).get('/files'))).toEqual([401, 'unauthenticated'])
-    getData(await world.as(again.api_key).get('/files'))
+    expect(toStatusAndCode(await world.createCaller(rotated.api_key).get('/files'))).toEqual([401, 'unauthenticated'])
+    getData(await world.createCaller(again.api_key).get('/files'))
     expect(getInvalidFields(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 86_401 }))).toEqual([
       'grace_seconds',
     ])
@@ -172,9 +172,9 @@ describe('status transitions', () => {
 })
 
 test('lists API keys newest first, with paging and a status filter', async () => {
-  const own = await world.tenant()
+  const own = await world.createTenant()
   const keys = [own.admin.id]
-  for (const name of ['a', 'b', 'c']) keys.push((await own.key(['upload'], { name })).id)
+  for (const name of ['a', 'b', 'c']) keys.push((await own.createKey(['upload'], { name })).id)
   await own.admin.post(`/api-keys/${keys[1]}/disable`)
   await own.admin.post(`/api-keys/${keys[2]}/revoke`)
   const ids = async (query: string) =>
@@ -189,11 +189,11 @@ test('lists API keys newest first, with paging and a status filter', async () =>
 })
 
 test('an API key restricted to some contexts receives 404 for other contexts', async () => {
-  const own = await world.tenant()
-  await own.context('open')
-  await own.context('closed')
+  const own = await world.createTenant()
+  await own.createContext('open')
+  await own.createContext('closed')
   const hidden = (await own.admin.upload('closed', 'a.txt', 'text')).body.data.file_id
-  const key = await own.key(['upload', 'download', 'metadata', 'delete'], { contexts: ['open'] })
+  const key = await own.createKey(['upload', 'download', 'metadata', 'delete'], { contexts: ['open'] })
   const observed = (await key.upload('open', 'a.txt', 'text')).body.data.file_id
   const notFound = [404, 'not_found']
   expect(toStatusAndCode(await key.upload('closed', 'b.txt', 'text'))).toEqual(notFound)

@@ -13,8 +13,8 @@ describe(`Apollo Sandbox with CORS_ORIGINS=${origin}`, () => {
   let tenant: TestTenant
   beforeAll(async () => {
     world = await World.open({ CORS_ORIGINS: origin })
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
   })
   afterAll(() => world.close())
 

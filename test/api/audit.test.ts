@@ -6,7 +6,7 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant({ name: 'Acme' })
+  tenant = await world.createTenant({ name: 'Acme' })
 })
 afterAll(() => world.close())
 
@@ -45,12 +45,12 @@ test('audits the creation, disabling, enabling, revocation and rotation of API k
     entry({ ...about, action: 'disabled', details: { previous_status: 'active', new_status: 'disabled' } }),
     entry({ ...about, action: 'created', details: { scopes: ['upload', 'download'], expires_in_days: 30 } }),
   ])
-  const forever = await tenant.key(['delete'])
+  const forever = await tenant.createKey(['delete'])
   expect((await history('api_key', forever.id))[0].details).toEqual({ scopes: ['delete'], expires_in_days: null })
 })
 
 test('audits the creation, change, disabling, enabling and deletion of contexts', async () => {
-  const { context_id } = await tenant.context('notes')
+  const { context_id } = await tenant.createContext('notes')
   await tenant.admin.patch('/contexts/notes', { display_name: 'Notes', max_file_size_mb: 6 })
   await tenant.admin.patch('/contexts/notes', { status: 'disabled' })
   await tenant.admin.patch('/contexts/notes', { status: 'active', description: 'd' })
@@ -81,7 +81,7 @@ test('audits the creation, change, disabling, enabling and deletion of contexts'
 })
 
 test('audits file uploads and deletions but not rejected uploads', async () => {
-  await tenant.context('files')
+  await tenant.createContext('files')
   const { file_id } = (await tenant.admin.upload('files', 'a.txt', 'text')).body.data
   await tenant.admin.upload('files', 'a.exe', 'text')
   await tenant.admin.delete(`/files/${file_id}`)
@@ -121,7 +121,7 @@ test('audits tenant creation by the system and tenant changes by an admin', asyn
 })
 
 test("stores a snapshot of the dashboard user's name and email in the audit log", async () => {
-  const user = await tenant.user(['admin', 'metadata'], 'ada@example.com')
+  const user = await tenant.createUser(['admin', 'metadata'], 'ada@example.com')
   const { api_key_id } = getData(await user.post('/api-keys', { name: 'by Ada' }, { 'user-agent': 'browser' }), {
     status: 201,
     message: true,
@@ -150,7 +150,7 @@ test("stores a snapshot of the dashboard user's name and email in the audit log"
 })
 
 test('an audit entry keeps the scopes that the key had at the time of the action, even after revocation', async () => {
-  const key = await tenant.key(['admin'])
+  const key = await tenant.createKey(['admin'])
   const { api_key_id } = getData(await key.post('/api-keys', { name: 'x' }), { status: 201, message: true })
   await tenant.admin.post(`/api-keys/${key.id}/revoke`)
   expect((await history('api_key', api_key_id))[0]).toMatchObject({
@@ -172,7 +172,7 @@ test('records a rejected request only as a security entry in the audit log', asy
   await tenant.admin.patch('/contexts/unknown', { display_name: 'x' })
   await tenant.admin.patch('/tenant', { name: 'Acme' })
   await tenant.admin.delete('/files/file_x')
-  await (await tenant.user(['metadata'])).delete('/files/file_x')
+  await (await tenant.createUser(['metadata'])).delete('/files/file_x')
   // User creation and sign-in each create one audit entry.
   expect(await count()).toBe(before + 2)
 })
@@ -181,9 +181,9 @@ describe('lists of entries', () => {
   let own: TestTenant
   let key: Caller
   beforeAll(async () => {
-    own = await world.tenant()
-    await own.context('notes')
-    key = await own.key(['metadata'])
+    own = await world.createTenant()
+    await own.createContext('notes')
+    key = await own.createKey(['metadata'])
     await own.admin.post(`/api-keys/${key.id}/disable`)
     await own.admin.post(`/api-keys/${key.id}/enable`)
   })

@@ -8,9 +8,9 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes')
-  await tenant.context('letters')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
+  await tenant.createContext('letters')
 })
 afterAll(() => world.close())
 
@@ -34,7 +34,7 @@ const unknown = (fileId: string) => ({
 })
 
 test('deletes a hundred files in one request and returns the results in request order', async () => {
-  const key = await tenant.key(['delete'])
+  const key = await tenant.createKey(['delete'])
   const fileIds = await upload(100)
   const before = getData(await tenant.admin.get('/stats')).overview.total_files
   expect(getData(await key.post('/files/delete', { file_ids: fileIds }))).toEqual(fileIds.map(toDeletedResult))
@@ -43,8 +43,8 @@ test('deletes a hundred files in one request and returns the results in request 
 })
 
 test('a bulk deletion deletes the other files if an id is unknown, malformed, deleted or belongs to another tenant', async () => {
-  const other = await world.tenant()
-  await other.context('notes')
+  const other = await world.createTenant()
+  await other.createContext('notes')
   const foreign = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
   const [own, deleted] = await upload(2)
   await tenant.admin.delete(`/files/${deleted}`)
@@ -57,7 +57,7 @@ test('a bulk deletion deletes the other files if an id is unknown, malformed, de
 })
 
 test('an API key restricted to a context cannot delete files in another context', async () => {
-  const restricted = await tenant.key(['delete'], { contexts: ['letters'] })
+  const restricted = await tenant.createKey(['delete'], { contexts: ['letters'] })
   const fileIds = [...(await upload(1)), ...(await upload(1, 'letters'))]
   const outcomes = getData(await restricted.post('/files/delete', { file_ids: fileIds }))
   expect(outcomes).toEqual([unknown(fileIds[0]!), toDeletedResult(fileIds[1]!)])
@@ -72,7 +72,7 @@ test('a bulk deletion deletes a file once if its id is repeated or sent in concu
 })
 
 test('a bulk deletion logs one call and adds one audit entry per deleted file', async () => {
-  const key = await tenant.key(['delete'])
+  const key = await tenant.createKey(['delete'])
   const fileIds = await upload(3)
   await key.post('/files/delete', { file_ids: [...fileIds, 'x'] })
   const calls = getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
@@ -86,7 +86,7 @@ test('a bulk deletion logs one call and adds one audit entry per deleted file', 
 
 test('rejects a bulk deletion without the delete scope', async () => {
   const [fileId] = await upload(1)
-  const key = await tenant.key(['upload', 'download', 'metadata'])
+  const key = await tenant.createKey(['upload', 'download', 'metadata'])
   expect(toStatusAndCode(await key.post('/files/delete', { file_ids: [fileId] }))).toEqual([403, 'forbidden'])
   expect((await tenant.admin.get(`/files/${fileId}/metadata`)).status).toBe(200)
 })

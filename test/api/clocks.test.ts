@@ -3,7 +3,7 @@ import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js
 import { deleteExpiredLogs } from '../../src/features/maintenance/retention.js'
 import { getCurrentTime } from '../../src/platform/clock.js'
 import { getData } from '../support/response-assertions.js'
-import { setMachineClock } from '../support/system-clock.js'
+import { shiftSystemClock } from '../support/system-clock.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const day = 86_400_000
@@ -11,10 +11,10 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
 })
-afterEach(() => setMachineClock(0))
+afterEach(() => shiftSystemClock(0))
 afterAll(() => world.close())
 
 const uploaded = async () => {
@@ -27,10 +27,10 @@ test.each([
   ['two days ahead', 2 * day],
   ['three hours behind', -day / 8],
 ])('returns the same results after the system clock jumps (%s)', async (_name, leap) => {
-  setMachineClock(leap)
+  shiftSystemClock(leap)
   expect((await tenant.admin.get('/files/file_00000000000000000000000000')).status).toBe(404)
   const during = await uploaded()
-  setMachineClock(0)
+  shiftSystemClock(0)
   const after = await uploaded()
   for (const { created_at } of [during, after]) expect(Math.abs(Date.parse(created_at) - Date.now())).toBeLessThan(day / 24)
   const { rows } = await world.database.pool.query<{ ahead: number }>(
@@ -40,9 +40,9 @@ test.each([
 })
 
 test('key expiry and retention follow the database clock', async () => {
-  const key = await tenant.key(['metadata'], { expires_in_days: 1 })
+  const key = await tenant.createKey(['metadata'], { expires_in_days: 1 })
   await key.get('/files')
-  setMachineClock(400 * day)
+  shiftSystemClock(400 * day)
   expect((await key.get('/files')).status).toBe(200)
   const horizons = await LogStartTimes.open(world.database.pool, { calls: 30, audits: 30 })
   expect(await deleteExpiredLogs(world.database.pool, horizons)).toEqual({ partitions: [], rows: 0 })
@@ -52,7 +52,7 @@ test('key expiry and retention follow the database clock', async () => {
 test('the service reports that its clock differs from the database clock by more than five seconds, and stays ready', async () => {
   const probed = await World.open({}, world)
   try {
-    setMachineClock(7_200_000)
+    shiftSystemClock(7_200_000)
     const response = await probed.unauthenticated.raw('/health/ready')
     expect(response.status).toBe(200)
     expect(probed.log.lines.some((line) => line.includes('A dependency is down') && line.includes('clock'))).toBe(true)
@@ -63,7 +63,7 @@ test('the service reports that its clock differs from the database clock by more
       ),
     })
   } finally {
-    setMachineClock(0)
+    shiftSystemClock(0)
     await probed.close()
   }
   expect((await world.unauthenticated.raw('/health/ready')).body.checks.clock).toEqual({ status: 'up' })

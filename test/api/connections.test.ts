@@ -6,9 +6,9 @@ let tenant: TestTenant
 let user: Caller
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes')
-  user = await tenant.user(['admin'])
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
+  user = await tenant.createUser(['admin'])
   for (let index = 0; index < 9; index++) {
     await tenant.admin.upload('notes', index % 3 === 0 ? 'a.exe' : 'a.txt', 'text')
     await tenant.admin.get('/files')

@@ -8,7 +8,7 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'yara:' })
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(() => world.close())
 
@@ -26,7 +26,7 @@ const getPolicyPath = (contextKey: string) => `/contexts/${contextKey}/policy`
 const getSecurityStats = async () => getData(await tenant.admin.get('/stats')).security
 
 test('a policy has exactly six fields, and a partial update preserves omitted fields', async () => {
-  await tenant.context('changing')
+  await tenant.createContext('changing')
   expect(getData(await tenant.admin.get(getPolicyPath('changing')))).toEqual(asItBegins)
   const changed = { ...asItBegins, reject_active_content: true, accept_unscanned: true }
   const input = { reject_active_content: true, accept_unscanned: true }
@@ -39,7 +39,7 @@ test('a policy has exactly six fields, and a partial update preserves omitted fi
 })
 
 test('reports all invalid policy fields in one response and suggests the nearest name for an unknown field', async () => {
-  await tenant.context('faulty')
+  await tenant.createContext('faulty')
   const response = await tenant.admin.patch(getPolicyPath('faulty'), {
     retention_days: 0,
     trash_days: 366,
@@ -66,7 +66,7 @@ test('reports all invalid policy fields in one response and suggests the nearest
 })
 
 test('sets and clears the retention period and the number of days that deleted files stay in the trash', async () => {
-  await tenant.context('aging')
+  await tenant.createContext('aging')
   const set = { retention_days: 36_500, trash_days: 365, rescan: false }
   expect(getData(await tenant.admin.patch(getPolicyPath('aging'), set))).toEqual({ ...asItBegins, ...set })
   expect(getData(await tenant.admin.patch(getPolicyPath('aging'), { trash_days: 0 }))).toMatchObject({ retention_days: 36_500 })
@@ -74,7 +74,7 @@ test('sets and clears the retention period and the number of days that deleted f
 })
 
 test('audits a policy change but not an update that changes nothing', async () => {
-  const { context_id } = await tenant.context('audited')
+  const { context_id } = await tenant.createContext('audited')
   getData(await tenant.admin.patch(getPolicyPath('audited'), { reject_encrypted_files: true }))
   getData(await tenant.admin.patch(getPolicyPath('audited'), { reject_encrypted_files: true }))
   const entries = getItems(await tenant.admin.get(`/audit-logs/entity/context/${context_id}`))
@@ -85,7 +85,7 @@ test('audits a policy change but not an update that changes nothing', async () =
 })
 
 test('returns the policy as a field of the context and updates it with a GraphQL mutation', async () => {
-  await tenant.context('queried')
+  await tenant.createContext('queried')
   const fields = '{ retentionDays trashDays rejectEncryptedFiles rejectActiveContent acceptUnscanned rescan }'
   const changed = await tenant.admin.graphql(
     `mutation { updateContextPolicy(contextKey: "queried", input: { acceptUnscanned: true }) ${fields} }`,
@@ -100,18 +100,18 @@ test('returns the policy as a field of the context and updates it with a GraphQL
     acceptUnscanned: true,
     rescan: true,
   })
-  const lister = await tenant.key(['metadata'])
+  const lister = await tenant.createKey(['metadata'])
   const rejected = await lister.graphql('{ contexts { data { contextKey policy { rescan } } } }')
   expect(getGraphqlCode(rejected)).toBe('FORBIDDEN')
   expect(rejected.body.data.contexts.data[0].policy).toBeNull()
 })
 
 test('rejects active content with a specific reason and counts it as a corrupt file', async () => {
-  await tenant.context('plain', anyDocument)
+  await tenant.createContext('plain', anyDocument)
   getData(await tenant.admin.upload('plain', 'kept.docm', withMacros), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(getPolicyPath('plain'), { reject_active_content: true }))
   const before = await getSecurityStats()
-  const key = await tenant.key(['upload'])
+  const key = await tenant.createKey(['upload'])
   const response = await key.upload('plain', 'refused.docm', withMacros)
   expect(toStatusAndCode(response)).toEqual([422, 'active_content'])
   expect(response.body.error.details).toEqual({ active_content: ['VBA macros'] })
@@ -124,7 +124,7 @@ test('rejects active content with a specific reason and counts it as a corrupt f
 })
 
 test('rejects an encrypted file with a specific reason, even if scanning is disabled', async () => {
-  await tenant.context('open', { ...anyDocument, scan_for_viruses: false, reject_corrupt_files: false })
+  await tenant.createContext('open', { ...anyDocument, scan_for_viruses: false, reject_corrupt_files: false })
   getData(await tenant.admin.upload('open', 'kept.7z', encrypted7z), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(getPolicyPath('open'), { reject_encrypted_files: true }))
   const response = await tenant.admin.upload('open', 'refused.7z', encrypted7z)
@@ -133,7 +133,7 @@ test('rejects an encrypted file with a specific reason, even if scanning is disa
 })
 
 test('accepts and reports an incompletely scanned file if the policy allows it', async () => {
-  await tenant.context('trusting', anyDocument)
+  await tenant.createContext('trusting', anyDocument)
   expect(toStatusAndCode(await tenant.admin.upload('trusting', 'a.7z', encrypted7z))).toEqual([422, 'scan_incomplete'])
   getData(await tenant.admin.patch(getPolicyPath('trusting'), { accept_unscanned: true }))
   const { file_id } = getData(await tenant.admin.upload('trusting', 'a.7z', encrypted7z), {

@@ -8,7 +8,7 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'yara:' })
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(() => world.close())
 
@@ -28,7 +28,7 @@ const uploadFile = async (contextKey: string, name: string, content: Uint8Array 
   getData(await tenant.admin.upload(contextKey, name, content), created).file_id
 
 test('a policy preview validates the extension and size of stored files and changes nothing', async () => {
-  await tenant.context('plain')
+  await tenant.createContext('plain')
   const csv = await uploadFile('plain', 'table.CSV', 'a,b\n1,2\n')
   await uploadFile('plain', 'exact.txt', 'x'.repeat(1_048_576))
   const large = await uploadFile('plain', 'large.txt', 'x'.repeat(1_048_577))
@@ -59,7 +59,7 @@ test('a policy preview validates the extension and size of stored files and chan
 })
 
 test('a policy preview uses the stored report for passwords, active content and incomplete scans', async () => {
-  await tenant.context('open', { allowed_extensions: ['7z', 'docm', 'docx'] })
+  await tenant.createContext('open', { allowed_extensions: ['7z', 'docm', 'docx'] })
   getData(await tenant.admin.patch('/contexts/open/policy', { accept_unscanned: true }))
   const locked = await uploadFile('open', 'locked.7z', encrypted7z)
   const active = await uploadFile('open', 'macros.docm', packed({ ...docx(), 'word/vbaProject.bin': 'x' }))
@@ -83,7 +83,7 @@ test('a policy preview uses the stored report for passwords, active content and 
 })
 
 test('a policy preview reports a file as undecided if a decision requires reading its content', async () => {
-  await tenant.context('lax', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
+  await tenant.createContext('lax', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
   await uploadFile('lax', 'empty.txt', '')
   await uploadFile('lax', 'text.txt', 'text')
   expect(await preview('lax', {})).toMatchObject({ files: 2, would_be_rejected: 0, undecided: 0 })
@@ -97,7 +97,7 @@ test('a policy preview reports a file as undecided if a decision requires readin
 })
 
 test('a policy preview uses the newest report and reports a check that is missing from it as undecided', async () => {
-  await tenant.context('renewed')
+  await tenant.createContext('renewed')
   const file = await uploadFile('renewed', 'text.txt', 'text')
   const { pool } = world.database
   const check = (name: string, outcome: string) => ({ check: name, outcome, message: 'x', evidence: {}, durationMs: 1 })
@@ -125,7 +125,7 @@ test('a policy preview uses the newest report and reports a check that is missin
 })
 
 test('a policy preview returns the same errors as a policy update', async () => {
-  await tenant.context('faulty')
+  await tenant.createContext('faulty')
   const response = await tenant.admin.post('/contexts/faulty/preview', {
     max_file_size_mb: 0,
     extensions: [],
@@ -140,7 +140,7 @@ test('a policy preview returns the same errors as a policy update', async () => 
 })
 
 test('returns the same policy preview over GraphQL as over REST', async () => {
-  await tenant.context('queried')
+  await tenant.createContext('queried')
   await uploadFile('queried', 'text.txt', 'text')
   const request = (input: string) =>
     tenant.admin.graphql(

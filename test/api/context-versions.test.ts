@@ -6,7 +6,7 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'yara:' })
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(() => world.close())
 
@@ -15,7 +15,7 @@ const versionsOf = async (contextKey: string, query = '') =>
 const created = { status: 201, message: true, timestamp: false }
 
 test('a context starts with version 1, and each change to its rules or policy creates a version', async () => {
-  await tenant.context('changing')
+  await tenant.createContext('changing')
   getData(await tenant.admin.patch('/contexts/changing', { allowed_extensions: ['pdf'], scan_for_viruses: false }))
   getData(await tenant.admin.patch('/contexts/changing/policy', { trash_days: 7 }))
   const [third, second, first, ...others] = await versionsOf('changing')
@@ -47,7 +47,7 @@ test('a context starts with version 1, and each change to its rules or policy cr
 })
 
 test('an update that changes nothing or only an unversioned field creates no context version', async () => {
-  await tenant.context('steady')
+  await tenant.createContext('steady')
   const same = { max_file_size_mb: 5, allowed_extensions: ['.TXT', 'csv', 'json', 'png', 'pdf'], reject_blank_files: true }
   const more = {
     display_name: 'Other',
@@ -63,7 +63,7 @@ test('an update that changes nothing or only an unversioned field creates no con
 })
 
 test('creates no context version if a PATCH only reorders allowed_extensions', async () => {
-  await tenant.context('reordered', { allowed_extensions: ['txt', 'pdf', 'png'] })
+  await tenant.createContext('reordered', { allowed_extensions: ['txt', 'pdf', 'png'] })
   const order = ['png', 'pdf', 'txt']
   const changed = await tenant.admin.patch('/contexts/reordered', { allowed_extensions: order })
   expect(getData(changed).allowed_extensions).toEqual(order)
@@ -73,7 +73,7 @@ test('creates no context version if a PATCH only reorders allowed_extensions', a
 })
 
 test('the report of an accepted, rejected or dry-run file names the context version used for validation', async () => {
-  await tenant.context('judged')
+  await tenant.createContext('judged')
   const before = getData(await tenant.admin.upload('judged', 'a.txt', 'one'), created)
   getData(await tenant.admin.patch('/contexts/judged', { max_file_size_mb: 1 }))
   const after = getData(await tenant.admin.upload('judged', 'b.txt', 'two'), created)
@@ -81,14 +81,14 @@ test('the report of an accepted, rejected or dry-run file names the context vers
   expect(getData(await tenant.admin.get(`/files/${after.file_id}/validation`)).rules_version).toBe(2)
   const dry = await tenant.admin.upload('judged', 'c.txt', 'three', { path: '/files/validate' })
   expect(getData(dry).rules_version).toBe(2)
-  const key = await tenant.key(['upload'])
+  const key = await tenant.createKey(['upload'])
   await key.upload('judged', 'd.exe', 'four')
   const calls = await tenant.admin.graphql(`{ callLogs(apiKeyId: "${key.id}") { data { validation { outcome rulesVersion } } } }`)
   expect(calls.body.data.callLogs.data).toEqual([{ validation: { outcome: 'rejected', rulesVersion: 2 } }])
 })
 
 test('lists context versions newest first with a next-page link over REST and GraphQL', async () => {
-  await tenant.context('paged')
+  await tenant.createContext('paged')
   for (const size of [1, 2, 3, 4]) getData(await tenant.admin.patch('/contexts/paged', { max_file_size_mb: size }))
   const first = await tenant.admin.get('/contexts/paged/versions?page_size=2')
   expect(getItems(first).map(({ version }: { version: number }) => version)).toEqual([5, 4])
@@ -106,7 +106,7 @@ test('lists context versions newest first with a next-page link over REST and Gr
 })
 
 test('concurrent changes to a context create consecutive versions without gaps or duplicates', async () => {
-  await tenant.context('raced')
+  await tenant.createContext('raced')
   const sizes = [1, 2, 3, 4, 6, 7, 8, 9]
   await Promise.all(sizes.map((size) => tenant.admin.patch('/contexts/raced', { max_file_size_mb: size })))
   const versions = await versionsOf('raced')

@@ -6,7 +6,7 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '50' })
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(() => world.close())
 
@@ -115,8 +115,8 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
 describe('pages', () => {
   let own: TestTenant
   beforeAll(async () => {
-    own = await world.tenant()
-    for (let index = 0; index < 5; index++) await own.context(`c${index}`)
+    own = await world.createTenant()
+    for (let index = 0; index < 5; index++) await own.createContext(`c${index}`)
   })
   const page = async (query: string) => {
     const { data, pagination } = getData(await own.admin.get(`/contexts${query}`))

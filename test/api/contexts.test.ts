@@ -6,7 +6,7 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '50' })
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(() => world.close())
 
@@ -81,14 +81,14 @@ test("stores a context's extensions in lower case, without dots or duplicates", 
 })
 
 test('a context key must be unique only within its tenant', async () => {
-  const other = await world.tenant()
+  const other = await world.createTenant()
   getData(await tenant.admin.post('/contexts', createMinimalContext('twice')), { status: 201 })
   expect(toStatusAndCode(await tenant.admin.post('/contexts', createMinimalContext('twice')))).toEqual([409, 'conflict'])
   getData(await other.admin.post('/contexts', createMinimalContext('twice')), { status: 201 })
 })
 
 test('updating a context preserves omitted fields and cannot change context_key', async () => {
-  const before = await tenant.context('changing', { metadata: { a: 1 } })
+  const before = await tenant.createContext('changing', { metadata: { a: 1 } })
   const changed = getData(
     await tenant.admin.patch('/contexts/changing', {
       display_name: 'New',
@@ -125,7 +125,7 @@ test('updating a context preserves omitted fields and cannot change context_key'
 })
 
 test('a disabled context rejects uploads and keeps its stored files', async () => {
-  await tenant.context('closing')
+  await tenant.createContext('closing')
   const { file_id } = getData(await tenant.admin.upload('closing', 'a.txt', 'text'), {
     status: 201,
     message: true,
@@ -142,12 +142,12 @@ test('a disabled context rejects uploads and keeps its stored files', async () =
 })
 
 test('deletes a context only if it contains no files', async () => {
-  await tenant.context('held')
+  await tenant.createContext('held')
   const { file_id } = (await tenant.admin.upload('held', 'a.txt', 'text')).body.data
   expect(toStatusAndCode(await tenant.admin.delete('/contexts/held'))).toEqual([409, 'conflict'])
   getData(await tenant.admin.delete(`/files/${file_id}`))
   getData(await tenant.admin.delete('/contexts/held'))
   expect(toStatusAndCode(await tenant.admin.delete('/contexts/held'))).toEqual([404, 'not_found'])
   // A deleted context key can be reused without inheriting the old context's usage.
-  expect(await tenant.context('held')).toMatchObject({ storage_used_bytes: 0 })
+  expect(await tenant.createContext('held')).toMatchObject({ storage_used_bytes: 0 })
 })

@@ -7,9 +7,9 @@ let user: { email: string; password: string }
 
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes')
-  const { email, password } = await tenant.user(['metadata', 'upload'])
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
+  const { email, password } = await tenant.createUser(['metadata', 'upload'])
   user = { email, password }
 })
 afterAll(() => world.close())
@@ -61,7 +61,7 @@ describe('POST /session', () => {
   })
 
   test('dashboard sign-in requires the second factor with the same errors as signIn', async () => {
-    const holder = await tenant.user(['metadata'])
+    const holder = await tenant.createUser(['metadata'])
     await holder.graphql('mutation ($password: String!) { beginSecondFactor(password: $password) { secret } }', {
       password: holder.password,
     })
@@ -242,7 +242,7 @@ describe('the first-visit link', () => {
 
   test('does not accept a first-visit link as a token, or a token as a first-visit link', async () => {
     const { welcome } = await invite()
-    expect((await world.as(welcome).get('/files')).status).toBe(401)
+    expect((await world.createCaller(welcome).get('/files')).status).toBe(401)
     const token = (await getCookie()).slice('assay_session='.length)
     expect((await startSession({ welcome: token })).status).toBe(400)
   })

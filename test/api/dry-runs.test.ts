@@ -33,9 +33,9 @@ describe('dry runs', () => {
     caller.upload('dry', name, content, { path: '/files/validate' })
 
   test('a dry run returns the report of an upload, stores and counts nothing, and logs a successful call', async () => {
-    const own = await world.tenant()
-    await own.context('dry')
-    const caller = await own.key(['upload'])
+    const own = await world.createTenant()
+    await own.createContext('dry')
+    const caller = await own.createKey(['upload'])
     const accepted = getData(await dryRun(caller, 'a.txt', 'text'))
     expect(accepted).toEqual({ ...report, engine: expect.objectContaining({ name: expect.any(String) }) })
     expect(accepted.checks.map(({ check, outcome }: { check: string; outcome: string }) => [check, outcome])).toEqual([
@@ -80,8 +80,8 @@ describe('dry runs', () => {
   })
 
   test('a dry run reports a file one byte above the context limit and rejects a size above every limit', async () => {
-    const own = await world.tenant()
-    await own.context('dry', { max_file_size_mb: 1 })
+    const own = await world.createTenant()
+    await own.createContext('dry', { max_file_size_mb: 1 })
     expect(getData(await dryRun(own.admin, 'a.txt', 'x'.repeat(megabyte + 1)))).toMatchObject({
       outcome: 'rejected',
       reason: 'size_exceeded',
@@ -92,7 +92,7 @@ describe('dry runs', () => {
   })
 
   test('a dry run rejects metadata and a missing context and returns 404 for an unknown context', async () => {
-    const key = await (await world.tenant()).key(['upload', 'metadata'])
+    const key = await (await world.createTenant()).createKey(['upload', 'metadata'])
     const { body, headers } = multipart([
       { name: 'file', filename: 'a.txt', content: 'text' },
       { name: 'metadata', content: '{}' },
@@ -103,8 +103,8 @@ describe('dry runs', () => {
   })
 
   test('a dry run returns the same report as an upload of the same file', async () => {
-    const own = await world.tenant()
-    await own.context('dry')
+    const own = await world.createTenant()
+    await own.createContext('dry')
     const { file_id } = getData(await own.admin.upload('dry', 'a.txt', 'text'), uploaded)
     const stored = getData(await own.admin.get(`/files/${file_id}/validation`))
     expect(Object.keys(stored).sort()).toEqual(Object.keys(report).sort())

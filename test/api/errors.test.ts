@@ -8,8 +8,8 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
 })
 afterAll(() => world.close())
 
@@ -143,7 +143,7 @@ describe('401', () => {
 })
 
 test('returns 403 with the missing scope before any validation error', async () => {
-  const key = await tenant.key(['upload'])
+  const key = await tenant.createKey(['upload'])
   const response = await key.post('/api-keys', { name: '' })
   expect(toStatusAndCode(response)).toEqual([403, 'forbidden'])
   expect(response.body.message).toContain("'admin'")

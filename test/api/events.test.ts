@@ -10,8 +10,8 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '20' })
-  tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
 })
 afterAll(() => world.close())
 
@@ -54,7 +54,7 @@ describe('GET /events', () => {
   })
 
   test('creates one event per verdict for uploads with a key or by a user, including oversized files', async () => {
-    const user = await tenant.user(['upload'])
+    const user = await tenant.createUser(['upload'])
     const upload = (caller: Caller) => caller.upload('notes', 'a.exe', 'MZ')
     const [byKey] = await collectEvents(() => upload(tenant.admin))
     expect(byKey).toMatchObject({
@@ -86,17 +86,17 @@ describe('GET /events', () => {
 
   test('each change within a tenant creates an event that has a specific type and contains no secrets or IP addresses', async () => {
     const events = await collectEvents(async () => {
-      const key = await tenant.key(['metadata'])
+      const key = await tenant.createKey(['metadata'])
       for (const action of ['disable', 'enable', 'rotate', 'revoke'])
         await tenant.admin.post(`/api-keys/${key.id}/${action}`, action === 'rotate' ? {} : undefined)
-      await tenant.context('short')
+      await tenant.createContext('short')
       await tenant.admin.patch('/contexts/short', { display_name: 'Shorter' })
       await tenant.admin.delete('/contexts/short')
-      await tenant.user(['metadata'])
+      await tenant.createUser(['metadata'])
       await tenant.admin.patch('/tenant', { name: 'Renamed' })
       const { body } = await tenant.admin.upload('notes', 'gone.txt', 'gone')
       await tenant.admin.delete(`/files/${body.data.file_id}`)
-      await world.as('assay_none').get('/files')
+      await world.createCaller('assay_none').get('/files')
     })
     expect(events.map(({ type }) => type)).toEqual([
       'api_key.created',
@@ -156,7 +156,7 @@ describe('server-sent events', () => {
   })
 
   test('revoking a key ends its event stream', async () => {
-    const key = await tenant.key(['admin'])
+    const key = await tenant.createKey(['admin'])
     const reader = await readEvents(url(`?after=${await last()}`), key.credential!)
     await tenant.admin.post(`/api-keys/${key.id}/revoke`)
     await reader.ended
@@ -164,7 +164,7 @@ describe('server-sent events', () => {
   })
 
   test('closes the event stream of a client that does not read and frees its buffer', async () => {
-    const full = await world.tenant()
+    const full = await world.createTenant()
     const { rows } = await world.database.pool.query<{ length: number }>(
       'SELECT journal_length AS length FROM tenant_heads WHERE tenant_id = $1',
       [full.tenantId],
@@ -213,7 +213,7 @@ describe('server-sent events', () => {
   })
 
   test('limits the number of concurrent event streams per tenant', async () => {
-    const crowded = await world.tenant()
+    const crowded = await world.createTenant()
     const readers = await Promise.all(Array.from({ length: 50 }, () => readEvents(url(), crowded.admin.credential!)))
     await expect(readEvents(url(), crowded.admin.credential!)).rejects.toThrow('429')
     for (const reader of readers) reader.leave()
@@ -246,7 +246,7 @@ describe('the GraphQL subscription', () => {
   test.each([
     ['no credential', () => undefined, 4401],
     ['an unknown credential', () => 'assay_unknown', 4401],
-    ['a credential without the scope', async () => (await tenant.key(['metadata'])).credential, 4403],
+    ['a credential without the scope', async () => (await tenant.createKey(['metadata'])).credential, 4403],
   ])('rejects the subscription connection for %s', async (_what, credential, code) => {
     const client = connect(await credential())
     const events = client.iterate({ query: subscription })
@@ -254,7 +254,7 @@ describe('the GraphQL subscription', () => {
   })
 
   test('revoking a key disconnects its subscribers', async () => {
-    const key = await tenant.key(['admin'])
+    const key = await tenant.createKey(['admin'])
     const client = connect(key.credential)
     const closed = new Promise<{ code: number }>((resolve) => client.on('closed', (event) => resolve(event as { code: number })))
     const events = client.iterate({ query: subscription, variables: { after: await last() } })

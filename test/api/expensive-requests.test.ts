@@ -22,7 +22,8 @@ describe('the rate limit', () => {
     limited = await World.open({ RATE_LIMIT_PER_MINUTE: '170' }, world)
   })
   afterAll(() => limited.close())
-  const parseKeyCursor = async (scopes = ['metadata']) => limited.as((await (await world.tenant()).key(scopes)).credential)
+  const parseKeyCursor = async (scopes = ['metadata']) =>
+    limited.createCaller((await (await world.createTenant()).createKey(scopes)).credential)
 
   test('counts the cost of a GraphQL document as calls and rejects a document that exceeds the rate limit', () =>
     runInOneWindow(60, async () => {
@@ -63,7 +64,7 @@ describe('the rate limit', () => {
     runInOneWindow(60, async () => {
       const low = await World.open({ RATE_LIMIT_PER_MINUTE: '20' }, world)
       try {
-        const key = low.as((await (await world.tenant()).key(['metadata'])).credential)
+        const key = low.createCaller((await (await world.createTenant()).createKey(['metadata'])).credential)
         const accepted = await key.get(yearByHour)
         expect([accepted.status, getRemaining(accepted)]).toEqual([200, 9])
         expect(toStatusAndCode(await key.get(yearByHour))).toEqual([429, 'rate_limited'])
@@ -109,7 +110,7 @@ describe('expensive requests of one tenant', () => {
   test.each(Object.keys(chartBy))(
     "queues a tenant's expensive requests over %s without delaying other requests",
     async (door) => {
-      const [tenant, other] = [await world.tenant(), await world.tenant()]
+      const [tenant, other] = [await world.createTenant(), await world.createTenant()]
       const charts = holdCharts()
       try {
         const first = chartBy[door]!(tenant.admin)

@@ -7,9 +7,9 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes')
-  const key = await tenant.key(['upload', 'download', 'metadata'], { name: '=HYPERLINK("http://evil", "x")' })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
+  const key = await tenant.createKey(['upload', 'download', 'metadata'], { name: '=HYPERLINK("http://evil", "x")' })
   await key.upload('notes', 'a.txt', 'text')
   await key.upload('notes', 'line\u2028 "quoted", comma.txt', ' ')
   await key.get('/stats', { 'user-agent': '+1-2, "agent"' })
@@ -98,8 +98,8 @@ describe('rejected exports', () => {
       const { status, body } = await caller.get(path)
       return [status, body.error?.code ?? body]
     }
-    const [uploader, reader] = [await tenant.key(['upload']), await tenant.key(['metadata'])]
-    const restricted = await tenant.key(['metadata'], { contexts: ['notes'] })
+    const [uploader, reader] = [await tenant.createKey(['upload']), await tenant.createKey(['metadata'])]
+    const restricted = await tenant.createKey(['metadata'], { contexts: ['notes'] })
     expect(await code(uploader, '/stats/logs/export')).toEqual([403, 'forbidden'])
     expect(await code(reader, '/audit-logs/export')).toEqual([403, 'forbidden'])
     expect(await code(restricted, '/stats/logs/export')).toEqual([403, 'forbidden'])
@@ -114,7 +114,7 @@ describe('rejected exports', () => {
   })
 
   test('an export contains no rows from other tenants', async () => {
-    const other = await world.tenant()
+    const other = await world.createTenant()
     expect((await other.admin.get('/stats/logs/export')).body).toBe('')
     expect((await other.admin.get(`/stats/logs/export?api_key_id=${tenant.admin.id}`)).body).toBe('')
     expect(parseNdjson((await other.admin.get('/audit-logs/export')).body).map((entry) => entry.entity_type)).not.toContain(
@@ -127,7 +127,7 @@ describe('a large export', () => {
   let large: TestTenant
   const count = 40_000
   beforeAll(async () => {
-    large = await world.tenant()
+    large = await world.createTenant()
     await seedCalls(
       world.databaseUrl,
       large.tenantId,

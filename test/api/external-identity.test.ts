@@ -31,18 +31,18 @@ afterAll(async () => {
 const me = '{ me { id type tenantId name email scopes } }'
 const queryMe = async (caller: Caller) => (await caller.graphql(me)).body.data?.me
 const now = () => Math.floor(Date.now() / 1000)
-const getStatus = async (token: string) => (await world.as(token).get('/files')).status
+const getStatus = async (token: string) => (await world.createCaller(token).get('/files')).status
 
 describe('a token of the external provider', () => {
   test.each(['RS256', 'ES256', 'EdDSA'] as const)(
     'the first use of an external token signed with %s creates its user once',
     async (alg) => {
-      const tenant = await world.tenant()
+      const tenant = await world.createTenant()
       const token = await provider.sign(
         { tenant_id: tenant.tenantId, sub: `ada ${alg}`, scope: 'openid metadata upload', name: 'Ada', email: 'Ada@Example.com' },
         { alg },
       )
-      const caller = world.as(token)
+      const caller = world.createCaller(token)
       // Many concurrent requests use a new token for the first time.
       const responses = await Promise.all(Array.from({ length: 8 }, () => caller.get('/files')))
       expect(responses.map((response) => response.status)).toEqual(Array(8).fill(200))
@@ -56,7 +56,7 @@ describe('a token of the external provider', () => {
         scopes: ['metadata', 'upload'],
       })
       const again = await provider.sign({ tenant_id: tenant.tenantId, sub: `ada ${alg}`, scope: 'metadata' }, { alg })
-      expect(await queryMe(world.as(again))).toMatchObject({ id: user.id, name: 'Ada', scopes: ['metadata'] })
+      expect(await queryMe(world.createCaller(again))).toMatchObject({ id: user.id, name: 'Ada', scopes: ['metadata'] })
       const created = getItems(await tenant.admin.get(`/audit-logs?entity_id=${user.id}`))
       expect(created).toMatchObject([
         {
@@ -70,22 +70,22 @@ describe('a token of the external provider', () => {
   )
 
   test('external tokens create separate users for the same subject or address in different tenants', async () => {
-    const [one, two] = [await world.tenant(), await world.tenant()]
+    const [one, two] = [await world.createTenant(), await world.createTenant()]
     const observed = await Promise.all(
       [one, two].map(async ({ tenantId }) =>
-        queryMe(world.as(await provider.sign({ tenant_id: tenantId, scope: 'metadata', email: 'a@b.c' }))),
+        queryMe(world.createCaller(await provider.sign({ tenant_id: tenantId, scope: 'metadata', email: 'a@b.c' }))),
       ),
     )
     expect(observed[0].id).not.toBe(observed[1].id)
     expect(observed.map(({ tenantId }) => tenantId)).toEqual([one.tenantId, two.tenantId])
     const other = await queryMe(
-      world.as(await provider.sign({ tenant_id: one.tenantId, sub: 'bob', scope: 'metadata', email: 'a@b.c' })),
+      world.createCaller(await provider.sign({ tenant_id: one.tenantId, sub: 'bob', scope: 'metadata', email: 'a@b.c' })),
     )
     expect(other.email).toBe(`bob@${provider.issuer}`)
   })
 
   test('accepts two new external users with the same address at the same time', async () => {
-    const { tenantId } = await world.tenant()
+    const { tenantId } = await world.createTenant()
     const tokens = await Promise.all(
       Array.from({ length: 6 }, (_, at) =>
         provider.sign({ tenant_id: tenantId, sub: `twin ${at}`, scope: 'metadata', email: 'same@example.com' }),
@@ -95,9 +95,11 @@ describe('a token of the external provider', () => {
   })
 
   test('attributes actions with an external token to its user', async () => {
-    const tenant = await world.tenant()
-    await tenant.context('inbox')
-    const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'upload', name: 'Ada', email: 'ada@x.org' }))
+    const tenant = await world.createTenant()
+    await tenant.createContext('inbox')
+    const caller = world.createCaller(
+      await provider.sign({ tenant_id: tenant.tenantId, scope: 'upload', name: 'Ada', email: 'ada@x.org' }),
+    )
     expect((await caller.upload('inbox', 'a.txt', 'a')).status).toBe(201)
     const { id } = await queryMe(caller)
     expect(getItems(await tenant.admin.get('/files'))).toMatchObject([{ uploaded_by: id, uploaded_by_name: null }])
@@ -107,9 +109,9 @@ describe('a token of the external provider', () => {
   })
 
   test('rejects an external token for a disabled user and returns 403 for a suspended tenant', async () => {
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const sign = () => provider.sign({ tenant_id: tenant.tenantId, scope: 'metadata', jti: String(Math.random()) })
-    const caller = world.as(await sign())
+    const caller = world.createCaller(await sign())
     const { id } = await queryMe(caller)
     await tenant.admin.graphql('mutation ($id: ID!) { disableUser(userId: $id) { status } }', { id })
     for (const token of [caller.credential!, await sign()]) expect(await getStatus(token)).toBe(401)
@@ -121,8 +123,8 @@ describe('a token of the external provider', () => {
   })
 
   test('a token without the scopes claim keeps the scopes that an admin assigned', async () => {
-    const tenant = await world.tenant()
-    const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId }))
+    const tenant = await world.createTenant()
+    const caller = world.createCaller(await provider.sign({ tenant_id: tenant.tenantId }))
     const { id, scopes } = await queryMe(caller)
     expect(scopes).toEqual([])
     await tenant.admin.graphql('mutation ($id: ID!) { updateUser(userId: $id, input: { scopes: [metadata] }) { userId } }', {
@@ -130,13 +132,15 @@ describe('a token of the external provider', () => {
     })
     expect((await caller.get('/files')).status).toBe(200)
     // Claims in a token replace the user's stored values.
-    const less = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'openid' }))
+    const less = world.createCaller(await provider.sign({ tenant_id: tenant.tenantId, scope: 'openid' }))
     expect(toStatusAndCode(await less.get('/files'))).toEqual([403, 'forbidden'])
   })
 
   test('the user of an external token has no password and no session in the service', async () => {
-    const tenant = await world.tenant()
-    const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'admin', email: 'pw@example.com' }))
+    const tenant = await world.createTenant()
+    const caller = world.createCaller(
+      await provider.sign({ tenant_id: tenant.tenantId, scope: 'admin', email: 'pw@example.com' }),
+    )
     expect((await caller.graphql('mutation { signOut }')).body.data.signOut).toBe(false)
     expect(
       getGraphqlCode(await caller.graphql('mutation { changePassword(currentPassword: "x", newPassword: "a new password") }')),
@@ -150,7 +154,7 @@ describe('a token of the external provider', () => {
 
 describe('claim names', () => {
   test('reads external token claims with configurable names, including paths into objects', async () => {
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const token = await provider.sign({
       app: { tenant: tenant.tenantId },
       'https://claims.example.com/roles': ['metadata', 'something else'],
@@ -158,7 +162,7 @@ describe('claim names', () => {
       mail: 'countess@example.com',
       sub: 'custom',
     })
-    expect(await queryMe(custom.as(token))).toMatchObject({
+    expect(await queryMe(custom.createCaller(token))).toMatchObject({
       tenantId: tenant.tenantId,
       name: 'Countess',
       email: 'countess@example.com',
@@ -172,7 +176,7 @@ describe('an invalid external token is rejected', () => {
   let tenantId: string
   const usual = () => ({ tenant_id: tenantId, scope: 'metadata' })
   beforeAll(async () => {
-    ;({ tenantId } = await world.tenant())
+    ;({ tenantId } = await world.createTenant())
   })
 
   test('rejects an external token with a clock skew of more than 60 seconds in either direction', async () => {
@@ -197,12 +201,12 @@ describe('an invalid external token is rejected', () => {
     ['half a surrogate pair in the subject', { sub: 'a\ud800' }],
     ['a subject that is an object', { sub: { a: 1 } }],
   ])('rejects an external token with %s', async (_what, claims) => {
-    const rejected = await world.as(await provider.sign({ ...usual(), ...claims } as never)).get('/files')
+    const rejected = await world.createCaller(await provider.sign({ ...usual(), ...claims } as never)).get('/files')
     expect(toStatusAndCode(rejected)).toEqual([401, 'unauthenticated'])
   })
 
   test('ignores a claimed name or address that contains a NUL character', async () => {
-    const caller = world.as(await provider.sign({ ...usual(), sub: 'nul', name: 'A\0', email: 'a\0@b.c' }))
+    const caller = world.createCaller(await provider.sign({ ...usual(), sub: 'nul', name: 'A\0', email: 'a\0@b.c' }))
     expect(await queryMe(caller)).toMatchObject({ name: 'nul', email: `nul@${provider.issuer}` })
   })
 
@@ -221,7 +225,8 @@ describe('an invalid external token is rejected', () => {
       await provider.sign(usual(), { kid: 'made up' }),
       await provider.sign(usual(), { alg: 'RS256', kid: provider.keys.ES256.kid }),
     ]
-    for (const token of forged) expect(toStatusAndCode(await world.as(token).get('/files'))).toEqual([401, 'unauthenticated'])
+    for (const token of forged)
+      expect(toStatusAndCode(await world.createCaller(token).get('/files'))).toEqual([401, 'unauthenticated'])
     const requested = provider.state.requests
     for (let time = 0; time < 20; time++)
       expect(await getStatus(await provider.sign(usual(), { kid: `made up ${time}` }))).toBe(401)
@@ -233,10 +238,10 @@ test('accepts cached tokens and returns 503 for other tokens while the provider 
   provider.state.down = true
   const second = await World.open(provider.env, world)
   try {
-    const { tenantId } = await world.tenant()
+    const { tenantId } = await world.createTenant()
     const token = await provider.sign({ tenant_id: tenantId, scope: 'metadata' })
     expect(await getStatus(token)).toBe(200)
-    const caller = second.as(token)
+    const caller = second.createCaller(token)
     expect(toStatusAndCode(await caller.get('/files'))).toEqual([503, 'overloaded'])
     provider.state.down = false
     expect((await caller.get('/files')).status).toBe(200)

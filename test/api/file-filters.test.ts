@@ -52,10 +52,10 @@ const insert = async (tenantId: string, rows: StoredFile[]) => {
 
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  key = await tenant.key(['metadata'])
+  tenant = await world.createTenant()
+  key = await tenant.createKey(['metadata'])
   for (const [index, contextKey] of ['one', 'two'].entries()) {
-    const context = await tenant.context(contextKey)
+    const context = await tenant.createContext(contextKey)
     const created = Array.from({ length: 130 }, () => ({
       contextKey,
       name: `${pick(names)}${random(3)}.bin`,
@@ -235,21 +235,21 @@ test('pages files between two cursors in both directions', async () => {
 })
 
 test('lists only files in the allowed contexts for a restricted key with any filter', async () => {
-  const restricted = await tenant.key(['metadata'], { contexts: ['two'] })
+  const restricted = await tenant.createKey(['metadata'], { contexts: ['two'] })
   const { data, pagination } = getData(await restricted.get('/files?sort=size_bytes&page_size=100'))
   expect(new Set(data.map((file: { context_key: string }) => file.context_key))).toEqual(new Set(['two']))
   expect(pagination.total_items).toBe(expected({ context: 'two' }).length)
 })
 
 test("filtered file lists exclude other tenants' files", async () => {
-  const other = await world.tenant()
+  const other = await world.createTenant()
   for (const name of Object.keys(filters))
     expect(getItems(await other.admin.get(`/files?${new URLSearchParams({ ...filters[name]!() })}`))).toEqual([])
 })
 
 test('a file filter finds a new file immediately by type and by name', async () => {
-  const own = await world.tenant()
-  await own.context('notes')
+  const own = await world.createTenant()
+  await own.createContext('notes')
   const { file_id } = (await own.admin.upload('notes', 'Report.txt', 'text')).body.data
   for (const query of ['content_type=text/plain', 'content_type=text/*', 'name_prefix=rep', 'sort=size_bytes'])
     expect(getItems(await own.admin.get(`/files?${query}`))).toMatchObject([{ file_id }])
@@ -284,8 +284,8 @@ test('rejects a cursor from a file list with a different sort order', async () =
 describe('lists of more than ten thousand files', () => {
   let many: TestTenant
   beforeAll(async () => {
-    many = await world.tenant()
-    const context = await many.context('notes')
+    many = await world.createTenant()
+    const context = await many.createContext('notes')
     const created = Array.from({ length: 10_050 }, (_, index) => ({
       contextKey: 'notes',
       name: `invoice-${index}.txt`,
@@ -323,8 +323,8 @@ describe('lists of more than ten thousand files', () => {
 })
 
 test('GraphQL returns the time at which a file was quarantined, including in lists', async () => {
-  const other = await world.tenant()
-  await other.context('notes')
+  const other = await world.createTenant()
+  await other.createContext('notes')
   await other.admin.upload('notes', 'fine.txt', 'fine')
   const fileId = await createQuarantinedFile(world, other, 'notes')
   const { body } = await other.admin.graphql('{ filesConnection { edges { node { id quarantinedAt } } } }')

@@ -9,8 +9,8 @@ let tenant: TestTenant
 let caller: Caller
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
-  tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
   caller = tenant.admin
 })
 afterAll(() => world.close())

@@ -19,8 +19,8 @@ const query = `query ($after: String) { filesConnection(search: "EEDLE", after: 
 
 beforeAll(async () => {
   world = await World.open()
-  large = await world.tenant()
-  const contexts = await Promise.all(['large', 'left', 'right'].map((name) => large.context(name)))
+  large = await world.createTenant()
+  const contexts = await Promise.all(['large', 'left', 'right'].map((name) => large.createContext(name)))
   const [first, left, right] = contexts.map(({ context_id }) => String(context_id))
   all = first!
   allowed = [left!, right!]
@@ -38,7 +38,7 @@ beforeAll(async () => {
   for (let from = 11; from < 100_011; from += 20_000) await insertFiles(from, from + 19_999)
   await world.database.pool.query('ANALYZE files')
   await insertFiles(1, 10)
-  restricted = await large.key(['metadata'], { contexts: ['left', 'right'] })
+  restricted = await large.createKey(['metadata'], { contexts: ['left', 'right'] })
 })
 afterAll(() => world.close())
 

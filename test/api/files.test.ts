@@ -9,8 +9,8 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 test('an uploaded file can be listed, described, downloaded and deleted', async () => {
-  const tenant = await world.tenant()
-  await tenant.context('notes')
+  const tenant = await world.createTenant()
+  await tenant.createContext('notes')
   const uploaded = await tenant.admin.upload('notes', 'a.txt', 'hello', { metadata: { page: 7 } })
   expect(uploaded).toMatchObject({
     status: 201,
@@ -63,8 +63,8 @@ describe('members of responses', () => {
   let tenant: TestTenant
   let fileId: string
   beforeAll(async () => {
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
     fileId = (await tenant.admin.upload('notes', 'a.txt', 'text', { metadata: { n: 1 } })).body.data.file_id
   })
   const uploaded = { original_filename: 'a.txt', content_type: 'text/plain', size_bytes: 4, context_key: 'notes' }
@@ -116,7 +116,7 @@ describe('members of responses', () => {
   })
 
   test('the metadata of a file uploaded by a user contains no key name', async () => {
-    const user = await tenant.user(['upload'])
+    const user = await tenant.createUser(['upload'])
     const { file_id } = (await user.upload('notes', 'u.txt', 'text')).body.data
     const [file] = getItems(await tenant.admin.get('/files?page_size=1'))
     expect(file).toMatchObject({ file_id, uploaded_by: anyId('usr'), uploaded_by_name: null })
@@ -124,7 +124,7 @@ describe('members of responses', () => {
   })
 
   test("stores a snapshot of the uploader's name", async () => {
-    const key = await tenant.key(['upload'], { name: 'Before' })
+    const key = await tenant.createKey(['upload'], { name: 'Before' })
     const { file_id } = (await key.upload('notes', 'k.txt', 'text')).body.data
     await world.database.pool.query("UPDATE api_keys SET name = 'After' WHERE api_key_id = $1", [key.id])
     await tenant.admin.post(`/api-keys/${key.id}/revoke`)
@@ -137,11 +137,11 @@ describe('lists', () => {
   let second: Caller
   const created: string[] = []
   beforeAll(async () => {
-    tenant = await world.tenant()
-    await tenant.context('images')
+    tenant = await world.createTenant()
+    await tenant.createContext('images')
     // A context whose key has the same prefix must not match the filter.
-    await tenant.context('images2')
-    second = await tenant.key(['upload'])
+    await tenant.createContext('images2')
+    second = await tenant.createKey(['upload'])
     for (const [caller, context] of [
       [tenant.admin, 'images'],
       [second, 'images'],
@@ -196,8 +196,8 @@ describe('lists', () => {
   })
 
   test('pages files created in the same millisecond without duplicates or gaps', async () => {
-    const own = await world.tenant()
-    await own.context('notes')
+    const own = await world.createTenant()
+    await own.createContext('notes')
     await Promise.all(Array.from({ length: 25 }, (_, index) => own.admin.upload('notes', `${index}.txt`, `${index}`)))
     const observed: string[] = []
     for (let page = 1; page <= 4; page++)
@@ -210,7 +210,7 @@ describe('lists', () => {
 })
 
 test('the first start creates a tenant, a key and a dashboard user but no context', async () => {
-  const { first } = world
+  const { firstAdmin: first } = world
   expect(getItems(await first.get('/contexts'))).toEqual([])
   expect(getItems(await first.get('/api-keys'))).toMatchObject([
     { scopes: ['upload', 'download', 'metadata', 'delete', 'admin'] },
@@ -224,11 +224,11 @@ test('the first start creates a tenant, a key and a dashboard user but no contex
 })
 
 test('a HEAD request for a download URL checks access to the file without counting or logging a download', async () => {
-  const tenant = await world.tenant()
-  await tenant.context('heads')
+  const tenant = await world.createTenant()
+  await tenant.createContext('heads')
   const { file_id: fileId } = (await tenant.admin.upload('heads', 'a.txt', 'text')).body.data
-  const [reader, uploader] = [await tenant.key(['download']), await tenant.key(['upload'])]
-  const user = await tenant.user(['download'])
+  const [reader, uploader] = [await tenant.createKey(['download']), await tenant.createKey(['upload'])]
+  const user = await tenant.createUser(['download'])
   const head = async (caller: Caller, path: string) => {
     const { status, body, headers } = await caller.raw(`/api/v1${path}`, { method: 'HEAD' })
     expect([body, headers.get('content-length')]).toEqual(['', null])

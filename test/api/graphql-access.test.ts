@@ -11,15 +11,15 @@ let theirs: TestTenant
 const ids = { key: '', file: '', user: '', webhook: '', share: '', link: '', context: 'secrets' }
 beforeAll(async () => {
   world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
-  mine = await world.tenant({ name: 'Mine' })
-  theirs = await world.tenant({ name: 'Theirs' })
-  await theirs.context('secrets', { display_name: 'Hidden name' })
-  ids.key = (await theirs.key(['upload'], { name: 'Hidden key' })).id
+  mine = await world.createTenant({ name: 'Mine' })
+  theirs = await world.createTenant({ name: 'Theirs' })
+  await theirs.createContext('secrets', { display_name: 'Hidden name' })
+  ids.key = (await theirs.createKey(['upload'], { name: 'Hidden key' })).id
   ids.file = (await theirs.admin.upload('secrets', 'hidden.txt', 'text')).body.data.file_id
   ids.webhook = (await theirs.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hidden' })).body.data.webhook_id
   ids.link = (await theirs.admin.post('/upload-links', { context: ids.context })).body.data.link_id
   ids.share = (await theirs.admin.post('/log/share', {})).body.data.share_id
-  const user = await theirs.user(['metadata'], 'hidden@example.com')
+  const user = await theirs.createUser(['metadata'], 'hidden@example.com')
   ids.user = (await user.graphql('{ me { id } }')).body.data.me.id
 })
 afterAll(() => world.close())
@@ -170,9 +170,9 @@ describe('scopes by root field', () => {
   const callers = new Map<string, Caller>()
   // Each row has a separate user because signOut ends the session and other fields require a password.
   const callerOf = async (kind: string, scope: Scope, field: string) => {
-    if (kind === 'user' && field === 'signOut') return mine.user([scope])
+    if (kind === 'user' && field === 'signOut') return mine.createUser([scope])
     const name = `${kind} ${scope}`
-    if (!callers.has(name)) callers.set(name, kind === 'key' ? await mine.key([scope]) : await mine.user([scope]))
+    if (!callers.has(name)) callers.set(name, kind === 'key' ? await mine.createKey([scope]) : await mine.createUser([scope]))
     return callers.get(name)!
   }
 

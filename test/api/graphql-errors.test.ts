@@ -9,11 +9,11 @@ let user: Caller
 let keyId: string
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes', { metadata: { a: [1] } })
-  await tenant.context('empty')
-  user = await tenant.user(['upload', 'download', 'metadata', 'delete', 'admin'])
-  const key = await tenant.key(['upload', 'metadata'])
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { metadata: { a: [1] } })
+  await tenant.createContext('empty')
+  user = await tenant.createUser(['upload', 'download', 'metadata', 'delete', 'admin'])
+  const key = await tenant.createKey(['upload', 'metadata'])
   keyId = key.id
   await key.upload('notes', 'a.txt', 'text', { metadata: { page: 7 } })
   for (let index = 0; index < 6; index++) await key.upload('notes', `${index}.txt`, 'x'.repeat(index + 1))
@@ -33,8 +33,8 @@ describe('errors have the codes of REST', () => {
     ],
     [
       'an unknown key',
-      () => world.as(`assay_${'x'.repeat(43)}`).get('/contexts'),
-      () => world.as(`assay_${'x'.repeat(43)}`).graphql('{ contexts { data { contextId } } }'),
+      () => world.createCaller(`assay_${'x'.repeat(43)}`).get('/contexts'),
+      () => world.createCaller(`assay_${'x'.repeat(43)}`).graphql('{ contexts { data { contextId } } }'),
       401,
       'unauthenticated',
     ],
@@ -184,7 +184,7 @@ describe('errors have the codes of REST', () => {
   ]
   const notes = (key = 'notes') => ({ context_key: key, display_name: 'x', allowed_extensions: ['txt'], max_file_size_mb: 1 })
   let cached: Promise<Caller> | undefined
-  const createLimitedKey = () => (cached ??= tenant.key(['delete']))
+  const createLimitedKey = () => (cached ??= tenant.createKey(['delete']))
   const uploadByGraphql = (name: string, content: Uint8Array | string) =>
     user.graphqlUpload('mutation ($file: Upload!) { uploadFile(file: $file, context: "notes") { fileId } }', {}, name, content)
 

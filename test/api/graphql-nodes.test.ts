@@ -9,12 +9,12 @@ let user: Caller
 const ids: Record<string, string> = {}
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  other = await world.tenant()
-  user = await tenant.user(['admin'])
-  const context = await tenant.context('notes')
-  await tenant.context('letters')
-  const key = await tenant.key(['upload'])
+  tenant = await world.createTenant()
+  other = await world.createTenant()
+  user = await tenant.createUser(['admin'])
+  const context = await tenant.createContext('notes')
+  await tenant.createContext('letters')
+  const key = await tenant.createKey(['upload'])
   const uploaded = await key.upload('notes', 'a.txt', 'text')
   await key.upload('notes', 'a.exe', 'text')
   const { body } = await user.graphql(
@@ -68,13 +68,13 @@ describe('node finds an object of any type by its id', () => {
     User: 'admin',
   }
   test.each(Object.entries(needs))('the node query for an object of type %s requires the scope %s', async (type, scope) => {
-    const wrong = await tenant.key([type === 'FileContext' ? 'download' : scope === 'metadata' ? 'upload' : 'metadata'])
+    const wrong = await tenant.createKey([type === 'FileContext' ? 'download' : scope === 'metadata' ? 'upload' : 'metadata'])
     expect(getGraphqlCode(await find(wrong, ids[type]!))).toBe(type === 'FileContext' ? undefined : 'FORBIDDEN')
-    expect(getGraphqlCode(await find(await tenant.key([scope]), ids[type]!))).toBeUndefined()
+    expect(getGraphqlCode(await find(await tenant.createKey([scope]), ids[type]!))).toBeUndefined()
   })
 
   test('the node query returns no objects outside the contexts of a restricted key', async () => {
-    const restricted = await tenant.key(['metadata'], { contexts: ['letters'] })
+    const restricted = await tenant.createKey(['metadata'], { contexts: ['letters'] })
     const codes = await Promise.all(
       ['File', 'FileContext', 'CallLog'].map(async (type) => getGraphqlCode(await find(restricted, ids[type]!))),
     )
@@ -89,7 +89,7 @@ describe('node finds an object of any type by its id', () => {
   )
 
   test('logs a file read through the node query as a metadata call', async () => {
-    const key = await tenant.key(['metadata'])
+    const key = await tenant.createKey(['metadata'])
     await find(key, ids.File!)
     const { body } = await user.get(`/stats/logs?api_key_id=${key.id}`)
     expect(body.data.data).toMatchObject([{ operation: 'metadata', status: 'success', file_id: ids.File }])
@@ -140,7 +140,7 @@ test('context versions have unique ids, and a validation report has the same id 
 
 describe('an error of one root field does not affect the others', () => {
   test('a GraphQL query returns its other fields if one field lacks a scope or has an unknown id', async () => {
-    const key = await tenant.key(['metadata'])
+    const key = await tenant.createKey(['metadata'])
     const { status, body } = await key.graphql(
       '{ files { pagination { totalItems } } file(fileId: "file_x") { fileId } apiKeys { data { apiKeyId } } tenant { name } }',
     )

@@ -8,9 +8,9 @@ let tenant: TestTenant
 let user: Caller
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes')
-  user = await tenant.user(['upload', 'download', 'metadata', 'delete', 'admin'])
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
+  user = await tenant.createUser(['upload', 'download', 'metadata', 'delete', 'admin'])
 })
 afterAll(() => world.close())
 
@@ -82,7 +82,7 @@ describe('uploads by the multipart request specification', () => {
   })
 
   test('logs a GraphQL upload with an API key and rejects an upload variable that is not a file', async () => {
-    const key = await tenant.key(['upload'])
+    const key = await tenant.createKey(['upload'])
     await key.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     await key.graphql(upload, { context: 'notes', file: 'not a file' })
     const { callLogs } = await request(
@@ -169,7 +169,7 @@ test('disables introspection and the GraphQL landing page in production by defau
   const production = await World.open({ NODE_ENV: 'production' })
   try {
     for (const query of [introspection, '{ __type(name: "File") { name } }']) {
-      const disabled = await production.first.graphql(query)
+      const disabled = await production.firstAdmin.graphql(query)
       expect(getGraphqlCode(disabled)).toBe('BAD_USER_INPUT')
       const message = 'Introspection is disabled on this service. The operator can enable it with GRAPHQL_EXPLORER=on.'
       expect(disabled.body.errors[0]).toMatchObject({
@@ -177,8 +177,8 @@ test('disables introspection and the GraphQL landing page in production by defau
         extensions: { details: { fields: [{ field: 'query', message }] } },
       })
     }
-    expect((await production.first.graphql('{ me { id } }')).body.data.me.id).toEqual(anyId('key'))
-    const hint = await production.first.graphql('{ fils { data { fileId } } }')
+    expect((await production.firstAdmin.graphql('{ me { id } }')).body.data.me.id).toEqual(anyId('key'))
+    const hint = await production.firstAdmin.graphql('{ fils { data { fileId } } }')
     expect(JSON.stringify(hint.body)).not.toContain('Did you mean')
     for (const path of ['/graphql', '/graphql?sandbox', '/graphql/page.html'])
       expect((await fetch(production.url + path, { headers: { accept: 'text/html' } })).status).toBe(404)

@@ -16,11 +16,11 @@ let fileId: string
 let keyId: string
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes', { metadata: { a: [1] } })
-  await tenant.context('empty')
-  user = await tenant.user(['upload', 'download', 'metadata', 'delete', 'admin'])
-  const key = await tenant.key(['upload', 'metadata'])
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { metadata: { a: [1] } })
+  await tenant.createContext('empty')
+  user = await tenant.createUser(['upload', 'download', 'metadata', 'delete', 'admin'])
+  const key = await tenant.createKey(['upload', 'metadata'])
   keyId = key.id
   fileId = (await key.upload('notes', 'a.txt', 'text', { metadata: { page: 7 } })).body.data.file_id
   for (let index = 0; index < 6; index++) await key.upload('notes', `${index}.txt`, 'x'.repeat(index + 1))
@@ -174,7 +174,7 @@ describe('mutations', () => {
   })
 
   test('signs in and out with GraphQL mutations', async () => {
-    const other = await tenant.user(['metadata'])
+    const other = await tenant.createUser(['metadata'])
     const signIn =
       'mutation ($email: String!, $password: String!) { signIn(email: $email, password: $password) { token expiresAt user { userId email scopes } } }'
     const data = await request(signIn, { email: other.email.toUpperCase(), password: other.password }, world.unauthenticated)
@@ -182,7 +182,7 @@ describe('mutations', () => {
       expiresAt: anyTimestamp,
       user: { userId: anyId('usr'), email: other.email, scopes: ['metadata'] },
     })
-    const session = world.as(data.signIn.token)
+    const session = world.createCaller(data.signIn.token)
     getData(await session.get('/files'))
     expect(await request('mutation { signOut }', {}, session)).toEqual({ signOut: true })
     expect(toStatusAndCode(await session.get('/files'))).toEqual([401, 'unauthenticated'])
@@ -268,7 +268,7 @@ describe('connections', () => {
 })
 
 test('logs each call in a GraphQL request like a REST call', async () => {
-  const key = await tenant.key(['metadata', 'download'])
+  const key = await tenant.createKey(['metadata', 'download'])
   await key.graphql(
     '{ a: files { data { fileId } } b: stats { overview { totalFiles } } contexts { data { contextId } } me { id } }',
   )

@@ -14,14 +14,14 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(() => world.close())
 
 const upload = async (contextKey: string): Promise<string> =>
   (await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.')).body.data.file_id
 const hold = (fileId: string, reason: unknown = 'Case 7') => tenant.admin.rest('PUT', `/files/${fileId}/hold`, { reason })
-const createContext = (contextKey: string) => tenant.context(contextKey, { scan_for_viruses: false })
+const createContext = (contextKey: string) => tenant.createContext(contextKey, { scan_for_viruses: false })
 
 test('rejects single and bulk deletions of a file on hold until the hold is released', async () => {
   await createContext('held')

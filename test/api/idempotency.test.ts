@@ -5,9 +5,9 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes', { max_file_size_mb: 1 })
-  await tenant.context('other')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { max_file_size_mb: 1 })
+  await tenant.createContext('other')
 })
 afterAll(() => world.close())
 
@@ -67,9 +67,9 @@ describe('POST /files/upload', () => {
 
   test('Idempotency-Keys of different API keys and tenants are independent', async () => {
     const key = createKeyHeader()
-    const otherTenant = await world.tenant()
-    await otherTenant.context('notes')
-    const colleague = await tenant.key(['upload'])
+    const otherTenant = await world.createTenant()
+    await otherTenant.createContext('notes')
+    const colleague = await tenant.createKey(['upload'])
     const responses = [
       await upload(tenant.admin, 'mine', key),
       await upload(otherTenant.admin, 'theirs', key),
@@ -127,7 +127,7 @@ describe('POST /files/upload', () => {
     const first = await upload(tenant.admin, 'anywhere', key)
     const replica = await World.open({}, world)
     try {
-      const again = await upload(replica.as(tenant.admin.credential), 'anywhere', key)
+      const again = await upload(replica.createCaller(tenant.admin.credential), 'anywhere', key)
       expect(toComparable(again)).toEqual(toComparable(first))
     } finally {
       await replica.close()

@@ -24,7 +24,7 @@ async function openVariant(env: Record<string, string>): Promise<World> {
 
 describe('HTTP security', () => {
   test('every response has security headers and does not name the server software', async () => {
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const responses = {
       rest: await tenant.admin.get('/contexts'),
       refused: await world.unauthenticated.get('/contexts'),
@@ -109,7 +109,7 @@ describe('HTTP security', () => {
 
   test('reusing a keep-alive connection causes no memory leak warning', async () => {
     const { faults, stop } = watchUnhandledErrors()
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const raw = await RawHttp.open(world.url)
     const request = `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${tenant.admin.credential}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`
     for (let time = 0; time < 25; time++) raw.write(request)
@@ -125,14 +125,14 @@ describe('secrets', () => {
   const secrets: Record<string, string> = {}
   let tenant: TestTenant
   beforeAll(async () => {
-    tenant = await world.tenant()
-    await tenant.context('inbox')
+    tenant = await world.createTenant()
+    await tenant.createContext('inbox')
     secrets.adminKey = tenant.admin.credential!
-    const key = await tenant.key(['upload', 'download', 'metadata'])
+    const key = await tenant.createKey(['upload', 'download', 'metadata'])
     secrets.key = key.credential!
     const rotated = await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 })
     secrets.rotated = getData(rotated, { message: true }).api_key
-    const user = await tenant.user(['admin'])
+    const user = await tenant.createUser(['admin'])
     secrets.token = user.credential!
     secrets.tokenSignature = user.credential!.split('.')[2]!
     secrets.password = user.password
@@ -166,8 +166,8 @@ describe('secrets', () => {
     })
     await tenant.admin.graphql('query ($p: Int!) { files(page: $p) { pagination { page } } }', { p: secrets.literalPassword })
     secrets.unknownKey = `assay_${'u'.repeat(43)}`
-    await world.as(secrets.unknownKey).get('/files')
-    await world.as(`${secrets.token}x`).get('/files')
+    await world.createCaller(secrets.unknownKey).get('/files')
+    await world.createCaller(`${secrets.token}x`).get('/files')
     await tenant.admin.raw(`/api/v1/files?token=${secrets.token}&key=${secrets.adminKey}`)
     await tenant.admin.post('/api-keys', `{"name": ${secrets.literalPassword}}`, { 'content-type': 'application/json' })
     await exchange(world.url, `GET /api/v1/files?key=${secrets.key} HTTP/9\r\nAuthorization: Bearer ${secrets.key}\r\n\r\n`)

@@ -24,8 +24,8 @@ afterAll(() => world.close())
 
 /** Creates tenants with equal names and settings but different file sizes and contents. */
 async function createOwner(content: string): Promise<Owner> {
-  const tenant = await world.tenant({ name: 'The same name' })
-  const context = await tenant.context('invoices')
+  const tenant = await world.createTenant({ name: 'The same name' })
+  const context = await tenant.createContext('invoices')
   const files: string[] = []
   for (const name of ['a.txt', 'b.txt']) {
     const uploaded = await tenant.admin.upload('invoices', name, `${content} ${name}`, {
@@ -35,7 +35,7 @@ async function createOwner(content: string): Promise<Owner> {
   }
   expect((await tenant.admin.upload('invoices', 'evil.exe', 'MZ')).status).toBe(422)
   await tenant.admin.get(`/files/${files[0]}`)
-  const user = await tenant.user(['admin'], email)
+  const user = await tenant.createUser(['admin'], email)
   const callIds = getItems(await tenant.admin.get('/stats/logs')).map((call: Record<string, string>) => call.call_id)
   const auditIds = getItems(await tenant.admin.get('/audit-logs')).map((entry: Record<string, string>) => entry.audit_id)
   return Object.assign(tenant, { user, files, contextId: String(context.context_id), callIds, auditIds })

@@ -20,7 +20,7 @@ const listAudits = async (tenant: TestTenant, key: Caller) =>
 
 describe('the life cycle of a key', () => {
   test('shows all fields of a key except the secret, with a prefix that identifies a leaked key', async () => {
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const created = await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30, metadata: { team: 'a' } })
     const { api_key: secret, api_key_id: id } = getData(created, { status: 201, message: true })
     const fetched = await record(tenant, { id } as Caller)
@@ -43,8 +43,8 @@ describe('the life cycle of a key', () => {
   })
 
   test('disables, enables and revokes a key immediately, logs rejected calls and audits the changes', async () => {
-    const tenant = await world.tenant()
-    const key = await tenant.key(['metadata'])
+    const tenant = await world.createTenant()
+    const key = await tenant.createKey(['metadata'])
     expect((await key.get('/files')).status).toBe(200)
 
     expect(getData(await move(tenant, key, 'disable')).status).toBe('disabled')
@@ -77,8 +77,8 @@ describe('the life cycle of a key', () => {
   })
 
   test('rejects an expired key with 401', async () => {
-    const tenant = await world.tenant()
-    const key = await tenant.key(['metadata'], { expires_in_days: 1 })
+    const tenant = await world.createTenant()
+    const key = await tenant.createKey(['metadata'], { expires_in_days: 1 })
     expect((await key.get('/files')).status).toBe(200)
     await world.database.pool.query("UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE api_key_id = $1", [
       key.id,
@@ -94,8 +94,8 @@ describe('the life cycle of a key', () => {
   })
 
   test('immediately shows when a key was last used, and writes these times in batches', async () => {
-    const tenant = await world.tenant()
-    const key = await tenant.key(['metadata'])
+    const tenant = await world.createTenant()
+    const key = await tenant.createKey(['metadata'])
     // The service estimates the database clock with an error below this tolerance, even under load.
     const slack = 1000
     const before = Date.now() - slack
@@ -109,8 +109,8 @@ describe('the life cycle of a key', () => {
   })
 
   test('authenticates a cached API key without a database query', async () => {
-    const tenant = await world.tenant()
-    const key = await tenant.key(['metadata'])
+    const tenant = await world.createTenant()
+    const key = await tenant.createKey(['metadata'])
     const { identity } = world.app.services
     const headers = ['Authorization', `Bearer ${key.credential}`]
     const origin = { ip: '127.0.0.1', userAgent: '' }
@@ -138,24 +138,24 @@ describe('the life cycle of a key', () => {
 
 describe('rotation', () => {
   test('rotating a key without a grace period revokes the old secret immediately', async () => {
-    const tenant = await world.tenant()
-    const key = await tenant.key(['metadata'])
+    const tenant = await world.createTenant()
+    const key = await tenant.createKey(['metadata'])
     expect((await key.get('/files')).status).toBe(200)
     const rotated = getData(await move(tenant, key, 'rotate', {}), { message: true })
     expect(Object.keys(rotated).sort()).toEqual(['api_key', 'api_key_id', 'expires_at', 'name', 'scopes'])
     expect(rotated).toMatchObject({ api_key_id: key.id, scopes: ['metadata'] })
     expect(rotated.api_key).not.toBe(key.credential)
     expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
-    expect((await world.as(rotated.api_key).get('/files')).status).toBe(200)
+    expect((await world.createCaller(rotated.api_key).get('/files')).status).toBe(200)
     expect((await record(tenant, key)).key_prefix).toBe(rotated.api_key.slice(0, 12))
     expect((await listAudits(tenant, key))[0]).toMatchObject({ action: 'updated', details: { rotated: true, grace_seconds: 0 } })
   })
 
   test('rotating a key with a grace period keeps both secrets valid until the period ends', async () => {
-    const tenant = await world.tenant()
-    const key = await tenant.key(['metadata'])
+    const tenant = await world.createTenant()
+    const key = await tenant.createKey(['metadata'])
     const { api_key: secret } = getData(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
-    for (const caller of [key, world.as(secret)]) expect((await caller.get('/files')).status).toBe(200)
+    for (const caller of [key, world.createCaller(secret)]) expect((await caller.get('/files')).status).toBe(200)
     expect((await calls(tenant, key)).map(({ api_key_id }: Record<string, string>) => api_key_id)).toEqual([key.id, key.id])
     await world.database.pool.query(
       "UPDATE api_keys SET previous_expires_at = now() - interval '1 second' WHERE api_key_id = $1",
@@ -165,21 +165,21 @@ describe('rotation', () => {
     const rejected = await key.get('/files')
     expect(toStatusAndCode(rejected)).toEqual([401, 'unauthenticated'])
     expect(rejected.body.message).toContain('was rotated')
-    expect((await world.as(secret).get('/files')).status).toBe(200)
+    expect((await world.createCaller(secret).get('/files')).status).toBe(200)
   })
 
   test('disabling a rotated key disables both secrets', async () => {
-    const tenant = await world.tenant()
-    const key = await tenant.key(['metadata'])
+    const tenant = await world.createTenant()
+    const key = await tenant.createKey(['metadata'])
     const { api_key: secret } = getData(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
     await move(tenant, key, 'disable')
-    for (const caller of [key, world.as(secret)])
+    for (const caller of [key, world.createCaller(secret)])
       expect(toStatusAndCode(await caller.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
   test('accepts a grace period of 0 to 86,400 seconds and rejects other values', async () => {
-    const tenant = await world.tenant()
-    const key = await tenant.key(['metadata'])
+    const tenant = await world.createTenant()
+    const key = await tenant.createKey(['metadata'])
     for (const grace of [-1, 86_401, 1.5, '60', null, true])
       if (grace !== null)
         expect(getInvalidFields(await move(tenant, key, 'rotate', { grace_seconds: grace }))).toEqual(['grace_seconds'])
@@ -217,9 +217,9 @@ describe('an upload in progress', () => {
   }
 
   test('stores an upload in progress if its key was not changed', async () => {
-    const tenant = await world.tenant()
-    await tenant.context('inbox')
-    const key = await tenant.key(['upload'])
+    const tenant = await world.createTenant()
+    await tenant.createContext('inbox')
+    const key = await tenant.createKey(['upload'])
     expect(await ended(await startUpload('/api/v1/files/upload', key.credential!))).toMatchObject({ status: 201 })
   })
 
@@ -228,9 +228,9 @@ describe('an upload in progress', () => {
     ['revoke', 401, 'unauthenticated'],
     ['suspend', 403, 'forbidden'],
   ])('rejects an upload in progress after a `%s` operation on its key or tenant', async (how, status, code) => {
-    const tenant = await world.tenant()
-    await tenant.context('inbox')
-    const key = await tenant.key(['upload'])
+    const tenant = await world.createTenant()
+    await tenant.createContext('inbox')
+    const key = await tenant.createKey(['upload'])
     const raw = await startUpload('/api/v1/files/upload', key.credential!)
     if (how === 'suspend') await world.app.services.tenants.suspend(tenant.tenantId)
     else expect((await move(tenant, key, how)).status).toBe(200)
@@ -251,9 +251,9 @@ describe('an upload in progress', () => {
   })
 
   test('rejects an upload in progress if its user is disabled', async () => {
-    const tenant = await world.tenant()
-    await tenant.context('inbox')
-    const user = await tenant.user(['upload'])
+    const tenant = await world.createTenant()
+    await tenant.createContext('inbox')
+    const user = await tenant.createUser(['upload'])
     const me = await user.graphql('{ me { userId } }')
     const raw = await startUpload('/api/v1/files/upload', user.credential!)
     await tenant.admin.graphql('mutation ($id: ID!) { disableUser(userId: $id) { status } }', { id: me.body.data.me.userId })
@@ -263,7 +263,7 @@ describe('an upload in progress', () => {
 })
 
 test('reports all invalid fields of a new key in one response', async () => {
-  const tenant = await world.tenant()
+  const tenant = await world.createTenant()
   const bad = { name: '', scopes: ['root'], expires_in_days: 366, metadata: [], contexts: {}, colour: 'red' }
   expect(getInvalidFields(await tenant.admin.post('/api-keys', bad))).toEqual(Object.keys(bad).sort())
   expect(getInvalidFields(await tenant.admin.post('/api-keys', {}))).toEqual(['name'])

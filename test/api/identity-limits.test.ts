@@ -47,12 +47,12 @@ describe('rate limit per minute', () => {
   beforeAll(async () => {
     limited = await openVariant({ RATE_LIMIT_PER_MINUTE: '5' })
   })
-  const at = (caller: Caller) => limited.as(caller.credential)
+  const at = (caller: Caller) => limited.createCaller(caller.credential)
 
   test('returns 429 with Retry-After and the IETF headers to a rate-limited key without limiting other keys', () =>
     runInOneWindow(60, async () => {
-      const tenant = await world.tenant()
-      const [key, otherKey] = [await tenant.key(['metadata']), await tenant.key(['metadata'])]
+      const tenant = await world.createTenant()
+      const [key, otherKey] = [await tenant.createKey(['metadata']), await tenant.createKey(['metadata'])]
       for (let remaining = 4; remaining >= 0; remaining--) {
         const response = await at(key).get('/files')
         expect(response.status).toBe(200)
@@ -73,8 +73,8 @@ describe('rate limit per minute', () => {
 
   test('counts 403 and 404 responses and each GraphQL root field towards the rate limit', () =>
     runInOneWindow(60, async () => {
-      const tenant = await world.tenant()
-      const [key, other] = [await tenant.key(['upload']), await tenant.key(['metadata'])]
+      const tenant = await world.createTenant()
+      const [key, other] = [await tenant.createKey(['upload']), await tenant.createKey(['metadata'])]
       for (let time = 0; time < 5; time++) expect((await at(key).get('/files')).status).toBe(403)
       expect(toStatusAndCode(await at(key).get('/files'))).toEqual([429, 'rate_limited'])
       const many = await at(other).graphql(
@@ -90,9 +90,9 @@ describe('rate limit per minute', () => {
 
   test('rejects a request above the rate limit before reading its body', () =>
     runInOneWindow(60, async () => {
-      const tenant = await world.tenant()
-      await tenant.context('inbox')
-      const key = await tenant.key(['upload'])
+      const tenant = await world.createTenant()
+      await tenant.createContext('inbox')
+      const key = await tenant.createKey(['upload'])
       for (let time = 0; time < 5; time++) expect((await at(key).upload('inbox', 'a.txt', 'a')).status).toBe(201)
       const raw = await startUpload(limited.url, key)
       const { status, headers } = parseResponse(await raw.waitForText('}'))
@@ -106,28 +106,28 @@ describe('rate limit per minute', () => {
 
   test('limits the requests of each user, and the requests of each tenant to five times that limit', () =>
     runInOneWindow(60, async () => {
-      const tenant = await world.tenant()
-      const user = await tenant.user(['metadata'])
+      const tenant = await world.createTenant()
+      const user = await tenant.createUser(['metadata'])
       for (let time = 0; time < 5; time++) expect((await at(user).get('/files')).status).toBe(200)
       expect(toStatusAndCode(await at(user).get('/files'))).toEqual([429, 'rate_limited'])
       // Keys are created without HTTP because calls would count towards the tenant's rate limit.
       const { apiKeys } = world.app.services
       const make = () => apiKeys.create(createSystemActor(tenant.tenantId), { name: 'Key', scopes: ['metadata'] })
-      const keys = (await Promise.all(Array.from({ length: 5 }, make))).map(({ apiKey }) => world.as(apiKey))
+      const keys = (await Promise.all(Array.from({ length: 5 }, make))).map(({ apiKey }) => world.createCaller(apiKey))
       const statuses: number[] = []
       for (const key of keys) for (let time = 0; time < 5; time++) statuses.push((await at(key).get('/files')).status)
       expect(statuses.filter((status) => status === 200)).toHaveLength(20)
       const last = await at(keys[4]!).get('/files')
       expect(last.body.message).toMatch(/limit is 25 per minute|limit is 5 per minute/)
-      expect((await at(await (await world.tenant()).key(['metadata'])).get('/files')).status).toBe(200)
+      expect((await at(await (await world.createTenant()).createKey(['metadata'])).get('/files')).status).toBe(200)
     }))
 })
 
 test('limits failed credentials per address and never rejects valid credentials', () =>
   runInOneWindow(60, async () => {
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const { limits } = world.app.services
-    const unauthenticated = world.as(`assay_${'x'.repeat(43)}`)
+    const unauthenticated = world.createCaller(`assay_${'x'.repeat(43)}`)
     expect(toStatusAndCode(await unauthenticated.get('/contexts'))).toEqual([401, 'unauthenticated'])
     for (let time = 0; time < 1000; time++) await limits.countRejectedCredential('127.0.0.1').catch(() => {})
     expect(toStatusAndCode(await unauthenticated.get('/contexts'))).toEqual([429, 'rate_limited'])
@@ -149,32 +149,32 @@ function countStatements({ database: { pool } }: Pick<World, 'database'>, name: 
 }
 
 test('checks a flood of guessed keys with few database statements and still accepts a valid uncached key', async () => {
-  const tenant = await world.tenant()
-  const fresh = await tenant.key(['metadata'])
+  const tenant = await world.createTenant()
+  const fresh = await tenant.createKey(['metadata'])
   const flooded = await openVariant({})
   const statements = countStatements(flooded, 'api-keys-by-hash')
   const guesses = 800
   let remaining = guesses
   const guess = async () => {
     while (remaining-- > 0) {
-      const { status } = await flooded.as(`assay_${String(remaining).padStart(43, 'x')}`).get('/contexts')
+      const { status } = await flooded.createCaller(`assay_${String(remaining).padStart(43, 'x')}`).get('/contexts')
       expect([401, 429]).toContain(status)
     }
   }
   const began = performance.now()
   const flood = Promise.all(Array.from({ length: 64 }, guess))
-  expect((await flooded.as(fresh.credential).get('/files')).status).toBe(200)
+  expect((await flooded.createCaller(fresh.credential).get('/files')).status).toBe(200)
   await flood
   // A flood takes longer on a slow machine, so 20 statements per second are allowed.
   const seconds = (performance.now() - began) / 1000
   expect(statements()).toBeLessThan(guesses / 4 + 25 * seconds)
-  const late = await tenant.key(['metadata'])
-  expect((await flooded.as(late.credential).get('/files')).status).toBe(200)
+  const late = await tenant.createKey(['metadata'])
+  expect((await flooded.createCaller(late.credential).get('/files')).status).toBe(200)
 })
 
 test('limits guessed log tokens to one database statement per second and still accepts a valid token', () =>
   runInOneWindow(60, async () => {
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const token: string = getData(await tenant.admin.post('/log/share', {}), { status: 201, message: true }).token
     const flooded = await openVariant({})
     const statements = countStatements(flooded, 'log-shares-presented')
@@ -183,10 +183,10 @@ test('limits guessed log tokens to one database statement per second and still a
     const began = performance.now()
     const guess = async (_: unknown, nth: number) => {
       const guessed = token.slice(0, -12) + String(nth).padStart(12, 'x')
-      expect(toStatusAndCode(await flooded.as(guessed).get('/log/checkpoint'))).toEqual([429, 'rate_limited'])
+      expect(toStatusAndCode(await flooded.createCaller(guessed).get('/log/checkpoint'))).toEqual([429, 'rate_limited'])
     }
     const flood = Promise.all(Array.from({ length: 200 }, guess))
-    expect((await flooded.as(token).get('/log/checkpoint')).status).toBe(200)
+    expect((await flooded.createCaller(token).get('/log/checkpoint')).status).toBe(200)
     await flood
     expect(statements()).toBeLessThanOrEqual(1 + (performance.now() - began) / 1000)
   }))
@@ -194,8 +194,8 @@ test('limits guessed log tokens to one database statement per second and still a
 describe('concurrent uploads', () => {
   test('limits concurrent uploads per credential, per tenant and in total, and always frees their slots', async () => {
     const small = await openVariant({ MAX_UPLOADS_AT_ONCE: '8' })
-    const tenants = await Promise.all(Array.from({ length: 4 }, () => world.tenant()))
-    for (const tenant of tenants) await tenant.context('inbox')
+    const tenants = await Promise.all(Array.from({ length: 4 }, () => world.createTenant()))
+    for (const tenant of tenants) await tenant.createContext('inbox')
     const [one, two, three, four] = tenants.map(({ admin }) => admin) as [Caller, Caller, Caller, Caller]
     const take = async (key: Caller, count: number) => {
       const startedUploads = await Promise.all(Array.from({ length: count }, () => startUpload(small.url, key)))
@@ -208,7 +208,7 @@ describe('concurrent uploads', () => {
       over.close()
       expect([status, headers['retry-after']]).toEqual([429, '1'])
     }
-    const other = await tenants[0]!.key(['upload'])
+    const other = await tenants[0]!.createKey(['upload'])
     const held = await take(one, 2)
     await expectRefused(one)
     held.push(...(await take(other, 2)))
@@ -218,9 +218,9 @@ describe('concurrent uploads', () => {
     held.push(...(await take(three, 2)))
     await expectRefused(four)
     // Upload limits do not affect other requests.
-    expect((await small.as(one.credential).get('/files')).status).toBe(200)
+    expect((await small.createCaller(one.credential).get('/files')).status).toBe(200)
     expect(await finish(held[0]!)).toBe(201)
-    expect((await small.as(four.credential).upload('inbox', 'a.txt', 'a')).status).toBe(201)
+    expect((await small.createCaller(four.credential).upload('inbox', 'a.txt', 'a')).status).toBe(201)
     held[1]!.close()
     // Polls because a slot is freed shortly after the response.
     const getPosition = async (key: Caller) => {
@@ -236,8 +236,8 @@ describe('concurrent uploads', () => {
   })
 
   test('accepts 64 concurrent uploads with one key by default', async () => {
-    const tenant = await world.tenant()
-    await tenant.context('inbox')
+    const tenant = await world.createTenant()
+    await tenant.createContext('inbox')
     const held = await Promise.all(Array.from({ length: 64 }, () => startUpload(world.url, tenant.admin)))
     expect(await Promise.all(held.map(isAdmitted))).toEqual(Array(64).fill(true))
     expect(await Promise.all(held.map(finish))).toEqual(Array(64).fill(201))

@@ -13,16 +13,16 @@ describe('a key restricted to some contexts', () => {
   let key: Caller
   const files: Record<string, string> = {}
   beforeAll(async () => {
-    tenant = await world.tenant()
-    await tenant.context('mine')
-    await tenant.context('other')
+    tenant = await world.createTenant()
+    await tenant.createContext('mine')
+    await tenant.createContext('other')
     for (const context of ['mine', 'other'])
       files[context] = getData(await tenant.admin.upload(context, 'a.txt', context), {
         status: 201,
         message: true,
         timestamp: false,
       }).file_id
-    key = await tenant.key(['upload', 'download', 'metadata', 'delete'], { contexts: ['mine'] })
+    key = await tenant.createKey(['upload', 'download', 'metadata', 'delete'], { contexts: ['mine'] })
   })
 
   test('a restricted key can read its context and the files in it', async () => {
@@ -88,11 +88,11 @@ describe('a key restricted to some contexts', () => {
   })
 
   test('a restricted key has no access to a context that is deleted and created again with the same name', async () => {
-    await tenant.context('passing')
-    const passing = await tenant.key(['metadata', 'upload'], { contexts: ['passing'] })
+    await tenant.createContext('passing')
+    const passing = await tenant.createKey(['metadata', 'upload'], { contexts: ['passing'] })
     await tenant.admin.delete('/contexts/passing')
     expect(getItems(await passing.get('/contexts'))).toEqual([])
-    await tenant.context('passing')
+    await tenant.createContext('passing')
     expect(toStatusAndCode(await passing.get('/contexts/passing'))).toEqual([404, 'not_found'])
     expect(getItems(await passing.get('/files'))).toEqual([])
   })

@@ -46,8 +46,8 @@ async function setUp(user: Person) {
 
 describe('a second factor', () => {
   test('password sign-in requires the second factor only after enrollment is confirmed', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     expect(getGraphqlCode(await startSession(user, 'not the password'))).toBe('FORBIDDEN')
     expect(getGraphqlCode(await startSession(tenant.admin, user.password))).toBe('FORBIDDEN')
     const { secret, uri } = data(await startSession(user, user.password)).beginSecondFactor
@@ -68,14 +68,14 @@ describe('a second factor', () => {
     expect(wrong.body.errors[0].message).toBe('The email address or password is wrong.')
     const { token, user: who } = data(await signIn(user, generateNextCode(secret))).signIn
     expect(who.hasSecondFactor).toBe(true)
-    expect((await world.as(token).get('/files')).status).toBe(200)
+    expect((await world.createCaller(token).get('/files')).status).toBe(200)
     const [entry] = getItems(await tenant.admin.get('/audit-logs?audit_type=tenant&action=updated'))
     expect(entry).toMatchObject({ entity_type: 'user', details: { changed: { second_factor: true } } })
     expect(JSON.stringify(getItems(await tenant.admin.get('/audit-logs')))).not.toContain(secret)
   })
 
   test('accepts each second-factor code once, even if two clients sign in with it concurrently', async () => {
-    const user = await (await world.tenant()).user(['metadata'])
+    const user = await (await world.createTenant()).createUser(['metadata'])
     const { secret } = await setUp(user)
     const code = generateNextCode(secret)
     const codes = (await Promise.all([signIn(user, code), signIn(user, code)])).map(getGraphqlCode)
@@ -84,7 +84,7 @@ describe('a second factor', () => {
   })
 
   test('creates ten single-use recovery codes and accepts them in any letter case and spacing', async () => {
-    const user = await (await world.tenant()).user(['metadata'])
+    const user = await (await world.createTenant()).createUser(['metadata'])
     const { recoveryCodes } = await setUp(user)
     expect(new Set(recoveryCodes).size).toBe(10)
     expect(getGraphqlCode(await signIn(user, recoveryCodes[0]!))).toBeUndefined()
@@ -93,8 +93,8 @@ describe('a second factor', () => {
   })
 
   test("a user can remove a second factor with a code, and removal by an admin ends the user's sessions", async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const { secret } = await setUp(user)
     expect(getGraphqlCode(await remove(user, '000000'))).toBe('FORBIDDEN')
     expect(data(await remove(user, generateNextCode(secret))).removeSecondFactor).toBe(true)
@@ -103,14 +103,14 @@ describe('a second factor', () => {
     await setUp(user)
     const { userId } = data(await user.graphql('{ me { userId } }')).me
     const reset = 'mutation ($userId: ID!) { resetUserSecondFactor(userId: $userId) { hasSecondFactor } }'
-    expect(getGraphqlCode(await (await world.tenant()).admin.graphql(reset, { userId }))).toBe('NOT_FOUND')
+    expect(getGraphqlCode(await (await world.createTenant()).admin.graphql(reset, { userId }))).toBe('NOT_FOUND')
     expect(data(await tenant.admin.graphql(reset, { userId })).resetUserSecondFactor.hasSecondFactor).toBe(false)
     expect((await user.get('/files')).status).toBe(401)
     expect(getGraphqlCode(await signIn(user))).toBeUndefined()
   })
 
   test('encrypts a second factor with MASTER_KEY and re-encrypts it after the key changes', async () => {
-    const user = await (await world.tenant()).user(['metadata'])
+    const user = await (await world.createTenant()).createUser(['metadata'])
     const { secret, recoveryCodes } = await setUp(user)
     const { rows } = await world.database.pool.query('SELECT * FROM users WHERE email = $1', [user.email])
     const stored = JSON.stringify(rows[0], (_, value) =>
@@ -149,8 +149,8 @@ describe('wrong codes of the second factor', () => {
 
   test('ten consecutive wrong second-factor codes lock all codes on every replica for an hour', async () => {
     const replica = await World.open({}, world)
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const { secret, recoveryCodes } = await setUp(user)
     const signInAt = (at: World, code: string) =>
       at.unauthenticated.raw('/session', {
@@ -192,7 +192,7 @@ describe('wrong codes of the second factor', () => {
   })
 
   test('doubles the second-factor lock after each series of wrong codes, up to a day', async () => {
-    const user = await (await world.tenant()).user(['metadata'])
+    const user = await (await world.createTenant()).createUser(['metadata'])
     await setUp(user)
     const hoursAfter = async (count: number) => {
       await setWrongCodes(user, count - 1)
@@ -207,8 +207,8 @@ describe('wrong codes of the second factor', () => {
   test.each(['second factor', 'password'])(
     '100 consecutive wrong second-factor codes lock all codes until an admin resets the %s',
     async (what) => {
-      const tenant = await world.tenant()
-      const user = await tenant.user(['metadata'])
+      const tenant = await world.createTenant()
+      const user = await tenant.createUser(['metadata'])
       const { secret } = await setUp(user)
       const { userId } = data(await user.graphql('{ me { userId } }')).me
       await setWrongCodes(user, 99)
@@ -238,8 +238,8 @@ describe('wrong codes of the second factor', () => {
   )
 
   test('counts wrong second-factor codes for sign-in, removal and enrollment together', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const { secret } = await setUp(user)
     expect(getGraphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
     expect(getGraphqlCode(await remove(user, wrong))).toBe('FORBIDDEN')
@@ -250,7 +250,7 @@ describe('wrong codes of the second factor', () => {
     expect(getGraphqlCode(await signIn(user, generateNextCode(secret)))).toBe('RATE_LIMITED')
     expect(await locksOf(tenant)).toEqual([expect.objectContaining({ wrong_codes: 10, performed_by_type: 'user' })])
 
-    const newcomer = await tenant.user(['metadata'])
+    const newcomer = await tenant.createUser(['metadata'])
     const started = data(await startSession(newcomer, newcomer.password)).beginSecondFactor
     await setWrongCodes(newcomer, 9)
     expect(getGraphqlCode(await confirm(newcomer, wrong))).toBe('FORBIDDEN')
@@ -263,7 +263,7 @@ describe('wrong codes of the second factor', () => {
   })
 
   test('counts wrong second-factor codes only after a correct password', async () => {
-    const user = await (await world.tenant()).user(['metadata'])
+    const user = await (await world.createTenant()).createUser(['metadata'])
     await setUp(user)
     expect(getGraphqlCode(await signIn({ email: user.email, password: 'not the password' }, wrong))).toBe('UNAUTHENTICATED')
     expect(getGraphqlCode(await signIn(user))).toBe('UNAUTHENTICATED')
@@ -273,9 +273,9 @@ describe('wrong codes of the second factor', () => {
 
 describe('a tenant that requires a second factor', () => {
   test('a session without a second factor can only set one up if the tenant requires it', async () => {
-    const tenant = await world.tenant()
-    await tenant.context('notes')
-    const user = await tenant.user(['metadata', 'admin'])
+    const tenant = await world.createTenant()
+    await tenant.createContext('notes')
+    const user = await tenant.createUser(['metadata', 'admin'])
     expect((await user.get('/files')).status).toBe(200)
     expect(data(await require(tenant, true)).requireSecondFactor.secondFactorRequired).toBe(true)
     for (const path of ['/files', '/contexts', '/tenant', '/audit-logs/export'])
@@ -284,7 +284,7 @@ describe('a tenant that requires a second factor', () => {
     expect(getGraphqlCode(await user.graphql('{ mySessions { data { sessionId } } }'))).toBe('FORBIDDEN')
     expect(data(await user.graphql('{ me { secondFactorDue } }')).me.secondFactorDue).toBe(true)
     const { token, secondFactorDue } = data(await signIn(user)).signIn
-    expect([secondFactorDue, (await world.as(token).get('/contexts')).status]).toEqual([true, 403])
+    expect([secondFactorDue, (await world.createCaller(token).get('/contexts')).status]).toEqual([true, 403])
 
     const { secret } = await setUp(user)
     expect((await user.get('/files')).status).toBe(200)
@@ -293,8 +293,8 @@ describe('a tenant that requires a second factor', () => {
   })
 
   test('requiring a second factor does not affect API keys or other tenants, and is reversible', async () => {
-    const [tenant, other] = [await world.tenant(), await world.tenant()]
-    const [user, otherUser] = [await tenant.user(['metadata']), await other.user(['metadata'])]
+    const [tenant, other] = [await world.createTenant(), await world.createTenant()]
+    const [user, otherUser] = [await tenant.createUser(['metadata']), await other.createUser(['metadata'])]
     await require(tenant, true)
     expect((await tenant.admin.get('/files')).status).toBe(200)
     expect((await otherUser.get('/files')).status).toBe(200)
@@ -308,8 +308,8 @@ describe('a tenant that requires a second factor', () => {
   })
 
   test('only admins can require a second factor', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     expect(getGraphqlCode(await user.graphql('mutation { requireSecondFactor(required: true) { name } }'))).toBe('FORBIDDEN')
   })
 })

@@ -6,7 +6,7 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(() => world.close())
 
@@ -23,14 +23,14 @@ async function signIn({ email }: Person, password: string): Promise<Caller | str
     'mutation ($email: String!, $password: String!) { signIn(email: $email, password: $password) { token } }',
     { email, password },
   )
-  return body.data.signIn ? world.as(body.data.signIn.token) : body.errors[0].extensions.code
+  return body.data.signIn ? world.createCaller(body.data.signIn.token) : body.errors[0].extensions.code
 }
 const signInAgain = async (user: Person) => (await signIn(user, user.password)) as Caller
 const fields = 'data { sessionId createdAt expiresAt ipAddress userAgent isCurrent } pagination { totalItems }'
 
 describe('a disabled user', () => {
   test("disabling a user permanently ends all of the user's sessions", async () => {
-    const user = await tenant.user(['metadata'])
+    const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     await queryData(tenant.admin, 'mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })
     expect(toStatusAndCode(await user.get('/files'))).toEqual([401, 'unauthenticated'])
@@ -42,7 +42,7 @@ describe('a disabled user', () => {
 
 describe('active sessions', () => {
   test('lists active sessions and their origins for admins and for the user but not for API keys', async () => {
-    const user = await tenant.user(['metadata'])
+    const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     const other = await signInAgain(user)
     const byAdmin = await queryData(tenant.admin, `query ($userId: ID!) { userSessions(userId: $userId) { ${fields} } }`, {
@@ -64,11 +64,11 @@ describe('active sessions', () => {
   })
 
   test("only an admin of the same tenant can list and end other users' sessions", async () => {
-    const user = await tenant.user(['metadata'])
+    const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     for (const [by, code] of [
-      [await tenant.user(['metadata']), 'FORBIDDEN'],
-      [(await world.tenant()).admin, 'NOT_FOUND'],
+      [await tenant.createUser(['metadata']), 'FORBIDDEN'],
+      [(await world.createTenant()).admin, 'NOT_FOUND'],
     ] as const) {
       expect(
         getGraphqlCode(await by.graphql(`query ($userId: ID!) { userSessions(userId: $userId) { ${fields} } }`, { userId })),
@@ -81,7 +81,7 @@ describe('active sessions', () => {
   })
 
   test('ends sessions individually or all together and audits both as user actions', async () => {
-    const user = await tenant.user(['metadata'])
+    const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     const [second, third] = [await signInAgain(user), await signInAgain(user)]
     const { mySessions } = await queryData(second, `{ mySessions { ${fields} } }`)
@@ -98,7 +98,7 @@ describe('active sessions', () => {
   })
 
   test("users can end their own sessions and receive 404 for other users' sessions", async () => {
-    const [user, otherUser] = [await tenant.user(['metadata']), await tenant.user(['metadata'])]
+    const [user, otherUser] = [await tenant.createUser(['metadata']), await tenant.createUser(['metadata'])]
     const other = await signInAgain(user)
     const { mySessions } = await queryData(other, `{ mySessions { ${fields} } }`)
     const { sessionId } = mySessions.data.find(({ isCurrent }: { isCurrent: boolean }) => !isCurrent)
@@ -111,7 +111,7 @@ describe('active sessions', () => {
 
 describe('passwords', () => {
   test("a password reset by an admin shows the new password once and ends all of the user's sessions", async () => {
-    const user = await tenant.user(['metadata'])
+    const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     const { resetUserPassword } = await queryData(
       tenant.admin,
@@ -135,7 +135,7 @@ describe('passwords', () => {
       )
       expect(getGraphqlCode(invite)).toBe('BAD_USER_INPUT')
       expect(invite.body.errors[0].extensions.details.fields[0].message).toContain('must not be a common password')
-      const user = await tenant.user(['metadata'])
+      const user = await tenant.createUser(['metadata'])
       const change = await user.graphql(
         'mutation ($a: String!, $b: String!) { changePassword(currentPassword: $a, newPassword: $b) }',
         {

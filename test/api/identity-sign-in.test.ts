@@ -19,14 +19,14 @@ const listAudits = async (tenant: TestTenant, entityId: string) =>
 
 describe('signing in', () => {
   test('starts a twelve-hour session over REST and GraphQL, and audits the sign-in', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata', 'admin'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata', 'admin'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email.toUpperCase(), password: user.password })
     const { token, expiresAt, user: who } = body.data.signIn
     expect(Date.parse(expiresAt) - Date.now()).toBeGreaterThan(43_100_000)
     expect(Date.parse(expiresAt) - Date.now()).toBeLessThanOrEqual(43_201_000)
     expect(who).toMatchObject({ userId: anyId('usr'), email: user.email, name: 'Ada', status: 'active' })
-    const caller = world.as(token)
+    const caller = world.createCaller(token)
     expect((await caller.graphql(me)).body.data.me).toEqual({
       id: who.userId,
       type: 'user',
@@ -52,8 +52,8 @@ describe('signing in', () => {
   })
 
   test('a failed sign-in does not reveal whether the address or the password was wrong', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const wrong = await world.unauthenticated.graphql(signIn, { email: user.email, password: 'not this one' })
     const unknown = await world.unauthenticated.graphql(signIn, { email: 'nobody@example.com', password: 'not this one' })
     expect(getGraphqlCode(wrong)).toBe('UNAUTHENTICATED')
@@ -61,13 +61,13 @@ describe('signing in', () => {
   })
 
   test('sign-in does the same work for unknown addresses, wrong passwords, external users and users of many tenants', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     await world.database.pool.query(
       "INSERT INTO users (user_id, tenant_id, email, name, scopes, issuer, subject, created_at, updated_at) VALUES ('usr_00000000000000000000000000', $1, 'outside@example.com', 'O', '{}', 'i', 's', now(), now())",
       [tenant.tenantId],
     )
-    for (let tenants = 0; tenants < 8; tenants++) await (await world.tenant()).user(['metadata'], 'many@example.com')
+    for (let tenants = 0; tenants < 8; tenants++) await (await world.createTenant()).createUser(['metadata'], 'many@example.com')
     const worked = async (email: string) => {
       const before = process.cpuUsage()
       await world.unauthenticated.graphql(signIn, { email, password: 'not this one' })
@@ -89,15 +89,15 @@ describe('signing in', () => {
   })
 
   test('signs in to the named tenant if an address belongs to two tenants', async () => {
-    const [one, two] = [await world.tenant(), await world.tenant()]
+    const [one, two] = [await world.createTenant(), await world.createTenant()]
     const email = 'both@example.com'
-    const [first, second] = [await one.user(['metadata'], email), await two.user(['metadata'], email)]
+    const [first, second] = [await one.createUser(['metadata'], email), await two.createUser(['metadata'], email)]
     for (const [tenant, { password }] of [
       [one, first],
       [two, second],
     ] as const) {
       const { body } = await world.unauthenticated.graphql(signIn, { email, password })
-      expect((await world.as(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenant.tenantId)
+      expect((await world.createCaller(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenant.tenantId)
       const other = tenant === one ? two : one
       expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email, password, tenantId: other.tenantId }))).toBe(
         'UNAUTHENTICATED',
@@ -107,23 +107,23 @@ describe('signing in', () => {
 
   test('uses one salt for an address in many tenants and accepts a password only for its own tenant', async () => {
     const email = 'everywhere@example.com'
-    const tenants = await Promise.all(Array.from({ length: 8 }, () => world.tenant()))
+    const tenants = await Promise.all(Array.from({ length: 8 }, () => world.createTenant()))
     const users: (Caller & { password: string })[] = []
-    for (const tenant of tenants) users.push(await tenant.user(['metadata'], email))
+    for (const tenant of tenants) users.push(await tenant.createUser(['metadata'], email))
     const { rows } = await world.database.pool.query('SELECT password_hash FROM users WHERE email = $1', [email])
     const hashes = rows.map((row) => row.password_hash as string)
     expect(new Set(hashes.map((each) => each.split('$')[4])).size).toBe(1)
     expect(new Set(hashes).size).toBe(8)
     const { body } = await world.unauthenticated.graphql(signIn, { email, password: users[5]!.password })
-    expect((await world.as(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenants[5]!.tenantId)
+    expect((await world.createCaller(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenants[5]!.tenantId)
   })
 
   test("sign-in rehashes the passwords of an address's accounts in different tenants so that they share one salt", async () => {
     const email = 'moved@example.com'
-    const [one, two] = [await world.tenant(), await world.tenant()]
-    await one.user(['metadata'], email)
+    const [one, two] = [await world.createTenant(), await world.createTenant()]
+    await one.createUser(['metadata'], email)
     const { id, password } = await two
-      .user(['metadata'], email)
+      .createUser(['metadata'], email)
       .then(async (user) => ({ id: await getUserId(user), password: user.password }))
     await world.database.pool.query('UPDATE users SET password_hash = $2 WHERE user_id = $1', [
       id,
@@ -142,8 +142,8 @@ describe('signing in', () => {
   })
 
   test('wrong passwords from an unauthenticated client neither lock out a user nor reveal accounts', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     for (const email of [user.email, 'ghost@example.com']) {
       const codes: (string | undefined)[] = []
       for (let time = 0; time < 12; time++)
@@ -159,10 +159,10 @@ describe('signing in', () => {
 
 describe('a session', () => {
   test('signOut ends the current session immediately without affecting other sessions', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })
-    const other = world.as(body.data.signIn.token)
+    const other = world.createCaller(body.data.signIn.token)
     expect((await user.graphql('mutation { signOut }')).body.data.signOut).toBe(true)
     expect(toStatusAndCode(await user.get('/files'))).toEqual([401, 'unauthenticated'])
     expect(getGraphqlCode(await user.graphql(me))).toBe('UNAUTHENTICATED')
@@ -173,10 +173,10 @@ describe('a session', () => {
   })
 
   test('changePassword requires the old password and ends all other sessions', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })
-    const other = world.as(body.data.signIn.token)
+    const other = world.createCaller(body.data.signIn.token)
     const changePassword = (by: Caller, currentPassword: string, newPassword: string) =>
       by.graphql('mutation ($a: String!, $b: String!) { changePassword(currentPassword: $a, newPassword: $b) }', {
         a: currentPassword,
@@ -200,8 +200,8 @@ describe('a session', () => {
   })
 
   test('a password change also ends a session that was started with the old password during the change', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const attempts = Array.from({ length: 8 }, () =>
       world.unauthenticated.graphql(signIn, { email: user.email, password: user.password }),
     )
@@ -214,15 +214,15 @@ describe('a session', () => {
     expect(changed.body.data.changePassword).toBe(true)
     for (const attempt of await Promise.all(attempts)) {
       const token = attempt.body.data?.signIn?.token
-      if (token) expect((await world.as(token).get('/files')).status).toBe(401)
+      if (token) expect((await world.createCaller(token).get('/files')).status).toBe(401)
       else expect(getGraphqlCode(attempt)).toBe('UNAUTHENTICATED')
     }
     expect((await user.get('/files')).status).toBe(200)
   })
 
   test('publishes session keys that verify tokens and can be rotated without ending sessions', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const published = async () =>
       (await world.unauthenticated.raw('/.well-known/jwks.json')).body as { keys: Record<string, string>[] }
     const before = await published()
@@ -239,8 +239,8 @@ describe('a session', () => {
   })
 
   test('a session ends at the expiry time stored in its row', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     await world.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1", [
       await getUserId(user),
     ])

@@ -29,7 +29,7 @@ const listAudits = async (tenant: TestTenant, entityId: string) =>
 
 describe('an admin', () => {
   test('an admin can invite an address once, with or without a password', async () => {
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const { body } = await invite(tenant.admin, { email: 'Eve@Example.com', name: 'Eve', scopes: ['metadata', 'metadata'] })
     const { password, user } = body.data.inviteUser
     expect(user).toEqual({
@@ -65,13 +65,15 @@ describe('an admin', () => {
       performed_by_email: null,
     })
     expect(
-      getGraphqlCode(await invite(await tenant.user(['metadata']), { email: 'z@example.com', name: 'Z', scopes: ['upload'] })),
+      getGraphqlCode(
+        await invite(await tenant.createUser(['metadata']), { email: 'z@example.com', name: 'Z', scopes: ['upload'] }),
+      ),
     ).toBe('FORBIDDEN')
   })
 
   test("an admin's changes to scopes and status apply to users immediately and are audited", async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['upload'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['upload'])
     const id = await getUserId(user)
     expect(toStatusAndCode(await user.get('/files'))).toEqual([403, 'forbidden'])
     await change(tenant.admin, 'updateUser', id, { scopes: ['metadata'] })
@@ -98,8 +100,8 @@ describe('an admin', () => {
   })
 
   test('prevents admins from revoking their own access', async () => {
-    const tenant = await world.tenant()
-    const admin = await tenant.user(['admin'])
+    const tenant = await world.createTenant()
+    const admin = await tenant.createUser(['admin'])
     const id = await getUserId(admin)
     expect(getGraphqlCode(await change(admin, 'disableUser', id))).toBe('CONFLICT')
     expect(getGraphqlCode(await change(admin, 'updateUser', id, { scopes: ['metadata'] }))).toBe('CONFLICT')
@@ -112,8 +114,8 @@ describe('an admin', () => {
   })
 
   test('lists users by status for an admin', async () => {
-    const tenant = await world.tenant()
-    const [one, two] = [await tenant.user(['upload']), await tenant.user(['upload'])]
+    const tenant = await world.createTenant()
+    const [one, two] = [await tenant.createUser(['upload']), await tenant.createUser(['upload'])]
     await change(tenant.admin, 'disableUser', await getUserId(one))
     const list = async (status?: string) =>
       (
@@ -130,8 +132,8 @@ describe('an admin', () => {
 
 describe('actions of a user', () => {
   test("audits user actions over REST and GraphQL with the user's name and email at that time", async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['admin'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['admin'])
     const id = await getUserId(user)
     const uploaded = async (name: string) =>
       getData(await user.upload('inbox', name, name), { status: 201, message: true, timestamp: false })
@@ -184,14 +186,14 @@ describe('actions of a user', () => {
 })
 
 test('a suspended tenant gets 403 for keys, users, sign-in and signed URLs until it is resumed', async () => {
-  const tenant = await world.tenant()
-  await tenant.context('inbox')
+  const tenant = await world.createTenant()
+  await tenant.createContext('inbox')
   const { file_id: fileId } = getData(await tenant.admin.upload('inbox', 'a.txt', 'kept'), {
     status: 201,
     message: true,
     timestamp: false,
   })
-  const user = await tenant.user(['metadata'])
+  const user = await tenant.createUser(['metadata'])
   const { download_url: url } = getData(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })
   const { tenants, identity } = world.app.services
   await tenants.suspend(tenant.tenantId)
@@ -224,13 +226,13 @@ test('a suspended tenant gets 403 for keys, users, sign-in and signed URLs until
 })
 
 test('deletes a tenant with all its data only if the request repeats its name', async () => {
-  const tenant = await world.tenant({ name: 'Doomed' })
-  const bystander = await world.tenant()
-  for (const { context, admin } of [tenant, bystander]) {
-    await context('inbox')
+  const tenant = await world.createTenant({ name: 'Doomed' })
+  const bystander = await world.createTenant()
+  for (const { createContext, admin } of [tenant, bystander]) {
+    await createContext('inbox')
     expect((await admin.upload('inbox', 'a.txt', 'a')).status).toBe(201)
   }
-  const user = await tenant.user(['metadata'])
+  const user = await tenant.createUser(['metadata'])
   const { tenants, identity } = world.app.services
   await expect(tenants.delete(tenant.tenantId, 'doomed')).rejects.toMatchObject({ code: 'conflict' })
   await expect(tenants.delete('ten_nonsense', 'Doomed')).rejects.toMatchObject({ code: 'not_found' })

@@ -10,8 +10,8 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
-  tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
 })
 afterAll(() => world.close())
 

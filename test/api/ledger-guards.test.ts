@@ -12,8 +12,8 @@ afterAll(() => world.close())
 
 const query = (text: string, values: unknown[] = []) => world.database.pool.query(text, values)
 const createTenant = async () => {
-  const tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  const tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
   return tenant
 }
 const upload = (tenant: TestTenant, headers: Record<string, string> = {}) =>
@@ -156,7 +156,7 @@ describe('responses wait for older decisions', () => {
   ]
   test.each(changes)('responds to %s only after ledger transactions already in progress have ended', async (_what, change) => {
     const tenant = await createTenant()
-    const { id } = await tenant.key(['upload'])
+    const { id } = await tenant.createKey(['upload'])
     // Simulates another replica that has processed a group of entries but not yet committed it.
     const older = await holdLock(`SELECT ledger_move($1, '{"entries": 1}')`, [tenant.tenantId])
     let responded = false
@@ -217,7 +217,7 @@ describe('the rules of an upload', () => {
     await tenant.admin.delete(`/files/${body.data.file_id}`)
     expect((await tenant.admin.delete('/contexts/notes')).status).toBe(200)
     expect((await send(tenant)).status).toBe(404)
-    await tenant.context('notes', { scan_for_viruses: false, ...json })
+    await tenant.createContext('notes', { scan_for_viruses: false, ...json })
     expect((await send(tenant)).status).toBe(422)
     expect((await send(tenant, 'a.json', '{}')).status).toBe(201)
     expect(await countFiles(tenant)).toBe(1)

@@ -18,7 +18,7 @@ afterAll(async () => {
 })
 
 const megabyte = 1_048_576
-const onSecondReplica = (caller: Caller) => second.as(caller.credential)
+const onSecondReplica = (caller: Caller) => second.createCaller(caller.credential)
 function countCodes(responses: ApiResponse[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status, body } of responses) {
@@ -30,8 +30,8 @@ function countCodes(responses: ApiResponse[]): Record<string, number> {
 const createText = (bytes: number) => 'a'.repeat(bytes)
 
 test("fifty concurrent uploads on two replicas fill a context's quota exactly", async () => {
-  const tenant = await world.tenant()
-  await tenant.context('edge', { storage_quota_mb: 1 })
+  const tenant = await world.createTenant()
+  await tenant.createContext('edge', { storage_quota_mb: 1 })
   const responses = await Promise.all(
     Array.from({ length: 50 }, (_, index) =>
       (index % 2 ? tenant.admin : onSecondReplica(tenant.admin)).upload('edge', `${index}.txt`, createText(megabyte / 16)),
@@ -50,9 +50,9 @@ test("fifty concurrent uploads on two replicas fill a context's quota exactly", 
 })
 
 test("fifty concurrent uploads to two contexts fill a tenant's quota exactly", async () => {
-  const tenant = await world.tenant({ quotaMb: 1 })
-  await tenant.context('one')
-  await tenant.context('two')
+  const tenant = await world.createTenant({ quotaMb: 1 })
+  await tenant.createContext('one')
+  await tenant.createContext('two')
   const responses = await Promise.all(
     Array.from({ length: 50 }, (_, index) =>
       (index % 3 ? tenant.admin : onSecondReplica(tenant.admin)).upload(
@@ -70,8 +70,8 @@ test("fifty concurrent uploads to two contexts fill a tenant's quota exactly", a
 })
 
 test('rejects an upload above the quota before reading its body and reserves no bytes', async () => {
-  const tenant = await world.tenant({ quotaMb: 1 })
-  await tenant.context('notes')
+  const tenant = await world.createTenant({ quotaMb: 1 })
+  await tenant.createContext('notes')
   const response = await fetch(`${world.url}/api/v1/files/upload`, {
     method: 'POST',
     headers: {
@@ -87,10 +87,10 @@ test('rejects an upload above the quota before reading its body and reserves no 
 
 /** Runs a mix of calls by keys and by a user on two replicas. */
 async function runMixedCalls(tenant: TestTenant): Promise<void> {
-  await tenant.context('alpha', { storage_quota_mb: 1 })
-  await tenant.context('beta', { max_file_size_mb: 1 })
-  const keys = [tenant.admin, await tenant.key(['upload', 'download', 'metadata']), await tenant.key(['metadata'])]
-  const user = await tenant.user(['upload', 'download', 'delete', 'metadata'])
+  await tenant.createContext('alpha', { storage_quota_mb: 1 })
+  await tenant.createContext('beta', { max_file_size_mb: 1 })
+  const keys = [tenant.admin, await tenant.createKey(['upload', 'download', 'metadata']), await tenant.createKey(['metadata'])]
+  const user = await tenant.createUser(['upload', 'download', 'delete', 'metadata'])
   const ids: string[] = []
   const steps: (() => Promise<unknown>)[] = []
   for (let index = 0; index < 120; index++) {
@@ -124,7 +124,7 @@ async function runMixedCalls(tenant: TestTenant): Promise<void> {
 }
 
 test('every statistic equals a recount of the rows after random calls on two replicas', async () => {
-  const tenant = await world.tenant()
+  const tenant = await world.createTenant()
   await runMixedCalls(tenant)
   await expectExact(world.databaseUrl)
 
@@ -174,9 +174,9 @@ test('every statistic equals a recount of the rows after random calls on two rep
 })
 
 test("counts a user's rejected uploads and downloads although they are not logged as calls", async () => {
-  const tenant = await world.tenant()
-  await tenant.context('notes')
-  const user = await tenant.user(['upload', 'download'])
+  const tenant = await world.createTenant()
+  await tenant.createContext('notes')
+  const user = await tenant.createUser(['upload', 'download'])
   const { body } = await user.upload('notes', 'a.txt', 'text')
   await user.upload('notes', 'blank.txt', '')
   await user.get(`/files/${body.data.file_id}`)
@@ -190,8 +190,10 @@ test("counts a user's rejected uploads and downloads although they are not logge
 })
 
 test('byte totals and counts above 2^32 are exact', async () => {
-  const tenant = await world.tenant({ quotaMb: 2_147_483_647 })
-  const { context_id: contextId } = (await tenant.context('large', { storage_quota_mb: 2_147_483_647 })) as { context_id: string }
+  const tenant = await world.createTenant({ quotaMb: 2_147_483_647 })
+  const { context_id: contextId } = (await tenant.createContext('large', { storage_quota_mb: 2_147_483_647 })) as {
+    context_id: string
+  }
   const bytes = 5_000_000_000_123
   const calls = 6_000_000_007
   await world.database.pool.query(
@@ -227,7 +229,7 @@ test('byte totals and counts above 2^32 are exact', async () => {
 })
 
 test('truncates user agents to 512 bytes without splitting characters and removes control characters', async () => {
-  const tenant = await world.tenant()
+  const tenant = await world.createTenant()
   const agent = Buffer.from('é'.repeat(300), 'utf8').toString('latin1')
   await tenant.admin.get('/stats', { 'user-agent': agent })
   const stored = (await tenant.admin.get('/stats/logs?page_size=2')).body.data.data[0].user_agent as string

@@ -22,10 +22,10 @@ describe('filters', () => {
   let one: Caller
   let two: Caller
   beforeAll(async () => {
-    tenant = await world.tenant()
-    await tenant.context('notes')
-    one = await tenant.key(['upload', 'download', 'metadata', 'delete'])
-    two = await tenant.key(['upload'])
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
+    one = await tenant.createKey(['upload', 'download', 'metadata', 'delete'])
+    two = await tenant.createKey(['upload'])
     await one.upload('notes', 'a.txt', 'x')
     await one.upload('notes', 'a.exe', 'x')
     await one.get('/files/file_x')
@@ -41,7 +41,7 @@ describe('filters', () => {
     return data.map(({ operation, status }: LoggedCall) => `${operation} ${status}`)
   }
   let cached: Promise<Caller> | undefined
-  const reader = () => (cached ??= tenant.user(['metadata']))
+  const reader = () => (cached ??= tenant.createUser(['metadata']))
 
   test('filters the call log by one or several parameters', async () => {
     expect(await list('')).toEqual([
@@ -96,9 +96,9 @@ describe('dates', () => {
     '2026-03-02T05:00:00.000Z',
   ]
   beforeAll(async () => {
-    tenant = await world.tenant()
-    key = await tenant.key(['metadata'])
-    user = await tenant.user(['metadata'])
+    tenant = await world.createTenant()
+    key = await tenant.createKey(['metadata'])
+    user = await tenant.createUser(['metadata'])
     await writeCalls(tenant, key, timestamps)
   })
   const times = async (query: string) => {

@@ -24,9 +24,9 @@ describe('the log contains every call, successful or not', () => {
   let key: Caller
   let fileId: string
   beforeAll(async () => {
-    tenant = await world.tenant()
-    await tenant.context('notes')
-    key = await tenant.key(['upload', 'download', 'metadata', 'delete'], { name: 'Worker' })
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
+    key = await tenant.createKey(['upload', 'download', 'metadata', 'delete'], { name: 'Worker' })
     fileId = (await tenant.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
   })
   const lastCall = async (of: Caller = key) =>
@@ -92,9 +92,9 @@ describe('the log contains every call, successful or not', () => {
     ['a metadata request', '/metadata'],
     ['a download URL request', ''],
   ])('logs one failed call if %s is rejected, even if no other call is in progress', async (_, path) => {
-    const reader = await tenant.key(['metadata', 'download'])
-    const otherTenant = await world.tenant()
-    await otherTenant.context('notes')
+    const reader = await tenant.createKey(['metadata', 'download'])
+    const otherTenant = await world.createTenant()
+    await otherTenant.createContext('notes')
     const foreign = (await otherTenant.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
     const deleted = (await tenant.admin.upload('notes', 'c.txt', 'text')).body.data.file_id
     await tenant.admin.delete(`/files/${deleted}`)
@@ -115,7 +115,7 @@ describe('the log contains every call, successful or not', () => {
   })
 
   test('logs the creation of a download URL as one call with its file and context and counts one download', async () => {
-    const reader = await tenant.key(['download'])
+    const reader = await tenant.createKey(['download'])
     const { file_id } = (await tenant.admin.upload('notes', 'd.txt', 'four')).body.data
     await reader.get(`/files/${file_id}`)
     const calls = getData(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
@@ -132,7 +132,7 @@ describe('the log contains every call, successful or not', () => {
   })
 
   test('logs each repeated or concurrent list request as one call and returns the same page', async () => {
-    const reader = await tenant.key(['metadata'])
+    const reader = await tenant.createKey(['metadata'])
     const list = async () => getData(await reader.get('/files')).data
     const page = await list()
     expect(page.length).toBeGreaterThan(0)
@@ -148,16 +148,16 @@ describe('the log contains every call, successful or not', () => {
   })
 
   test('concurrent list requests for different tenants, keys, contexts or page sizes return their own pages', async () => {
-    const other = await world.tenant()
-    await other.context('notes')
-    await tenant.context('drafts')
+    const other = await world.createTenant()
+    await other.createContext('notes')
+    await tenant.createContext('drafts')
     await tenant.admin.upload('drafts', 'b.txt', 'a draft')
     await other.admin.upload('notes', 'c.txt', 'theirs')
-    const reader = await tenant.key(['metadata'])
+    const reader = await tenant.createKey(['metadata'])
     const requested: [Caller, string][] = [
       [reader, '/files'],
       [other.admin, '/files'],
-      [await tenant.key(['metadata'], { contexts: ['drafts'] }), '/files'],
+      [await tenant.createKey(['metadata'], { contexts: ['drafts'] }), '/files'],
       [reader, '/files?context=notes'],
       [reader, '/files?page_size=1'],
       [tenant.admin, '/files'],
@@ -173,7 +173,7 @@ describe('the log contains every call, successful or not', () => {
   })
 
   test('logs a call with a missing scope as failed with 403', async () => {
-    const limitedKey = await tenant.key([...(['upload'] as const)])
+    const limitedKey = await tenant.createKey([...(['upload'] as const)])
     for (const [operation, act] of [
       ['metadata', () => limitedKey.get('/files')],
       ['metadata', () => limitedKey.get('/stats')],
@@ -184,14 +184,14 @@ describe('the log contains every call, successful or not', () => {
       expect(toStatusAndCode(response)).toEqual([403, 'forbidden'])
       expect(await lastCall(limitedKey)).toMatchObject({ operation, status: 'failure', error_message: response.body.message })
     }
-    const reader = await tenant.key(['metadata'])
+    const reader = await tenant.createKey(['metadata'])
     expect(toStatusAndCode(await reader.upload('notes', 'a.txt', 'x'))).toEqual([403, 'forbidden'])
     expect(await lastCall(reader)).toMatchObject({ operation: 'upload', status: 'failure' })
   })
 
   test('logs calls with a disabled, revoked or expired key as calls by that key that failed with 401', async () => {
     for (const end of ['disable', 'revoke', 'expire']) {
-      const ended = await tenant.key(['upload', 'metadata'])
+      const ended = await tenant.createKey(['upload', 'metadata'])
       if (end === 'expire')
         await world.database.pool.query(
           'UPDATE api_keys SET expires_at = now() - make_interval(secs => 1) WHERE api_key_id = $1',
@@ -206,11 +206,11 @@ describe('the log contains every call, successful or not', () => {
   })
 
   test('logs uploads to a disabled context (409) and above a quota (422) as failed', async () => {
-    await tenant.context('closed')
+    await tenant.createContext('closed')
     await tenant.admin.patch('/contexts/closed', { status: 'disabled' })
     await key.upload('closed', 'a.txt', 'x')
     expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', context_key: 'closed' })
-    await tenant.context('tiny', { storage_quota_mb: 1 })
+    await tenant.createContext('tiny', { storage_quota_mb: 1 })
     await key.upload('tiny', 'a.txt', 'x'.repeat(1_048_577))
     expect(await lastCall()).toMatchObject({ status: 'failure', context_key: 'tiny', file_id: null })
   })
@@ -233,7 +233,7 @@ describe('the log contains every call, successful or not', () => {
   })
 
   test('logs no calls for admin operations, contexts, unknown paths and methods, users and unauthenticated requests', async () => {
-    const user = await tenant.user(['upload', 'metadata', 'download', 'delete', 'admin'])
+    const user = await tenant.createUser(['upload', 'metadata', 'download', 'delete', 'admin'])
     const total = async () => getData(await tenant.admin.get('/stats/logs')).pagination.total_items
     const before = await total()
     await tenant.admin.get('/api-keys')
@@ -248,15 +248,15 @@ describe('the log contains every call, successful or not', () => {
     await user.get(`/files/${fileId}`)
     await user.get('/files/file_x')
     await world.unauthenticated.get('/files')
-    await world.as(`assay_${'A'.repeat(43)}`).get('/files')
+    await world.createCaller(`assay_${'A'.repeat(43)}`).get('/files')
     // The call log contains the previous list request.
     expect(await total()).toBe(before + 1)
   })
 })
 
 test('a call log entry has the key name at that time and the address and user agent of the client', async () => {
-  const tenant = await world.tenant()
-  const key = await tenant.key(['metadata'], { name: 'Before' })
+  const tenant = await world.createTenant()
+  const key = await tenant.createKey(['metadata'], { name: 'Before' })
   await key.get('/files', { 'user-agent': `agent/${'x'.repeat(600)}` })
   await world.database.pool.query("UPDATE api_keys SET name = 'After' WHERE api_key_id = $1", [key.id])
   const [call] = getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from '@jest/globals'
-import { emptyDatabase } from '../support/database.js'
+import { createEmptyDatabase } from '../support/database.js'
 import { runCommand } from '../support/service.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-migrate-command-'))
@@ -14,7 +14,7 @@ const migrations = readdirSync('prisma/migrations', { withFileTypes: true })
   .sort()
 
 test('npm run migrate updates a database to the newest migration and changes nothing if run again', async () => {
-  const database = await emptyDatabase()
+  const database = await createEmptyDatabase()
   const DATABASE_URL_FILE = join(folder, 'url')
   writeFileSync(DATABASE_URL_FILE, `${database.url}\n`)
   const first = await runCommand(['migrate'], { DATABASE_URL_FILE })

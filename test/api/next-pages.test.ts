@@ -31,7 +31,7 @@ const lists: Record<string, { path: string; id: string; add(): Promise<unknown>;
   contexts: {
     path: '/contexts?status=active',
     id: 'context_id',
-    add: () => tenant.context(`more_${++contexts}`),
+    add: () => tenant.createContext(`more_${++contexts}`),
   },
 }
 
@@ -42,8 +42,8 @@ describe.each(Object.keys(lists))('next links of %s', (name) => {
   const { path, id, add, remove } = lists[name]!
 
   test('next-page links return each item once while others are added and deleted', async () => {
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
     for (let index = 0; index < 8; index++) await add()
     const idsOn = (response: ApiResponse) => getItems(response).map((item: Record<string, string>) => item[id]!)
     const before = idsOn(await tenant.admin.get(`${path}&page_size=100`))
@@ -63,13 +63,13 @@ describe.each(Object.keys(lists))('next links of %s', (name) => {
 })
 
 test('the last page and an empty list have no next-page link', async () => {
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
   expect((await tenant.admin.get('/files')).headers.get('link')).toBeNull()
   expect((await tenant.admin.get('/api-keys?page_size=100')).headers.get('link')).toBeNull()
 })
 
 test('next-page links preserve the filters, include the page number, and can be read by browsers', async () => {
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
   await addKey()
   const response = await tenant.admin.get('/api-keys?status=active&page_size=1')
   expect(getNextLink(response)).toMatch(/^\/api-keys\?status=active&page_size=1&page=2&after=[\w-]+$/)
@@ -81,7 +81,7 @@ test('next-page links preserve the filters, include the page number, and can be 
 })
 
 test('rejects an invalid cursor or a cursor from another list with 400', async () => {
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
   const cursor = Buffer.from(tenant.admin.id).toString('base64url')
   for (const after of ['nonsense', '', cursor])
     expect(getInvalidFields(await tenant.admin.get(`/files?after=${after}`))).toEqual(['after'])

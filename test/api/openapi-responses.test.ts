@@ -19,8 +19,8 @@ let linkId: string
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '1', WEBHOOK_ALLOW_PRIVATE: 'true' })
   api = new DocumentedApi((await world.unauthenticated.raw('/api/v1/openapi.json')).body)
-  tenant = await world.tenant()
-  await tenant.context('notes', { max_file_size_mb: 1 })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { max_file_size_mb: 1 })
   fileId = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id
   webhookId = (await tenant.admin.post('/webhooks', { url: nowhere })).body.data.webhook_id
   callId = (await tenant.admin.get('/stats/logs?operation=upload')).body.data.data[0].call_id
@@ -119,7 +119,7 @@ async function callEveryRoute(): Promise<[string, ApiResponse][]> {
 
 async function createTrashedFiles(): Promise<string[]> {
   const { admin } = tenant
-  await tenant.context('binned', { max_file_size_mb: 1 })
+  await tenant.createContext('binned', { max_file_size_mb: 1 })
   await admin.patch('/contexts/binned/policy', { trash_days: 1 })
   const ids: string[] = []
   for (const name of ['a.txt', 'b.txt', 'c.txt']) ids.push((await admin.upload('binned', name, name)).body.data.file_id)
@@ -173,8 +173,8 @@ test('every successful response matches its OpenAPI description, and a response 
 })
 
 test('every route returns documented errors for a missing credential or scope and for unknown objects', async () => {
-  const weak = await tenant.key(['upload'])
-  const deleter = await tenant.key(['delete'])
+  const weak = await tenant.createKey(['upload'])
+  const deleter = await tenant.createKey(['delete'])
   for (const operation of listJsonOperations()) {
     const { operationId, scope } = operation
     const problem = await call(world.unauthenticated, operation, { headers: { accept: 'application/problem+json' } })
@@ -278,8 +278,8 @@ test('enforces exactly the documented limits of JSON bodies and rejects undocume
 
 test('every error response to an upload matches its OpenAPI description', async () => {
   const { admin } = tenant
-  await tenant.context('tiny', { storage_quota_mb: 1, max_file_size_mb: 1 })
-  await tenant.context('shut', { max_file_size_mb: 1 })
+  await tenant.createContext('tiny', { storage_quota_mb: 1, max_file_size_mb: 1 })
+  await tenant.createContext('shut', { max_file_size_mb: 1 })
   await admin.patch('/contexts/shut', { status: 'disabled' })
   const megabyte = 'x'.repeat(1_048_576)
   await admin.upload('tiny', 'full.txt', megabyte)
@@ -320,7 +320,7 @@ test('every error response to a dry run matches its OpenAPI description', async 
 })
 
 test('every route returns the documented error for a suspended tenant', async () => {
-  const other = await world.tenant()
+  const other = await world.createTenant()
   await world.app.services.tenants.suspend(other.tenantId)
   for (const operation of listJsonOperations()) {
     const response = await call(other.admin, operation)
@@ -347,7 +347,7 @@ async function restoreToDisabledContext(): Promise<ApiResponse> {
 
 /** Inserts a hundred auditor tokens and requests one above the limit. */
 async function exceedShareLimit(): Promise<ApiResponse> {
-  const { admin, tenantId } = await world.tenant()
+  const { admin, tenantId } = await world.createTenant()
   await world.database.pool.query(
     `INSERT INTO log_shares SELECT $1, 'shr_' || n, '\\x00', 'key_x', now(), now() + interval '1 day' FROM generate_series(1, 100) n`,
     [tenantId],
@@ -357,7 +357,7 @@ async function exceedShareLimit(): Promise<ApiResponse> {
 
 test('errors for conflicts, an unavailable scanner and a rate limit match their OpenAPI descriptions', async () => {
   const { admin } = tenant
-  const key = await tenant.key(['upload'])
+  const key = await tenant.createKey(['upload'])
   const once = { 'idempotency-key': 'a-key-once' }
   await admin.post('/api-keys', { name: 'Once' }, once)
   const exceedWebhookLimit = async (): Promise<ApiResponse> => {
@@ -387,7 +387,7 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
   }
   const limitedWorld = await World.open({ SCANNER_URL: 'none:', RATE_LIMIT_PER_MINUTE: '2' }, world)
   try {
-    const caller = limitedWorld.as((await tenant.key(['upload', 'metadata'])).credential)
+    const caller = limitedWorld.createCaller((await tenant.createKey(['upload', 'metadata'])).credential)
     const scannerless = await caller.upload('notes', 'a.txt', 'x')
     expect([scannerless.status, api.findMismatches('uploadFile', scannerless)]).toEqual([503, []])
     // A rate limit window may end during the loop, so a few more requests are allowed.
@@ -400,7 +400,7 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
 })
 
 test('export rows, columns and errors match their OpenAPI descriptions', async () => {
-  const weak = await tenant.key(['upload'])
+  const weak = await tenant.createKey(['upload'])
   for (const operationId of exported) {
     const operation = api.operation(operationId)
     const row = api.checker.resolve(`#/components/schemas/${operationId === 'exportCallLogs' ? 'CallLog' : 'AuditLog'}`)
@@ -422,7 +422,7 @@ test('export rows, columns and errors match their OpenAPI descriptions', async (
 })
 
 test('transparency log texts, tiles and errors match their OpenAPI descriptions', async () => {
-  const weak = await tenant.key(['upload'])
+  const weak = await tenant.createKey(['upload'])
   const tile = (text: string) => ({ values: { tile: text } })
   for (const operationId of ofLog) {
     const operation = api.operation(operationId)

@@ -24,7 +24,7 @@ let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '1' })
   api = new DocumentedApi((await world.unauthenticated.raw('/api/v1/openapi.json')).body)
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(() => world.close())
 
@@ -117,7 +117,7 @@ test('every OpenAPI request and response has an example without placeholders', (
 
 test('the example request bodies in the OpenAPI document succeed when sent in the order used in the tour', async () => {
   const other = await World.open({}, world)
-  const { admin } = await other.tenant()
+  const { admin } = await other.createTenant()
   const send = (operationId: string, method: 'post' | 'patch', path: string) => {
     const { example } = api.operation(operationId).requestBody!.content['application/json'] as Described
     return admin[method](path, example as Json)
@@ -156,7 +156,7 @@ test('the root types of the GraphQL schema have descriptions', async () => {
 })
 
 test('a declared and a streamed size above the limit return errors with the same details', async () => {
-  await tenant.context('sized', { max_file_size_mb: 1 })
+  await tenant.createContext('sized', { max_file_size_mb: 1 })
   const tooLarge = Buffer.alloc(1_100_000, 'a')
   const received = await tenant.admin.upload('sized', 'large.txt', tooLarge)
   const announced = await tenant.admin.upload('sized', 'larger.txt', Buffer.alloc(3_000_000, 'a'))

@@ -13,10 +13,10 @@ let tenant: TestTenant
 let reader: Caller
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes', { allowed_extensions: ['txt', 'csv', 'svg', 'html', 'png', 'jpg', 'tiff', 'pdf', 'zip'] })
-  await tenant.context('unchecked', { reject_corrupt_files: false })
-  reader = await tenant.key(['download'])
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { allowed_extensions: ['txt', 'csv', 'svg', 'html', 'png', 'jpg', 'tiff', 'pdf', 'zip'] })
+  await tenant.createContext('unchecked', { reject_corrupt_files: false })
+  reader = await tenant.createKey(['download'])
 })
 afterAll(() => world.close())
 
@@ -129,9 +129,9 @@ test("previews require the download scope, the caller's tenant and a context all
   const fileId = await upload('mine.png', png())
   const status = async (caller: Caller) => (await caller.get(`/files/${fileId}/preview`)).status
   expect(await status(world.unauthenticated)).toBe(401)
-  expect(await status(await tenant.key(['metadata', 'upload', 'delete']))).toBe(403)
-  expect(await status(await tenant.key(['download'], { contexts: ['unchecked'] }))).toBe(404)
-  expect(await status((await world.tenant()).admin)).toBe(404)
+  expect(await status(await tenant.createKey(['metadata', 'upload', 'delete']))).toBe(403)
+  expect(await status(await tenant.createKey(['download'], { contexts: ['unchecked'] }))).toBe(404)
+  expect(await status((await world.createTenant()).admin)).toBe(404)
   expect(await status(reader)).toBe(200)
 })
 

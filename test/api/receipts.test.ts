@@ -113,7 +113,7 @@ describe('a receipt', () => {
   })
 
   test("returns the receipt of a user's rejected upload by event because users have no logged calls", async () => {
-    const user = await setup.tenant.user(['upload'])
+    const user = await setup.tenant.createUser(['upload'])
     expect((await user.upload('notes', 'by-user.txt', ' ')).status).toBe(422)
     const { rows } = await setup.world.database.pool.query<{ id: string }>(
       "SELECT event_id AS id FROM journal WHERE tenant_id = $1 AND type = 'file.rejected' ORDER BY sequence DESC LIMIT 1",
@@ -125,17 +125,17 @@ describe('a receipt', () => {
   })
 
   test('reading a receipt is logged as a metadata call and requires access to the context', async () => {
-    await setup.tenant.context('others')
+    await setup.tenant.createContext('others')
     const fileId = await setup.upload()
-    const reader = await setup.tenant.key(['metadata'])
+    const reader = await setup.tenant.createKey(['metadata'])
     expect(parseClaims(await setup.getReceipt(`/files/${fileId}/receipt`, reader)).sub).toBe(fileId)
     const [logged] = (await setup.tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`)).body.data.data
     expect(logged).toMatchObject({ operation: 'metadata', status: 'success', file_id: fileId })
-    const restricted = await setup.tenant.key(['metadata'], { contexts: ['others'] })
+    const restricted = await setup.tenant.createKey(['metadata'], { contexts: ['others'] })
     expect(toStatusAndCode(await restricted.get(`/files/${fileId}/receipt`))).toEqual([404, 'not_found'])
-    const allowed = await setup.tenant.key(['metadata'], { contexts: ['notes'] })
+    const allowed = await setup.tenant.createKey(['metadata'], { contexts: ['notes'] })
     expect((await allowed.get(`/files/${fileId}/receipt`)).status).toBe(200)
-    expect(toStatusAndCode(await (await setup.tenant.key(['download'])).get(`/files/${fileId}/receipt`))).toEqual([
+    expect(toStatusAndCode(await (await setup.tenant.createKey(['download'])).get(`/files/${fileId}/receipt`))).toEqual([
       403,
       'forbidden',
     ])
@@ -144,7 +144,7 @@ describe('a receipt', () => {
   test("returns 404 for the receipt of an unknown object or another tenant's object", async () => {
     const fileId = await setup.upload()
     const calls = (await setup.tenant.admin.get('/stats/logs?operation=metadata&page_size=1')).body.data.data
-    const other = await setup.world.tenant()
+    const other = await setup.world.createTenant()
     for (const path of [
       `/calls/${calls[0].call_id}/receipt`,
       `/calls/${fileId}/receipt`,
@@ -180,8 +180,8 @@ describe('a receipt', () => {
 })
 
 test('every receipt fetched during concurrent uploads can be verified, and the journal has no gaps', async () => {
-  const busy = await setup.world.tenant()
-  await busy.context('notes')
+  const busy = await setup.world.createTenant()
+  await busy.createContext('notes')
   let isDone = false
   const uploads = Promise.all(
     Array.from({ length: 6 }, async (_, at) => {

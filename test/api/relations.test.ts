@@ -6,8 +6,8 @@ let tenant: TestTenant
 let user: Caller
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  user = await tenant.user(['metadata', 'upload', 'admin'])
+  tenant = await world.createTenant()
+  user = await tenant.createUser(['metadata', 'upload', 'admin'])
 })
 afterAll(() => world.close())
 
@@ -51,8 +51,8 @@ const dashboard = `{
 
 async function addRows(from: number, to: number) {
   for (let index = from; index < to; index++) {
-    await tenant.context(`context${index}`)
-    const key = await tenant.key(['upload', 'metadata'], { name: `Key ${index}`, contexts: [`context${index}`] })
+    await tenant.createContext(`context${index}`)
+    const key = await tenant.createKey(['upload', 'metadata'], { name: `Key ${index}`, contexts: [`context${index}`] })
     await key.upload(`context${index}`, 'a.txt', 'text')
     await key.upload(`context${index}`, 'a.exe', 'text')
   }
@@ -118,7 +118,7 @@ describe('relations return the correct objects', () => {
   })
 
   test('a GraphQL relation does not bypass a scope that the key lacks', async () => {
-    const key = await tenant.key(['upload'])
+    const key = await tenant.createKey(['upload'])
     const upload = await key.graphqlUpload(
       'mutation ($file: Upload!) { uploadFile(file: $file, context: "context0") { fileId context { contextKey } validation { outcome } } }',
       {},

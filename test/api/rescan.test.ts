@@ -12,7 +12,7 @@ let admin: Caller
 beforeAll(async () => {
   clamd = await UpdatableClamd.start()
   world = await World.open({ SCANNER_URL: clamd.url })
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
   admin = tenant.admin
 })
 afterAll(async () => {
@@ -38,7 +38,7 @@ const reportsOf = async (file: string) => getData(await admin.get(`/files/${file
 
 describe('when the signatures of the scanner change', () => {
   test('rescans stored files after a signature change, and each scan adds a report', async () => {
-    await tenant.context('notes')
+    await tenant.createContext('notes')
     const files = []
     for (const name of ['one', 'two', 'three']) files.push(await uploadFile('notes', `${name}.txt`, `the words of ${name}`))
     await rescanAll(world)
@@ -69,7 +69,7 @@ describe('when the signatures of the scanner change', () => {
   })
 
   test('quarantines an infected file, which clients cannot read but statistics count', async () => {
-    await tenant.context('mail')
+    await tenant.createContext('mail')
     const file = await uploadInfectedFile('mail', 'letter.txt')
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
     expect((await fetch(url)).status).toBe(200)
@@ -139,7 +139,7 @@ describe('when the signatures of the scanner change', () => {
 
 describe('requested rescans', () => {
   test('a requested rescan skips a context that does not scan files', async () => {
-    await tenant.context('unscanned', { scan_for_viruses: false })
+    await tenant.createContext('unscanned', { scan_for_viruses: false })
     const file = await uploadInfectedFile('unscanned', 'a.txt')
     expect(getData(await admin.post('/contexts/unscanned/rescan'))).toMatchObject({ status: 'off', started_at: null })
     await updateSignatures()
@@ -149,7 +149,7 @@ describe('requested rescans', () => {
   })
 
   test('allows a requested rescan if the policy disables automatic rescans', async () => {
-    await tenant.context('left_alone')
+    await tenant.createContext('left_alone')
     getData(await admin.patch('/contexts/left_alone/policy', { rescan: false }))
     const file = await uploadInfectedFile('left_alone', 'a.txt')
     await updateSignatures()
@@ -163,7 +163,7 @@ describe('requested rescans', () => {
   })
 
   test('a requested rescan scans a file again even if the signatures did not change, and stores no duplicate report', async () => {
-    await tenant.context('again')
+    await tenant.createContext('again')
     const [clean, hidden] = [await uploadFile('again', 'clean.txt', 'clean'), await uploadInfectedFile('again', 'hidden.txt')]
     const { requests: requested } = clamd.daemon
     getData(await admin.post('/contexts/again/rescan'))
@@ -180,7 +180,7 @@ describe('requested rescans', () => {
   })
 
   test('starts a rescan over GraphQL', async () => {
-    await tenant.context('by_graphql')
+    await tenant.createContext('by_graphql')
     const file = await uploadInfectedFile('by_graphql', 'a.txt')
     const fields = 'contextKey status files filesDone filesScanned bytesScanned filesQuarantined filesFailed startedAt finishedAt'
     clamd.startDetecting()
@@ -211,7 +211,7 @@ describe('requested rescans', () => {
 
 describe('a background rescan', () => {
   test('a background rescan scans files newest first', async () => {
-    await tenant.context('ordered')
+    await tenant.createContext('ordered')
     const files = []
     for (let n = 0; n < 40; n++) files.push(await uploadFile('ordered', `${n}.txt`, `the words of number ${n}`))
     const order: string[] = []
@@ -233,7 +233,7 @@ describe('a background rescan', () => {
   })
 
   test('a background rescan pauses while the scanner is unavailable, and resumes afterwards', async () => {
-    await tenant.context('patient')
+    await tenant.createContext('patient')
     const file = await uploadInfectedFile('patient', 'a.txt')
     await updateSignatures()
     clamd.daemon.script = { ...clamd.daemon.script, response: () => 'stream: Can not allocate memory ERROR\0' }
@@ -246,7 +246,7 @@ describe('a background rescan', () => {
   })
 
   test('a background rescan reports a file with missing content as failed and scans the other files', async () => {
-    await tenant.context('damaged')
+    await tenant.createContext('damaged')
     const [lost, intact] = [await uploadFile('damaged', 'a.txt', 'lost'), await uploadFile('damaged', 'b.txt', 'kept')]
     const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [
       lost,
@@ -260,7 +260,7 @@ describe('a background rescan', () => {
   })
 
   test('a background rescan leaves no report for a file that is deleted before, during or after the scan', async () => {
-    await tenant.context('fleeting')
+    await tenant.createContext('fleeting')
     const file = await uploadFile('fleeting', 'a.txt', 'soon gone')
     await updateSignatures()
     let deletion: Promise<unknown> | undefined
@@ -295,7 +295,7 @@ describe('a background rescan', () => {
 
 describe('a quarantined file', () => {
   test('quarantining a file stops its downloads in progress within a second', async () => {
-    await tenant.context('large', { max_file_size_mb: 64, allowed_extensions: ['txt'] })
+    await tenant.createContext('large', { max_file_size_mb: 64, allowed_extensions: ['txt'] })
     clamd.stopDetecting()
     const file = await uploadFile('large', 'large.txt', `${newlyInfected}${', some text'.repeat(2_000_000)}`)
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
@@ -316,7 +316,7 @@ describe('a quarantined file', () => {
   })
 
   test('a quarantined file cannot be purged while it is on hold', async () => {
-    await tenant.context('held')
+    await tenant.createContext('held')
     const file = await uploadInfectedFile('held', 'a.txt')
     await updateSignatures()
     await rescanAll(world)
@@ -338,7 +338,7 @@ describe('a quarantined file', () => {
   })
 
   test('releasing a quarantined file requires a reason', async () => {
-    await tenant.context('many')
+    await tenant.createContext('many')
     const files = []
     for (const n of [1, 2, 3]) files.push(await uploadInfectedFile('many', `${n}.txt`))
     await updateSignatures()

@@ -25,8 +25,8 @@ beforeEach(async () => {
 })
 
 async function createTenantWithTrash(of: World): Promise<TestTenant> {
-  const created = await of.tenant()
-  await created.context('notes')
+  const created = await of.createTenant()
+  await created.createContext('notes')
   getData(await created.admin.patch('/contexts/notes/policy', { trash_days: 7 }))
   return created
 }
@@ -116,7 +116,7 @@ describe('a restored file', () => {
     await rescanAll(world)
     const other = await World.open({ SCANNER_URL: `clamd://127.0.0.1:${await freePort()}` }, world)
     try {
-      expect((await other.as(tenant.admin.credential).post(`/trash/${file.fileId}/restore`)).status).toBe(200)
+      expect((await other.createCaller(tenant.admin.credential).post(`/trash/${file.fileId}/restore`)).status).toBe(200)
     } finally {
       await other.close()
     }
@@ -144,7 +144,7 @@ describe('a restored file', () => {
     await rescanAll(world)
     const behind = await World.open({ SCANNER_URL: older.url }, world)
     try {
-      const own = behind.as(tenant.admin.credential)
+      const own = behind.createCaller(tenant.admin.credential)
       const fileId = (await own.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} a note`)).body.data.file_id
       getData(await tenant.admin.delete(`/files/${fileId}`))
       await restored(fileId)

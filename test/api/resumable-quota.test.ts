@@ -15,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 async function createTenant(quotaMb: number, context: Record<string, unknown> = {}): Promise<{ tenant: TestTenant; tus: Tus }> {
-  const tenant = await world.tenant({ quotaMb })
-  await tenant.context('raw', {
+  const tenant = await world.createTenant({ quotaMb })
+  await tenant.createContext('raw', {
     allowed_extensions: ['bin'],
     max_file_size_mb: 40,
     reject_blank_files: false,
@@ -76,7 +76,7 @@ describe('the received bytes of unfinished uploads', () => {
 
   test('bytes of unfinished uploads count towards the context quota even if the tenant has free space', async () => {
     const { tenant, tus } = await createTenant(100, { storage_quota_mb: 2 })
-    await tenant.context('other', { allowed_extensions: ['bin'], scan_for_viruses: false, reject_blank_files: false })
+    await tenant.createContext('other', { allowed_extensions: ['bin'], scan_for_viruses: false, reject_blank_files: false })
     const first = await tus.begin('raw', 'a.bin', 2 * megabyte)
     expect((await tus.patch(first, 0, createBytes(1.5 * megabyte))).status).toBe(204)
     const second = await tus.begin('raw', 'b.bin', 2 * megabyte)
@@ -91,7 +91,7 @@ describe('the received bytes of unfinished uploads', () => {
     const { tenant, tus } = await createTenant(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, createBytes(3 * megabyte))
-    const restricted = new Tus(await tenant.key(['upload'], { contexts: ['raw'] }))
+    const restricted = new Tus(await tenant.createKey(['upload'], { contexts: ['raw'] }))
     const response = await restricted.patch(await restricted.begin('raw', 'b.bin', 2 * megabyte), 0, createBytes(2 * megabyte))
     expect([response.status, response.body.error.details]).toEqual([422, { size_bytes: 2 * megabyte }])
     expect(response.body.message).not.toContain(String(megabyte))
@@ -183,7 +183,7 @@ test('64 parallel uploads on two replicas never exceed the quota together', asyn
   const { tenant, tus } = await createTenant(4)
   const replica = await World.open({ MAX_UPLOAD_MB: '64', DATABASE_POOL_SIZE: '16' }, world)
   try {
-    const other = new Tus(replica.as(tenant.admin.credential))
+    const other = new Tus(replica.createCaller(tenant.admin.credential))
     const paths: string[] = []
     while (paths.length < 64) paths.push(await tus.begin('raw', 'a.bin', 400_000))
     const part = createBytes(180_000)

@@ -15,9 +15,9 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 beforeEach(async () => {
-  tenant = await world.tenant()
-  await tenant.context('notes', { max_file_size_mb: 1 })
-  await tenant.context('lax', { reject_blank_files: false, allowed_extensions: ['txt', 'png'] })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { max_file_size_mb: 1 })
+  await tenant.createContext('lax', { reject_blank_files: false, allowed_extensions: ['txt', 'png'] })
   tus = new Tus(tenant.admin)
 })
 
@@ -46,8 +46,8 @@ describe('an upload in several requests is rejected with the same errors as an u
   ]
   test.each(byItsBytes)('rejects a resumable upload with %s after receiving its last byte', async (reason, name, content) => {
     const bytes = Buffer.from(content as string)
-    const other = await world.tenant()
-    await other.context('notes', { max_file_size_mb: 1 })
+    const other = await world.createTenant()
+    await other.createContext('notes', { max_file_size_mb: 1 })
     const complete = await other.admin.upload('notes', name, bytes)
     const path = await tus.begin('notes', name, bytes.length)
     expect((await tus.patch(path, 0, bytes.subarray(0, 2))).status).toBe(204)
@@ -68,8 +68,8 @@ describe('an upload in several requests is rejected with the same errors as an u
   })
 
   test('rejects a resumable upload by extension, size, context and quotas before its first byte', async () => {
-    const other = await world.tenant({ quotaMb: 3 })
-    await other.context('notes', { max_file_size_mb: 1 })
+    const other = await world.createTenant({ quotaMb: 3 })
+    await other.createContext('notes', { max_file_size_mb: 1 })
     const extension = await tus.create('notes', 'program.exe', 10)
     expect(toComparable(extension)).toEqual(toComparable(await other.admin.upload('notes', 'program.exe', '0123456789')))
     const size = await tus.create('notes', 'large.txt', 1_048_577)
@@ -83,8 +83,8 @@ describe('an upload in several requests is rejected with the same errors as an u
       ['notes', size.body.message],
       ['notes', extension.body.message],
     ])
-    await other.context('wide', { max_file_size_mb: 4, storage_quota_mb: 2 })
-    await other.context('wider', { max_file_size_mb: 4 })
+    await other.createContext('wide', { max_file_size_mb: 4, storage_quota_mb: 2 })
+    await other.createContext('wider', { max_file_size_mb: 4 })
     const byOther = new Tus(other.admin)
     expect(toComparable(await byOther.create('wide', 'a.txt', 2_097_153))).toEqual([
       422,
@@ -118,7 +118,7 @@ describe('an upload in several requests is rejected with the same errors as an u
   })
 
   test('rejects the last byte of a resumable upload if the quota was used up in the meantime', async () => {
-    await tenant.context('tight', { storage_quota_mb: 1 })
+    await tenant.createContext('tight', { storage_quota_mb: 1 })
     const bytes = Buffer.alloc(700_000, 'a line\n')
     const path = await tus.begin('tight', 'late.txt', bytes.length)
     await tenant.admin.upload('tight', 'first.txt', bytes)
@@ -149,9 +149,14 @@ test('reports all errors in a resumable upload creation request in one response 
 
 describe('an upload belongs to the credential that created it', () => {
   test("returns 404 for a resumable upload to every credential except its creator's, without logging a call", async () => {
-    const maker = new Tus(await tenant.key(['upload']))
+    const maker = new Tus(await tenant.createKey(['upload']))
     const path = await maker.begin('notes', 'mine.txt', 4)
-    const others = [tenant.admin, await tenant.key(['upload']), await tenant.user(['admin']), (await world.tenant()).admin]
+    const others = [
+      tenant.admin,
+      await tenant.createKey(['upload']),
+      await tenant.createUser(['admin']),
+      (await world.createTenant()).admin,
+    ]
     for (const other of others.map((caller) => new Tus(caller))) {
       expect((await other.head(path)).status).toBe(404)
       for (const response of [await other.patch(path, 0, 'text'), await other.delete(path), await other.get(path)])
@@ -283,7 +288,7 @@ test('limits the number and bytes of unfinished uploads with 429 until an upload
     `this credential has ${maxUnfinished.uploads / 2} unfinished uploads, which is the maximum`,
   )
   expect((await uploadCalls()).pagination.total_items).toBe(1)
-  const other = new Tus(await tenant.key(['upload']))
+  const other = new Tus(await tenant.createKey(['upload']))
   const path = await other.begin('notes', 'a.txt', 4)
   await fill(maxUnfinished.uploads / 2 - 1, 'key_others', 1)
   expect((await other.create('notes', 'a.txt', 4)).body.message).toContain('this tenant has')

@@ -15,9 +15,9 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 async function createTenant(): Promise<TestTenant> {
-  const created = await world.tenant()
-  await created.context('notes')
-  await created.context('raw', { allowed_extensions: ['bin'], max_file_size_mb: 40, reject_blank_files: false })
+  const created = await world.createTenant()
+  await created.createContext('notes')
+  await created.createContext('raw', { allowed_extensions: ['bin'], max_file_size_mb: 40, reject_blank_files: false })
   return created
 }
 

@@ -9,7 +9,7 @@ let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
   other = await World.open({ SCANNER_URL: 'none:' }, world)
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(async () => {
   await other.close()
@@ -19,7 +19,7 @@ afterAll(async () => {
 const upload = async (contextKey: string): Promise<string> =>
   (await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.')).body.data.file_id
 const createContext = async (contextKey: string, policy: object) => {
-  await tenant.context(contextKey, { scan_for_viruses: false })
+  await tenant.createContext(contextKey, { scan_for_viruses: false })
   getData(await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy))
 }
 const getStatus = async (fileId: string) => (await tenant.admin.get(`/files/${fileId}/metadata`)).status

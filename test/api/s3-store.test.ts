@@ -2,23 +2,23 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { parseCommand, runCommand } from '../../src/cli/run-command.js'
 import { readConfig } from '../../src/platform/config/config.js'
 import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
-import { S3StandIn } from '../support/s3/fake-s3.js'
+import { FakeS3 } from '../support/s3/fake-s3.js'
 import { type TestTenant, World } from '../support/world.js'
 
-let standIn: S3StandIn
+let standIn: FakeS3
 let env: Record<string, string>
 let world: World
 let tenant: TestTenant
 beforeAll(async () => {
-  standIn = await S3StandIn.start()
+  standIn = await FakeS3.start()
   env = {
     STORAGE_URL: `s3://blobs/files?endpoint=${encodeURIComponent(standIn.url)}&path_style=true`,
     S3_ACCESS_KEY_ID: 'id',
     S3_SECRET_ACCESS_KEY: 'secret',
   }
   world = await World.open(env)
-  tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
 })
 afterEach(() => void Object.assign(standIn, { ignoresConditions: false, ignoresHashes: false }))
 afterAll(async () => {

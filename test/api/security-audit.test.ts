@@ -19,8 +19,8 @@ async function waitForEntry(tenant: TestTenant, reason: string) {
 }
 
 test("audits failed sign-ins with their address in the user's tenant, at most once a minute", async () => {
-  const tenant = await world.tenant()
-  const user = await tenant.user(['metadata'])
+  const tenant = await world.createTenant()
+  const user = await tenant.createUser(['metadata'])
   const signIn = (password: string) =>
     world.unauthenticated.graphql('mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }', {
       e: user.email,
@@ -44,8 +44,8 @@ test("audits failed sign-ins with their address in the user's tenant, at most on
 })
 
 test('audits a missing scope and a rejected key as actions of that key', async () => {
-  const tenant = await world.tenant()
-  const key = await tenant.key(['upload'])
+  const tenant = await world.createTenant()
+  const key = await tenant.createKey(['upload'])
   expect((await key.get('/files')).status).toBe(403)
   expect(await waitForEntry(tenant, 'scope_refused')).toMatchObject({
     entity_id: key.id,
@@ -75,8 +75,8 @@ describe('a rejected token', () => {
   const expectRejected = async (token: string) => expect((await new Caller(world.url, token).get('/files')).status).toBe(401)
 
   test('audits a rejected token from an ended session as an action of its user', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
     await user.graphql('mutation { signOut }')
     for (let times = 0; times < 3; times++) await expectRejected(user.credential!)
@@ -91,8 +91,8 @@ describe('a rejected token', () => {
   })
 
   test('audits a rejected token from a disabled user', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
     await tenant.admin.graphql('mutation ($id: ID!) { disableUser(userId: $id) { userId } }', { id: userId })
     await expectRejected(user.credential!)
@@ -100,8 +100,8 @@ describe('a rejected token', () => {
   })
 
   test('audits a rejected token from an expired session', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
     await world.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1", [userId])
     world.app.services.identity.forget('user', userId)
@@ -110,8 +110,8 @@ describe('a rejected token', () => {
   })
 
   test('audits a forged token that names a session without attributing it to the user', async () => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
+    const tenant = await world.createTenant()
+    const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
     await expectRejected(forged(user.credential!))
     expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({
@@ -123,8 +123,8 @@ describe('a rejected token', () => {
   })
 
   test('audits a token that names another tenant only in the tenant of its session', async () => {
-    const [tenant, other] = [await world.tenant(), await world.tenant()]
-    const user = await tenant.user(['metadata'])
+    const [tenant, other] = [await world.createTenant(), await world.createTenant()]
+    const user = await tenant.createUser(['metadata'])
     const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())
     await expectRejected(withClaims(user.credential!, { ...claims, tid: other.tenantId }))
     await waitForEntry(tenant, 'credential_refused')
@@ -134,8 +134,8 @@ describe('a rejected token', () => {
 })
 
 test('audits the first request above a limit and counts all rejections by reason', async () => {
-  const tenant = await world.tenant()
-  const key = await tenant.key(['metadata'])
+  const tenant = await world.createTenant()
+  const key = await tenant.createKey(['metadata'])
   const statuses: number[] = []
   // Sends more calls than one rate limit window allows, even if a minute ends in the meantime.
   for (let call = 0; call < 125; call++) statuses.push((await key.get('/files')).status)

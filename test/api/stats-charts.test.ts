@@ -20,8 +20,8 @@ describe('charts', () => {
   let tenant: TestTenant
   let user: Caller
   beforeAll(async () => {
-    tenant = await world.tenant()
-    user = await tenant.user(['metadata'])
+    tenant = await world.createTenant()
+    user = await tenant.createUser(['metadata'])
     await count(tenant, 0, { upload_success: 1, files_uploaded: 1, bytes_uploaded: 10 })
     await count(tenant, -1, { download_success: 2, delete_failure: 1, files_uploaded: 2, bytes_uploaded: 20 })
     await count(tenant, -8, { metadata_success: 4, files_uploaded: 4, bytes_uploaded: 40, files_deleted: 1, bytes_deleted: 5 })

@@ -18,8 +18,8 @@ const getStats = async (caller: Caller) => getData(await caller.get('/stats'))
 const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => insertUsage(world, tenant, days, columns)
 
 test('the statistics of a new tenant contain every documented field with value zero', async () => {
-  const tenant = await world.tenant()
-  const user = await tenant.user(['metadata'])
+  const tenant = await world.createTenant()
+  const user = await tenant.createUser(['metadata'])
   expect(await getStats(user)).toEqual({
     overview: { total_files: 0, total_contexts: 0, total_api_keys: 1, total_downloads: 0 },
     api_calls: {
@@ -50,9 +50,10 @@ test('the statistics of a new tenant contain every documented field with value z
 })
 
 test('counts each action as documented', async () => {
-  const tenant = await world.tenant({ quotaMb: 1 })
-  const key = await tenant.key(['upload', 'download', 'metadata', 'delete'])
-  for (const contextKey of ['a', 'b', 'c', 'd']) await tenant.context(contextKey, { display_name: contextKey.toUpperCase() })
+  const tenant = await world.createTenant({ quotaMb: 1 })
+  const key = await tenant.createKey(['upload', 'download', 'metadata', 'delete'])
+  for (const contextKey of ['a', 'b', 'c', 'd'])
+    await tenant.createContext(contextKey, { display_name: contextKey.toUpperCase() })
   const file = (await key.upload('a', 'x.txt', 'x'.repeat(1_536))).body.data.file_id
   await key.upload('b', 'x.txt', 'x'.repeat(100))
   await key.upload('b', 'y.txt', 'x'.repeat(100))
@@ -64,7 +65,7 @@ test('counts each action as documented', async () => {
   await key.get(`/files/${file}/metadata`)
   await key.upload('a', 'x.exe', 'x')
   await key.upload('a', 'x.txt', eicar)
-  const user = await tenant.user(['metadata', 'upload'])
+  const user = await tenant.createUser(['metadata', 'upload'])
   await user.upload('c', 'u.txt', 'x'.repeat(14))
   await user.upload('c', 'u.txt', '')
   expect(await getStats(user)).toEqual({
@@ -125,8 +126,8 @@ test('counts each action as documented', async () => {
 })
 
 test('compares today with yesterday and includes older calls only in the totals', async () => {
-  const tenant = await world.tenant()
-  const user = await tenant.user(['metadata'])
+  const tenant = await world.createTenant()
+  const user = await tenant.createUser(['metadata'])
   await count(tenant, -1, { upload_success: 3, metadata_failure: 5, files_uploaded: 4, blank_file: 1, virus_detected: 2 })
   await count(tenant, -2, { upload_success: 50, files_uploaded: 60, corrupt_file: 70 })
   await count(tenant, 0, { metadata_success: 9, files_uploaded: 1, size_exceeded: 2 })
@@ -149,8 +150,8 @@ test('compares today with yesterday and includes older calls only in the totals'
 })
 
 test('totals above 2^31 and above 2^32 are exact', async () => {
-  const tenant = await world.tenant()
-  const user = await tenant.user(['metadata'])
+  const tenant = await world.createTenant()
+  const user = await tenant.createUser(['metadata'])
   const huge = 9_007_199_254_740_991 - 1
   await count(tenant, 0, { upload_success: 5_000_000_000, files_uploaded: 5_000_000_000, bytes_uploaded: huge })
   const { api_calls, files_uploaded } = await getStats(user)
@@ -160,12 +161,12 @@ test('totals above 2^31 and above 2^32 are exact', async () => {
 })
 
 test('every statistic equals a recount after random calls', async () => {
-  const tenant = await world.tenant({ quotaMb: 1 })
-  for (const contextKey of ['one', 'two']) await tenant.context(contextKey, { storage_quota_mb: 1 })
+  const tenant = await world.createTenant({ quotaMb: 1 })
+  for (const contextKey of ['one', 'two']) await tenant.createContext(contextKey, { storage_quota_mb: 1 })
   const keys = [
-    await tenant.key(['upload', 'download', 'metadata', 'delete'], { name: 'k0' }),
-    await tenant.key(['upload', 'delete'], { name: 'k1' }),
-    await tenant.user(['upload', 'download', 'metadata', 'delete']),
+    await tenant.createKey(['upload', 'download', 'metadata', 'delete'], { name: 'k0' }),
+    await tenant.createKey(['upload', 'delete'], { name: 'k1' }),
+    await tenant.createUser(['upload', 'download', 'metadata', 'delete']),
   ]
   const below = seeded(20_261_120)
   const pick = <T>(items: readonly T[]): T => items[below(items.length)]!

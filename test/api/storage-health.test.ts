@@ -11,14 +11,14 @@ const fields = '{ countersDrift filesWithoutBlob blobsWithoutFile corrupted jour
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 test('rejects a request as too expensive if it queries storage health under several aliases', async () => {
-  const { admin } = await world.tenant()
+  const { admin } = await world.createTenant()
   const response = await admin.graphql(`{ a: storageHealth ${fields} b: storageHealth ${fields} }`)
   expect(response.body.errors).toMatchObject([{ message: expect.stringContaining('The limit is 50000.') }])
   expect((await admin.graphql(`{ storageHealth ${fields} }`)).body.data).toEqual({ storageHealth: healthy })
 })
 
 test('runs at most one storage health check per tenant and two in total at a time', async () => {
-  const [one, other, third] = [await world.tenant(), await world.tenant(), await world.tenant()]
+  const [one, other, third] = [await world.createTenant(), await world.createTenant(), await world.createTenant()]
   const { storageHealth } = world.app.services
   const { verify } = storageHealth
   let end = () => {}

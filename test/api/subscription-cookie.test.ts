@@ -9,7 +9,7 @@ describe('the cookie of the dashboard in a WebSocket', () => {
   let cookie: string
   beforeAll(async () => {
     world = await World.open()
-    const { tenantId } = await world.tenant()
+    const { tenantId } = await world.createTenant()
     const input = { email: 'ada@example.com', name: 'Ada', scopes: ['admin'] as never, password: 'correct horse battery' }
     await world.app.services.users.create(createSystemActor(tenantId), input)
     const response = await fetch(`${world.url}/session`, {

@@ -9,7 +9,7 @@ let tenant: TestTenant
 const open = new Set<WebSocket>()
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(async () => {
   for (const socket of open) socket.terminate()

@@ -9,8 +9,8 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 test('a tenant has exactly the documented fields, a quota of 102,400 MB and its actual stored bytes', async () => {
-  const tenant = await world.tenant({ name: 'Acme' })
-  await tenant.context('notes')
+  const tenant = await world.createTenant({ name: 'Acme' })
+  await tenant.createContext('notes')
   await tenant.admin.upload('notes', 'a.txt', 'twelve bytes')
   expect(getData(await tenant.admin.get('/tenant'))).toEqual({
     tenant_id: tenant.tenantId,
@@ -23,7 +23,7 @@ test('a tenant has exactly the documented fields, a quota of 102,400 MB and its 
 })
 
 test('updates the name and the quota of a tenant separately', async () => {
-  const tenant = await world.tenant()
+  const tenant = await world.createTenant()
   const before = getData(await tenant.admin.get('/tenant'))
   expect(getData(await tenant.admin.patch('/tenant', { name: 'Renamed' }))).toEqual({
     ...before,
@@ -39,7 +39,7 @@ test('updates the name and the quota of a tenant separately', async () => {
 })
 
 test('rejects invalid tenant fields with 400 and reports all of them in one response', async () => {
-  const { admin } = await world.tenant()
+  const { admin } = await world.createTenant()
   expect(getInvalidFields(await admin.patch('/tenant', { name: '', storage_quota_mb: 0, tenant_id: 'ten_x' }))).toEqual([
     'name',
     'storage_quota_mb',
@@ -56,9 +56,9 @@ test('rejects invalid tenant fields with 400 and reports all of them in one resp
 })
 
 test('a suspended tenant rejects keys and sessions with 403 until it is resumed, and logs the calls', async () => {
-  const tenant = await world.tenant()
-  const key = await tenant.key(['metadata'])
-  const user = await tenant.user(['metadata'])
+  const tenant = await world.createTenant()
+  const key = await tenant.createKey(['metadata'])
+  const user = await tenant.createUser(['metadata'])
   const { tenants } = world.app.services
   await tenants.suspend(tenant.tenantId)
   await expectEventually(async () => (await key.get('/files')).status === 403)
@@ -81,7 +81,7 @@ async function expectEventually(holds: () => Promise<boolean>) {
 }
 
 test("an admin can lower the quota and raise it again up to the operator's limit", async () => {
-  const tenant = await world.tenant({ quotaMb: 50 })
+  const tenant = await world.createTenant({ quotaMb: 50 })
   expect(getData(await tenant.admin.patch('/tenant', { storage_quota_mb: 10 })).storage_quota_mb).toBe(10)
   expect(getData(await tenant.admin.patch('/tenant', { storage_quota_mb: 50 })).storage_quota_mb).toBe(50)
   const rejected = await tenant.admin.patch('/tenant', { storage_quota_mb: 51 })
@@ -90,6 +90,6 @@ test("an admin can lower the quota and raise it again up to the operator's limit
   await world.app.services.tenants.setQuota(tenant.tenantId, 20)
   expect(getInvalidFields(await tenant.admin.patch('/tenant', { storage_quota_mb: 21 }))).toEqual(['storage_quota_mb'])
   expect(getData(await tenant.admin.get('/tenant')).storage_quota_mb).toBe(20)
-  const standard = await world.tenant()
+  const standard = await world.createTenant()
   expect(getInvalidFields(await standard.admin.patch('/tenant', { storage_quota_mb: 102_401 }))).toEqual(['storage_quota_mb'])
 })

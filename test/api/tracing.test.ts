@@ -39,8 +39,8 @@ beforeAll(async () => {
   bucketWorld = await openBucketWorld()
   const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${(collector.address() as AddressInfo).port}/`
   world = await World.open({ ...bucketWorld.env, OTEL_EXPORTER_OTLP_ENDPOINT, LOG_LEVEL: 'info' })
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
 })
 afterAll(async () => {
   await bucketWorld.close()

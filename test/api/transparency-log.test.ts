@@ -12,7 +12,7 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(() => world.close())
 
@@ -52,7 +52,7 @@ describe('a transparency log of 66,000 entries', () => {
   let log: MemoryLog
   let long: TestTenant
   beforeAll(async () => {
-    long = await world.tenant()
+    long = await world.createTenant()
     await growJournal(world.database.pool, long.tenantId, size)
     log = new MemoryLog(await readEntries(long.admin, size))
   })
@@ -77,7 +77,7 @@ describe('a transparency log of 66,000 entries', () => {
     const service = world.app.services.log
     for (const index of [0, 1, 255, 256, 65_535, 65_536, 65_999, 40_000]) {
       for (const length of [size, index + 1, 65_536, 300].filter((each) => each > index))
-        expect(await service.getInclusionProof(long.tenantId, index, length)).toEqual(log.proof(index, length))
+        expect(await service.getInclusionProof(long.tenantId, index, length)).toEqual(log.getProof(index, length))
     }
   })
 
@@ -160,8 +160,8 @@ describe('responses of the log', () => {
   })
 
   test("a key restricted to some contexts cannot read the tenant's transparency log", async () => {
-    await tenant.context('notes')
-    const restricted = await tenant.key(['metadata', 'upload'], { contexts: ['notes'] })
+    await tenant.createContext('notes')
+    const restricted = await tenant.createKey(['metadata', 'upload'], { contexts: ['notes'] })
     expect(toStatusAndCode(await restricted.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
   })
 })
@@ -170,12 +170,16 @@ describe('a token for an auditor', () => {
   const share = async (days?: number) => {
     const { status, body } = await tenant.admin.post('/log/share', days === undefined ? {} : { days })
     expect(status).toBe(201)
-    return { id: body.data.share_id as string, reader: world.as(body.data.token), expiresAt: Date.parse(body.data.expires_at) }
+    return {
+      id: body.data.share_id as string,
+      reader: world.createCaller(body.data.token),
+      expiresAt: Date.parse(body.data.expires_at),
+    }
   }
 
   test('an auditor token reads only the log of its tenant', async () => {
     const { reader } = await share()
-    const other = await world.tenant()
+    const other = await world.createTenant()
     await growJournal(world.database.pool, tenant.tenantId, 300)
     expect((await getCheckpoint(reader)).origin).toContain(tenant.tenantId)
     expect((await reader.get('/log/key')).status).toBe(200)
@@ -251,7 +255,7 @@ describe('a token for an auditor', () => {
   })
 
   test('rejects an auditor token if any part of it belongs to another token', async () => {
-    const other = await world.tenant()
+    const other = await world.createTenant()
     const foreign = (await other.admin.post('/log/share', {})).body.data.token as string
     const own = (await share()).reader.credential!
     const [, tenantPart, sharePart] = own.split('_', 3) as [string, string, string]
@@ -269,7 +273,11 @@ describe('a token for an auditor', () => {
       `log_${"'".repeat(26)}_${sharePart}_${secret}`,
     ]
     for (const token of forged)
-      expect([token, ...toStatusAndCode(await world.as(token).get('/log/checkpoint'))]).toEqual([token, 401, 'unauthenticated'])
+      expect([token, ...toStatusAndCode(await world.createCaller(token).get('/log/checkpoint'))]).toEqual([
+        token,
+        401,
+        'unauthenticated',
+      ])
     // An auditor token and an API key do not grant each other's permissions.
     const both = await exchange(
       world.url,
@@ -287,15 +295,15 @@ describe('a token for an auditor', () => {
   })
 
   test("an auditor token cannot read a suspended tenant's transparency log", async () => {
-    const other = await world.tenant()
-    const reader = world.as((await other.admin.post('/log/share', {})).body.data.token)
+    const other = await world.createTenant()
+    const reader = world.createCaller((await other.admin.post('/log/share', {})).body.data.token)
     expect((await reader.get('/log/checkpoint')).status).toBe(200)
     await world.app.services.tenants.suspend(other.tenantId)
     expect(toStatusAndCode(await reader.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
   })
 
   test('limits a tenant to a hundred unexpired auditor tokens', async () => {
-    const other = await world.tenant()
+    const other = await world.createTenant()
     const fill = `INSERT INTO log_shares SELECT $1, 'shr_' || lpad(n::text, 26, '0'), '\\x00', 'key_x', now(), now() + $2::interval
       FROM generate_series(1, 100) n ON CONFLICT (tenant_id, share_id) DO UPDATE SET expires_at = excluded.expires_at`
     await world.database.pool.query(fill, [other.tenantId, '1 day'])
@@ -308,10 +316,10 @@ describe('a token for an auditor', () => {
   test('GraphQL creates, lists and revokes auditor tokens', async () => {
     const created = await tenant.admin.graphql('mutation { shareLog(days: 3) { shareId token expiresAt } }')
     const { shareId, token } = created.body.data.shareLog
-    expect((await world.as(token).get('/log/key')).status).toBe(200)
+    expect((await world.createCaller(token).get('/log/key')).status).toBe(200)
     const listed = await tenant.admin.graphql('{ logShares(pageSize: 1) { data { shareId } } }')
     expect(listed.body.data.logShares.data).toEqual([{ shareId }])
     await tenant.admin.graphql('mutation ($id: ID!) { revokeLogShare(shareId: $id) { shareId } }', { id: shareId })
-    expect((await world.as(token).get('/log/key')).status).toBe(401)
+    expect((await world.createCaller(token).get('/log/key')).status).toBe(401)
   })
 })

@@ -15,7 +15,7 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(() => world.close())
 
@@ -24,7 +24,7 @@ const bin = { allowed_extensions: ['txt'], scan_for_viruses: false }
 
 /** Creates a context with trash enabled and a deleted file of ten bytes. */
 async function createTrashedFile(contextKey: string, policy: object = { trash_days: 7 }): Promise<() => Promise<string>> {
-  await tenant.context(contextKey, bin)
+  await tenant.createContext(contextKey, bin)
   getData(await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy))
   return async () => getData(await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.'), created).file_id
 }
@@ -242,10 +242,10 @@ test('bulk deletions move files to the trash, and the trash list has next-page l
 
 test('a key restricted to other contexts cannot see the files in the trash', async () => {
   const upload = await createTrashedFile('hidden')
-  await tenant.context('elsewhere', bin)
+  await tenant.createContext('elsewhere', bin)
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
-  const key = await tenant.key(['delete'], { contexts: ['elsewhere'] })
+  const key = await tenant.createKey(['delete'], { contexts: ['elsewhere'] })
   expect(getItems(await key.get('/trash'))).toEqual([])
   expect(toStatusAndCode(await key.post(`/trash/${fileId}/restore`))).toEqual([404, 'not_found'])
   expect(toStatusAndCode(await key.delete(`/trash/${fileId}`))).toEqual([404, 'not_found'])

@@ -10,10 +10,10 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 test('returns 503 if the scanner is unavailable, stores nothing, and logs the call', async () => {
-  const tenant = await world.tenant()
-  await tenant.context('scanned')
-  await tenant.context('trusting', { scan_for_viruses: false })
-  const key = await tenant.key(['upload'])
+  const tenant = await world.createTenant()
+  await tenant.createContext('scanned')
+  await tenant.createContext('trusting', { scan_for_viruses: false })
+  const key = await tenant.createKey(['upload'])
   const rejected = await key.upload('scanned', 'a.txt', 'text')
   expect(toStatusAndCode(rejected)).toEqual([503, 'scanner_unavailable'])
   expect(toStatusAndCode(await key.upload('scanned', 'a.txt', 'text', { path: '/files/validate' }))).toEqual([
@@ -48,9 +48,9 @@ test('returns 503 if the scanner is unavailable, stores nothing, and logs the ca
 test('a service without a scanner rejects files that require a scan, stays ready and reports the setting', async () => {
   const unscanned = await World.open({ SCANNER_URL: 'none:' }, world)
   try {
-    const tenant = await unscanned.tenant()
-    await tenant.context('scanned')
-    await tenant.context('trusting', { scan_for_viruses: false })
+    const tenant = await unscanned.createTenant()
+    await tenant.createContext('scanned')
+    await tenant.createContext('trusting', { scan_for_viruses: false })
     expect(toStatusAndCode(await tenant.admin.upload('scanned', 'a.txt', 'text'))).toEqual([503, 'scanner_unavailable'])
     expect((await tenant.admin.upload('trusting', 'a.txt', 'text')).status).toBe(201)
     const ready = await fetch(`${unscanned.url}/health/ready`)

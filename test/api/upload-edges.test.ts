@@ -35,7 +35,7 @@ async function sendHeaders(caller: Caller | undefined, length: number, headers: 
 describe('before the body is read', () => {
   test.each([
     ['a missing credential', () => undefined, 401, 'unauthenticated'],
-    ['an unknown key', () => uploads.world.as('assay_unknown'), 401, 'unauthenticated'],
+    ['an unknown key', () => uploads.world.createCaller('assay_unknown'), 401, 'unauthenticated'],
   ])('rejects an upload with %s without sending 100 Continue', async (_who, caller, status, code) => {
     const client = await sendHeaders(caller() as Caller, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status, body: { error: { code } }, headers: { connection: 'close' } })
@@ -43,7 +43,7 @@ describe('before the body is read', () => {
   })
 
   test('rejects an upload with a key that lacks the scope and logs the call', async () => {
-    const key = await tenant.key(['metadata'])
+    const key = await tenant.createKey(['metadata'])
     const client = await sendHeaders(key, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } })
     expect(await uploads.getLastUpload()).toMatchObject({ status: 'failure' })
@@ -66,8 +66,8 @@ describe('before the body is read', () => {
   })
 
   test("rejects an upload larger than the tenant's remaining quota before reading the body", async () => {
-    const small = await uploads.world.tenant({ quotaMb: 1 })
-    await small.context('notes', { max_file_size_mb: 1 })
+    const small = await uploads.world.createTenant({ quotaMb: 1 })
+    await small.createContext('notes', { max_file_size_mb: 1 })
     const client = await sendHeaders(small.admin, 2 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status: 422, body: { error: { code: 'quota_exceeded' } } })
     expect((await small.admin.get('/stats/logs?operation=upload')).body.data.data).toMatchObject([{ status: 'failure' }])

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createSystemActor } from '../../src/platform/actor.js'
 import { setClock, synchronizeClock } from '../../src/platform/clock.js'
 import { LinkClient, toComparable } from '../support/link-client.js'
-import { setMachineClock } from '../support/system-clock.js'
+import { shiftSystemClock } from '../support/system-clock.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -13,8 +13,8 @@ let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
   replica = await World.open({}, world)
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
 })
 afterAll(async () => {
   await replica.close()
@@ -86,7 +86,7 @@ test('parallel retries with one Idempotency-Key at two replicas store one file a
 describe('an upload in progress through a link', () => {
   const changes: [string, (used: LinkClient) => Promise<unknown>][] = [
     ['the link is revoked', ({ id }) => tenant.admin.delete(`/upload-links/${id}`)],
-    ['another replica revokes the link', ({ id }) => replica.as(tenant.admin.credential).delete(`/upload-links/${id}`)],
+    ['another replica revokes the link', ({ id }) => replica.createCaller(tenant.admin.credential).delete(`/upload-links/${id}`)],
     [
       'the link expires',
       ({ id }) => world.database.pool.query('UPDATE upload_links SET expires_at = now() WHERE link_id = $1', [id]),
@@ -117,7 +117,7 @@ describe('an upload in progress through a link', () => {
     ],
   ]
   test.each(creators)('stores no file through a link if %s during the upload', async (_case, change) => {
-    const key = await tenant.key(['upload'])
+    const key = await tenant.createKey(['upload'])
     const used = await link({}, key)
     const upload = await startHalfUpload(used)
     await change(key)
@@ -128,7 +128,7 @@ describe('an upload in progress through a link', () => {
   })
 
   test("an upload through a link stores nothing if the link's creator is disabled during the upload", async () => {
-    const user = await tenant.user(['upload'])
+    const user = await tenant.createUser(['upload'])
     const used = await link({}, user)
     expect((await used.rules()).status).toBe(200)
     const upload = await startHalfUpload(used)
@@ -140,7 +140,7 @@ describe('an upload in progress through a link', () => {
   })
 
   test("an upload through a link stores nothing if the link's creator loses the upload scope during the upload", async () => {
-    const user = await tenant.user(['upload', 'metadata'])
+    const user = await tenant.createUser(['upload', 'metadata'])
     const used = await link({}, user)
     const upload = await startHalfUpload(used)
     await world.database.pool.query(`UPDATE users SET scopes = '{metadata}' WHERE tenant_id = $1 AND email = $2`, [
@@ -169,7 +169,7 @@ describe('an upload in progress through a link', () => {
     patch.flushHeaders()
     await once(patch, 'continue')
     patch.write('hello')
-    await replica.as(tenant.admin.credential).delete(`/upload-links/${used.id}`)
+    await replica.createCaller(tenant.admin.credential).delete(`/upload-links/${used.id}`)
     patch.end('world')
     const [response] = (await once(patch, 'response')) as [IncomingMessage]
     response.resume()
@@ -180,7 +180,7 @@ describe('an upload in progress through a link', () => {
   })
 
   test('an upload through a link stores nothing if the context is disabled during the upload', async () => {
-    await tenant.context('closing')
+    await tenant.createContext('closing')
     const used = await LinkClient.create(tenant.admin, 'closing')
     const upload = await startHalfUpload(used)
     await tenant.admin.patch('/contexts/closing', { status: 'disabled' })
@@ -230,13 +230,13 @@ describe('the expiry of a link', () => {
   ])('the expiry of a link depends only on the database clock, even if other clocks are %s', async (_case, shift) => {
     const [open, closed] = [await link(), await link()]
     await world.database.pool.query('UPDATE upload_links SET expires_at = now() WHERE link_id = $1', [closed.id])
-    setMachineClock(shift)
+    shiftSystemClock(shift)
     setClock(Date.now())
     try {
       expect((await closed.put('a.txt', 'hello')).status).toBe(404)
       expect((await open.put('a.txt', 'hello')).status).toBe(201)
     } finally {
-      setMachineClock(0)
+      shiftSystemClock(0)
       await synchronizeClock(world.database.pool)
     }
   })
@@ -292,7 +292,7 @@ describe('upload link tokens', () => {
 
   test('an upload link token authenticates no other endpoint', async () => {
     const { token, link: data } = await link()
-    const caller = world.as(token)
+    const caller = world.createCaller(token)
     for (const [method, path] of [
       ['GET', '/files'],
       ['POST', '/files/upload'],

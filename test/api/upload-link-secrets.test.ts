@@ -17,8 +17,8 @@ beforeAll(async () => {
   await once(collector.listen(0, '127.0.0.1'), 'listening')
   const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${(collector.address() as AddressInfo).port}/`
   world = await World.open({ OTEL_EXPORTER_OTLP_ENDPOINT, LOG_LEVEL: 'info' })
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
 })
 afterAll(() => {
   collector.closeAllConnections()
@@ -83,7 +83,7 @@ test('an upload link token appears in no log line, trace or database table', asy
     `/upload/x/${link.token}`,
   ])
     await world.unauthenticated.raw(path)
-  await world.as(link.token).get('/files')
+  await world.createCaller(link.token).get('/files')
   await world.unauthenticated.raw(`/upload/${link.token}/tus?url=${link.token}`)
 
   const { rows: tables } = await world.database.pool.query<{ name: string }>(

@@ -8,8 +8,8 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '20' })
-  tenant = await world.tenant()
-  await tenant.context('notes', { display_name: 'Notes of the team' })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { display_name: 'Notes of the team' })
 })
 afterAll(() => world.close())
 
@@ -88,15 +88,15 @@ describe('POST /upload-links', () => {
   })
 
   test('creating an upload link returns 404 for a hidden context and 409 for a disabled one', async () => {
-    await tenant.context('closed')
+    await tenant.createContext('closed')
     await tenant.admin.patch('/contexts/closed', { status: 'disabled' })
-    const restricted = await tenant.key(['upload'], { contexts: ['closed'] })
+    const restricted = await tenant.createKey(['upload'], { contexts: ['closed'] })
     expect((await restricted.post('/upload-links', { context: 'notes' })).status).toBe(404)
     expect((await restricted.post('/upload-links', { context: 'closed' })).status).toBe(409)
   })
 
   test('creating an upload link requires the upload scope', async () => {
-    const reader = await tenant.key(['metadata'])
+    const reader = await tenant.createKey(['metadata'])
     expect((await reader.post('/upload-links', { context: 'notes' })).status).toBe(403)
     expect((await reader.get('/upload-links')).status).toBe(403)
   })
@@ -172,7 +172,7 @@ describe('an upload through a link', () => {
   })
 
   test('an upload through a link must satisfy rules that became stricter after the link was created', async () => {
-    await tenant.context('shrinking')
+    await tenant.createContext('shrinking')
     const used = await LinkClient.create(tenant.admin, 'shrinking', { allowed_extensions: ['txt', 'csv'], max_files: 3 })
     await tenant.admin.patch('/contexts/shrinking', { allowed_extensions: ['csv', 'pdf'], max_file_size_mb: 1 })
     expect((await used.rules()).body.data).toMatchObject({ allowed_extensions: ['csv'], max_size_mb: 1 })
@@ -190,9 +190,9 @@ describe('an upload through a link', () => {
   })
 
   test('an upload through a link appears in the call log, audit log, events, receipt and statistics', async () => {
-    const mine = await world.tenant()
-    await mine.context('notes')
-    const key = await mine.key(['upload'])
+    const mine = await world.createTenant()
+    await mine.createContext('notes')
+    const key = await mine.createKey(['upload'])
     const used = await LinkClient.create(key, 'notes', { max_files: 2 })
     const { file_id: fileId } = (await used.put('a.txt', 'hello', { 'user-agent': 'a phone' })).body.data
     await used.put('a.exe', 'hello')
@@ -240,7 +240,7 @@ describe('GET /upload/{token}', () => {
 
 describe('a link', () => {
   test('an upload link is visible only to its creator and to admins', async () => {
-    const [a, b] = [await tenant.key(['upload']), await tenant.key(['upload'])]
+    const [a, b] = [await tenant.createKey(['upload']), await tenant.createKey(['upload'])]
     const { id } = await link({}, a)
     expect((await a.get(`/upload-links/${id}`)).status).toBe(200)
     expect((await b.get(`/upload-links/${id}`)).status).toBe(404)
@@ -253,9 +253,9 @@ describe('a link', () => {
   })
 
   test('filters upload links by context and by status', async () => {
-    const mine = await world.tenant()
-    await mine.context('one')
-    await mine.context('two')
+    const mine = await world.createTenant()
+    await mine.createContext('one')
+    await mine.createContext('two')
     const [active, used, revoked] = [
       await LinkClient.create(mine.admin, 'one'),
       await LinkClient.create(mine.admin, 'one'),

@@ -13,8 +13,8 @@ const storing = jest.spyOn(LocalStorage.prototype, 'put')
 
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'yara:' })
-  tenant = await world.tenant()
-  await tenant.context('notes', { max_file_size_mb: 1, allowed_extensions: ['txt', '7z'] })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { max_file_size_mb: 1, allowed_extensions: ['txt', '7z'] })
 })
 afterEach(() => {
   storing.mockReset()

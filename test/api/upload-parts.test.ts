@@ -9,9 +9,9 @@ let tenant: TestTenant
 let key: Caller
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes', { max_file_size_mb: 1 })
-  key = await tenant.key(['upload', 'metadata'])
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { max_file_size_mb: 1 })
+  key = await tenant.createKey(['upload', 'metadata'])
 })
 afterAll(() => world.close())
 
@@ -28,8 +28,8 @@ describe('parts', () => {
   const context: Part = { name: 'context', content: 'notes' }
 
   test('accepts multipart parts in any order, with metadata', async () => {
-    const own = await world.tenant()
-    await own.context('notes')
+    const own = await world.createTenant()
+    await own.createContext('notes')
     const metadata: Part = { name: 'metadata', content: '{"page":7}' }
     for (const parts of [
       [file, context, metadata],

@@ -6,8 +6,8 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ DASHBOARD: 'off' })
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
 })
 afterAll(() => world.close())
 

@@ -13,9 +13,9 @@ let key: Caller
 beforeAll(async () => {
   await avoidMidnight()
   world = await World.open({ MAX_UPLOAD_MB: '6' })
-  tenant = await world.tenant()
-  await tenant.context('notes', { max_file_size_mb: 1 })
-  key = await tenant.key(['upload', 'metadata'])
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { max_file_size_mb: 1 })
+  key = await tenant.createKey(['upload', 'metadata'])
 }, avoidMidnightMs)
 afterAll(() => world.close())
 
@@ -82,23 +82,23 @@ describe('a rejected file', () => {
   })
 
   test('a context with disabled checks accepts files that those checks would reject', async () => {
-    await tenant.context('lenient', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
+    await tenant.createContext('lenient', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
     for (const [name, content] of [
       ['blank.txt', ''],
       ['broken.pdf', pdf().subarray(0, 100)],
       ['eicar.txt', eicar],
     ] as const)
       getData(await key.upload('lenient', name, content), uploaded)
-    const own = await world.tenant()
-    await own.context('lenient', { reject_blank_files: false })
+    const own = await world.createTenant()
+    await own.createContext('lenient', { reject_blank_files: false })
     expect(getData(await own.admin.upload('lenient', 'blank.txt', ''), uploaded).size_bytes).toBe(0)
   })
 })
 
 describe('sizes', () => {
   test('accepts a file of exactly the size limit and rejects one more byte', async () => {
-    const own = await world.tenant()
-    await own.context('notes', { max_file_size_mb: 1 })
+    const own = await world.createTenant()
+    await own.createContext('notes', { max_file_size_mb: 1 })
     expect(getData(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded).size_bytes).toBe(megabyte)
     expect(toStatusAndCode(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte + 1)))).toEqual([413, 'size_exceeded'])
   })
@@ -134,9 +134,9 @@ describe('sizes', () => {
 
 describe('quotas', () => {
   test("accepts uploads until they exactly fill a context's quota", async () => {
-    const own = await world.tenant()
-    await own.context('small', { storage_quota_mb: 1, max_file_size_mb: 2 })
-    await own.context('large')
+    const own = await world.createTenant()
+    await own.createContext('small', { storage_quota_mb: 1, max_file_size_mb: 2 })
+    await own.createContext('large')
     getData(await own.admin.upload('small', 'a.txt', 'x'.repeat(megabyte - 10)), uploaded)
     const rejected = await own.admin.upload('small', 'b.txt', 'x'.repeat(11))
     expect(toStatusAndCode(rejected)).toEqual([422, 'quota_exceeded'])
@@ -148,9 +148,9 @@ describe('quotas', () => {
   })
 
   test('all contexts count towards the tenant quota, and a deletion frees its bytes', async () => {
-    const own = await world.tenant({ quotaMb: 1 })
-    await own.context('one')
-    await own.context('two')
+    const own = await world.createTenant({ quotaMb: 1 })
+    await own.createContext('one')
+    await own.createContext('two')
     const { file_id } = getData(await own.admin.upload('one', 'a.txt', 'x'.repeat(700_000)), uploaded)
     expect(toStatusAndCode(await own.admin.upload('two', 'b.txt', 'x'.repeat(700_000)))).toEqual([422, 'quota_exceeded'])
     getData(await own.admin.delete(`/files/${file_id}`))
@@ -158,15 +158,15 @@ describe('quotas', () => {
   })
 
   test('reports a failed check instead of an exceeded quota', async () => {
-    const own = await world.tenant({ quotaMb: 1 })
-    await own.context('notes')
+    const own = await world.createTenant({ quotaMb: 1 })
+    await own.createContext('notes')
     getData(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded)
     expect(toStatusAndCode(await own.admin.upload('notes', 'a.exe', 'x'))[1]).toBe('invalid_extension')
   })
 
   test('accepts exactly as many concurrent uploads as the quota allows', async () => {
-    const own = await world.tenant()
-    await own.context('edge', { storage_quota_mb: 1 })
+    const own = await world.createTenant()
+    await own.createContext('edge', { storage_quota_mb: 1 })
     const responses = await Promise.all(
       Array.from({ length: 12 }, (_, index) => own.admin.upload('edge', `${index}.txt`, 'x'.repeat(200_000))),
     )
@@ -178,8 +178,8 @@ describe('quotas', () => {
 
 describe('Idempotency-Key', () => {
   test('stores a repeated upload once and rejects another body with the same Idempotency-Key', async () => {
-    const own = await world.tenant()
-    await own.context('notes')
+    const own = await world.createTenant()
+    await own.createContext('notes')
     const headers = { 'idempotency-key': 'k-1' }
     const first = getData(await own.admin.upload('notes', 'a.txt', 'text', { headers }), uploaded)
     expect(getData(await own.admin.upload('notes', 'a.txt', 'text', { headers }), uploaded)).toEqual(first)
@@ -189,7 +189,7 @@ describe('Idempotency-Key', () => {
   })
 
   test('a repeated Idempotency-Key returns the created context again but rejects a repeated creation of an API key', async () => {
-    const own = await world.tenant()
+    const own = await world.createTenant()
     const headers = { 'idempotency-key': 'k-2' }
     const body = { context_key: 'once', display_name: 'Once', allowed_extensions: ['txt'], max_file_size_mb: 1 }
     const first = getData(await own.admin.post('/contexts', body, headers), { status: 201 })

@@ -9,8 +9,8 @@ let tenant: TestTenant
 let fileId: string
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
   fileId = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id
 })
 afterAll(() => world.close())
@@ -27,7 +27,7 @@ describe('a download URL stops working with', () => {
   test.each(['disable', 'revoke'])(
     'a download URL stops working after a `%s` operation on the key that created it',
     async (move) => {
-      const key = await tenant.key(['download'])
+      const key = await tenant.createKey(['download'])
       const [url, others] = [await urlBy(key), await urlBy(tenant.admin)]
       expect(await status(url)).toBe(200)
       await tenant.admin.post(`/api-keys/${key.id}/${move}`)
@@ -44,7 +44,7 @@ describe('a download URL stops working with', () => {
   )
 
   test('a download URL stops working when the key that created it expires', async () => {
-    const key = await tenant.key(['download'])
+    const key = await tenant.createKey(['download'])
     const url = await urlBy(key)
     await world.database.pool.query("UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE api_key_id = $1", [
       key.id,
@@ -53,14 +53,14 @@ describe('a download URL stops working with', () => {
   })
 
   test('a download URL stops working when its creator is disabled, but not when the API key that created it is rotated', async () => {
-    const user = await tenant.user(['download'])
+    const user = await tenant.createUser(['download'])
     const url = await urlBy(user)
     expect(await status(url)).toBe(200)
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
     await tenant.admin.graphql('mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })
     expect(await status(url)).toBe(403)
 
-    const key = await tenant.key(['download'])
+    const key = await tenant.createKey(['download'])
     const rotated = await urlBy(key)
     await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 0 })
     expect(await status(rotated)).toBe(200)
@@ -96,7 +96,7 @@ describe('a single-use download URL', () => {
     const bucket = await openBucketWorld()
     const other = await World.open(bucket.env)
     try {
-      const there = await other.tenant()
+      const there = await other.createTenant()
       const { body } = await there.admin.graphql('mutation { createDownloadUrl(fileId: "file_x", once: true) { downloadUrl } }')
       expect(getGraphqlCode({ body } as never)).toBe('BAD_USER_INPUT')
       const refused = await there.admin.get('/files/file_x?once=true')
@@ -112,7 +112,7 @@ describe('a single-use download URL', () => {
 })
 
 test('logs and counts each use of a download URL with address and user agent but without the URL', async () => {
-  const key = await tenant.key(['download'])
+  const key = await tenant.createKey(['download'])
   const url = await urlBy(key)
   const requestId = (await fetch(url, { headers: { 'user-agent': 'courier/7' } })).headers.get('x-request-id')
   await waitUntil(() => world.log.lines.some((line) => line.includes(requestId!) && line.includes('with a download URL')))
@@ -133,8 +133,8 @@ test('logs and counts each use of a download URL with address and user agent but
 })
 
 test('counts one download for a download URL and logs every request to it', async () => {
-  const own = await world.tenant()
-  await own.context('notes')
+  const own = await world.createTenant()
+  await own.createContext('notes')
   const uploaded = (await own.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id
   const { download_url: url } = getData(await own.admin.get(`/files/${uploaded}`), { timestamp: false })
   expect([await status(url), await status(url), await status(`${url}x`)]).toEqual([200, 200, 403])

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 beforeEach(async () => {
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
   receiver = await openReceiver()
 })
 afterEach(async () => {
@@ -253,7 +253,7 @@ describe('a failed delivery attempt', () => {
     receiver.reply = () => {}
     const good = await openReceiver()
     const others = await openReceiver()
-    const another = await world.tenant()
+    const another = await world.createTenant()
     await createWebhook(receiver)
     await createWebhook(good)
     await createWebhook(others, another.admin)
@@ -276,7 +276,7 @@ test("a tenant occupies at most 16 delivery slots so that other tenants' webhook
   for (let created = 0; created < 20; created++) await createWebhook()
   await events({})
   await receiver.until(() => maxOpen >= 16)
-  const [other, witness] = [await world.tenant(), await openReceiver()]
+  const [other, witness] = [await world.createTenant(), await openReceiver()]
   await createWebhook(witness, other.admin)
   // Each poll by the sender claims due deliveries for both tenants.
   for (let round = 1; round <= 5; round++) {
@@ -341,7 +341,7 @@ describe('several replicas', () => {
     )
     await tenants.suspend(tenant.tenantId)
     await events({}, {})
-    const other = await world.tenant()
+    const other = await world.createTenant()
     const witness = await openReceiver()
     await createWebhook(witness, other.admin)
     await appendEvents(world, other.tenantId, [{}])

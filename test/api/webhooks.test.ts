@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 beforeEach(async () => {
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
   receiver = await WebhookReceiver.open()
 })
 afterEach(() => receiver.close())
@@ -85,7 +85,7 @@ describe('management of webhooks', () => {
   })
 
   test("audits webhook changes with only the URL's host", async () => {
-    await tenant.context('invoices')
+    await tenant.createContext('invoices')
     const { webhook_id: id } = await createWebhook()
     const { body } = await tenant.admin.patch(`/webhooks/${id}`, { url: `${receiver.url}/token`, contexts: ['invoices'] })
     expect(body.data).toMatchObject({ url: `${receiver.url}/token`, contexts: ['invoices'] })
@@ -126,7 +126,7 @@ describe('management of webhooks', () => {
 
 describe('sent events', () => {
   test('sends webhook events for uploads, rejected uploads, deletions and webhook changes', async () => {
-    await tenant.context('notes')
+    await tenant.createContext('notes')
     const { webhook_id: id, secret } = await createWebhook()
     const uploaded = await tenant.admin.upload('notes', 'a.txt', 'text')
     await tenant.admin.upload('notes', 'blank.txt', ' ')
@@ -167,8 +167,8 @@ describe('sent events', () => {
   })
 
   test('a webhook receives only the selected event types and contexts, and events without a context', async () => {
-    await tenant.context('invoices')
-    await tenant.context('photos')
+    await tenant.createContext('invoices')
+    await tenant.createContext('photos')
     await createWebhook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })
     const last = await events(
       { contextKey: 'photos' },

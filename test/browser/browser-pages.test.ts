@@ -11,8 +11,8 @@ describeWith('chromium')('the API reference in a browser', () => {
   let browser: Browser
   beforeAll(async () => {
     world = await World.open()
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
     browser = await openBrowser()
   })
   afterAll(async () => {

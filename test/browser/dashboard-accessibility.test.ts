@@ -46,8 +46,8 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
   beforeAll(async () => {
     world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
     dashboard = await Dashboard.open(world)
-    tenant = await world.tenant()
-    await tenant.context('notes', { display_name: 'Notes' })
+    tenant = await world.createTenant()
+    await tenant.createContext('notes', { display_name: 'Notes' })
     fileId = (await tenant.admin.upload('notes', 'a-picture-with-a-rather-long-name-that-nobody-would-type.png', png(40, 40)))
       .body.data.file_id
     await tenant.admin.upload('notes', 'refused.exe', 'MZ')
@@ -88,7 +88,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     const look = { colorScheme, reducedMotion: 'reduce' } as const
 
     test('no dashboard page has a serious accessibility violation', async () => {
-      const page = await dashboard.signedIn(tenant, look)
+      const page = await dashboard.openSignedIn(tenant, look)
       for (const view of views) {
         await show(page, view)
         expect([view[0], await barriers(page, of)]).toEqual([view[0], []])
@@ -96,11 +96,11 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     })
 
     test('the sign-in form, dialogs, menus and the upload list have no serious accessibility violation', async () => {
-      const visitor = await (await dashboard.visitor(look)).newPage()
+      const visitor = await (await dashboard.newBrowserContext(look)).newPage()
       await visitor.goto('/')
       await visitor.getByLabel('Password').waitFor()
       expect(await barriers(visitor, of)).toEqual([])
-      const page = await dashboard.signedIn(tenant, { ...look, at: '/keys' })
+      const page = await dashboard.openSignedIn(tenant, { ...look, at: '/keys' })
       await page.getByRole('button', { name: 'Actions for Admin' }).click()
       expect(await barriers(page, of)).toEqual([])
       await page.keyboard.press('Escape')
@@ -115,7 +115,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
   })
 
   test('all dashboard pages fit a width of 390 px and offer a menu with all pages', async () => {
-    const page = await dashboard.signedIn(tenant, { viewport: { width: 390, height: 844 } })
+    const page = await dashboard.openSignedIn(tenant, { viewport: { width: 390, height: 844 } })
     for (const view of views) {
       await show(page, view)
       const width = await page.evaluate<number>('document.documentElement.scrollWidth')
@@ -129,8 +129,8 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
 
   test('all steps to sign in and to search for, open and delete a file work with only the keyboard', async () => {
     const { body } = await tenant.admin.upload('notes', 'by-keyboard.txt', 'text')
-    const user = await dashboard.user(tenant, ['admin'])
-    const page = await (await dashboard.visitor()).newPage()
+    const user = await dashboard.createUser(tenant, ['admin'])
+    const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/')
     await page.getByLabel('Email').waitFor()
     await page.keyboard.press('Tab')
@@ -170,7 +170,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
   })
 
   test('the dashboard preserves the selected theme after a reload', async () => {
-    const page = await dashboard.signedIn(tenant, { colorScheme: 'light' })
+    const page = await dashboard.openSignedIn(tenant, { colorScheme: 'light' })
     await page.getByLabel('Theme').selectOption('dark')
     await page.reload()
     await page.locator('.sidebar').waitFor()

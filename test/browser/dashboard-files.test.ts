@@ -24,8 +24,8 @@ describeWith('chromium')('files in the dashboard', () => {
   beforeAll(async () => {
     world = await World.open()
     dashboard = await Dashboard.open(world)
-    tenant = await world.tenant()
-    await tenant.context('mixed', {
+    tenant = await world.createTenant()
+    await tenant.createContext('mixed', {
       display_name: 'Mixed files',
       allowed_extensions: ['txt', 'csv', 'png', 'pdf', 'wav', 'svg', 'gz'],
       scan_for_viruses: false,
@@ -68,7 +68,7 @@ describeWith('chromium')('files in the dashboard', () => {
   }
 
   test("the file list shows thumbnails of images and PDFs, icons for other types, and each file's status", async () => {
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     const requests = collectRequests(page)
     await page.goto('/files')
     await row(page, 'picture.png').locator('.thumbnail img').waitFor()
@@ -86,7 +86,7 @@ describeWith('chromium')('files in the dashboard', () => {
   })
 
   test('the file list finds files by part of the name, by ID and by checksum', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/files' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     const search = page.locator('main').getByLabel('Search', { exact: true })
     const { checksum } = (await tenant.admin.get(`/files/${ids['poem.txt']}/metadata`)).body.data
     for (const [text, name] of [
@@ -104,7 +104,7 @@ describeWith('chromium')('files in the dashboard', () => {
   })
 
   test('the file list sorts by a clicked column header and shows the sort order', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/files' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     const header = page.getByRole('columnheader', { name: 'Name' })
     expect(await page.getByRole('columnheader', { name: 'Uploaded', exact: true }).getAttribute('aria-sort')).toBe('descending')
     await header.getByRole('button').click()
@@ -117,7 +117,7 @@ describeWith('chromium')('files in the dashboard', () => {
   })
 
   test('the file list selects and deselects all files on the page', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/files?search=.pdf' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files?search=.pdf' })
     await row(page, 'paper.pdf').waitFor()
     await page.getByLabel('Select paper.pdf').check()
     const all = page.getByLabel('Select all files on this page')
@@ -141,7 +141,7 @@ describeWith('chromium')('files in the dashboard', () => {
   }
 
   test('uploads files dropped anywhere in the window', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/files' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     await page.locator('.drop').waitFor()
     await drop(page, '.sidebar', 'dropped.txt', () =>
       page.locator('.drop-overlay', { hasText: 'Drop files to upload them to Mixed files' }).waitFor(),
@@ -164,7 +164,7 @@ describeWith('chromium')('files in the dashboard', () => {
   })
 
   test('asks for confirmation before leaving the page only while an upload runs', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/files' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     await page.locator('.drop').waitFor()
     let release = () => {}
     const isReleased = new Promise<void>((resolve) => {
@@ -194,7 +194,7 @@ describeWith('chromium')('files in the dashboard', () => {
   })
 
   test("a quarantined file's page explains why the file is blocked and links to Quarantine", async () => {
-    const page = await dashboard.signedIn(tenant, { at: `/files/${ids['infected.txt']}` })
+    const page = await dashboard.openSignedIn(tenant, { at: `/files/${ids['infected.txt']}` })
     const requests = collectRequests(page)
     await heading(page, 'infected.txt').waitFor()
     const notice = page.locator('.quarantine-notice')
@@ -207,13 +207,13 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(requests.filter((path) => /preview|download/.test(path))).toEqual([])
     await notice.getByRole('link', { name: 'Open Quarantine' }).click()
     await heading(page, 'Quarantine').waitFor()
-    const reader = await dashboard.signedIn(tenant, { at: `/files/${ids['infected.txt']}`, scopes: ['metadata', 'download'] })
+    const reader = await dashboard.openSignedIn(tenant, { at: `/files/${ids['infected.txt']}`, scopes: ['metadata', 'download'] })
     await reader.getByText('Ask an administrator').waitFor()
     expect(await reader.getByRole('link', { name: 'Open Quarantine' }).count()).toBe(0)
   })
 
   test('previews an image and each page of a PDF without loading the original bytes', async () => {
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     const requests = collectRequests(page)
     await page.goto(`/files/${ids['picture.png']}`)
     await page.getByAltText('Preview of picture.png', { exact: true }).waitFor()
@@ -234,7 +234,7 @@ describeWith('chromium')('files in the dashboard', () => {
   })
 
   test('previews a text file as text, a CSV file as a table, and an SVG file as its source', async () => {
-    const page = await dashboard.signedIn(tenant, { at: `/files/${ids['poem.txt']}` })
+    const page = await dashboard.openSignedIn(tenant, { at: `/files/${ids['poem.txt']}` })
     expect(await page.locator('pre.preview').textContent()).toBe('Shall I compare thee')
     await page.goto(`/files/${ids['table.csv']}`)
     const table = page.locator('.preview-table')
@@ -247,7 +247,7 @@ describeWith('chromium')('files in the dashboard', () => {
   })
 
   test('plays audio from a download URL in a frame without scripts', async () => {
-    const page = await dashboard.signedIn(tenant, { at: `/files/${ids['beep.wav']}` })
+    const page = await dashboard.openSignedIn(tenant, { at: `/files/${ids['beep.wav']}` })
     await page.getByText('counts as a download').waitFor()
     await page.getByRole('button', { name: 'Play' }).click()
     const frame = page.locator('iframe.player')
@@ -271,7 +271,7 @@ describeWith('chromium')('files in the dashboard', () => {
   })
 
   test("downloads a file's receipt from its dashboard page", async () => {
-    const page = await dashboard.signedIn(tenant, { at: `/files/${ids['poem.txt']}` })
+    const page = await dashboard.openSignedIn(tenant, { at: `/files/${ids['poem.txt']}` })
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download receipt' }).click(),
@@ -280,7 +280,7 @@ describeWith('chromium')('files in the dashboard', () => {
   })
 
   test('the file list and previews fit a width of 320 px', async () => {
-    const page = await dashboard.signedIn(tenant, { viewport: { width: 320, height: 640 } })
+    const page = await dashboard.openSignedIn(tenant, { viewport: { width: 320, height: 640 } })
     for (const [path, complete] of [
       ['/files', '.thumbnail img'],
       [`/files/${ids['paper.pdf']}`, '.preview-frame img'],

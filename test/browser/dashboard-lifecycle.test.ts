@@ -13,8 +13,8 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
   beforeAll(async () => {
     world = await World.open({ SCANNER_URL: 'none:' })
     dashboard = await Dashboard.open(world)
-    tenant = await world.tenant()
-    await tenant.context('kept', { scan_for_viruses: false })
+    tenant = await world.createTenant()
+    await tenant.createContext('kept', { scan_for_viruses: false })
     await tenant.admin.patch('/contexts/kept/policy', { trash_days: 7 })
   })
   afterAll(async () => {
@@ -30,7 +30,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
   test('restores a file from the trash or deletes it permanently in the dashboard', async () => {
     const [back, deleted] = [await upload('back.txt'), await upload('gone.txt')]
     await tenant.admin.post('/files/delete', { file_ids: [back, deleted] })
-    const page = await dashboard.signedIn(tenant, { at: '/trash' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/trash' })
     await row(page, 'back.txt').getByRole('button', { name: 'Restore' }).click()
     await row(page, 'back.txt').waitFor({ state: 'detached' })
     expect((await tenant.admin.get(`/files/${back}/metadata`)).status).toBe(200)
@@ -42,7 +42,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
 
   test('the dashboard prevents deleting a file on hold until the hold is released', async () => {
     const id = await upload('held.txt')
-    const page = await dashboard.signedIn(tenant, { at: `/files/${id}` })
+    const page = await dashboard.openSignedIn(tenant, { at: `/files/${id}` })
     await button(page, 'Place hold').click()
     await page.getByLabel('Reason').fill('Case 7')
     await page.getByRole('dialog').getByRole('button', { name: 'Place hold' }).click()
@@ -55,10 +55,10 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
   })
 
   test('previews the effect of changed rules on stored files before saving and lists the new version', async () => {
-    await tenant.context('ruled', { scan_for_viruses: false })
+    await tenant.createContext('ruled', { scan_for_viruses: false })
     await tenant.admin.upload('ruled', 'table.csv', 'a,b\n1,2\n')
     await tenant.admin.upload('ruled', 'text.txt', 'text')
-    const page = await dashboard.signedIn(tenant, { at: '/contexts/ruled' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/contexts/ruled' })
     await page.getByLabel('Allowed extensions').fill('txt')
     await page.getByLabel('Reject active content').check()
     await page.getByText('Unsaved changes').waitFor()
@@ -83,8 +83,8 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
   })
 
   test("saves and clears a context's retention period in the dashboard", async () => {
-    const { context_id } = await tenant.context('aging', { scan_for_viruses: false })
-    const page = await dashboard.signedIn(tenant, { at: '/contexts/aging' })
+    const { context_id } = await tenant.createContext('aging', { scan_for_viruses: false })
+    const page = await dashboard.openSignedIn(tenant, { at: '/contexts/aging' })
     await page.getByLabel('Delete files after (days)').fill('30')
     await page.getByLabel('Keep deleted files for (days)').fill('7')
     await button(page, 'Save changes').click()
@@ -109,7 +109,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
 
   test('hides the trash from users without the delete scope and holds from users without the admin scope', async () => {
     const id = await upload('seen.txt')
-    const page = await dashboard.signedIn(tenant, { scopes: ['metadata'], at: `/files/${id}` })
+    const page = await dashboard.openSignedIn(tenant, { scopes: ['metadata'], at: `/files/${id}` })
     await page.getByRole('heading', { level: 1, name: 'seen.txt' }).waitFor()
     expect(await page.getByRole('link', { name: 'Trash' }).count()).toBe(0)
     expect(await button(page, 'Place hold').count()).toBe(0)

@@ -17,8 +17,8 @@ describeWith('chromium')('upload links in the dashboard', () => {
   beforeAll(async () => {
     world = await World.open()
     dashboard = await Dashboard.open(world)
-    tenant = await world.tenant()
-    await tenant.context('notes', { display_name: 'Notes' })
+    tenant = await world.createTenant()
+    await tenant.createContext('notes', { display_name: 'Notes' })
   })
   afterAll(async () => {
     await dashboard?.close()
@@ -30,7 +30,7 @@ describeWith('chromium')('upload links in the dashboard', () => {
   const dialog = (page: Page) => page.getByRole('dialog')
 
   test('creates an upload link in the dashboard, shows its URL and QR code once, and revokes it', async () => {
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     await page.getByRole('link', { name: 'Upload links' }).click()
     await page.getByText('No upload links yet').waitFor()
     await button(page, 'New upload link').click()
@@ -68,9 +68,9 @@ describeWith('chromium')('upload links in the dashboard', () => {
 
   test('shows users with the upload scope only their own upload links', async () => {
     await tenant.admin.post('/upload-links', { context: 'notes' })
-    const page = await dashboard.signedIn(tenant, { scopes: ['upload'], at: '/links' })
+    const page = await dashboard.openSignedIn(tenant, { scopes: ['upload'], at: '/links' })
     await page.getByText('No upload links yet').waitFor()
-    const reader = await dashboard.signedIn(tenant, { scopes: ['metadata'], at: '/' })
+    const reader = await dashboard.openSignedIn(tenant, { scopes: ['metadata'], at: '/' })
     expect(await reader.getByRole('link', { name: 'Upload links' }).count()).toBe(0)
   })
 })

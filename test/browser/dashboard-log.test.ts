@@ -17,8 +17,8 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
   beforeAll(async () => {
     world = await World.open()
     dashboard = await Dashboard.open(world)
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
   })
   afterAll(async () => {
     await dashboard?.close()
@@ -35,26 +35,26 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
 
   test('downloads a receipt in the dashboard and shows the position of its verdict in the log', async () => {
     const fileId = (await tenant.admin.upload('notes', 'é.txt', 'text')).body.data.file_id
-    const page = await dashboard.signedIn(tenant, { at: `/files/${fileId}` })
+    const page = await dashboard.openSignedIn(tenant, { at: `/files/${fileId}` })
     const { name, text } = await saved(page, 'Download receipt')
     expect([name, decodeJwt(text).sub]).toEqual(['é.txt.receipt.jws', fileId])
     await page.getByText(/^The verdict is entry \d+ of \d+ in the transparency log\.$/).waitFor()
   })
 
   test('downloads a checkpoint and creates and revokes an auditor token that is shown once', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/proof' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/proof' })
     const { name, text } = await saved(page, 'Download checkpoint')
     expect(name).toMatch(/^checkpoint-\d+\.txt$/)
     expect(text.split('\n')[0]).toContain(tenant.tenantId)
     await button(page, 'Create auditor token').click()
     const token = (await dialog(page).locator('code').first().textContent())!
-    expect((await world.as(token).get('/log/checkpoint')).status).toBe(200)
+    expect((await world.createCaller(token).get('/log/checkpoint')).status).toBe(200)
     await button(page, 'I have copied the token').click()
     expect(await page.content()).not.toContain(token)
     await button(page, 'Revoke').click()
     await dialog(page).getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('No auditor tokens yet.').waitFor()
-    expect((await world.as(token).get('/log/checkpoint')).status).toBe(401)
+    expect((await world.createCaller(token).get('/log/checkpoint')).status).toBe(401)
   })
 
   const getReceipt = async (id: string) => (await tenant.admin.get(`/files/${id}/receipt`)).body.data.receipt as string
@@ -82,7 +82,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
   test('verifies a dropped receipt and its file offline with the keys that the page loaded', async () => {
     const content = 'A report, as it was uploaded.'
     const receipt = await getReceipt(await upload('report.txt', content))
-    const page = await dashboard.signedIn(tenant, { at: '/proof' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/proof' })
     await page.getByText(`from ${world.url}`).waitFor()
     await page.context().setOffline(true)
     const requests: string[] = []
@@ -108,7 +108,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const keys = await getKeys()
-    const page = await dashboard.signedIn(tenant, { at: '/proof' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/proof' })
     await page.getByText(`from ${world.url}`).waitFor()
     const changed = [
       `${header}.${encode({ ...claims, outcome: 'rejected' })}.${signature}`,
@@ -129,7 +129,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
 
   test("verifies a receipt with a dropped key set instead of this service's keys", async () => {
     const receipt = await getReceipt(await upload('memo.txt', 'A memo.'))
-    const page = await dashboard.signedIn(tenant, { at: '/proof' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/proof' })
     await drop(page, { name: 'r.json', content: JSON.stringify({ data: { receipt } }) })
     await page.getByText('All checks passed.').waitFor()
     await page.getByText('No file was compared with the receipt.').waitFor()
@@ -143,7 +143,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
   test('verifies a file of several megabytes by computing its checksum in chunks', async () => {
     const content = 'line of a large file\n'.repeat(150_000)
     const receipt = await getReceipt(await upload('large.txt', content))
-    const page = await dashboard.signedIn(tenant, { at: '/proof' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/proof' })
     await drop(page, { name: 'large.txt', content }, { name: 'r.jws', content: receipt })
     await page.getByText(/^large\.txt is the validated file: 3150000 bytes, SHA-256 [0-9a-f]{64}\.$/).waitFor()
   })
@@ -151,7 +151,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
   test('lists the latest verdicts and downloads their receipts in the dashboard', async () => {
     const fileId = await upload('listed.txt', 'text')
     await tenant.admin.upload('notes', 'refused.exe', 'MZ')
-    const page = await dashboard.signedIn(tenant, { at: '/proof' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/proof' })
     const row = (name: string) => page.getByRole('row').filter({ hasText: name })
     const save = async (name: string) => {
       const clicked = row(name).first().getByRole('button', { name: 'Download receipt' }).click()

@@ -12,8 +12,8 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
   beforeAll(async () => {
     world = await World.open()
     dashboard = await Dashboard.open(world)
-    tenant = await world.tenant()
-    await tenant.context('invoices', { display_name: 'Incoming invoices' })
+    tenant = await world.createTenant()
+    await tenant.createContext('invoices', { display_name: 'Incoming invoices' })
     await tenant.admin.upload('invoices', 'Quarterly-report.txt', 'text')
   })
   afterAll(async () => {
@@ -30,12 +30,12 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
   }
 
   test('the dashboard groups its pages by data, access, operations and proof', async () => {
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     const groups = page.locator('nav[aria-label=Main] section')
     expect(await groups.locator('h2').allTextContents()).toEqual(['Data', 'Access', 'Operations', 'Proof'])
     expect(await groups.first().getByRole('link').allTextContents()).toEqual(['Files', 'Validate file', 'Contexts', 'Trash'])
     // A navigation group without permitted pages is omitted.
-    const reader = await dashboard.signedIn(tenant, { scopes: ['upload'] })
+    const reader = await dashboard.openSignedIn(tenant, { scopes: ['upload'] })
     expect(await reader.locator('nav[aria-label=Main] section h2').allTextContents()).not.toContain('Proof')
   })
 
@@ -46,7 +46,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     ['the file search', 'quarterly', /^Search files for “quarterly”$/, 'Files'],
     ['an action', 'new context', /^New context$/, 'New context'],
   ])('the command palette finds and opens %s', async (_what, text, option, title) => {
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     await open(page, text)
     await palette(page).getByRole('option', { name: option }).click()
     await palette(page).waitFor({ state: 'detached' })
@@ -54,7 +54,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
   })
 
   test('the command palette works with only the keyboard and closes with Escape', async () => {
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     await open(page, 'quarterly')
     const file = palette(page).getByRole('option', { name: 'Quarterly-report.txt' })
     await file.waitFor()
@@ -74,7 +74,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
   })
 
   test('an action in the command palette opens its page and dialog, even if that page is already open', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/keys' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     await heading(page, 'API keys').waitFor()
     await open(page, 'api key')
     await palette(page).getByRole('option', { name: 'New API key' }).click()
@@ -86,7 +86,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
   })
 
   test("the command palette offers only what the user's scopes permit", async () => {
-    const page = await dashboard.signedIn(tenant, { scopes: ['upload'], at: '/contexts' })
+    const page = await dashboard.openSignedIn(tenant, { scopes: ['upload'], at: '/contexts' })
     await heading(page, 'Contexts').waitFor()
     await open(page, '')
     await palette(page).getByRole('option', { name: 'Upload files' }).waitFor()
@@ -97,15 +97,15 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
   })
 
   test('the command palette does not open over a modal dialog', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/keys?new=1' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/keys?new=1' })
     await page.getByRole('dialog', { name: 'New API key' }).waitFor()
     await page.keyboard.press('Control+k')
     expect(await page.getByRole('dialog').count()).toBe(1)
   })
 
   test("a click on a list row opens the item's details or the context's page", async () => {
-    const key = await tenant.key(['metadata'], { name: 'Reader' })
-    const page = await dashboard.signedIn(tenant, { at: '/keys' })
+    const key = await tenant.createKey(['metadata'], { name: 'Reader' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     const row = (name: string) => page.getByRole('row').filter({ hasText: name })
     await row('Reader').getByText('Metadata').click()
     const details = page.getByRole('dialog', { name: 'Reader' })
@@ -121,9 +121,9 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
   })
 
   test('filters calls by a date preset and by key name, and shows context names', async () => {
-    const key = await tenant.key(['upload', 'metadata'], { name: 'Uploader of today' })
+    const key = await tenant.createKey(['upload', 'metadata'], { name: 'Uploader of today' })
     await key.upload('invoices', 'today.txt', 'text')
-    const page = await dashboard.signedIn(tenant, { at: '/calls' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/calls' })
     await page.getByLabel('API key', { exact: true }).selectOption('Uploader of today')
     await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
     await page.getByRole('row').filter({ hasText: 'Incoming invoices' }).waitFor()

@@ -34,9 +34,9 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     page.locator('.first-steps li', { has: page.getByRole('heading', { name: new RegExp(`^${title}`) }) })
 
   test('the overview shows current numbers and links them to their lists', async () => {
-    const tenant = await world.tenant()
-    await tenant.context('box')
-    const page = await dashboard.signedIn(tenant)
+    const tenant = await world.createTenant()
+    await tenant.createContext('box')
+    const page = await dashboard.openSignedIn(tenant)
     await page.locator('.tile').first().waitFor()
     await tenant.admin.upload('box', 'a.txt', 'some text')
     await tenant.admin.upload('box', 'b.exe', 'MZ')
@@ -53,11 +53,11 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
   })
 
   test('the chart bars add up to the displayed total and link to the filtered list', async () => {
-    const tenant = await world.tenant()
-    await tenant.context('box')
+    const tenant = await world.createTenant()
+    await tenant.createContext('box')
     for (const name of ['a.txt', 'b.txt']) await tenant.admin.upload('box', name, 'some text')
     await tenant.admin.upload('box', 'c.exe', 'MZ')
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     const bars = async (title: string) => {
       const labels = await chart(page, title).locator('.plot-bars a').allTextContents()
       return labels.map((label) => [label.replace(/^.*?, (\w+): .*$/, '$1'), label.replace(/^.*: /, '')])
@@ -102,11 +102,11 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
   })
 
   test('the arrow keys reach all bars of a chart', async () => {
-    const tenant = await world.tenant()
-    await tenant.context('box')
+    const tenant = await world.createTenant()
+    await tenant.createContext('box')
     await tenant.admin.upload('box', 'a.txt', 'some text')
     await tenant.admin.upload('box', 'c.exe', 'MZ')
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     const links = chart(page, 'Calls').getByRole('link')
     await links.first().waitFor()
     await chart(page, 'Calls').locator('a[tabindex="0"]').focus()
@@ -118,8 +118,8 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
   })
 
   test('guides a new tenant from a context preset to its first API call with a real key', async () => {
-    const tenant = await world.tenant()
-    const page = await dashboard.signedIn(tenant)
+    const tenant = await world.createTenant()
+    const page = await dashboard.openSignedIn(tenant)
     // A new tenant has only the unused key from its first start.
     await page.getByText('0 of 4 done').waitFor()
     await step(page, 'Create a context').getByRole('link', { name: 'Images' }).click()
@@ -173,8 +173,8 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
   })
 
   test('accepts the values of all context presets in the dashboard', async () => {
-    const tenant = await world.tenant()
-    const page = await dashboard.signedIn(tenant)
+    const tenant = await world.createTenant()
+    const page = await dashboard.openSignedIn(tenant)
     for (const preset of ['images', 'documents', 'data', 'any']) {
       await page.goto(`/contexts/new-context?preset=${preset}`)
       await button(page, 'Create context').click()
@@ -184,8 +184,8 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
   })
 
   test('hides the first-steps guide permanently on request', async () => {
-    const tenant = await world.tenant()
-    const page = await dashboard.signedIn(tenant)
+    const tenant = await world.createTenant()
+    const page = await dashboard.openSignedIn(tenant)
     await button(page, 'Hide').click()
     await page.locator('.first-steps').waitFor({ state: 'detached' })
     await page.reload()

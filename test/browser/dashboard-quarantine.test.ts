@@ -15,8 +15,8 @@ describeWith('chromium')('quarantine and rescan in the dashboard', () => {
     clamd = await UpdatableClamd.start()
     world = await World.open({ SCANNER_URL: clamd.url })
     dashboard = await Dashboard.open(world)
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
     for (const name of ['one.txt', 'two.txt']) await tenant.admin.upload('notes', name, `${name}, and ${newlyInfected}`)
   })
   afterAll(async () => {
@@ -30,7 +30,7 @@ describeWith('chromium')('quarantine and rescan in the dashboard', () => {
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
   test('rescans a context in the dashboard, shows its progress, and lists infected files', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/contexts/notes' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/contexts/notes' })
     await page.getByRole('heading', { name: 'Rescan' }).waitFor()
     await page.getByText('not started').waitFor()
     clamd.startDetecting()
@@ -51,7 +51,7 @@ describeWith('chromium')('quarantine and rescan in the dashboard', () => {
   })
 
   test('releases a quarantined file with a reason and permanently deletes another in the dashboard', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/quarantine' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/quarantine' })
     await row(page, 'one.txt').getByRole('button', { name: 'Release' }).click()
     const dialog = page.getByRole('dialog')
     expect(await dialog.getByRole('button', { name: 'Release' }).isDisabled()).toBe(true)

@@ -14,8 +14,8 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   beforeAll(async () => {
     world = await World.open()
     dashboard = await Dashboard.open(world)
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
     await tenant.admin.upload('notes', 'kept.txt', 'kept')
   })
   afterAll(async () => {
@@ -56,7 +56,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   ] as const)(
     'shows a user with scopes %j only the permitted pages, and makes no forbidden request',
     async (scopes, expected) => {
-      const page = await dashboard.signedIn(tenant, { scopes: [...scopes] })
+      const page = await dashboard.openSignedIn(tenant, { scopes: [...scopes] })
       const rejections = collectRejections(page)
       expect(await views(page)).toEqual(expected)
       for (const name of expected) {
@@ -70,7 +70,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   )
 
   test('shows a user with only the metadata scope a file without forbidden actions', async () => {
-    const page = await dashboard.signedIn(tenant, { scopes: ['metadata'], at: '/files' })
+    const page = await dashboard.openSignedIn(tenant, { scopes: ['metadata'], at: '/files' })
     await page.getByRole('link', { name: 'kept.txt' }).click()
     await page.getByRole('heading', { level: 1, name: 'kept.txt' }).waitFor()
     for (const name of ['Download', 'Copy download link', 'Delete']) expect(await button(page, name).count()).toBe(0)
@@ -86,7 +86,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('shows an error page at an unknown path and at a page that requires a missing scope', async () => {
-    const page = await dashboard.signedIn(tenant, { scopes: ['metadata'] })
+    const page = await dashboard.openSignedIn(tenant, { scopes: ['metadata'] })
     for (const path of ['/nothing-here', '/files/a/b', '/keys', '/contexts/%']) {
       const response = await page.goto(path)
       expect([path, response!.status()]).toEqual([path, path === '/keys' ? 200 : 404])
@@ -98,8 +98,8 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('signs in with a welcome link opened in a tab that already shows the dashboard', async () => {
-    const { userId, email } = await dashboard.user(tenant, ['metadata'])
-    const page = await (await dashboard.visitor()).newPage()
+    const { userId, email } = await dashboard.createUser(tenant, ['metadata'])
+    const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/')
     await button(page, 'Sign in').waitFor()
     await page.goto('/#welcome=a.b.c')
@@ -108,7 +108,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByText(email).waitFor()
     expect(page.url()).not.toContain('welcome')
     // A valid link replaces another user's session. An invalid link changes nothing.
-    const other = await dashboard.user(tenant, ['metadata'])
+    const other = await dashboard.createUser(tenant, ['metadata'])
     await page.goto(`/#welcome=${await world.app.services.welcomes.createWelcomeToken(other.userId)}`)
     await page.getByText(other.email).waitFor()
     await page.goto('/#welcome=a.b.c')
@@ -117,7 +117,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('reports a page whose code cannot be loaded, and loads it when the connection returns', async () => {
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     await page.locator('.tile').first().waitFor()
     await page.route('**/assets/calls-*.js', (route) => route.abort())
     await page.locator('nav[aria-label=Main]').getByRole('link', { name: 'Calls' }).click()
@@ -128,8 +128,8 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('reports a wrong password in the dashboard, and opens the requested page after sign-in', async () => {
-    const user = await dashboard.user(tenant, ['metadata'])
-    const page = await (await dashboard.visitor()).newPage()
+    const user = await dashboard.createUser(tenant, ['metadata'])
+    const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/files?search=ke')
     await page.getByLabel('Email').fill(user.email)
     await page.getByLabel('Password').fill('wrong')
@@ -143,7 +143,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('the first dashboard load without a session requests only the current user', async () => {
-    const page = await (await dashboard.visitor()).newPage()
+    const page = await (await dashboard.newBrowserContext()).newPage()
     const requested: string[] = []
     page.on('request', (request) => {
       if (request.method() === 'POST')
@@ -155,7 +155,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('sets up a second factor in the dashboard and requires a code at the next sign-in', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/account' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await page.getByLabel('Your password').fill(password)
     await button(page, 'Set up second factor').click()
@@ -175,8 +175,8 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('shows when the lock ends after too many wrong second-factor codes', async () => {
-    const { email, password } = await dashboard.user(tenant, ['metadata'])
-    const page = await (await dashboard.visitor()).newPage()
+    const { email, password } = await dashboard.createUser(tenant, ['metadata'])
+    const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/')
     for (const [wrongCodes, hours, message] of [
       [10, 1, /^Too many wrong codes\. You can try again after \w+ \d+, \d{4}, \d\d:\d\d, or ask an administrator/],
@@ -194,10 +194,10 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('shows only the setup page to a user without a second factor if the tenant requires one', async () => {
-    const strict = await world.tenant()
+    const strict = await world.createTenant()
     await strict.admin.graphql('mutation { requireSecondFactor(required: true) { id } }')
-    const user = await dashboard.user(strict, ['admin'])
-    const context = await dashboard.visitor()
+    const user = await dashboard.createUser(strict, ['admin'])
+    const context = await dashboard.newBrowserContext()
     await context.request.post('/session', { data: { email: user.email, password: user.password } })
     const page = await context.newPage()
     await page.goto('/keys')
@@ -206,7 +206,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('signing out of the dashboard signs out all tabs and revokes the session', async () => {
-    const first = await dashboard.signedIn(tenant, { at: '/files' })
+    const first = await dashboard.openSignedIn(tenant, { at: '/files' })
     const second = await first.context().newPage()
     await second.goto('/keys')
     await second.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
@@ -219,7 +219,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('shows no sign-in dialog if a request fails during sign-out', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/account' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/account' })
     const [ended, responded] = [new EventEmitter(), new EventEmitter()]
     await page.route('**/session', async (route) => {
       const response = await route.fetch()
@@ -236,7 +236,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('ignores a late response about the current user after sign-out', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/files' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     const [requested, released] = [new EventEmitter(), new EventEmitter()]
     await page.route('**/graphql', async (route) => {
       if (route.request().postDataJSON().operationName !== 'Me') return route.continue()
@@ -258,9 +258,9 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test("clears the previous user's data in all tabs after another user signs in", async () => {
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     await page.locator('.tile').first().waitFor()
-    const { email, password } = await dashboard.user(await world.tenant(), ['admin'])
+    const { email, password } = await dashboard.createUser(await world.createTenant(), ['admin'])
     await page.context().request.post('/session', { data: { email, password } })
     // Delays the responses to the new user's requests.
     await page.route('**/graphql', (route) => {
@@ -272,7 +272,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('preserves unsaved input when the session ends and the user signs in again', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/contexts/new-context' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/contexts/new-context' })
     await page.getByLabel('Key', { exact: true }).fill('half_typed')
     await page.getByLabel('Name', { exact: true }).fill('Half typed')
     await tenant.admin.graphql('mutation ($id: ID!) { endUserSessions(userId: $id) }', { id: page.user.userId })
@@ -290,7 +290,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('keeps the dashboard page while offline and retries uploads when online again', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/files?context=notes' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files?context=notes' })
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(true)
     await page.getByText('You are offline.').waitFor()
@@ -304,7 +304,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   })
 
   test('retries a dashboard upload after a lost connection', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/files?context=notes' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files?context=notes' })
     await page.route('**/api/v1/files/upload', (route) => route.abort('internetdisconnected'), { times: 1 })
     await choose(page, { name: 'lost.txt', content: 'lost once' })
     await page.locator('.upload.accepted').waitFor()

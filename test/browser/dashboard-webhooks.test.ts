@@ -15,8 +15,8 @@ describeWith('chromium')('webhooks in the dashboard', () => {
     world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
     world.app.services.webhookSender.start()
     dashboard = await Dashboard.open(world)
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
     receiver = await WebhookReceiver.open()
   })
   afterAll(async () => {
@@ -30,7 +30,7 @@ describeWith('chromium')('webhooks in the dashboard', () => {
   const dialog = (page: Page) => page.getByRole('dialog')
 
   test('creates, tests, replays, rotates, disables and deletes a webhook in the dashboard', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/webhooks' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/webhooks' })
     await button(page, 'New webhook').click()
     await dialog(page).getByLabel('URL').fill('ftp://files.example.com')
     await button(page, 'Create webhook').click()
@@ -94,7 +94,7 @@ describeWith('chromium')('webhooks in the dashboard', () => {
   })
 
   test('hides webhooks from users without the admin scope', async () => {
-    const page = await dashboard.signedIn(tenant, { scopes: ['metadata'] })
+    const page = await dashboard.openSignedIn(tenant, { scopes: ['metadata'] })
     await page.getByRole('link', { name: 'Calls', exact: true }).waitFor()
     expect(await page.getByRole('link', { name: 'Webhooks' }).count()).toBe(0)
   })

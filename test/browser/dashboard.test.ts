@@ -19,8 +19,8 @@ describeWith('chromium')('dashboard', () => {
   beforeAll(async () => {
     world = await World.open()
     dashboard = await Dashboard.open(world)
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
   })
   afterAll(async () => {
     await dashboard?.close()
@@ -34,7 +34,7 @@ describeWith('chromium')('dashboard', () => {
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
   test('signs in with the welcome link, creates a context, and validates the first upload', async () => {
-    const page = await (await dashboard.visitor()).newPage()
+    const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto(`/#welcome=${world.app.firstRun!.welcome}`)
     await page.getByRole('link', { name: 'Documents' }).click()
     expect(page.url()).not.toContain('welcome')
@@ -70,8 +70,8 @@ describeWith('chromium')('dashboard', () => {
       'tar',
       'wav',
     ]
-    await tenant.context('real', { allowed_extensions: extensions })
-    const page = await dashboard.signedIn(tenant, { at: '/files?context=real' })
+    await tenant.createContext('real', { allowed_extensions: extensions })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files?context=real' })
     const files = [
       { name: 'letter.txt', content: 'Dear all' },
       { name: 'table.csv', content: 'a,b\n1,2\n' },
@@ -102,8 +102,8 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('uploads a large file in chunks and explains why another file is rejected', async () => {
-    await tenant.context('large', { max_file_size_mb: 40 })
-    const page = await dashboard.signedIn(tenant, { at: '/files?context=large' })
+    await tenant.createContext('large', { max_file_size_mb: 40 })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files?context=large' })
     const parts: string[] = []
     page.on('request', (request) => {
       if (request.url().includes('/api/v1/uploads')) parts.push(request.method())
@@ -127,7 +127,7 @@ describeWith('chromium')('dashboard', () => {
   ])('explains a rejection with %s: failed check, reason and advice', async (_reason, file, check, advice) => {
     const countFiles = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
     const before = await countFiles()
-    const page = await dashboard.signedIn(tenant, { at: '/files' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     await page.getByLabel('Upload to context').selectOption('notes')
     await choose(page, file)
     const rejectedRow = page.locator('.upload.rejected')
@@ -144,7 +144,7 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('shows the report of a dry run in the dashboard without storing the file', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/try' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/try' })
     await page.getByLabel('Context', { exact: true }).selectOption('notes')
     await choose(page, { name: 'fine.csv', content: 'a,b\n1,2\n' })
     await page.getByText('This file would be accepted.').waitFor()
@@ -154,9 +154,9 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('shows the details and a preview of a file, downloads it, and deletes it', async () => {
-    await tenant.context('kept')
+    await tenant.createContext('kept')
     const { body } = await tenant.admin.upload('kept', 'poem.txt', 'Shall I compare thee', { metadata: { page: 18 } })
-    const page = await dashboard.signedIn(tenant, { at: `/files/${body.data.file_id}` })
+    const page = await dashboard.openSignedIn(tenant, { at: `/files/${body.data.file_id}` })
     await heading(page, 'poem.txt').waitFor()
     expect(await page.locator('.facts').textContent()).toMatch(/kept[\s\S]*text\/plain[\s\S]*20 B[\s\S]*sha256:[\s\S]*"page": 18/)
     expect(await page.locator('.facts time').first().getAttribute('title')).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)
@@ -178,9 +178,9 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('deletes several selected files in the dashboard', async () => {
-    await tenant.context('several')
+    await tenant.createContext('several')
     for (const name of ['one.txt', 'two.txt', 'three.txt']) await tenant.admin.upload('several', name, name)
-    const page = await dashboard.signedIn(tenant, { at: '/files?context=several' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/files?context=several' })
     await page.getByLabel('Select one.txt').check()
     await page.getByLabel('Select three.txt').check()
     await page.getByText('2 selected').waitFor()
@@ -194,8 +194,8 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('the file list searches, sorts and pages 10,000 files and keeps its state in the URL', async () => {
-    const crowd = await world.tenant()
-    const { context_id } = await crowd.context('many')
+    const crowd = await world.createTenant()
+    const { context_id } = await crowd.createContext('many')
     await world.database.pool.query(
       `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
        SELECT 'file_01kb0000' || lpad(n::text, 18, '0'), $1, $2, 'row-' || lpad(n::text, 5, '0') || '.csv', 'text/csv', n, repeat('0', 64), n::text, 'system', now(), now()
@@ -203,7 +203,7 @@ describeWith('chromium')('dashboard', () => {
       [crowd.tenantId, context_id],
     )
     await countFiles(world.database.pool, crowd.tenantId)
-    const page = await dashboard.signedIn(crowd, { at: '/files' })
+    const page = await dashboard.openSignedIn(crowd, { at: '/files' })
     await page.getByRole('cell', { name: 'row-10000.csv', exact: true }).waitFor()
     await button(page, 'Next').click()
     await page.getByRole('cell', { name: 'row-09975.csv', exact: true }).waitFor()
@@ -230,8 +230,8 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('edits, disables and deletes a context in the dashboard and preserves invalid input', async () => {
-    await tenant.context('letters')
-    const page = await dashboard.signedIn(tenant, { at: '/contexts' })
+    await tenant.createContext('letters')
+    const page = await dashboard.openSignedIn(tenant, { at: '/contexts' })
     await page.getByRole('link', { name: 'letters' }).click()
     await page.getByLabel('Name', { exact: true }).fill('Letters to us')
     await page.getByLabel('Allowed extensions').fill('txt, not-one!')
@@ -263,7 +263,7 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('creates an API key shown once, and rotates, disables and revokes it in the dashboard', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/keys' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     await button(page, 'New API key').click()
     await dialog(page).getByLabel('Name').fill('Shop')
     await dialog(page).getByLabel('Metadata').check()
@@ -271,7 +271,7 @@ describeWith('chromium')('dashboard', () => {
     await dialog(page).getByLabel('notes').check()
     await button(page, 'Create key').click()
     const secret = (await dialog(page).locator('code').first().textContent())!
-    const key = world.as(secret)
+    const key = world.createCaller(secret)
     expect((await key.get('/files')).status).toBe(200)
     expect((await key.get('/contexts')).body.data.data.map((each: { context_key: string }) => each.context_key)).toEqual([
       'notes',
@@ -291,11 +291,11 @@ describeWith('chromium')('dashboard', () => {
     await dialog(page).locator('code').first().waitFor()
     const next = (await dialog(page).locator('code').first().textContent())!
     await button(page, 'I have copied the key').click()
-    for (const each of [secret, next]) expect((await world.as(each).get('/files')).status).toBe(200)
+    for (const each of [secret, next]) expect((await world.createCaller(each).get('/files')).status).toBe(200)
     await act('Disable')
     await dialog(page).getByRole('button', { name: 'Disable' }).click()
     await row(page, 'Shop').getByText('disabled').waitFor()
-    expect((await world.as(next).get('/files')).status).toBe(401)
+    expect((await world.createCaller(next).get('/files')).status).toBe(401)
     await act('Enable')
     await row(page, 'Shop').getByText('active').waitFor()
     await act('Revoke')
@@ -306,17 +306,17 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('highlights an API key that was not used for 90 days', async () => {
-    const { id } = await tenant.key(['metadata'], { name: 'Forgotten' })
+    const { id } = await tenant.createKey(['metadata'], { name: 'Forgotten' })
     await world.database.pool.query(`UPDATE api_keys SET created_at = now() - interval '91 days' WHERE api_key_id = $1`, [id])
-    const page = await dashboard.signedIn(tenant, { at: '/keys' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     await row(page, 'Forgotten').getByText('unused for 90 days').waitFor()
   })
 
   test('filters the call log by URL, shows reasons, and exports CSV in the dashboard', async () => {
-    const caller = await tenant.key(['upload', 'metadata'], { name: 'Caller' })
+    const caller = await tenant.createKey(['upload', 'metadata'], { name: 'Caller' })
     await caller.upload('notes', 'setup.exe', 'MZ')
     await caller.get('/files')
-    const page = await dashboard.signedIn(tenant, { at: `/calls?key=${caller.id}` })
+    const page = await dashboard.openSignedIn(tenant, { at: `/calls?key=${caller.id}` })
     await page.locator('.pager', { hasText: '2 of 2' }).waitFor()
     await page.getByLabel('Outcome').selectOption('failure')
     await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
@@ -333,7 +333,7 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('filters the audit log by type and action in the dashboard', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/audit' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/audit' })
     await page.getByLabel('Type').selectOption('api_key')
     await page.getByLabel('Action').selectOption('revoked')
     const entry = row(page, 'Shop').filter({ hasText: 'revoked' })
@@ -344,14 +344,14 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('creates a user with a password shown once, signs the user out, and disables the account', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/users' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/users' })
     await button(page, 'New user').click()
     await dialog(page).getByLabel('Name').fill('Grace')
     await dialog(page).getByLabel('Email').fill('grace@example.com')
     await button(page, 'Create user').click()
     const password = (await dialog(page).locator('code').textContent())!
     await button(page, 'I have copied the password').click()
-    const visitor = await dashboard.visitor()
+    const visitor = await dashboard.newBrowserContext()
     const signIn = () => visitor.request.post('/session', { data: { email: 'grace@example.com', password } })
     expect((await signIn()).status()).toBe(200)
     const act = async (name: string, confirm = name) => {
@@ -372,7 +372,7 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('shows the scanner status and runs the consistency check in the dashboard', async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/health' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/health' })
     await page.getByText('The service is ready.').waitFor()
     // Every page warns that the built-in rules are the only scanner.
     const card = page.locator('.card', { has: page.getByRole('heading', { name: 'Basic malware rules' }) })
@@ -389,7 +389,7 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test('does not warn about basic scan rules if an antivirus engine scans the files', async () => {
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     await page.route('**/health/ready', async (route) => {
       const response = await route.fetch()
       const body = await response.json()
@@ -402,9 +402,9 @@ describeWith('chromium')('dashboard', () => {
   })
 
   test("ends another session and changes the current user's password in the dashboard", async () => {
-    const page = await dashboard.signedIn(tenant, { at: '/account' })
+    const page = await dashboard.openSignedIn(tenant, { at: '/account' })
     const { email, password } = page.user
-    await (await dashboard.visitor()).request.post('/session', { data: { email, password } })
+    await (await dashboard.newBrowserContext()).request.post('/session', { data: { email, password } })
     await page.reload()
     await page.getByRole('cell', { name: /^(Headless)?Chrome \d+ on Linux this session$/ }).waitFor()
     await button(page, 'End session').click()

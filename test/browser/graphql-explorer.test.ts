@@ -13,8 +13,8 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
   let tenant: TestTenant
   beforeAll(async () => {
     world = await World.open()
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
     dashboard = await Dashboard.open(world)
   })
   // Fails for any request to another host and any violation of the content security policy.
@@ -30,13 +30,13 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
   }
   /** Opens the explorer without a session. */
   const open = async (): Promise<Page> => {
-    const page = await (await dashboard.visitor()).newPage()
+    const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/graphql')
     return isReady(page)
   }
   /** Opens the explorer with a dashboard session. */
   const openSignedIn = async (): Promise<Page> => {
-    const page = await dashboard.signedIn(tenant)
+    const page = await dashboard.openSignedIn(tenant)
     await page.goto('/graphql')
     await page.getByText('Signed in as Ada Lovelace.').waitFor()
     return isReady(page)
@@ -129,7 +129,7 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
     await run(page)
     await page.getByRole('button', { name: /^Stop query/ }).waitFor()
     const { last_sequence: before } = (await tenant.admin.get('/events')).body.data
-    await tenant.context(`context_${before}`)
+    await tenant.createContext(`context_${before}`)
     await response(page, 'context.created')
   })
 

@@ -28,8 +28,8 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
     await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve))
     const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`
     world = await World.open({ CORS_ORIGINS: origin })
-    tenant = await world.tenant()
-    await tenant.context('raw', { allowed_extensions: ['bin', 'txt'], max_file_size_mb: 20 })
+    tenant = await world.createTenant()
+    await tenant.createContext('raw', { allowed_extensions: ['bin', 'txt'], max_file_size_mb: 20 })
     browser = await openBrowser()
     const [bundle] = (
       await build({

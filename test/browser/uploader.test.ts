@@ -22,8 +22,8 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
   let visitor: Visitor
   beforeAll(async () => {
     world = await World.open()
-    tenant = await world.tenant()
-    await tenant.context('photos', {
+    tenant = await world.createTenant()
+    await tenant.createContext('photos', {
       display_name: 'Photos of the damage',
       allowed_extensions: ['txt', 'png', 'jpg', 'bin'],
       max_file_size_mb: 20,

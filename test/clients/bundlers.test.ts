@@ -21,8 +21,8 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
   let server: Server
   beforeAll(async () => {
     world = await World.open()
-    tenant = await world.tenant()
-    await tenant.context('notes', { allowed_extensions: ['txt'], max_file_size_mb: 40, scan_for_viruses: false })
+    tenant = await world.createTenant()
+    await tenant.createContext('notes', { allowed_extensions: ['txt'], max_file_size_mb: 40, scan_for_viruses: false })
     installed = await InstalledClient.create()
     await installed.copy('sessions')
     browser = await openBrowser()

@@ -14,8 +14,8 @@ let folder: string
 
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes', { allowed_extensions: ['txt'] })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { allowed_extensions: ['txt'] })
   folder = await mkdtemp(join(tmpdir(), 'assay-command-'))
 })
 afterAll(async () => {

@@ -10,8 +10,8 @@ let proxy: BreakingProxy
 
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('raw', { allowed_extensions: ['bin', 'txt'], max_file_size_mb: 40, scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('raw', { allowed_extensions: ['bin', 'txt'], max_file_size_mb: 40, scan_for_viruses: false })
   proxy = await BreakingProxy.open(world.url)
 })
 afterAll(async () => {

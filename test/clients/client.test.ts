@@ -14,8 +14,8 @@ let folder: string
 
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes', { allowed_extensions: ['txt'], max_file_size_mb: 5 })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { allowed_extensions: ['txt'], max_file_size_mb: 5 })
   client = createClient({ baseUrl: `${world.url}/`, apiKey: tenant.admin.credential! })
   folder = await mkdtemp(join(tmpdir(), 'assay-client-'))
 })
@@ -117,8 +117,8 @@ test('the client library calls the methods for contexts, API keys, statistics, l
 })
 
 test('the listAll method iterates over all pages without duplicates', async () => {
-  const own = await world.tenant()
-  await own.context('many')
+  const own = await world.createTenant()
+  await own.createContext('many')
   const ids: string[] = []
   for (let count = 0; count < 5; count++) ids.unshift((await own.admin.upload('many', `${count}.txt`, 'x')).body.data.file_id)
   const observed: string[] = []

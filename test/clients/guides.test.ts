@@ -20,8 +20,8 @@ let env: NodeJS.ProcessEnv
 
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('invoices', { allowed_extensions: ['csv', 'jpg'] })
+  tenant = await world.createTenant()
+  await tenant.createContext('invoices', { allowed_extensions: ['csv', 'jpg'] })
   env = { PATH: process.env.PATH, ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }
 })
 afterAll(async () => {
@@ -78,7 +78,7 @@ describeWith('chromium')('guide for a browser form', () => {
   let url: string
   beforeAll(async () => {
     const [program] = listCodeBlocks('From a browser form')
-    const key = await tenant.key(['upload', 'download'], { contexts: ['invoices'] })
+    const key = await tenant.createKey(['upload', 'download'], { contexts: ['invoices'] })
     const port = await freePort()
     url = `http://127.0.0.1:${port}`
     writeFileSync(join(folder, 'form.mjs'), `${program}\nconsole.log('up')`)

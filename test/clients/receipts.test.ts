@@ -56,8 +56,8 @@ describeWith('go')('Go packages for transparency logs', () => {
     getOutcome(run(program, [], { env: { ASSAY_URL: setup.world.url, ASSAY_TOKEN: token, ...more } }))
 
   test('the sample verifier program checks the checkpoint, entries, growth and receipts with an auditor token', async () => {
-    const own = await setup.world.tenant()
-    await own.context('notes')
+    const own = await setup.world.createTenant()
+    await own.createContext('notes')
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
     const fileId = (await own.admin.upload('notes', 'a.txt', reportText)).body.data.file_id
     const before = (await own.admin.get('/log/checkpoint')).body as string
@@ -72,7 +72,7 @@ describeWith('go')('Go packages for transparency logs', () => {
   })
 
   test('the sample verifier program detects a changed log entry', async () => {
-    const own = await setup.world.tenant()
+    const own = await setup.world.createTenant()
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
     await growJournal(setup.world.database.pool, own.tenantId, 300)
     expect(await readLog(token)).toMatchObject({ status: 0 })

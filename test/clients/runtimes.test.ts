@@ -30,8 +30,8 @@ describeIf(existsSync(tools), 'the runtimes are not installed (npm ci --prefix t
     ['Bun', 'bun', ['sessions/client.mjs']],
     ['Deno', 'deno', ['run', '--allow-all', '--node-modules-dir=manual', 'sessions/client.mjs']],
   ])('the client library uploads, downloads, aborts and handles a rejection in %s', async (_name, program, args) => {
-    const tenant = await world.tenant()
-    await tenant.context('notes', { allowed_extensions: ['txt'], max_file_size_mb: 20, scan_for_viruses: false })
+    const tenant = await world.createTenant()
+    await tenant.createContext('notes', { allowed_extensions: ['txt'], max_file_size_mb: 20, scan_for_viruses: false })
     const env = { ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }
     const session = await run(installed.program(program), [...args, 'on disk.txt'], { cwd: installed.folder, env })
     expect(session).toEqual({

@@ -41,7 +41,7 @@ const toPattern = (text: string) => new RegExp(`^${text.trim().split('…').map(
 const escapePattern = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 test('the SDK tour runs and prints the documented output', async () => {
-  const tenant = await world.tenant()
+  const tenant = await world.createTenant()
   const steps = listSteps('tour-sdk.md', 'ts')
   const program = steps
     .map(({ typed }) => typed)
@@ -57,8 +57,8 @@ test('the SDK tour runs and prints the documented output', async () => {
 })
 
 test('the command line tour runs and prints the documented output', async () => {
-  const tenant = await world.tenant()
-  await tenant.context('invoices', { allowed_extensions: ['csv', 'pdf', 'jpg'], max_file_size_mb: 10 })
+  const tenant = await world.createTenant()
+  await tenant.createContext('invoices', { allowed_extensions: ['csv', 'pdf', 'jpg'], max_file_size_mb: 10 })
   const steps = listSteps('tour-cli.md', 'sh')
   const end = '--- the next step ---'
   const typed = steps.map((step) =>

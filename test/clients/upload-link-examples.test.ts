@@ -27,12 +27,12 @@ describeWith('chromium')('examples for upload links', () => {
   let server: ChildProcess | undefined
   beforeAll(async () => {
     world = await World.open()
-    tenant = await world.tenant()
-    await tenant.context('photos')
+    tenant = await world.createTenant()
+    await tenant.createContext('photos')
     browser = await openBrowser()
     folder = mkdtempSync(copies)
     cpSync(join(root, 'examples/upload-links'), folder, { recursive: true })
-    const { credential } = await tenant.key(['upload'])
+    const { credential } = await tenant.createKey(['upload'])
     env = { PATH: process.env.PATH!, HOME: tmpdir(), ASSAY_URL: world.url, ASSAY_KEY: credential!, NEXT_TELEMETRY_DISABLED: '1' }
   })
   afterEach(async () => {

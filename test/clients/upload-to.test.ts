@@ -22,8 +22,8 @@ let folder: string
 
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('inbox', { allowed_extensions: ['bin', 'txt'], max_file_size_mb: 40, scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('inbox', { allowed_extensions: ['bin', 'txt'], max_file_size_mb: 40, scan_for_viruses: false })
   client = createClient({ baseUrl: world.url, apiKey: tenant.admin.credential! })
   proxy = await BreakingProxy.open(world.url)
   folder = await mkdtemp(join(tmpdir(), 'assay-upload-to-'))

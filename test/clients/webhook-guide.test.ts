@@ -20,8 +20,8 @@ let tenant: TestTenant
 const started: ChildProcess[] = []
 beforeAll(async () => {
   world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
-  tenant = await world.tenant()
-  await tenant.context('invoices')
+  tenant = await world.createTenant()
+  await tenant.createContext('invoices')
 })
 afterAll(async () => {
   for (const child of started) child.kill('SIGKILL')

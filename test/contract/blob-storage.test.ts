@@ -8,7 +8,7 @@ import { openStorage } from '../../src/platform/storage/index.js'
 import { S3Storage } from '../../src/platform/storage/s3/s3.js'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import { createServiceAccount } from '../support/bucket/service-account.js'
-import { S3StandIn } from '../support/s3/fake-s3.js'
+import { FakeS3 } from '../support/s3/fake-s3.js'
 import { blobStorageContract, type StoreUnderTest } from './blob-storage.contract.js'
 
 const secret = { id: 'sig_1', secret: Buffer.alloc(32, 7) }
@@ -67,7 +67,7 @@ const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
 }
 
 async function openS3(): Promise<StoreUnderTest> {
-  const standIn = await S3StandIn.start()
+  const standIn = await FakeS3.start()
   const limits = { requestMs: 8000, idleMs: 8000, callMs: 10_000, retryDelayMs: 20 }
   const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' }
   const location = { bucket: 'blobs', prefix: 'some/prefix', region: 'us-east-1', endpoint: standIn.url, pathStyle: true }

@@ -52,7 +52,7 @@ beforeAll(async () => {
     `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, 'hour', date_trunc('hour', created_at, 'UTC'), count(*) FROM audit_logs
      WHERE created_at > now() - interval '100 days' AND created_at NOT BETWEEN now() - interval '20 days 8 hours' AND now() - interval '20 days' GROUP BY 1, 2, 3, 4, 5`,
   )
-  all = await books.rows(
+  all = await books.queryRows(
     `SELECT audit_id AS "auditId", audit_type AS "auditType", action, entity_id AS "entityId", extract(epoch FROM created_at) * 1000 AS at FROM audit_logs ORDER BY audit_id DESC`,
   )
   await books.expectExact()

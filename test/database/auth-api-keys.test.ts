@@ -16,10 +16,10 @@ let tenantId: string
 
 beforeAll(async () => {
   world = await openIdentityWorld()
-  here = await world.replica()
-  tenantId = await world.tenant()
+  here = await world.openReplica()
+  tenantId = await world.createTenant()
 })
-afterAll(() => world.end())
+afterAll(() => world.close())
 
 const authenticate = (identity: Identity, secret: string) =>
   identity.authenticate(['Host', 'x', 'Authorization', `Bearer ${secret}`], origin)
@@ -27,7 +27,7 @@ const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
 describe('an API key', () => {
   test('authenticates an API key as an actor that includes the origin of the call', async () => {
-    const key = await world.apiKey(tenantId, { scopes: ['upload', 'metadata'] })
+    const key = await world.createApiKey(tenantId, { scopes: ['upload', 'metadata'] })
     expect(await authenticate(here, key.secret)).toEqual({
       outcome: 'actor',
       actor: {
@@ -44,7 +44,7 @@ describe('an API key', () => {
   })
 
   test('authenticates a cached API key without a database query', async () => {
-    const key = await world.apiKey(tenantId)
+    const key = await world.createApiKey(tenantId)
     // Polls because a machine that stalls for a second causes additional lookups.
     await waitUntil(async () => {
       await waitUntil(() => here.listener.isTrusted())
@@ -72,16 +72,16 @@ describe('an API key', () => {
       'This API key has expired. Create a new API key.',
     ],
   ])('rejects an API key that is %s, but identifies it', async (_, sql, message) => {
-    const key = await world.apiKey(tenantId)
+    const key = await world.createApiKey(tenantId)
     await authenticate(here, key.secret)
-    await world.change('api_key', key.id, sql)
+    await world.changeAndNotify('api_key', key.id, sql)
     here.forget('api_key', key.id)
     const known = { tenantId, kind: 'api_key', id: key.id, name: 'Key' }
     expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'rejected', message, known })
   })
 
   test('rejects a cached API key as soon as it expires', async () => {
-    const key = await world.apiKey(tenantId, { expiresAt: new Date(Date.now() + 3_600_000) })
+    const key = await world.createApiKey(tenantId, { expiresAt: new Date(Date.now() + 3_600_000) })
     expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'actor' })
     setClock(Date.now() + 3_700_000)
     try {
@@ -102,19 +102,19 @@ describe('an API key', () => {
   })
 
   test('rejects a key of a suspended tenant with 403 and accepts it after the tenant is resumed', async () => {
-    const tenant = await world.tenant()
-    const key = await world.apiKey(tenant)
+    const tenant = await world.createTenant()
+    const key = await world.createApiKey(tenant)
     await authenticate(here, key.secret)
-    await world.change('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
+    await world.changeAndNotify('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
     here.forget('tenant', tenant)
     expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'forbidden', known: { id: key.id } })
-    await world.change('tenant', tenant, "update tenants set status = 'active' where tenant_id = $1")
+    await world.changeAndNotify('tenant', tenant, "update tenants set status = 'active' where tenant_id = $1")
     here.forget('tenant', tenant)
     expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'actor' })
   })
 
   test('accepts the old secret of a rotated API key until the grace period ends', async () => {
-    const key = await world.apiKey(tenantId)
+    const key = await world.createApiKey(tenantId)
     const fresh = generateApiKeySecret()
     const rotate = `update api_keys set previous_secret_hash = secret_hash,
       previous_expires_at = now() + $2::interval, secret_hash = $3 where api_key_id = $1`
@@ -142,7 +142,7 @@ describe('the Authorization header', () => {
     ['more than 8 KiB', ['Authorization', `Bearer ${'x'.repeat(100_000)}`], 'rejected'],
     ['the scheme in another letter case', ['AUTHORIZATION', 'bEARER KEY'], 'actor'],
   ])('validates the Authorization header: %s', async (_, headers, outcome) => {
-    const key = await world.apiKey(tenantId)
+    const key = await world.createApiKey(tenantId)
     const sent = headers.map((part) => part.replaceAll('KEY', key.secret))
     expect(await here.authenticate(sent, origin)).toMatchObject({ outcome })
   })
@@ -150,11 +150,11 @@ describe('the Authorization header', () => {
 
 describe('two replicas', () => {
   test('replicas reject a disabled key as soon as they receive the notification', async () => {
-    const there = await world.replica()
-    const key = await world.apiKey(tenantId)
+    const there = await world.openReplica()
+    const key = await world.createApiKey(tenantId)
     await waitUntil(() => there.listener.isTrusted())
     expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'actor' })
-    await world.change('api_key', key.id, disable)
+    await world.changeAndNotify('api_key', key.id, disable)
     // Waits until the cache is in use, so that a rejection proves that the notification arrived.
     await waitUntil(async () => {
       const { outcome } = await authenticate(there, key.secret)
@@ -163,9 +163,9 @@ describe('two replicas', () => {
   })
 
   test('bypasses the key cache while the notification connection is broken', async () => {
-    const link = await world.link()
-    const there = await world.replica({ connection: link.connection })
-    const key = await world.apiKey(tenantId)
+    const link = await world.openUnreliableUrl()
+    const there = await world.openReplica({ connection: link.connection })
+    const key = await world.createApiKey(tenantId)
     await waitUntil(() => there.listener.isTrusted())
     await authenticate(there, key.secret)
     link.cut()
@@ -182,7 +182,7 @@ describe('two replicas', () => {
     const onError = (error: Error) => void lost.push(error)
 
     test('a replica that pauses at any time reads pending notifications and keeps its connection', async () => {
-      const there = await world.replica({ onError })
+      const there = await world.openReplica({ onError })
       for (let times = 0; times < 3; times++) {
         await waitUntil(() => there.listener.isTrusted())
         hold()
@@ -204,7 +204,7 @@ describe('two replicas', () => {
         if (this === listening && text === echo && ++held <= 2) hold()
         return response
       } as never)
-      const there = await world.replica({ onError })
+      const there = await world.openReplica({ onError })
       await waitUntil(() => lost.length > 0 || (held > 2 && there.listener.isTrusted()))
       watched.mockRestore()
       expect(lost).toEqual([])
@@ -213,13 +213,13 @@ describe('two replicas', () => {
 
   test('detects a silently lost notification connection within a second', async () => {
     expect(validityMs).toBeLessThan(1_000)
-    const link = await world.link()
-    const there = await world.replica({ connection: link.connection })
-    const key = await world.apiKey(tenantId)
+    const link = await world.openUnreliableUrl()
+    const there = await world.openReplica({ connection: link.connection })
+    const key = await world.createApiKey(tenantId)
     await waitUntil(() => there.listener.isTrusted())
     await authenticate(there, key.secret)
     link.stall()
-    await world.change('api_key', key.id, disable)
+    await world.changeAndNotify('api_key', key.id, disable)
     await sleep(validityMs)
     expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
     link.recover()
@@ -230,13 +230,13 @@ describe('two replicas', () => {
 
 describe('changes that a replica missed', () => {
   test('a replica applies missed key changes after it receives notifications again', async () => {
-    const link = await world.link()
-    const there = await world.replica({ connection: link.connection })
-    const key = await world.apiKey(tenantId)
+    const link = await world.openUnreliableUrl()
+    const there = await world.openReplica({ connection: link.connection })
+    const key = await world.createApiKey(tenantId)
     await waitUntil(() => there.listener.isTrusted())
     await authenticate(there, key.secret)
     link.stall()
-    await world.change('api_key', key.id, disable)
+    await world.changeAndNotify('api_key', key.id, disable)
     await waitUntil(() => !there.listener.isTrusted())
     link.recover()
     await waitUntil(() => there.listener.isTrusted())
@@ -246,14 +246,14 @@ describe('changes that a replica missed', () => {
 
 describe('rotation of master and signing keys', () => {
   test('changing MASTER_KEY does not affect API keys and secrets', async () => {
-    const key = await world.apiKey(tenantId)
+    const key = await world.createApiKey(tenantId)
     const before = await here.signing.download_url.current()
     const renewed = Buffer.alloc(32, 9)
     const old = Buffer.alloc(32, 7)
     const both = new MasterKey([renewed, old])
     expect(await reencryptSecrets(world.pool, both)).toBe(signingPurposes.length)
     expect(await reencryptSecrets(world.pool, both)).toBe(0)
-    const later = await world.replica({ masterKey: new MasterKey([renewed]) })
+    const later = await world.openReplica({ masterKey: new MasterKey([renewed]) })
     expect(await later.signing.download_url.current()).toMatchObject({ id: before.id, secret: before.secret })
     expect(await authenticate(later, key.secret)).toMatchObject({ outcome: 'actor' })
     await reencryptSecrets(world.pool, new MasterKey([old, renewed]))
@@ -261,7 +261,7 @@ describe('rotation of master and signing keys', () => {
 
   test('replicas that start at the same time use the same keys', async () => {
     await world.pool.query('delete from signing_keys where purpose = $1', ['download_url'])
-    const replicas = await Promise.all([world.replica(), world.replica(), world.replica()])
+    const replicas = await Promise.all([world.openReplica(), world.openReplica(), world.openReplica()])
     const ids = await Promise.all(replicas.map(async (replica) => (await replica.signing.download_url.current()).id))
     expect(new Set(ids).size).toBe(1)
   })
@@ -282,8 +282,8 @@ describe('rotation of master and signing keys', () => {
 describe('last use', () => {
   test('records the last use of each API key in batches', async () => {
     const writes: { apiKeyId: string; at: Date }[][] = []
-    const replica = await world.replica({ writeKeyUses: async (uses) => void writes.push(uses) })
-    const key = await world.apiKey(tenantId)
+    const replica = await world.openReplica({ writeKeyUses: async (uses) => void writes.push(uses) })
+    const key = await world.createApiKey(tenantId)
     for (let call = 0; call < 20; call++) await authenticate(replica, key.secret)
     expect(replica.lastUsed.getLatest(key.id, null)).toBeInstanceOf(Date)
     await replica.lastUsed.flush()
@@ -292,8 +292,8 @@ describe('last use', () => {
   })
 
   test('never replaces the last use of an API key with an earlier one', async () => {
-    const replica = await world.replica()
-    const key = await world.apiKey(tenantId)
+    const replica = await world.openReplica()
+    const key = await world.createApiKey(tenantId)
     await authenticate(replica, key.secret)
     const used = replica.lastUsed.getLatest(key.id, null)!
     await replica.lastUsed.flush()

@@ -16,7 +16,7 @@ const firstSights: ExternalUserClaims[] = []
 beforeAll(async () => {
   world = await openIdentityWorld()
   provider = await openProvider()
-  tenantId = await world.tenant()
+  tenantId = await world.createTenant()
   const findOrCreateUser = async (facts: ExternalUserClaims) => {
     firstSights.push(facts)
     if (facts.tenantId !== tenantId) return null
@@ -32,12 +32,12 @@ beforeAll(async () => {
       secondFactorDue: false,
     }
   }
-  here = await world.replica({
+  here = await world.openReplica({
     outside: { issuer: provider.issuer, audience: 'files', jwksUrl: provider.jwksUrl, findOrCreateUser },
   })
 })
 afterAll(async () => {
-  await world.end()
+  await world.close()
   await provider.close()
 })
 
@@ -148,7 +148,7 @@ describe('an external provider', () => {
   })
 
   test('the provider cannot sign service tokens, and the service cannot sign provider tokens', async () => {
-    const user = await world.session(tenantId)
+    const user = await world.startSession(tenantId)
     const asUs = await signed({ iss: 'assay', aud: 'assay', sid: user.sessionId, tid: tenantId, sub: user.userId })
     expect(await authenticate(here, asUs)).toMatchObject({ message: 'This token was signed with an unknown key.' })
     expect(

@@ -7,7 +7,7 @@ import { createRateLimitHeaders, openRateLimits, type RateLimits, type RateLimit
 import { ProcessCounter, SharedCounts } from '../../src/access/window-counter.js'
 import { createSystemActor } from '../../src/platform/actor.js'
 import { runInOneWindow } from '../support/clock.js'
-import { testDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/database.js'
 import { freePort } from '../support/free-port.js'
 import { waitUntil } from '../support/identity-world.js'
 import { describeWith, programPath } from '../support/installed-programs.js'
@@ -108,10 +108,10 @@ describe('an address', () => {
 })
 
 describe('replicas', () => {
-  let database: Awaited<ReturnType<typeof testDatabase>>
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
   let pool: pg.Pool
   beforeAll(async () => {
-    database = await testDatabase()
+    database = await createTestDatabase()
     pool = new pg.Pool({ connectionString: database.url })
     // Ignores connections that close when the database is dropped.
     pool.on('error', () => {})

@@ -10,18 +10,18 @@ let tenantId: string
 
 beforeAll(async () => {
   world = await openIdentityWorld()
-  tenantId = await world.tenant()
+  tenantId = await world.createTenant()
   // A configured provider must not affect service tokens.
   const outside = { issuer: 'https://id.example.com', audience: 'files', jwksUrl: new URL('http://127.0.0.1:1/jwks') }
-  here = await world.replica({ outside: { ...outside, findOrCreateUser: async () => null } })
+  here = await world.openReplica({ outside: { ...outside, findOrCreateUser: async () => null } })
 })
-afterAll(() => world.end())
+afterAll(() => world.close())
 
 const authenticate = (identity: Identity, token: string) => identity.authenticate(['Authorization', `Bearer ${token}`], origin)
 const now = () => Math.floor(Date.now() / 1000)
 
 async function signedIn(identity = here, tenant = tenantId) {
-  const user = await world.session(tenant)
+  const user = await world.startSession(tenant)
   return { ...user, ...(await identity.sessions.issue(user, user.sessionId)) }
 }
 
@@ -47,11 +47,11 @@ describe('sign-in with a password', () => {
   })
 
   test('a session is valid on every replica and ends on every replica when it is revoked', async () => {
-    const there = await world.replica()
+    const there = await world.openReplica()
     const { token, sessionId } = await signedIn()
     await waitUntil(() => there.listener.isTrusted())
     expect(await authenticate(there, token)).toMatchObject({ outcome: 'actor' })
-    await world.change('session', sessionId, 'update sessions set revoked_at = now() where session_id = $1')
+    await world.changeAndNotify('session', sessionId, 'update sessions set revoked_at = now() where session_id = $1')
     here.forget('session', sessionId)
     expect(await authenticate(here, token)).toMatchObject({
       outcome: 'rejected',
@@ -61,16 +61,16 @@ describe('sign-in with a password', () => {
   })
 
   test("rejects a disabled user's session, and returns 403 for a suspended tenant's session", async () => {
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const { token, userId } = await signedIn(here, tenant)
     await authenticate(here, token)
-    await world.change('user', userId, "update users set status = 'disabled' where user_id = $1")
+    await world.changeAndNotify('user', userId, "update users set status = 'disabled' where user_id = $1")
     here.forget('user', userId)
     expect(await authenticate(here, token)).toMatchObject({
       outcome: 'rejected',
       message: 'This user is disabled. Ask an admin to enable the user.',
     })
-    await world.change('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
+    await world.changeAndNotify('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
     here.forget('tenant', tenant)
     expect(await authenticate(here, token)).toMatchObject({ outcome: 'forbidden' })
   })
@@ -123,7 +123,7 @@ describe('sign-in with a password', () => {
   })
 
   test('a replica immediately accepts a key rotated on another replica', async () => {
-    const there = await world.replica()
+    const there = await world.openReplica()
     await authenticate(there, (await signedIn()).token)
     await here.signing.session.rotate()
     const { token } = await signedIn()
@@ -140,7 +140,7 @@ describe('forged tokens of the service', () => {
     aud: 'assay',
   })
   const forged = async (change: JWTPayload, header: { alg: string; kid?: string } | undefined, key?: KeyObject | Uint8Array) => {
-    const user = await world.session(tenantId)
+    const user = await world.startSession(tenantId)
     const current = await here.signing.session.current()
     const payload = { ...claims(user), iat: now(), exp: now() + 600, ...change }
     for (const [name, value] of Object.entries(payload)) if (value === undefined) delete (payload as JWTPayload)[name]
@@ -172,7 +172,7 @@ describe('forged tokens of the service', () => {
   })
 
   test('rejects a token with alg none', async () => {
-    const user = await world.session(tenantId)
+    const user = await world.startSession(tenantId)
     const token = new UnsecuredJWT(claims(user)).setExpirationTime('1h').encode()
     expect(await authenticate(here, token)).toMatchObject({ outcome: 'rejected' })
     const [, payload] = token.split('.')

@@ -45,7 +45,7 @@ beforeAll(async () => {
     })
   }
   await seedCalls(books.url, books.tenantId, calls)
-  all = await books.rows(
+  all = await books.queryRows(
     `SELECT call_id AS "callId", api_key_id AS "apiKeyId", operation, status, extract(epoch FROM created_at) * 1000 AS at FROM call_logs ORDER BY call_id DESC`,
   )
   for (const row of all) row.at = Math.round(Number(row.at))

@@ -7,7 +7,7 @@ import { createDatabase, type Database } from '../../src/platform/db/client.js'
 import { isDatabaseOutage } from '../../src/platform/db/sql-errors.js'
 import { StatementClient } from '../../src/platform/db/statement-client.js'
 import { newId } from '../../src/platform/ids.js'
-import { type TestDatabase, testDatabase } from '../support/database.js'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
 
 let place: TestDatabase
 let database: Database
@@ -15,7 +15,7 @@ const warnings: string[] = []
 const logger = { warn: (_facts: object, message: string) => void warnings.push(message) }
 
 beforeAll(async () => {
-  place = await testDatabase()
+  place = await createTestDatabase()
   database = createDatabase(place.url, { poolSize: 2, logger })
 })
 afterAll(async () => {

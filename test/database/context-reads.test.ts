@@ -9,10 +9,10 @@ beforeAll(async () => {
 })
 afterAll(() => books.close())
 
-const createService = () => new FileContextService({ db: books.database, ledger: books.ledger(), maxUploadMb: 50 })
+const createService = () => new FileContextService({ db: books.database, ledger: books.createLedger(), maxUploadMb: 50 })
 
 test('concurrent reads for a tenant share a statement, and each caller gets its own context', async () => {
-  const created = await Promise.all(['alpha', 'beta'].map((key) => books.context(key)))
+  const created = await Promise.all(['alpha', 'beta'].map((key) => books.createContext(key)))
   const service = createService()
   const query = jest.spyOn(books.database.pool, 'query')
   const keys = ['alpha', 'beta', 'alpha', 'missing', 'beta', 'alpha']
@@ -25,7 +25,7 @@ test('concurrent reads for a tenant share a statement, and each caller gets its 
 })
 
 test('a read that starts after a change returns the changed rules, although an earlier read is still running', async () => {
-  await books.context('gamma')
+  await books.createContext('gamma')
   const service = createService()
   const running = service.find(books.key, 'gamma')
   await service.update(books.key, 'gamma', { displayName: 'Changed' })

@@ -12,15 +12,15 @@ import { LedgerFixture, seedCalls } from '../support/ledger-fixture.js'
 let books: LedgerFixture
 beforeAll(async () => {
   books = await LedgerFixture.open()
-  const ledger = books.ledger()
-  const context = await books.context('notes')
-  const uploads = await Promise.all([1, 20, 300].map((size) => books.upload(context, size)))
+  const ledger = books.createLedger()
+  const context = await books.createContext('notes')
+  const uploads = await Promise.all([1, 20, 300].map((size) => books.createUpload(context, size)))
   for (const entry of uploads) await ledger.commit(entry)
-  await ledger.commit(books.deletion(uploads[0]!))
-  await ledger.commit({ call: books.call('metadata') })
+  await ledger.commit(books.createDeletion(uploads[0]!))
+  await ledger.commit({ call: books.createCall('metadata') })
   await new Fold(books.database.writes).foldNow({ everyTenant: true })
   // The download is not yet counted when its counters are read.
-  await ledger.commit(books.download(uploads[1]!))
+  await ledger.commit(books.createDownload(uploads[1]!))
 })
 afterAll(() => books.close())
 
@@ -72,7 +72,7 @@ test.each([
   ],
   ['a total of audit entries', `DELETE FROM audit_counters WHERE grain = 'total'`, /^audit entries, total, file created: 3$/],
 ])('repairs %s by recounting and reports the repair', async (_what, damaged, output) => {
-  await books.rows(damaged)
+  await books.queryRows(damaged)
   expect(await findDrift()).toBeGreaterThan(0)
   const repairs = await repair()
   expect(repairs.map(({ tenantId }) => tenantId)).toContain(books.tenantId)
@@ -122,7 +122,7 @@ test('deletes hourly statistics after 400 days and keeps daily statistics, total
     expect(await deleteOldHourlyCounters(old.database.pool)).toBe(3 * 2 * 2)
     expect(await deleteOldHourlyCounters(old.database.pool)).toBe(0)
     expect({ lists: await lists(), charts: await drawn() }).toEqual(before)
-    const remaining = await old.rows<{ grain: string; calls: number }>(
+    const remaining = await old.queryRows<{ grain: string; calls: number }>(
       `SELECT grain, sum(metadata_success)::bigint AS calls FROM usage_counters WHERE subject = '' GROUP BY grain ORDER BY grain`,
     )
     expect(remaining).toEqual([
@@ -138,12 +138,12 @@ test('deletes hourly statistics after 400 days and keeps daily statistics, total
 
 test('recounts hourly counts of audit entries without reporting them as drift', async () => {
   const hours = () =>
-    books.rows(`SELECT bucket, audit_type, action, entries FROM audit_counters WHERE grain = 'hour' ORDER BY 1, 2, 3`)
+    books.queryRows(`SELECT bucket, audit_type, action, entries FROM audit_counters WHERE grain = 'hour' ORDER BY 1, 2, 3`)
   const counted = await hours()
   expect(counted.length).toBeGreaterThan(0)
-  await books.rows(`DELETE FROM audit_counters WHERE grain = 'hour'`)
+  await books.queryRows(`DELETE FROM audit_counters WHERE grain = 'hour'`)
   expect(await findDrift()).toBe(0)
-  await books.rows(`UPDATE audit_counters SET entries = 40 WHERE grain = 'total'`)
+  await books.queryRows(`UPDATE audit_counters SET entries = 40 WHERE grain = 'total'`)
   expect((await repair()).map(({ what }) => what)).toContainEqual(
     expect.stringMatching(/^audit entries, hour of .*, file created: 3$/),
   )

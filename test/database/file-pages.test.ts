@@ -25,7 +25,7 @@ const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.le
 
 beforeAll(async () => {
   books = await LedgerFixture.open()
-  contexts = await Promise.all(['one', 'two', 'three'].map(async (key) => (await books.context(key)).contextId))
+  contexts = await Promise.all(['one', 'two', 'three'].map(async (key) => (await books.createContext(key)).contextId))
   for (let round = 0; round < 12; round++) {
     // Most files are newer than existing ones. Some are older, as if uploaded by a replica with a slow clock.
     await add(60, Date.UTC(2026, round) - (round % 4 === 3 ? 200 * 86_400_000 : 0))

@@ -18,7 +18,7 @@ let books: LedgerFixture
 let everything: Omit<Search, 'sort' | 'descending'>
 beforeAll(async () => {
   books = await LedgerFixture.open()
-  const contexts = await Promise.all(['one', 'two'].map(async (key) => (await books.context(key)).contextId))
+  const contexts = await Promise.all(['one', 'two'].map(async (key) => (await books.createContext(key)).contextId))
   await books.database.pool.query(
     `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
      SELECT 'file_01k' || lpad(to_hex(i), 7, '0') || repeat('0', 16), $1, ($2::text[])[1 + i % 2], md5(i::text), ($3::text[])[1 + i % 5], hashint4(i) & 65535,

@@ -22,7 +22,7 @@ async function storeReports(client: ClientBase, contextId: string, reports: Reco
 }
 
 test('stores the report of a new file without scanning the files table', async () => {
-  const { contextId } = await books.context('notes')
+  const { contextId } = await books.createContext('notes')
   const client = await books.database.connectDedicated('assay test')
   const add = async (count: number) => {
     const ids = Array.from({ length: count }, () => newId('file'))
@@ -43,7 +43,7 @@ test('stores the report of a new file without scanning the files table', async (
 })
 
 test("the traits column of a file reflects the file's latest validation report", async () => {
-  const upload = await books.upload(await books.context('traits'), 1)
+  const upload = await books.createUpload(await books.createContext('traits'), 1)
   const { file } = upload.upload!
   file.validation = { rulesVersion: 1, checks: [{ check: 'virus_detected', outcome: 'incomplete' }] }
   const client = await books.database.connectDedicated('assay test')

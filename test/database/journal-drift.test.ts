@@ -6,17 +6,17 @@ let books: LedgerFixture
 const entries = 600
 beforeAll(async () => {
   books = await LedgerFixture.open()
-  const context = await books.context('notes')
-  const uploads = await books.uploads(context, Array(entries).fill(1))
-  const ledger = books.ledger()
+  const context = await books.createContext('notes')
+  const uploads = await books.createUploads(context, Array(entries).fill(1))
+  const ledger = books.createLedger()
   await Promise.all(uploads.map((upload) => ledger.commit(upload)))
-  await books.rows('CREATE TABLE sound AS SELECT * FROM journal')
-  await books.rows('CREATE TABLE sound_heads AS SELECT * FROM tenant_heads')
+  await books.queryRows('CREATE TABLE sound AS SELECT * FROM journal')
+  await books.queryRows('CREATE TABLE sound_heads AS SELECT * FROM tenant_heads')
 })
 beforeEach(async () => {
-  await books.rows('DELETE FROM journal')
-  await books.rows('INSERT INTO journal SELECT * FROM sound')
-  await books.rows(
+  await books.queryRows('DELETE FROM journal')
+  await books.queryRows('INSERT INTO journal SELECT * FROM sound')
+  await books.queryRows(
     'UPDATE tenant_heads h SET journal_length = s.journal_length, journal_frontier = s.journal_frontier FROM sound_heads s',
   )
 })
@@ -56,18 +56,18 @@ const changes: [string, string][] = [
   ['a frontier of other leaves', `UPDATE tenant_heads SET journal_frontier[1] = sha256('other')`],
 ]
 test.each(changes)('verify detects %s in the journal', async (_what, statement) => {
-  await books.rows(statement)
+  await books.queryRows(statement)
   expect(await drift(true)).toBeGreaterThan(0)
 })
 
 test('finds an error at the end of a journal without recomputing the whole journal', async () => {
-  await books.rows(
+  await books.queryRows(
     `UPDATE journal SET entry = replace(entry, '"size_bytes":1,', '"size_bytes":2,') WHERE sequence = ${entries - 1}`,
   )
   expect(await drift(false)).toBeGreaterThan(0)
 })
 
 test('finds a Merkle tree node that does not match its leaves', async () => {
-  await books.rows(`UPDATE journal_nodes SET hash = sha256('other') WHERE level = 1 AND place = 1`)
+  await books.queryRows(`UPDATE journal_nodes SET hash = sha256('other') WHERE level = 1 AND place = 1`)
   expect([await drift(true), await drift(false)]).toEqual([1, 1])
 })

@@ -14,13 +14,13 @@ let books: LedgerFixture
 let journal: JournalService
 beforeAll(async () => {
   books = await LedgerFixture.open()
-  await books.rows(
+  await books.queryRows(
     `INSERT INTO journal SELECT $1, n, 'evt_' || n, CASE WHEN n % ${rare} = 0 THEN 'context.updated' ELSE 'file.accepted' END, 'file_' || n,
        'c' || n % 3, now(), '{"sequence":' || n || '}', sha256(n::text::bytea) FROM generate_series(1, ${events}) n`,
     [books.tenantId],
   )
-  await books.rows('UPDATE tenant_heads SET journal_length = $2 WHERE tenant_id = $1', [books.tenantId, events])
-  await books.rows('ANALYZE journal')
+  await books.queryRows('UPDATE tenant_heads SET journal_length = $2 WHERE tenant_id = $1', [books.tenantId, events])
+  await books.queryRows('ANALYZE journal')
   journal = new JournalService(books.database, new EventEmitter())
 })
 afterAll(async () => {
@@ -102,9 +102,9 @@ test('a reader that follows the journal receives all past and new events once', 
   const following = await LedgerFixture.open()
   const emitter = new EventEmitter<LedgerEvents>()
   const service = new JournalService(following.database, emitter)
-  const context = await following.context('notes')
-  const ledger = following.ledger({ events: emitter })
-  await ledger.commit(await following.upload(context, 1))
+  const context = await following.createContext('notes')
+  const ledger = following.createLedger({ events: emitter })
+  await ledger.commit(await following.createUpload(context, 1))
   const read: number[] = []
   const over = (async () => {
     for await (const { events: some } of service.follow({
@@ -118,7 +118,7 @@ test('a reader that follows the journal receives all past and new events once', 
     }
   })()
   // This process writes half of the events with a notification, and another process writes the rest without one.
-  for (let n = 0; n < 20; n++) await (n % 2 ? ledger : following.ledger()).commit(await following.upload(context, 1))
+  for (let n = 0; n < 20; n++) await (n % 2 ? ledger : following.createLedger()).commit(await following.createUpload(context, 1))
   await over
   expect(read).toEqual(Array.from({ length: 21 }, (_, n) => n + 1))
   service.close()

@@ -21,7 +21,7 @@ interface Row {
 }
 
 const rows = (of = books) =>
-  of.rows<Row>('SELECT sequence, type, subject, entry, leaf, checks FROM journal WHERE tenant_id = $1 ORDER BY sequence', [
+  of.queryRows<Row>('SELECT sequence, type, subject, entry, leaf, checks FROM journal WHERE tenant_id = $1 ORDER BY sequence', [
     of.tenantId,
   ])
 
@@ -33,14 +33,14 @@ async function expectSound(of = books): Promise<Row[]> {
     expect(JSON.parse(entry)).toMatchObject({ sequence, type })
     expect(leaf).toEqual(hashLeaf(entry))
   }
-  const [head] = await of.rows<{ journal_length: number; journal_frontier: Buffer[] }>(
+  const [head] = await of.queryRows<{ journal_length: number; journal_frontier: Buffer[] }>(
     'SELECT journal_length, journal_frontier FROM tenant_heads WHERE tenant_id = $1',
     [of.tenantId],
   )
   const leaves = all.map(({ leaf }) => leaf)
   expect(head!.journal_length).toBe(all.length)
   expect(computeRoot(head!.journal_frontier)).toEqual(computeTreeHash(leaves))
-  const nodes = await of.rows<{ level: number; place: number; hash: Buffer }>(
+  const nodes = await of.queryRows<{ level: number; place: number; hash: Buffer }>(
     'SELECT level, place, hash FROM journal_nodes WHERE tenant_id = $1 ORDER BY level, place',
     [of.tenantId],
   )
@@ -63,10 +63,10 @@ const audit = (more: Partial<AuditRow>): AuditRow => ({
 })
 
 test('an upload and a deletion each create one event about their object', async () => {
-  const context = await books.context('events')
-  const upload = await books.upload(context, 3)
-  await books.ledger().commit(upload)
-  await books.ledger().commit(books.deletion(upload))
+  const context = await books.createContext('events')
+  const upload = await books.createUpload(context, 3)
+  await books.createLedger().commit(upload)
+  await books.createLedger().commit(books.createDeletion(upload))
   const [accepted, deleted] = (await expectSound()).slice(-2)
   const { fileId } = upload.upload!.file
   expect(JSON.parse(accepted!.entry)).toEqual({
@@ -95,7 +95,7 @@ test('sorts event fields by name and replaces a long value with its hash', async
   const long = { note: 'x'.repeat(1100) }
   const hash = createHash('sha256').update(JSON.stringify(long)).digest('hex')
   const changed = { metadata: { previous: {}, new: long }, description: { previous: 'ä\u2028"', new: '' } }
-  await books.ledger().commit({ audit: [audit({ details: { changed } })] })
+  await books.createLedger().commit({ audit: [audit({ details: { changed } })] })
   const { entry, sequence } = (await expectSound()).at(-1)!
   const { event_id, occurred_at } = JSON.parse(entry)
   expect(entry).toBe(
@@ -107,9 +107,9 @@ test('sorts event fields by name and replaces a long value with its hash', async
 
 test('four ledgers write to one journal without gaps, and rejected entries leave no rows', async () => {
   const before = (await rows()).length
-  const context = await books.context('full', 1)
-  const uploads = await books.uploads(context, Array(300).fill(4096))
-  const ledgers = Array.from({ length: 4 }, () => books.ledger())
+  const context = await books.createContext('full', 1)
+  const uploads = await books.createUploads(context, Array(300).fill(4096))
+  const ledgers = Array.from({ length: 4 }, () => books.createLedger())
   const outcomes = await Promise.allSettled(uploads.map((entry, index) => ledgers[index % 4]!.commit(entry)))
   const stored = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled').map(({ upload }) => upload!.file.fileId)
   expect(stored).toHaveLength(256)
@@ -124,13 +124,13 @@ test('four ledgers write to one journal without gaps, and rejected entries leave
 
 test('creates one event each time a quota threshold is crossed', async () => {
   const small = await LedgerFixture.open({ quotaMb: 1 })
-  const context = await small.context('wide')
-  const commit = async (entry: Entry) => small.ledger().commit(entry)
-  const first = await small.upload(context, 860_000)
+  const context = await small.createContext('wide')
+  const commit = async (entry: Entry) => small.createLedger().commit(entry)
+  const first = await small.createUpload(context, 860_000)
   await commit(first)
-  await commit(await small.upload(context, 10_000))
-  await commit(small.deletion(first))
-  await commit(await small.upload(context, 1_038_576))
+  await commit(await small.createUpload(context, 10_000))
+  await commit(small.createDeletion(first))
+  await commit(await small.createUpload(context, 1_038_576))
   const events = (await expectSound(small)).filter(({ type }) => type === 'quota.threshold')
   expect(events.map(({ entry }) => JSON.parse(entry).data.percent)).toEqual([80, 80, 95, 100])
   expect(JSON.parse(events[0]!.entry)).toMatchObject({
@@ -141,30 +141,30 @@ test('creates one event each time a quota threshold is crossed', async () => {
 })
 
 test('moves a deleted file with its report to the trash, where its bytes still count', async () => {
-  const context = await books.context('kept')
-  await books.rows('UPDATE file_contexts SET trash_days = 3 WHERE context_id = $1', [context.contextId])
-  const upload = await books.upload(context, 7)
+  const context = await books.createContext('kept')
+  await books.queryRows('UPDATE file_contexts SET trash_days = 3 WHERE context_id = $1', [context.contextId])
+  const upload = await books.createUpload(context, 7)
   const { fileId, blobPath } = upload.upload!.file
-  await books.ledger().commit(upload)
-  await books.ledger().commit(books.deletion(upload))
+  await books.createLedger().commit(upload)
+  await books.createLedger().commit(books.createDeletion(upload))
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 7 })
-  expect(await books.rows('SELECT 1 FROM files WHERE file_id = $1', [fileId])).toEqual([])
-  expect(await books.rows('SELECT deleted_by, deleted_by_type FROM trash WHERE file_id = $1', [fileId])).toEqual([
+  expect(await books.queryRows('SELECT 1 FROM files WHERE file_id = $1', [fileId])).toEqual([])
+  expect(await books.queryRows('SELECT deleted_by, deleted_by_type FROM trash WHERE file_id = $1', [fileId])).toEqual([
     { deleted_by: books.key.id, deleted_by_type: 'api_key' },
   ])
-  expect(await books.rows('SELECT 1 FROM validation_reports WHERE file_id = $1', [fileId])).toHaveLength(1)
-  expect(await books.rows('SELECT 1 FROM blob_garbage WHERE blob_path = $1', [blobPath])).toEqual([])
+  expect(await books.queryRows('SELECT 1 FROM validation_reports WHERE file_id = $1', [fileId])).toHaveLength(1)
+  expect(await books.queryRows('SELECT 1 FROM blob_garbage WHERE blob_path = $1', [blobPath])).toEqual([])
 })
 
 test.each([
   ['on_hold', `INSERT INTO holds VALUES ($1, $2, 'A case', 'usr_1', 'user', now())`],
   ['quarantined', 'UPDATE files SET quarantined_at = now() WHERE tenant_id = $1 AND file_id = $2'],
 ])('does not delete a file that is %s', async (code, statement) => {
-  const context = await books.context(code)
-  const upload = await books.upload(context, 7)
-  await books.ledger().commit(upload)
-  await books.rows(statement, [books.tenantId, upload.upload!.file.fileId])
-  await expect(books.ledger().commit(books.deletion(upload))).rejects.toMatchObject({ code })
+  const context = await books.createContext(code)
+  const upload = await books.createUpload(context, 7)
+  await books.createLedger().commit(upload)
+  await books.queryRows(statement, [books.tenantId, upload.upload!.file.fileId])
+  await expect(books.createLedger().commit(books.createDeletion(upload))).rejects.toMatchObject({ code })
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 1, bytes: 7 })
   expect((await expectSound()).at(-1)!.type).toBe('file.accepted')
 })

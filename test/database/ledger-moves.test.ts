@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await books.expectExact()
-  expect(await books.rows('SELECT * FROM pending_moves')).toEqual([])
+  expect(await books.queryRows('SELECT * FROM pending_moves')).toEqual([])
 })
 afterAll(() => books.close())
 
@@ -22,16 +22,16 @@ async function commitWhileAnotherLeads(
   await leader.connect()
   await leader.query('BEGIN')
   await leader.query('SELECT ledger_leads($1)', [books.tenantId])
-  const outcomes = Promise.allSettled(entries.map((entry) => books.ledger().commit(entry)))
-  while ((await books.rows('SELECT 1 FROM pending_moves')).length < entries.length) await new Promise(setImmediate)
+  const outcomes = Promise.allSettled(entries.map((entry) => books.createLedger().commit(entry)))
+  while ((await books.queryRows('SELECT 1 FROM pending_moves')).length < entries.length) await new Promise(setImmediate)
   return { outcomes, end: () => leader.query('COMMIT').then(() => leader.end()) }
 }
 const listTransactions = (contextId: string) =>
-  books.rows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
+  books.queryRows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
 
 test('commits the pending entries of four ledgers in one transaction, and returns each ledger its own results', async () => {
-  const context = await books.context('shared', 1)
-  const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => books.upload(context, size)))
+  const context = await books.createContext('shared', 1)
+  const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => books.createUpload(context, size)))
   const { outcomes, end } = await commitWhileAnotherLeads(uploads)
   await end()
   expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected'])
@@ -41,8 +41,8 @@ test('commits the pending entries of four ledgers in one transaction, and return
 })
 
 test('a pending entry that cannot be written fails without affecting others', async () => {
-  const context = await books.context('pending')
-  const uploads = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
+  const context = await books.createContext('pending')
+  const uploads = await Promise.all([1, 2, 4].map((size) => books.createUpload(context, size)))
   uploads[1]!.upload!.file.checksum = 'none'
   const { outcomes, end } = await commitWhileAnotherLeads(uploads)
   await end()
@@ -51,10 +51,10 @@ test('a pending entry that cannot be written fails without affecting others', as
 })
 
 test('deletes a file once if two ledgers delete it in the same transaction', async () => {
-  const context = await books.context('twice')
-  const upload = await books.upload(context, 3)
-  await books.ledger().commit(upload)
-  const { outcomes, end } = await commitWhileAnotherLeads([books.deletion(upload), books.deletion(upload)])
+  const context = await books.createContext('twice')
+  const upload = await books.createUpload(context, 3)
+  await books.createLedger().commit(upload)
+  const { outcomes, end } = await commitWhileAnotherLeads([books.createDeletion(upload), books.createDeletion(upload)])
   await end()
   const settled = await outcomes
   expect(settled.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
@@ -63,28 +63,28 @@ test('deletes a file once if two ledgers delete it in the same transaction', asy
 })
 
 test("commits a dead process's pending entries with the next transaction, regardless of their age", async () => {
-  const context = await books.context('orphans')
-  const [young, old, next] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
+  const context = await books.createContext('orphans')
+  const [young, old, next] = await Promise.all([1, 2, 4].map((size) => books.createUpload(context, size)))
   for (const entry of [young!, old!]) {
     const { outcomes, end } = await commitWhileAnotherLeads([entry])
     // Simulates a dead process's pending moves.
-    await books.rows(`UPDATE pending_moves SET tenant_id = tenant_id || '/dead'`)
+    await books.queryRows(`UPDATE pending_moves SET tenant_id = tenant_id || '/dead'`)
     await end()
     expect((await outcomes)[0]).toMatchObject({ status: 'rejected', reason: { code: 'database_unavailable' } })
-    await books.rows(`UPDATE pending_moves SET tenant_id = $1, created_at = now() - make_interval(secs => $2)`, [
+    await books.queryRows(`UPDATE pending_moves SET tenant_id = $1, created_at = now() - make_interval(secs => $2)`, [
       books.tenantId,
       entry === old ? 20 : 1,
     ])
-    await books.ledger().commit(entry === old ? next! : await books.upload(context, 8))
-    await books.rows('DELETE FROM pending_moves')
+    await books.createLedger().commit(entry === old ? next! : await books.createUpload(context, 8))
+    await books.queryRows('DELETE FROM pending_moves')
   }
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 13 })
 })
 
 test('an upload finds its path in the garbage journal, however large the journal is', async () => {
-  const context = await books.context('garbage')
-  const entry = await books.upload(context, 1)
-  await books.rows(
+  const context = await books.createContext('garbage')
+  const entry = await books.createUpload(context, 1)
+  await books.queryRows(
     `INSERT INTO blob_garbage (tenant_id, blob_path, due_at)
      SELECT $1, $1 || '/waits/' || n, now() + interval '1 hour' FROM generate_series(1, 3000) n`,
     [books.tenantId],
@@ -98,39 +98,39 @@ test('an upload finds its path in the garbage journal, however large the journal
   )
   await client.query('ROLLBACK')
   await client.end()
-  await books.rows("DELETE FROM blob_garbage WHERE blob_path LIKE '%/waits/%'")
+  await books.queryRows("DELETE FROM blob_garbage WHERE blob_path LIKE '%/waits/%'")
   expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
 
 test('a ledger entry that is announced but never arrives does not delay other entries', async () => {
-  const context = await books.context('expected')
-  const ledger = books.ledger()
+  const context = await books.createContext('expected')
+  const ledger = books.createLedger()
   const failed = ledger.announce('move', Promise.reject(new Error('no room')))
   await expect(failed).rejects.toThrow('no room')
   void ledger.announce('move', new Promise(() => {}))
-  for (const size of [1, 2]) await ledger.commit(await books.upload(context, size))
+  for (const size of [1, 2]) await ledger.commit(await books.createUpload(context, size))
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 3 })
 })
 
 test('an imported object becomes a file only if no existing or deleted file uses its path', async () => {
-  const context = await books.context('adopted')
-  const ledger = books.ledger()
+  const context = await books.createContext('adopted')
+  const ledger = books.createLedger()
   const adopt = async (path: string) => {
-    const { upload } = await books.upload(context, 1)
+    const { upload } = await books.createUpload(context, 1)
     return ledger.commit({ upload: { ...upload!, file: { ...upload!.file, blobPath: path, isAdopted: true } } })
   }
   const path = (name: string) => `${books.tenantId}/import/${name}`
-  await books.rows("INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now() + interval '1 hour')", [
+  await books.queryRows("INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now() + interval '1 hour')", [
     books.tenantId,
     path('deleted'),
   ])
   await adopt(path('new'))
   for (const name of ['new', 'deleted']) await expect(adopt(path(name))).rejects.toMatchObject({ reason: 'sweep' })
-  expect(await books.rows('SELECT blob_path FROM files WHERE context_id = $1', [context.contextId])).toEqual([
+  expect(await books.queryRows('SELECT blob_path FROM files WHERE context_id = $1', [context.contextId])).toEqual([
     { blob_path: path('new') },
   ])
   // The garbage journal keeps the deleted file's path but not the new file's path.
-  expect(await books.rows('SELECT blob_path FROM blob_garbage WHERE starts_with(blob_path, $1)', [path('')])).toEqual([
+  expect(await books.queryRows('SELECT blob_path FROM blob_garbage WHERE starts_with(blob_path, $1)', [path('')])).toEqual([
     { blob_path: path('deleted') },
   ])
 })

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { migrate } from '../../src/platform/db/migrate.js'
 import { readMigrations } from '../../src/platform/db/migrations.js'
-import { emptyDatabase } from '../support/database.js'
+import { createEmptyDatabase } from '../support/database.js'
 import { getSchemaDrift, runPrismaDeploy } from '../support/prisma-migrate.js'
 
 const migrationsFolder = fileURLToPath(new URL('../../prisma/migrations', import.meta.url))
@@ -58,7 +58,7 @@ async function queryRows(url: string, sql: string): Promise<Record<string, unkno
 
 describe('migrations', () => {
   test('two replicas that start together run each migration once', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     const applied = await Promise.all([migrate(database.url), migrate(database.url)])
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
     const stored = await queryRows(
@@ -72,7 +72,7 @@ describe('migrations', () => {
   })
 
   test('applies a migration that contains functions and semicolons in strings', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     const sql = `CREATE FUNCTION answer() RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 'a;b'; END $$;\nSELECT ';';`
     const applied = await migrate(database.url, createFolderWithMore('function', sql))
     expect(applied.at(-1)).toBe('20990101000000_function')
@@ -81,7 +81,7 @@ describe('migrations', () => {
   })
 
   test('migrates the shards of a Citus cluster one at a time', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     const mode = `current_setting('citus.multi_shard_modify_mode', true)`
     await migrate(database.url, createFolderWithMore('sequential', `CREATE TABLE seen AS SELECT ${mode} AS mode;`))
     expect(await queryRows(database.url, 'SELECT mode FROM seen')).toEqual([{ mode: 'sequential' }])
@@ -89,7 +89,7 @@ describe('migrations', () => {
   })
 
   test('reports a failed migration by name, changes nothing, and retries it on the next run', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     const folder = createFolderWithMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
     await expect(migrate(database.url, folder)).rejects.toThrow(
       "Database migration '20990101000000_broken' failed: function no_such_function() does not exist",
@@ -100,7 +100,7 @@ describe('migrations', () => {
   })
 
   test('rejects a migration that was edited after it was applied, and names it', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     const folder = createFolderWithMore('edited', 'SELECT 1;')
     await migrate(database.url, folder)
     writeFileSync(join(folder, '20990101000000_edited', 'migration.sql'), 'SELECT 2;')
@@ -113,7 +113,7 @@ describe('migrations', () => {
 
 describe('a database of another version', () => {
   test('rejects a database from a newer version with a one-sentence error', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     await migrate(database.url, createFolderWithMore('newer', 'CREATE TABLE newer (id int);'))
     await expect(migrate(database.url)).rejects.toThrow(
       "A newer version of Assay created or migrated this database (migration '20990101000000_newer' is unknown). Start that version, or restore a backup from before the upgrade.",
@@ -122,7 +122,7 @@ describe('a database of another version', () => {
   })
 
   test('shares migration state with prisma migrate deploy in both directions', async () => {
-    const [prismaDatabase, ownDatabase] = [await emptyDatabase(), await emptyDatabase()]
+    const [prismaDatabase, ownDatabase] = [await createEmptyDatabase(), await createEmptyDatabase()]
     const names = await runPrismaDeploy(prismaDatabase.url)
     expect(await migrate(prismaDatabase.url)).toEqual([])
     expect(await migrate(ownDatabase.url)).toEqual(names)
@@ -147,21 +147,21 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     (SELECT indisvalid FROM pg_index WHERE indexrelid = 'big_id_idx'::regclass) AS valid FROM big`
 
   test('migrates a large table with an index built outside a transaction and a column filled in batches', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     await migrate(database.url, createFolder('steps', table, index, backfill))
     expect(await queryRows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 3, valid: true }])
     await database.drop()
   })
 
   test('prisma migrate deploy applies a migration of a large table in one batch', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     await runPrismaDeploy(database.url, createFolder('prisma', table, index, backfill))
     expect(await queryRows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 1, valid: true }])
     await database.drop()
   })
 
   test('drops an interrupted index and builds it again', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     const unique = '-- assay: outside a transaction\nCREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS big_id_idx ON big (id);'
     const folder = createFolder('cut', `${table} INSERT INTO big VALUES (1);`, unique)
     await expect(migrate(database.url, folder)).rejects.toThrow(
@@ -174,7 +174,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   })
 
   test('rejects a migration with an unknown marker before any change', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     await expect(migrate(database.url, createFolder('marker', '-- assay: slowly\nSELECT 1'))).rejects.toThrow(
       "Migration '20990101000000_marker' is marked '-- assay: slowly'. Valid markers: -- assay: outside a transaction, -- assay: in batches.",
     )
@@ -182,7 +182,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   })
 
   test('a migration waits for a transaction that locks its table and does not block others for long', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     await migrate(database.url, createFolder('held', table))
     const holder = new pg.Client({ connectionString: database.url })
     await holder.connect()
@@ -201,7 +201,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   })
 
   test('completes a migration after it was killed nine times at different statements', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     const slowly = (to: number) =>
       `${table.replace('12000', `${to}`)} INSERT INTO done SELECT 1 FROM (SELECT pg_sleep(0.1)) s; INSERT INTO done SELECT 2 FROM (SELECT pg_sleep(0.1)) s;`
     const slowBackfill = backfill.replace(
@@ -233,13 +233,13 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
 
 describe('the schema and its migrations', () => {
   test('the migrations create exactly the Prisma schema', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     expect(statements(await getSchemaDrift(database.url))).toEqual([])
     await database.drop()
   })
 
   test('reports a difference if a migration deviates from the Prisma schema', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     const drift = await getSchemaDrift(
       database.url,
       createFolderWithMore('drift', 'CREATE TABLE forgotten (id int PRIMARY KEY);'),
@@ -249,7 +249,7 @@ describe('the schema and its migrations', () => {
   })
 
   test('comparing schema and migrations leaves no shadow database', async () => {
-    const database = await emptyDatabase()
+    const database = await createEmptyDatabase()
     await getSchemaDrift(database.url)
     // Ignores databases that other test files use, which have connections.
     const shadows = await queryRows(

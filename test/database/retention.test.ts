@@ -62,7 +62,7 @@ test('retention removes expired rows from logs and totals, drops expired months,
     files: (await audits.list(key, { page: 1, pageSize: 100, auditType: 'file' })).pagination.totalItems,
   })
   const before = { counts: await countRows(), lists: await lists() }
-  const count = async (table: string) => (await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))[0]!.n
+  const count = async (table: string) => (await books.queryRows<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))[0]!.n
   expect(before.lists.calls).toBeLessThan(await count('call_logs'))
 
   const dropped = await deleteExpiredLogs(database.pool, horizons)

@@ -3,13 +3,13 @@ import { toPublicError } from '../../src/access/public-error.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
 import { getSqlErrorKind, isDatabaseOutage } from '../../src/platform/db/sql-errors.js'
 import { AssayError, storageUnavailable } from '../../src/platform/errors/errors.js'
-import { type TestDatabase, testDatabase } from '../support/database.js'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
 
 let testDb: TestDatabase
 let database: Database
 
 beforeAll(async () => {
-  testDb = await testDatabase()
+  testDb = await createTestDatabase()
   database = createDatabase(testDb.url, { poolSize: 4, statementTimeoutMs: 500, logger: { warn: () => {} } })
 })
 afterAll(async () => {

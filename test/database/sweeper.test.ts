@@ -2,12 +2,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import type { BlobStorage } from '../../src/platform/storage/blob-storage.js'
-import { type TestDatabase, testDatabase } from '../support/database.js'
+import { createTestDatabase, type TestDatabase } from '../support/database.js'
 
 let database: TestDatabase
 let pool: pg.Pool
 beforeAll(async () => {
-  database = await testDatabase()
+  database = await createTestDatabase()
   pool = new pg.Pool({ connectionString: database.url })
   pool.on('error', () => {})
 })

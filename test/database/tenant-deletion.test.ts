@@ -13,10 +13,10 @@ afterAll(() => world.close())
 
 /** Creates a tenant with a number of files as rows without blobs. */
 async function createTenant(files: number): Promise<TestTenant> {
-  const tenant = await world.tenant()
-  const { context_id } = await tenant.context('many')
-  await tenant.context('notes')
-  await tenant.user(['metadata'])
+  const tenant = await world.createTenant()
+  const { context_id } = await tenant.createContext('many')
+  await tenant.createContext('notes')
+  await tenant.createUser(['metadata'])
   await query(
     `INSERT INTO files SELECT (jsonb_populate_record(NULL::files, jsonb_build_object('file_id', id, 'tenant_id', $1::text, 'context_id', $2::text, 'original_filename', 'a.txt',
        'content_type', 'text/plain', 'size_bytes', 1, 'checksum', repeat('0', 64), 'blob_path', $1 || '/' || id, 'metadata', '{}'::jsonb, 'validation', '{}'::jsonb, 'uploaded_by', 'system',
@@ -72,7 +72,7 @@ test('concurrent calls during a tenant deletion leave no rows for the tenant and
   const { tenants, fold, storageHealth } = world.app.services
   for (let round = 0; round < 3; round++) {
     const tenant = await createTenant(1_200)
-    const key = await tenant.key(['upload', 'download', 'metadata', 'delete'])
+    const key = await tenant.createKey(['upload', 'download', 'metadata', 'delete'])
     let deleted = false
     const calls = Array.from({ length: 6 }, async (_, index) => {
       for (let call = 0; !deleted; call++) {
@@ -97,8 +97,8 @@ test('concurrent calls during a tenant deletion leave no rows for the tenant and
 })
 
 test("deleting a tenant does not block other tenants, and the tenant's calls are rejected during the deletion", async () => {
-  const [tenant, other] = [await createTenant(10), await world.tenant()]
-  await other.context('notes')
+  const [tenant, other] = [await createTenant(10), await world.createTenant()]
+  await other.createContext('notes')
   const holder = await openLockingTransaction(tenant)
   const deleting = world.app.services.tenants.delete(tenant.tenantId, tenant.name)
   await waitFor(

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { parseCommand, runCommand as runHere } from '../../src/cli/run-command.js'
 import { readConfig } from '../../src/platform/config/config.js'
 import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
-import { testDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/database.js'
 import { anyId } from '../support/response-assertions.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, World } from '../support/world.js'
@@ -129,7 +129,7 @@ describe('with a running service', () => {
   })
 
   test('the admin command creates and lists a user who can sign in', async () => {
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const words = ['user', 'create', '--tenant', tenant.tenantId, '--name', 'Ada', '--scopes', 'metadata,upload', '--email']
     const created = await admin(env, ...words, 'Ada@Example.com')
     expect(created).toMatchObject({ status: 0, result: { email: 'ada@example.com', password: expect.any(String) } })
@@ -152,11 +152,11 @@ describe('with a running service', () => {
   })
 
   test('the admin command rotates secrets while the service keeps running', async () => {
-    const tenant = await world.tenant()
-    await tenant.context('notes')
+    const tenant = await world.createTenant()
+    await tenant.createContext('notes')
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
     const url = (await tenant.admin.get(`/files/${fileId}`)).body.data.download_url
-    const user = await tenant.user(['metadata'])
+    const user = await tenant.createUser(['metadata'])
     for (const purpose of ['download_url', 'session'])
       expect((await admin(env, 'secrets', 'rotate', '--purpose', purpose)).result).toMatchObject({
         purpose,
@@ -176,7 +176,7 @@ describe('with a running service', () => {
   })
 
   test('the admin command replaces a lost first key or password', async () => {
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const created = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--name', 'Found again')
     expect(created.result).toEqual({
       tenant_id: tenant.tenantId,
@@ -185,12 +185,12 @@ describe('with a running service', () => {
       scopes: ['upload', 'download', 'metadata', 'delete', 'admin'],
       api_key: expect.stringMatching(/^assay_[\w-]{43}$/),
     })
-    const key = world.as(created.result.api_key)
+    const key = world.createCaller(created.result.api_key)
     expect((await key.get('/tenant')).status).toBe(200)
     const narrow = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--scopes', 'metadata')
-    expect((await world.as(narrow.result.api_key).get('/tenant')).status).toBe(403)
+    expect((await world.createCaller(narrow.result.api_key).get('/tenant')).status).toBe(403)
 
-    const user = await tenant.user(['metadata'])
+    const user = await tenant.createUser(['metadata'])
     const words = ['user', 'set-password', '--tenant', tenant.tenantId, '--email', user.email.toUpperCase()]
     const { result } = await admin(env, ...words, '--remove-second-factor')
     expect(result).toEqual({ user_id: anyId('usr'), email: user.email, password: expect.stringMatching(/^[\w-]{20}$/) })
@@ -217,8 +217,8 @@ describe('with a running service', () => {
   })
 
   test('the `admin verify` command reports a mismatch through its exit status', async () => {
-    const tenant = await world.tenant()
-    await tenant.context('notes')
+    const tenant = await world.createTenant()
+    await tenant.createContext('notes')
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
     expect(await admin(env, 'verify')).toEqual({
       status: 0,
@@ -324,7 +324,7 @@ describe('with the embedded database', () => {
 
 describe('with a new database', () => {
   test('two concurrent admin commands on a new database succeed', async () => {
-    const { url } = await testDatabase()
+    const { url } = await createTestDatabase()
     const dataDir = mkdtempSync(join(tmpdir(), 'assay-admin-'))
     const env = { DATABASE_URL: url, MASTER_KEY: Buffer.alloc(32, 7).toString('base64'), DATA_DIR: dataDir }
     try {

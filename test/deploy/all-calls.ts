@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
-import { commandEnv, admin as runAdmin, writeFiles } from '../support/adoption.js'
+import { createCommandEnv, runAdminCommand as runAdmin, writeFiles } from '../support/adoption.js'
 import { LinkClient } from '../support/link-client.js'
 import { createQuarantinedFile } from '../support/quarantined-file.js'
 import { Tus } from '../support/tus.js'
@@ -12,9 +12,9 @@ const nowhere = 'http://127.0.0.1:9/nowhere'
 /** Calls every route with valid data and returns the routes that failed. */
 export async function callEverything(world: World, tenant: TestTenant): Promise<string[]> {
   const { admin } = tenant
-  await tenant.context('notes', { scan_for_viruses: false })
-  await tenant.context('spare')
-  const key = await tenant.key(['upload'])
+  await tenant.createContext('notes', { scan_for_viruses: false })
+  await tenant.createContext('spare')
+  const key = await tenant.createKey(['upload'])
   const files: string[] = []
   for (const name of ['a.txt', 'b.txt', 'c.txt'])
     files.push((await admin.upload('notes', name, `text of ${name}`, { headers: { 'idempotency-key': name } })).body.data.file_id)
@@ -38,7 +38,7 @@ export async function callEverything(world: World, tenant: TestTenant): Promise<
   const infected: Record<string, string> = {}
   for (const name of ['POST /quarantine/{file_id}/release', 'DELETE /quarantine/{file_id}'])
     infected[name] = await createQuarantinedFile(world, tenant, 'notes')
-  await tenant.context('binned', { scan_for_viruses: false })
+  await tenant.createContext('binned', { scan_for_viruses: false })
   await admin.patch('/contexts/binned/policy', { trash_days: 1, retention_days: 1 })
   for (const name of ['POST /trash/{file_id}/restore', 'DELETE /trash/{file_id}', 'left in the trash']) {
     infected[name] = (await admin.upload('binned', 'bin.txt', name)).body.data.file_id
@@ -89,7 +89,7 @@ export async function callEverything(world: World, tenant: TestTenant): Promise<
     }
   }
   for (const log of ['/stats/logs/export', '/audit-logs/export']) await admin.get(log)
-  const auditor = world.as((await admin.post('/log/share', {})).body.data.token)
+  const auditor = world.createCaller((await admin.post('/log/share', {})).body.data.token)
   for (const path of ['checkpoint', 'key', 'tile/0/000.p/1', 'tile/1/000.p/1', 'tile/entries/000.p/1'])
     await auditor.get(`/log/${path}`)
   for (const filter of ['context=notes', 'sort=size_bytes', 'name_prefix=a', `uploaded_by=${key.id}`])
@@ -124,14 +124,14 @@ export async function sendEvents(world: World, tenant: TestTenant): Promise<void
 export async function adoptObject(world: World, { tenantId }: TestTenant): Promise<void> {
   const root = new URL(world.config.storageUrl).pathname
   await writeFiles(root, { [`${tenantId}/import/object.txt`]: 'stored by another program' })
-  const { result } = await runAdmin(commandEnv(world), 'adopt', '--context', 'notes', `file://${root}/${tenantId}/import`)
+  const { result } = await runAdmin(createCommandEnv(world), 'adopt', '--context', 'notes', `file://${root}/${tenantId}/import`)
   expect(result).toMatchObject({ accepted: 1 })
 }
 
 /** Deletes a tenant with a file and an unfinished upload. */
 export async function deleteTenant(world: World): Promise<void> {
-  const doomed = await world.tenant()
-  await doomed.context('notes', { scan_for_viruses: false })
+  const doomed = await world.createTenant()
+  await doomed.createContext('notes', { scan_for_viruses: false })
   await doomed.admin.upload('notes', 'a.txt', 'text')
   const tus = new Tus(doomed.admin)
   await tus.patch(await tus.begin('notes', 'd.txt', 4), 0, 'x')

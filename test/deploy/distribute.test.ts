@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { databaseCommands } from '../../src/cli/database-commands.js'
 import { distributedTables, localTables, referenceTables } from '../../src/platform/db/distribution.js'
-import { installCitusStandIn } from '../support/fake-citus.js'
+import { installFakeCitus } from '../support/fake-citus.js'
 import { World } from '../support/world.js'
 
 // Citus is not available to tests, so a fake rejects the same operations as Citus (test/support/fake-citus.ts).
@@ -11,7 +11,7 @@ let world: World
 let client: pg.Client
 beforeEach(async () => {
   world = await World.open()
-  await installCitusStandIn(world.databaseUrl)
+  await installFakeCitus(world.databaseUrl)
   client = await world.database.connectDedicated('test')
 })
 afterEach(async () => {
@@ -95,8 +95,8 @@ test('a distribution changes nothing if a table cannot be distributed, and succe
   await client.query(`INSERT INTO failing VALUES ('journal')`)
   await expect(runDistribute()).rejects.toThrow('distribution of "journal" failed')
   expect(await readConstraints()).toEqual(before)
-  const tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  const tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
   const { body } = await tenant.admin.upload('notes', 'a.txt', 'text')
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(200)
   await client.query('DELETE FROM failing')
@@ -115,8 +115,8 @@ test('restores triggers that the operator added after distributing a table', asy
 })
 
 test('distributes tables while the service is in use without losing a file or corrupting a counter', async () => {
-  const tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  const tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
   let isOver = false
   const stored: string[] = []
   const uploads = Array.from({ length: 4 }, async (_, index) => {

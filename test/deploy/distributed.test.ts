@@ -61,7 +61,7 @@ beforeAll(async () => {
     if (text) statements.add(text)
     return (query as (...args: unknown[]) => unknown).apply(this, args)
   } as never
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(async () => {
   pg.Client.prototype.query = query

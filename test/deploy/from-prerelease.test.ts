@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { migrate } from '../../src/platform/db/migrate.js'
 import { readCatalog } from '../support/catalog.js'
-import { emptyDatabase, type TestDatabase } from '../support/database.js'
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { World } from '../support/world.js'
 
@@ -21,7 +21,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 let database: TestDatabase
 beforeEach(async () => {
-  database = await emptyDatabase()
+  database = await createEmptyDatabase()
   await query(dump)
 })
 afterEach(() => database.drop())
@@ -71,7 +71,7 @@ test('the conversion keeps every row and creates the current schema, and repeati
   const before = await readRows()
   const first = await convert()
   expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { converted: true, applied: expect.any(Array) }])
-  const fresh = await emptyDatabase()
+  const fresh = await createEmptyDatabase()
   const names = await migrate(fresh.url)
   expect(await readCatalog(database.url)).toEqual(await readCatalog(fresh.url))
   await fresh.drop()
@@ -92,7 +92,7 @@ test('a converted pre-release database serves files, counters, journal, uploads 
   await query('UPDATE trash SET deleted_at = now()')
   const world = await World.open({ DATABASE_URL: database.url, MASTER_KEY: masterKey })
   try {
-    const admin = world.as(apiKey)
+    const admin = world.createCaller(apiKey)
     expect((await admin.get('/files')).body.data.pagination.total_items).toBe(11)
     expect((await admin.get('/trash')).body.data.pagination.total_items).toBe(1)
     const { last_sequence: last } = (await admin.get('/events')).body.data

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { commandEnv, readReport, writeFiles } from '../support/adoption.js'
+import { createCommandEnv, readReport, writeFiles } from '../support/adoption.js'
 import { runCommand } from '../support/service.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -12,8 +12,8 @@ let files = 0
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
   root = join(new URL(world.config.storageUrl).pathname)
-  tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
 })
 afterAll(() => world.close())
 
@@ -31,16 +31,16 @@ test.each([['adoption.claimed'], ['commit.begun'], ['commit.durable'], ['adoptio
     const path = (name: string) => `${tenant.tenantId}/${folder}/${name}`
     await writeFiles(root, Object.fromEntries(names.map((name) => [path(name), `content of ${name} for ${point}`])))
     const words = ['admin', 'adopt', '--context', 'notes', '--report', report, `file://${root}/${tenant.tenantId}/${folder}`]
-    expect((await runCommand(words, { ...commandEnv(world), FAULT_POINT: point })).status).toBeNull()
+    expect((await runCommand(words, { ...createCommandEnv(world), FAULT_POINT: point })).status).toBeNull()
     // Registered files and remaining objects must add up to the total number of objects.
     const registered = (await countFiles()) - files
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({
       ...healthy,
       blobsWithoutFile: expect.any(Number),
     })
-    await runCommand(['admin', 'sweep'], commandEnv(world))
+    await runCommand(['admin', 'sweep'], createCommandEnv(world))
 
-    const { status, stdout, stderr } = await runCommand(words, commandEnv(world))
+    const { status, stdout, stderr } = await runCommand(words, createCommandEnv(world))
     expect({ status, result: JSON.parse(stdout), stderr }).toMatchObject({
       status: 0,
       result: { failed: 0, rejected: 0, skipped: 0 },

@@ -8,8 +8,8 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('inbox')
+  tenant = await world.createTenant()
+  await tenant.createContext('inbox')
 })
 afterAll(() => world.close())
 
@@ -144,7 +144,7 @@ describe('GraphQL documents of excessive cost', () => {
   })
 
   test('an expensive GraphQL document adds at most 20 entries to the call log', async () => {
-    const fresh = await world.tenant()
+    const fresh = await world.createTenant()
     await fresh.admin.graphql(`{ ${spread(1500, (at) => `a${at}: files { pagination { page } }`)} }`)
     expect((await fresh.admin.get('/stats/logs')).body.data.pagination.total_items).toBeLessThanOrEqual(20)
   })

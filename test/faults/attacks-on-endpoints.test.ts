@@ -8,8 +8,8 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('inbox')
+  tenant = await world.createTenant()
+  await tenant.createContext('inbox')
 })
 afterAll(() => world.close())
 
@@ -100,9 +100,9 @@ describe('names', () => {
   })
 
   test('removes invisible characters from names of contexts, users and tenants and keeps line breaks in descriptions', async () => {
-    const own = await world.tenant()
+    const own = await world.createTenant()
     const name = ` Month${hidden}\r\nend `
-    const context = await own.context('shown', { display_name: name, description: `one${hidden}\ntwo` })
+    const context = await own.createContext('shown', { display_name: name, description: `one${hidden}\ntwo` })
     expect([context.display_name, context.description]).toEqual(['Month end', 'one\ntwo'])
     const { display_name: changed } = getData(await own.admin.patch('/contexts/shown', { display_name: `${hidden}Other` }))
     expect(changed).toBe('Other')
@@ -141,10 +141,10 @@ test('reports a client error if two fields use the same Upload variable', async 
 })
 
 test("a key restricted to some contexts cannot read its tenant's totals", async () => {
-  const small = await world.tenant()
-  await small.context('inbox')
+  const small = await world.createTenant()
+  await small.createContext('inbox')
   await small.admin.patch('/tenant', { storage_quota_mb: 1 })
-  const key = await small.key(['upload'], { contexts: ['inbox'] })
+  const key = await small.createKey(['upload'], { contexts: ['inbox'] })
   const megabyte = Buffer.alloc(1_048_577, 'a')
   for (const content of [megabyte, Buffer.concat([megabyte, megabyte])]) {
     const { status, body } = await key.upload('inbox', 'a.txt', content)
@@ -168,8 +168,8 @@ describe('an address from a proxy', () => {
     ['<script>', '127.0.0.1'],
     ['192.0.2.7:port', '127.0.0.1'],
   ])('logs the proxied client address %j as %s', async (claimed, logged) => {
-    const key = await tenant.key(['metadata'])
-    await behind.as(key.credential).get('/files', { 'x-forwarded-for': claimed })
+    const key = await tenant.createKey(['metadata'])
+    await behind.createCaller(key.credential).get('/files', { 'x-forwarded-for': claimed })
     const [call] = getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
     expect(call.ip_address.replace('::ffff:', '')).toBe(logged)
   })
@@ -181,7 +181,7 @@ describe('information for unauthorized clients', () => {
     try {
       const ready = await lame.unauthenticated.raw('/health/ready')
       expect(ready.body.checks.scanner).toEqual({ status: 'down', reason: 'No clamd server responds.' })
-      const rejected = await lame.as(tenant.admin.credential!).upload('inbox', 'a.txt', 'a')
+      const rejected = await lame.createCaller(tenant.admin.credential!).upload('inbox', 'a.txt', 'a')
       expect(toStatusAndCode(rejected)).toEqual([503, 'scanner_unavailable'])
       for (const { body } of [ready, rejected]) expect(JSON.stringify(body)).not.toMatch(/127\.0\.0\.1|ECONN|:1\b/)
     } finally {
@@ -199,7 +199,7 @@ describe('metrics', () => {
       const get = (authorization?: string) =>
         guarded.unauthenticated.raw('/metrics', { headers: authorization ? { authorization } : {} }).then(({ status }) => status)
       expect([await get(), await get('Bearer wrong'), await get(`Bearer ${token}`)]).toEqual([401, 401, 200])
-      expect((await guarded.as(tenant.admin.credential!).raw('/metrics')).status).toBe(401)
+      expect((await guarded.createCaller(tenant.admin.credential!).raw('/metrics')).status).toBe(401)
     } finally {
       await guarded.close()
     }

@@ -9,8 +9,8 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('inbox')
+  tenant = await world.createTenant()
+  await tenant.createContext('inbox')
 })
 afterAll(() => world.close())
 
@@ -129,12 +129,12 @@ describe('names and headers', () => {
   })
 
   test('trusts X-Forwarded-For only from a trusted proxy', async () => {
-    const fresh = await world.tenant()
+    const fresh = await world.createTenant()
     await fresh.admin.get('/files', { 'x-forwarded-for': '203.0.113.9' })
     expect(getItems(await fresh.admin.get('/stats/logs'))[0].ip_address).toBe('127.0.0.1')
     const proxied = await World.open({ TRUST_PROXY: 'loopback' }, world)
     try {
-      await proxied.as(fresh.admin.credential).get('/files', { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' })
+      await proxied.createCaller(fresh.admin.credential).get('/files', { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' })
       expect(
         getItems(await fresh.admin.get('/stats/logs?page_size=5')).map((call: Record<string, string>) => call.ip_address),
       ).toContain('203.0.113.9')

@@ -209,7 +209,7 @@ test('rejects a PATCH beyond the upload length but accepts a retry of the last P
 
 test('validates the credential and scopes of a PATCH before reading its body', async () => {
   const path = await startUpload()
-  for (const authorization of ['Bearer assay_wrong', `Bearer ${(await uploads.tenant.key(['metadata'])).credential}`]) {
+  for (const authorization of ['Bearer assay_wrong', `Bearer ${(await uploads.tenant.createKey(['metadata'])).credential}`]) {
     const client = await uploads.connect()
     await client.head('PATCH', path, {
       Authorization: authorization,

@@ -10,8 +10,8 @@ let world: World
 let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('inbox')
+  tenant = await world.createTenant()
+  await tenant.createContext('inbox')
 })
 afterAll(() => world.close())
 
@@ -21,7 +21,7 @@ describe('forged sessions', () => {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const now = () => Math.floor(Date.now() / 1000)
   beforeAll(async () => {
-    user = await tenant.user(['metadata'])
+    user = await tenant.createUser(['metadata'])
     payload = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())
   })
 
@@ -33,12 +33,12 @@ describe('forged sessions', () => {
       .sign(createPrivateKey({ key: key.secret, format: 'der', type: 'pkcs8' }))
   }
   const expectRejected = async (token: string) => {
-    expect(toStatusAndCode(await world.as(token).get('/files'))).toEqual([401, 'unauthenticated'])
-    expect(getGraphqlCode(await world.as(token).graphql('{ me { id } }'))).toBe('UNAUTHENTICATED')
+    expect(toStatusAndCode(await world.createCaller(token).get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(getGraphqlCode(await world.createCaller(token).graphql('{ me { id } }'))).toBe('UNAUTHENTICATED')
   }
 
   test('accepts the unmodified session token that the forged tokens are derived from', async () => {
-    expect((await world.as(await signed({})).get('/files')).status).toBe(200)
+    expect((await world.createCaller(await signed({})).get('/files')).status).toBe(200)
   })
 
   test.each([
@@ -76,7 +76,7 @@ describe('forged sessions', () => {
   })
 
   test('rejects session tokens of 8 KB and 100 KB with a JSON error', async () => {
-    expect(toStatusAndCode(await world.as(`${'a'.repeat(4000)}.${'b'.repeat(4500)}.c`).get('/files'))).toEqual([
+    expect(toStatusAndCode(await world.createCaller(`${'a'.repeat(4000)}.${'b'.repeat(4500)}.c`).get('/files'))).toEqual([
       401,
       'unauthenticated',
     ])

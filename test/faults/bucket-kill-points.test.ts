@@ -20,8 +20,8 @@ const running: Service[] = []
 beforeAll(async () => {
   bucketWorld = await openBucketWorld()
   world = await World.open({ SCANNER_URL: 'none:', ...bucketWorld.env })
-  tenant = await world.tenant()
-  await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
+  tenant = await world.createTenant()
+  await tenant.createContext('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
   env = {
     DATABASE_URL: world.databaseUrl,
     MASTER_KEY: world.config.masterKey!.toString('base64'),

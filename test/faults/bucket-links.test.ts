@@ -13,8 +13,8 @@ beforeAll(async () => {
   globalThis.setInterval = (() => setTimeout(() => {}, 0)) as never
   world.app.startMaintenance()
   globalThis.setInterval = setInterval
-  tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
 })
 afterAll(async () => {
   await world?.close()

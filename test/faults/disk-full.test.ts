@@ -31,9 +31,9 @@ let rejections = 0
 
 beforeEach(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
-  tenant = await world.tenant()
-  await tenant.context('checked', { scan_for_viruses: false, reject_blank_files: true })
-  await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
+  tenant = await world.createTenant()
+  await tenant.createContext('checked', { scan_for_viruses: false, reject_blank_files: true })
+  await tenant.createContext('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
   dataDir = join(world.dataDir, 'data')
   accepted.length = 0
   rejections = 0
@@ -139,13 +139,13 @@ describe('a full disk', () => {
     expect(accepted.length).toBeGreaterThan(4)
     await expectAgreement(`/proc/${pid}/root`)
 
-    await disk.leave(200 * kilobyte)
+    await disk.fillExcept(200 * kilobyte)
     expectFull(await upload(megabyte))
     expect((await upload(50 * kilobyte)).status).toBe(201)
     // Concurrent uploads at the limit are stored completely or not at all.
     for (const each of await Promise.all(Array.from({ length: 8 }, () => upload(40 * kilobyte))))
       if (each.status !== 201) expectFull(each)
-    await disk.leave(0)
+    await disk.fillExcept(0)
     expectFull(await upload(10 * kilobyte))
     expectFull(await upload(10))
     await expectContentRejected()
@@ -158,7 +158,7 @@ describe('a full disk', () => {
     accepted.splice(accepted.indexOf(file.size_bytes), 1)
     await expectAgreement(`/proc/${pid}/root`)
 
-    await disk.makeRoom()
+    await disk.freeSpace()
     expect((await upload(megabyte)).status).toBe(201)
     await waitForStoreStatus('up')
     await expectAgreement(`/proc/${pid}/root`)
@@ -174,16 +174,16 @@ describe('a full disk', () => {
     expectFull(await upload(12 * megabyte))
     await expectAgreement(`/proc/${pid}/root`)
     expect((await upload(5 * megabyte)).status).toBe(201)
-    await disk.leave(0)
+    await disk.fillExcept(0)
     for (let times = 0; times < 3; times++) expectFull(await upload(5 * megabyte))
     for (const size of [100 * kilobyte, megabyte, 4 * megabyte]) expect((await upload(size)).status).toBe(201)
-    await disk.leave(6 * megabyte)
+    await disk.fillExcept(6 * megabyte)
     expect((await upload(5 * megabyte)).status).toBe(201)
     // Concurrent uploads that exceed the free space are stored completely or not at all.
     for (const each of await Promise.all(Array.from({ length: 6 }, () => upload(5 * megabyte))))
       if (each.status !== 201) expectFull(each)
     await expectAgreement(`/proc/${pid}/root`)
-    await disk.makeRoom()
+    await disk.freeSpace()
     expect((await upload(5 * megabyte)).status).toBe(201)
     await expectAgreement(`/proc/${pid}/root`)
     await expectCleanStop()

@@ -52,7 +52,7 @@ test('the embedded database starts and accepts deletions on a full disk, and upl
   const removeOne = async () => (await caller.delete(`/files/${files.pop()}`)).status
   await waitUntil(hasReserve)
 
-  await disk.leave(0)
+  await disk.fillExcept(0)
   await waitUntil(async () => (await upload()).status === 503)
   await waitUntil(() => !hasReserve())
   expect((await upload()).body).toMatchObject({
@@ -62,24 +62,24 @@ test('the embedded database starts and accepts deletions on a full disk, and upl
   for (let times = 0; times < 10; times++) expect(await removeOne()).toBe(200)
   expect((await caller.raw('/health/ready')).body.checks.storage.status).toBe('down')
 
-  await disk.makeRoom()
+  await disk.freeSpace()
   await waitUntil(async () => (await upload()).status === 201)
   await waitUntil(hasReserve)
 
   // The disk is completely full at the next start.
   expect((await service.stop()).status).toBe(0)
-  await disk.leave(0)
+  await disk.fillExcept(0)
   service = await start()
   for (let times = 0; times < 10; times++) expect(await removeOne()).toBe(200)
 
   // The service cannot start without its reserved space, and prints instructions.
   expect((await service.stop()).status).toBe(0)
   rmSync(reserve, { force: true })
-  await disk.leave(0)
+  await disk.fillExcept(0)
   const stuck = await Service.run(env, { under }).ended
   expect([stuck.status, stuck.stderr]).toEqual([1, expect.stringMatching(/is full.* Free at least 64 MB/)])
 
-  await disk.makeRoom()
+  await disk.freeSpace()
   service = await start()
   expect((await upload()).status).toBe(201)
   expect((await service.stop()).status).toBe(0)

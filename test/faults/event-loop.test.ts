@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
 import sharp from 'sharp'
 import { pdf, zip } from '../../packages/formats/test/support/samples/basic.js'
-import { testDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/database.js'
 import { startWatched, type WatchedService } from '../support/monitored-service.mjs'
 import { freePort } from '../support/service.js'
 import { Caller } from '../support/world.js'
@@ -30,7 +30,7 @@ beforeAll(async () => {
   service = await startWatched({
     PORT: await freePort(),
     DATA_DIR: dataDir,
-    DATABASE_URL: (await testDatabase()).url,
+    DATABASE_URL: (await createTestDatabase()).url,
     MASTER_KEY: randomBytes(32).toString('base64'),
     BOOTSTRAP_API_KEY: key,
   })

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { runInOneWindow } from '../support/clock.js'
-import { testDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/database.js'
 import { waitUntil } from '../support/identity-world.js'
 import { measurePropagation } from '../support/replicas.js'
 import { freePort, Service } from '../support/service.js'
@@ -22,7 +22,7 @@ let one: Caller
 let two: Caller
 
 beforeAll(async () => {
-  const { url } = await testDatabase()
+  const { url } = await createTestDatabase()
   database = new pg.Pool({ connectionString: url, max: 2 })
   // Ignores connections that close when the database is dropped.
   database.on('error', () => {})

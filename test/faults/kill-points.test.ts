@@ -15,9 +15,9 @@ const acknowledged = new Map<string, Buffer>()
 
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
-  tenant = await world.tenant()
-  await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false })
-  await tenant.context('checked', { scan_for_viruses: false, reject_blank_files: true })
+  tenant = await world.createTenant()
+  await tenant.createContext('raw', { allowed_extensions: ['bin'], scan_for_viruses: false })
+  await tenant.createContext('checked', { scan_for_viruses: false, reject_blank_files: true })
   env = {
     DATABASE_URL: world.databaseUrl,
     MASTER_KEY: world.config.masterKey!.toString('base64'),

@@ -25,7 +25,7 @@ beforeAll(async () => {
   admin = new pg.Client({ connectionString: server.url })
   await admin.connect()
   books = await LedgerFixture.open({ url: server.url })
-  ledgers = [books.ledger(), books.ledger()]
+  ledgers = [books.createLedger(), books.createLedger()]
 })
 afterEach(async () => {
   await releaseCommits()
@@ -65,8 +65,8 @@ const held = async () =>
   (await admin.query(`SELECT count(*)::int AS held FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)).rows[0].held
 
 test('ledgers do not lock tenants while a commit waits for durability, and respond only after it is durable', async () => {
-  const context = await books.context('held')
-  const uploads = await Promise.all([1, 2].map((size) => books.upload(context, size)))
+  const context = await books.createContext('held')
+  const uploads = await Promise.all([1, 2].map((size) => books.createUpload(context, size)))
   await holdCommits()
   const responded: number[] = []
   const commits = uploads.map((upload, n) => ledgers[n]!.commit(upload).then(() => responded.push(n)))
@@ -87,10 +87,10 @@ test('publishes only durable events, even if the database rejects WAL functions'
 })
 
 async function expectDurableEvents(contextKey: string, database: Database): Promise<void> {
-  const context = await books.context(contextKey)
+  const context = await books.createContext(contextKey)
   const journal = new JournalService(database, new EventEmitter())
   const { lastSequence } = await journal.readPage({ tenantId: books.tenantId, after: 0, limit: 1 })
-  const upload = await books.upload(context, 3)
+  const upload = await books.createUpload(context, 3)
   await holdCommits()
   const commit = ledgers[0]!.commit(upload)
   while ((await visible(context.contextId)) < 1 || (await held()) < 2) await new Promise(setImmediate)

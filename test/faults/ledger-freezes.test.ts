@@ -25,8 +25,8 @@ afterAll(async () => {
   await world.close()
 })
 beforeEach(async () => {
-  tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
   // Uploads to both replicas create path leases.
   for (const caller of [tenant.admin, elsewhere()]) expect((await upload(caller, 'first')).status).toBe(201)
 })
@@ -109,8 +109,8 @@ test("a replica commits a frozen replica's pending entries and returns the respo
 
 test('a PostgreSQL backend that freezes during a ledger transaction blocks only its tenant, and a retry stores no second file', async () => {
   const headers = { 'idempotency-key': 'backend' }
-  const otherTenant = await world.tenant()
-  await otherTenant.context('notes', { scan_for_viruses: false })
+  const otherTenant = await world.createTenant()
+  await otherTenant.createContext('notes', { scan_for_viruses: false })
   const release = await openTransaction(lockedHead)
   const first = upload(elsewhere(), 'backend', headers)
   // Polls because a frozen backend shows its last state until it continues.

@@ -49,14 +49,14 @@ async function commitAndRollBack(groups: Entry[][]): Promise<{ refusals: object[
 test('a group of uploads has the same result as the same uploads committed one by one', async () => {
   const below = seeded(20261123)
   const oneOf = <T>(...values: T[]): T => values[below(values.length)]!
-  const contexts = await Promise.all(['one', 'two'].map((name) => books.context(name, 1)))
+  const contexts = await Promise.all(['one', 'two'].map((name) => books.createContext(name, 1)))
   const keys = [books.key, await books.addKey()]
   const observed = { accepted: 0, rejected: 0, noticed: 0 }
   for (let round = 0; round < 150; round++) {
     const mixed = oneOf(false, false, true)
     const entries: Entry[] = []
     for (let n = 1 + below(7); n > 0; n--) {
-      const entry = await books.upload(
+      const entry = await books.createUpload(
         mixed ? oneOf(...contexts) : contexts[0]!,
         oneOf(0, 1, 1000, megabyte >> 3),
         mixed ? oneOf(...keys) : books.key,
@@ -107,10 +107,10 @@ test('a rejected upload neither changes the quota level nor repeats a threshold 
 })
 
 test('counts an audit entry in its hour, its day and the total', async () => {
-  const { contextId, contextKey, rulesAt } = await books.context('counted')
-  const entries = await Promise.all([1, 2, 3].map((size) => books.upload({ contextId, contextKey, rulesAt }, size)))
-  await Promise.all(entries.map((entry) => books.ledger().commit(entry)))
-  const counted = await books.rows(
+  const { contextId, contextKey, rulesAt } = await books.createContext('counted')
+  const entries = await Promise.all([1, 2, 3].map((size) => books.createUpload({ contextId, contextKey, rulesAt }, size)))
+  await Promise.all(entries.map((entry) => books.createLedger().commit(entry)))
+  const counted = await books.queryRows(
     `SELECT grain, sum(entries)::int AS entries FROM audit_counters WHERE tenant_id = $1 GROUP BY 1 ORDER BY 1`,
     [books.tenantId],
   )

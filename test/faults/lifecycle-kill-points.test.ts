@@ -12,8 +12,8 @@ let tenant: TestTenant
 let env: NodeJS.ProcessEnv
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
-  tenant = await world.tenant()
-  await tenant.context('mortal', { scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('mortal', { scan_for_viruses: false })
   await tenant.admin.patch('/contexts/mortal/policy', { retention_days: 30, trash_days: 7 })
   env = {
     DATABASE_URL: world.databaseUrl,

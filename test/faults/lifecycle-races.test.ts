@@ -9,7 +9,7 @@ let tenant: TestTenant
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
   other = await World.open({ SCANNER_URL: 'none:' }, world)
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(async () => {
   await other.close()
@@ -21,13 +21,13 @@ const rounds = Array.from({ length: 12 }, (_, at) => at)
 
 /** Creates a context with a policy and returns a function that uploads to alternating replicas. */
 async function context(contextKey: string, policy: object) {
-  await tenant.context(contextKey, { scan_for_viruses: false })
+  await tenant.createContext(contextKey, { scan_for_viruses: false })
   expect((await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy)).status).toBe(200)
   return async () => (await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.')).body.data.file_id as string
 }
 
 /** Returns a caller with the same credential for the other replica. */
-const elsewhere = () => other.as(tenant.admin.credential)
+const elsewhere = () => other.createCaller(tenant.admin.credential)
 const getPlaces = async (fileId: string): Promise<string[]> => {
   const { rows } = await world.database.pool.query<{ place: string }>(
     `SELECT 'files' AS place FROM files WHERE file_id = $1 UNION ALL SELECT 'trash' FROM trash WHERE file_id = $1 UNION ALL SELECT 'holds' FROM holds WHERE file_id = $1`,

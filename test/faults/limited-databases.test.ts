@@ -1,18 +1,18 @@
 import { expect, test } from '@jest/globals'
-import { testDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/database.js'
 import { rejectWalFunctions } from '../support/reject-wal-functions.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 import { World } from '../support/world.js'
 
 test('serves events, webhooks, checkpoints and receipts on a database that rejects WAL functions', async () => {
-  const database = await testDatabase()
+  const database = await createTestDatabase()
   await rejectWalFunctions(database.url)
   const world = await World.open({ DATABASE_URL: database.url, WEBHOOK_ALLOW_PRIVATE: 'true' })
   const receiver = await WebhookReceiver.open()
   try {
     world.app.services.webhookSender.start()
-    const { admin, context } = await world.tenant()
-    await context('notes')
+    const { admin, createContext } = await world.createTenant()
+    await createContext('notes')
     expect((await admin.post('/webhooks', { url: receiver.url })).status).toBe(201)
     const { status, body } = await admin.upload('notes', 'a.txt', 'Some text.')
     expect(status).toBe(201)

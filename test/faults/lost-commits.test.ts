@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { overloaded } from '../../src/platform/errors/errors.js'
-import { testDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/database.js'
 import { DatabaseProxy } from '../support/database-proxy.js'
 import { getItems } from '../support/response-assertions.js'
 import { Tus } from '../support/tus.js'
@@ -10,10 +10,10 @@ let proxy: DatabaseProxy
 let world: World
 let tenant: TestTenant
 beforeAll(async () => {
-  proxy = await DatabaseProxy.start((await testDatabase()).url)
+  proxy = await DatabaseProxy.start((await createTestDatabase()).url)
   world = await World.open({ DATABASE_URL: proxy.url, SCANNER_URL: 'none:' })
-  tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
   await tenant.admin.patch('/contexts/notes/policy', { trash_days: 7 })
 })
 afterAll(async () => {

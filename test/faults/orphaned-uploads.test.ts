@@ -4,7 +4,7 @@ import { OrphanedUploads } from '../../src/features/maintenance/orphaned-uploads
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { newId } from '../../src/platform/ids.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
-import { testDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/database.js'
 import { DatabaseProxy } from '../support/database-proxy.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -20,11 +20,11 @@ const env = () => ({ ...bucketWorld.env, SCANNER_URL: 'none:' })
 
 beforeAll(async () => {
   bucketWorld = await openBucketWorld()
-  const database = await testDatabase()
+  const database = await createTestDatabase()
   proxy = await DatabaseProxy.start(database.url)
   world = await World.open({ ...env(), DATABASE_URL: database.url })
-  tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
 })
 afterAll(async () => {
   await world.close()
@@ -59,7 +59,7 @@ async function runReplica(
 ): Promise<void> {
   const other = await World.open({ ...env(), DATABASE_URL: proxy.url, STORAGE_DEADLINE_SECONDS: '10', ...more }, world)
   try {
-    const caller = other.as(tenant.admin.credential)
+    const caller = other.createCaller(tenant.admin.credential)
     await work(async () => (await caller.upload('notes', 'a.txt', 'some text')).status, other)
     // A transaction's locks last until PostgreSQL detects the closed connection.
     while ((await query(openTransactions)).length > 0) await sleep(10)

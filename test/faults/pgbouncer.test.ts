@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { emptyDatabase, type TestDatabase, testDatabase } from '../support/database.js'
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js'
 import { describeWith } from '../support/installed-programs.js'
 import { type RealPgbouncer, startPgbouncer } from '../support/real-pgbouncer.js'
 import { measurePropagation } from '../support/replicas.js'
@@ -32,7 +32,7 @@ const migrating = async (env: NodeJS.ProcessEnv) => {
 describeWith('pgbouncer')('a start through an unsupported PgBouncer names the missing setting in one sentence', () => {
   let database: TestDatabase
   beforeAll(async () => {
-    database = await emptyDatabase()
+    database = await createEmptyDatabase()
   })
   afterAll(() => database.drop())
 
@@ -57,7 +57,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
   })
 
   test('rejects DATABASE_URL and DATABASE_DIRECT_URL of different databases', async () => {
-    const other = await testDatabase()
+    const other = await createTestDatabase()
     const { url } = await bouncer(other.url, transactions)
     const [status, message] = await migrating({ DATABASE_URL: url, DATABASE_DIRECT_URL: database.url })
     expect([status, message]).toEqual([
@@ -80,13 +80,13 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
   let tenant: TestTenant
   let direct: pg.Client
   beforeAll(async () => {
-    const database = await testDatabase()
+    const database = await createTestDatabase()
     const { url } = await bouncer(database.url, transactions, few)
     const env = { DATABASE_URL: url, DATABASE_DIRECT_URL: database.url, WEBHOOK_ALLOW_PRIVATE: 'true' }
     world = await World.open(env)
     replica = await World.open(env, world)
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
     direct = new pg.Client({ connectionString: database.url })
     await direct.connect()
   })
@@ -136,8 +136,8 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
   })
 
   test('a replica behind PgBouncer rejects a key within a second after another replica disabled it', async () => {
-    const key = await tenant.key(['metadata'])
-    const there = replica.as(key.credential)
+    const key = await tenant.createKey(['metadata'])
+    const there = replica.createCaller(key.credential)
     const status = async () => (await there.get('/files')).status
     expect(await status()).toBe(200)
     expect(await measurePropagation(() => tenant.admin.post(`/api-keys/${key.id}/disable`), status, 401)).toBeLessThan(1000)

@@ -9,13 +9,13 @@ let world: World
 let known: Known
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '1' })
-  const tenant = await world.tenant()
-  await tenant.context('notes', { max_file_size_mb: 1 })
-  const limitedKey = await tenant.key(['upload'])
-  const user = await tenant.user(['metadata', 'upload', 'download', 'delete'])
+  const tenant = await world.createTenant()
+  await tenant.createContext('notes', { max_file_size_mb: 1 })
+  const limitedKey = await tenant.createKey(['upload'])
+  const user = await tenant.createUser(['metadata', 'upload', 'download', 'delete'])
   const fileId = (await tenant.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
   // A second tenant is used because disabling the only admin of the first would reject later requests.
-  const second = await tenant.key(['upload', 'download', 'metadata', 'delete', 'admin'])
+  const second = await tenant.createKey(['upload', 'download', 'metadata', 'delete', 'admin'])
   known = {
     keyId: limitedKey.id,
     fileId,

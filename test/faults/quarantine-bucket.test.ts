@@ -18,8 +18,8 @@ beforeAll(async () => {
   bucketWorld = await openBucketWorld()
   clamd = await UpdatableClamd.start()
   world = await World.open({ ...bucketWorld.env, SCANNER_URL: clamd.url })
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
 })
 afterAll(async () => {
   await world.close()

@@ -15,8 +15,8 @@ beforeAll(async () => {
   const env = { DATABASE_URL: databases.primary.url, DATABASE_READ_URL: databases.replica.url }
   world = await World.open(env)
   other = await World.open(env, world)
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
 }, 120_000)
 afterEach(() => databases.resume().catch(() => {}))
 afterAll(async () => {
@@ -116,7 +116,7 @@ describe('written data is read back', () => {
 
   test('a created or disabled key takes effect immediately, even if the read replica lags', async () => {
     await databases.pause()
-    const key = await tenant.key(['metadata'])
+    const key = await tenant.createKey(['metadata'])
     expect((await elsewhere(key).get('/files')).status).toBe(200)
     await tenant.admin.post(`/api-keys/${key.id}/disable`)
     expect((await key.get('/files')).status).toBe(401)

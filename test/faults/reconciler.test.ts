@@ -50,8 +50,8 @@ async function storeFiles(tenant: TestTenant, count: number): Promise<{ fileId: 
 }
 
 async function newTenant(): Promise<TestTenant> {
-  const tenant = await world.tenant()
-  await tenant.context('notes')
+  const tenant = await world.createTenant()
+  await tenant.createContext('notes')
   return tenant
 }
 

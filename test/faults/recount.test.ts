@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from '@jest/globals'
-import { testDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/database.js'
 
 const soak = fileURLToPath(new URL('../bench/soak.mjs', import.meta.url))
 
 // `npm run soak` runs the long version of this test.
 test('logs every acknowledged call once after repeated kill -9, and counters equal a recount', async () => {
-  const { url } = await testDatabase()
+  const { url } = await createTestDatabase()
   const child = spawn(process.execPath, [soak, '--clients', '12', '--kills', '3', '--seconds', '1'], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: url },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -47,7 +47,7 @@ function createContent(size: number, isInfected: boolean): Buffer {
 
 /** Uploads one clean and one infected file of each size before the signatures detect the infection. */
 async function uploadAll(tenant: TestTenant): Promise<{ clean: string[]; infected: string[] }> {
-  await tenant.context('sizes', { max_file_size_mb: 128 })
+  await tenant.createContext('sizes', { max_file_size_mb: 128 })
   const upload = async (size: number, isInfected: boolean): Promise<string> => {
     const response = await tenant.admin.upload('sizes', `${size}-${isInfected}.txt`, createContent(size, isInfected))
     expect(response.status).toBe(201)
@@ -86,14 +86,14 @@ async function rescanWithOwnRules(env: Record<string, string>, rulesDir: string)
   await writeFile(join(rulesDir, 'today.yar'), rule('Today', 'nothing that any file contains'))
   const world = await World.open({ ...env, RULES_DIR: rulesDir })
   try {
-    const tenant = await world.tenant()
+    const tenant = await world.createTenant()
     const { clean, infected } = await uploadAll(tenant)
     await writeFile(join(rulesDir, 'tomorrow.yar'), rule('Tomorrow', newlyInfected))
     // The upgraded service reads the new rules at startup.
     const upgraded = await World.open({ ...env, RULES_DIR: rulesDir }, world)
     try {
       await rescanAll(upgraded)
-      await expectRescanned(upgraded.as(tenant.admin.credential), clean, infected)
+      await expectRescanned(upgraded.createCaller(tenant.admin.credential), clean, infected)
     } finally {
       await upgraded.close()
     }
@@ -110,7 +110,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
     async () => {
       const world = await World.open(env())
       try {
-        const tenant = await world.tenant()
+        const tenant = await world.createTenant()
         const { clean, infected } = await uploadAll(tenant)
         // Simulates scans by an older service version, because built-in rules change only with a release.
         await world.database.pool.query(
@@ -144,7 +144,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
       async () => {
         const world = await World.open({ ...env(), SCANNER_URL: clamd.unixUrl })
         try {
-          const tenant = await world.tenant()
+          const tenant = await world.createTenant()
           const { clean, infected } = await uploadAll(tenant)
           await clamd.learn('Test.Tomorrow', newlyInfected)
           // A custom database has no version, so a rescan must be requested.

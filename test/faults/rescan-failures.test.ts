@@ -20,7 +20,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   clamd.stopDetecting()
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 // Resets all rescans because readiness covers all tenants.
 afterEach(async () => {
@@ -65,7 +65,7 @@ const failsOnFile = {
 
 describe('a file for which the scanner fails', () => {
   test('a file that cannot be scanned does not delay other files and is incomplete after three attempts', async () => {
-    for (const context of ['first', 'second']) await tenant.context(context)
+    for (const context of ['first', 'second']) await tenant.createContext(context)
     const others = [await uploadFile('first', 'a.txt', 'one'), await uploadFile('second', 'b.txt', 'two')]
     const file = await uploadFile('first', 'c.txt', poison)
     await waitForRescanStatus({ status: 'up' })
@@ -107,7 +107,7 @@ describe('a file for which the scanner fails', () => {
   })
 
   test('a requested rescan scans a skipped file again even if the signatures did not change', async () => {
-    await tenant.context('notes')
+    await tenant.createContext('notes')
     const file = await uploadFile('notes', 'a.txt', `${poison} ${newlyInfected}`)
     await failOnPoison()
     for (let attempt = 0; attempt < 3; attempt++) {
@@ -125,7 +125,7 @@ describe('a file for which the scanner fails', () => {
   })
 
   test('scans a failing file three times per signature version', async () => {
-    await tenant.context('notes')
+    await tenant.createContext('notes')
     const file = await uploadFile('notes', 'a.txt', poison)
     for (let version = 0; version < 2; version++) {
       await failOnPoison()
@@ -140,7 +140,7 @@ describe('a file for which the scanner fails', () => {
   })
 
   test('skips only the file that made the scanner unavailable three times', async () => {
-    await tenant.context('notes')
+    await tenant.createContext('notes')
     const files = []
     for (let n = 0; n < 5; n++) files.push(await uploadFile('notes', `${n}.txt`, n === 3 ? poison : `note ${n}`))
     let deaths = 0
@@ -167,7 +167,7 @@ describe('a file for which the scanner fails', () => {
   })
 
   test('skips only the file whose scans were interrupted by three service crashes', async () => {
-    await tenant.context('notes')
+    await tenant.createContext('notes')
     const files = []
     for (let n = 0; n < 5; n++) files.push(await uploadFile('notes', `${n}.txt`, `note ${n}`))
     await clamd.updateSignatures(world)
@@ -195,7 +195,7 @@ describe('a file for which the scanner fails', () => {
 
 describe('a file in the store that cannot be read', () => {
   test('a stored file that cannot be read does not delay other files in a rescan', async () => {
-    await tenant.context('notes')
+    await tenant.createContext('notes')
     const [damaged, complete] = [await uploadFile('notes', 'a.txt', 'broken'), await uploadFile('notes', 'b.txt', 'whole')]
     await clamd.updateSignatures(world)
     const { storage } = world.app.services

@@ -14,7 +14,7 @@ beforeAll(async () => {
   clamd = await UpdatableClamd.start()
   world = await World.open({ SCANNER_URL: clamd.url })
   second = await World.open({ SCANNER_URL: clamd.url }, world)
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
 })
 afterAll(async () => {
   await second.close()
@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 async function upload(context: string, count: number): Promise<string[]> {
-  await tenant.context(context)
+  await tenant.createContext(context)
   const names = Array.from({ length: count }, (_, n) => `${n}.txt`)
   const files: string[] = []
   for (const name of names) files.push((await tenant.admin.upload(context, name, `${name} of ${context}`)).body.data.file_id)
@@ -140,8 +140,8 @@ describeWith('clamd')('a real clamd', () => {
   })
 
   test('detects signature changes that do not change the version, and finds infected stored files', async () => {
-    const owner = await scanned.tenant()
-    await owner.context('notes')
+    const owner = await scanned.createTenant()
+    await owner.createContext('notes')
     const hidden = (await owner.admin.upload('notes', 'a.txt', `a note, ${newlyInfected}`)).body.data.file_id
     const clean = (await owner.admin.upload('notes', 'b.txt', 'another note')).body.data.file_id
     await rescanAll(scanned)

@@ -24,8 +24,8 @@ beforeAll(async () => {
   // A second application queries the database directly and manages the tenant.
   world = await World.open({ SCANNER_URL: 'none:', ...bucketWorld.env })
   proxy = await DatabaseProxy.start(world.databaseUrl)
-  tenant = await world.tenant()
-  await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
+  tenant = await world.createTenant()
+  await tenant.createContext('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
   spool = join(world.dataDir, 'watched', 'spool')
   service = await Service.start({
     DATABASE_URL: proxy.url,

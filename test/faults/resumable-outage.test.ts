@@ -19,8 +19,8 @@ let daemon: ClamdEmulator | undefined
 beforeAll(async () => {
   port = Number(await freePort())
   world = await World.open({ SCANNER_URL: `clamd://127.0.0.1:${port}` })
-  tenant = await world.tenant()
-  await tenant.context('notes')
+  tenant = await world.createTenant()
+  await tenant.createContext('notes')
   tus = new Tus(tenant.admin)
 })
 afterAll(async () => {

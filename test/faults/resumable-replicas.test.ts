@@ -35,8 +35,8 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
   beforeAll(async () => {
     bucket = kind === 'a bucket' ? await openBucketWorld() : undefined
     world = await World.open({ SCANNER_URL: 'none:', ...bucket?.env })
-    tenant = await world.tenant()
-    await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 40 })
+    tenant = await world.createTenant()
+    await tenant.createContext('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 40 })
     tus = new Tus(tenant.admin)
     env = {
       DATABASE_URL: world.databaseUrl,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { copyDatabase, emptyDatabase, type TestDatabase } from '../support/database.js'
+import { copyDatabase, createEmptyDatabase, type TestDatabase } from '../support/database.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-rollback-'))
@@ -40,7 +40,7 @@ const remove = ({ url }: Service, fileId: string) => fetch(`${url}/api/v1/files/
 // Follows docs/operations.md with a database copy instead of pg_dump and an unknown migration as the newer version.
 test('restoring a backup keeps every file in the backup and reports later uploads and sweeps', async () => {
   const healthy = { counters_drift: 0, files_without_blob: 0, blobs_without_file: 0, corrupted: 0, journal_drift: 0 }
-  const database = await emptyDatabase()
+  const database = await createEmptyDatabase()
   let service = await start(database)
   await fetch(`${service.url}/api/v1/contexts`, {
     method: 'POST',

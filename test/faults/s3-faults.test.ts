@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { BlobExistsError } from '../../src/platform/storage/blob-storage.js'
 import { S3Storage } from '../../src/platform/storage/s3/s3.js'
 import { inMemory, noise, readBytes } from '../contract/contents.js'
-import { type S3Call, type S3Fault, S3StandIn } from '../support/s3/fake-s3.js'
+import { FakeS3, type S3Call, type S3Fault } from '../support/s3/fake-s3.js'
 
 // The fake server responds immediately, so timeouts are long except in tests that wait for one.
 const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
@@ -11,12 +11,12 @@ const small = noise(100_000)
 const large = noise(17 * 1024 * 1024 + 7)
 const unavailable = { code: 'storage_unavailable', retryAfter: expect.any(Number) }
 
-let standIn: S3StandIn
+let standIn: FakeS3
 let storage: S3Storage
 /** A store with short timeouts. */
 let brief: S3Storage
 beforeEach(async () => {
-  standIn = await S3StandIn.start()
+  standIn = await FakeS3.start()
   storage = openStore(patient)
   brief = openStore({ ...patient, callMs: 2000 })
 })

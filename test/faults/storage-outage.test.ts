@@ -6,7 +6,7 @@ import type { BucketEmulator } from '../support/bucket/bucket.js'
 import { GoogleIdentityEmulator } from '../support/bucket/google-identity.js'
 import { createServiceAccount } from '../support/bucket/service-account.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
-import { testDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/database.js'
 import { DatabaseProxy } from '../support/database-proxy.js'
 import { describeWith } from '../support/installed-programs.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
@@ -64,8 +64,8 @@ describe('an unavailable bucket', () => {
     bucketWorld = await openBucketWorld()
     bucket = bucketWorld.bucket
     world = await World.open({ ...bucketWorld.env, STORAGE_DEADLINE_SECONDS: '3' })
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
   })
   afterEach(() => expectNoResidue(world, bucket))
   afterAll(async () => {
@@ -149,8 +149,8 @@ describe('unavailable IAM, which signs without a local key', () => {
     )
     const world = await World.open({ ...bucketWorld.env, STORAGE_DEADLINE_SECONDS: '5' })
     try {
-      const tenant = await world.tenant()
-      await tenant.context('notes')
+      const tenant = await world.createTenant()
+      await tenant.createContext('notes')
       const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', content)).body.data
       const response = await tenant.admin.get(`/files/${fileId}`)
       expectOutage(response, 'storage_unavailable')
@@ -176,9 +176,9 @@ describeWith('clamd')('an unavailable scanner', () => {
   beforeAll(async () => {
     clamd = await startRealClamd()
     world = await World.open({ SCANNER_URL: clamd.unixUrl })
-    tenant = await world.tenant()
-    await tenant.context('notes')
-    await tenant.context('unscanned', { scan_for_viruses: false })
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
+    await tenant.createContext('unscanned', { scan_for_viruses: false })
   })
   afterAll(async () => {
     await world.close()
@@ -205,10 +205,10 @@ describe('an unavailable database', () => {
   let world: World
   let tenant: TestTenant
   beforeAll(async () => {
-    proxy = await DatabaseProxy.start((await testDatabase()).url)
+    proxy = await DatabaseProxy.start((await createTestDatabase()).url)
     world = await World.open({ DATABASE_URL: proxy.url })
-    tenant = await world.tenant()
-    await tenant.context('notes')
+    tenant = await world.createTenant()
+    await tenant.createContext('notes')
   })
   afterAll(async () => {
     await world.close()
@@ -237,7 +237,7 @@ describe('an unavailable database', () => {
       () => tenant.admin.upload('notes', 'b.txt', content),
       () => tenant.admin.delete(`/files/${fileId}`),
       () => tenant.admin.post('/api-keys', { name: 'x' }),
-      () => world.as('assay_never-seen-before').get('/files'),
+      () => world.createCaller('assay_never-seen-before').get('/files'),
     ])
       expectOutage(await call(), 'database_unavailable')
     const { body } = await tenant.admin.graphql('{ files { data { fileId } } }')

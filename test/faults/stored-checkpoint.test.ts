@@ -15,7 +15,7 @@ beforeAll(async () => {
   world = await World.open()
 })
 beforeEach(async () => {
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
   await growJournal(world.database.pool, tenant.tenantId, 300)
 })
 afterAll(async () => {

@@ -21,8 +21,8 @@ const rules = { scan_for_viruses: false, reject_blank_files: true }
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 const newTenant = async () => {
-  const tenant = await world.tenant()
-  await tenant.context('notes', rules)
+  const tenant = await world.createTenant()
+  await tenant.createContext('notes', rules)
   return tenant
 }
 const send = (tenant: TestTenant, content = valid, headers: Record<string, string> = {}) =>
@@ -70,7 +70,7 @@ describe('a rejected file', () => {
 
 test('an upload during a scanner outage leaves no blob', async () => {
   const tenant = await newTenant()
-  await tenant.context('scanned', { scan_for_viruses: true })
+  await tenant.createContext('scanned', { scan_for_viruses: true })
   for (let times = 0; times < 12; times++)
     expect(await tenant.admin.upload('scanned', 'a.txt', valid)).toMatchObject({ status: 503 })
   await expectWhole(tenant, 0)

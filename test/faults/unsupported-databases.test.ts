@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { proveDatabase } from '../../src/platform/db/prove-database.js'
-import { emptyDatabase, type TestDatabase } from '../support/database.js'
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-unsupported-'))
@@ -12,7 +12,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 /** Creates an empty database whose version() returns `version`. */
 async function createDatabaseWithVersion(version: string): Promise<TestDatabase> {
-  const database = await emptyDatabase()
+  const database = await createEmptyDatabase()
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
   const emulate = `CREATE SCHEMA emulated;

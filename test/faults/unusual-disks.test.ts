@@ -14,8 +14,8 @@ let store: string
 
 beforeEach(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
-  tenant = await world.tenant()
-  await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
+  tenant = await world.createTenant()
+  await tenant.createContext('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
   store = join(world.dataDir, 'store')
   await mkdir(store)
 })

@@ -11,8 +11,8 @@ let tenant: TestTenant
 let env: NodeJS.ProcessEnv
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
-  tenant = await world.tenant()
-  await tenant.context('notes', { scan_for_viruses: false })
+  tenant = await world.createTenant()
+  await tenant.createContext('notes', { scan_for_viruses: false })
   env = {
     DATABASE_URL: world.databaseUrl,
     MASTER_KEY: world.config.masterKey!.toString('base64'),

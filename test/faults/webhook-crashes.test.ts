@@ -14,7 +14,7 @@ let receiver: WebhookReceiver
 const started: Service[] = []
 beforeAll(async () => {
   world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
-  tenant = await world.tenant()
+  tenant = await world.createTenant()
   receiver = await WebhookReceiver.open()
 })
 afterAll(async () => {

@@ -6,7 +6,7 @@ import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
 import type { World } from './world.js'
 
 /** Environment for an operator command that runs alongside the service in `world`. */
-export const commandEnv = (world: World, env: Record<string, string> = {}): Record<string, string> => ({
+export const createCommandEnv = (world: World, env: Record<string, string> = {}): Record<string, string> => ({
   DATABASE_URL: world.databaseUrl,
   MASTER_KEY: world.config.masterKey!.toString('base64'),
   DATA_DIR: world.dataDir,
@@ -16,7 +16,7 @@ export const commandEnv = (world: World, env: Record<string, string> = {}): Reco
 })
 
 /** Runs an operator command in this process. */
-export async function admin(env: Record<string, string>, ...words: string[]) {
+export async function runAdminCommand(env: Record<string, string>, ...words: string[]) {
   const lifecycle = new Lifecycle()
   const printed: string[] = []
   const parts = { config: readConfig(env), lifecycle, print: (line: string) => void printed.push(line) }

@@ -29,7 +29,7 @@ export class Dashboard {
   }
 
   /** Creates a browser context with its own cookies. */
-  async visitor(options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  async newBrowserContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
     const context = await this.browser.newContext({
       baseURL: this.world.url,
       viewport: { width: 1280, height: 800 },
@@ -55,12 +55,12 @@ export class Dashboard {
   }
 
   /** Opens a page as a signed-in user at the given path. */
-  async signedIn(
+  async openSignedIn(
     tenant: TestTenant,
     { scopes = allScopes, at = '/', ...options }: { scopes?: Scope[]; at?: string } & BrowserContextOptions = {},
   ): Promise<Page & { user: { userId: string; email: string; password: string } }> {
-    const user = await this.user(tenant, scopes)
-    const context = await this.visitor(options)
+    const user = await this.createUser(tenant, scopes)
+    const context = await this.newBrowserContext(options)
     await context.request.post('/session', { data: { email: user.email, password: user.password } })
     const page = await context.newPage()
     await page.goto(at)
@@ -68,7 +68,7 @@ export class Dashboard {
     return Object.assign(page, { user })
   }
 
-  async user(tenant: TestTenant, scopes: Scope[]): Promise<{ userId: string; email: string; password: string }> {
+  async createUser(tenant: TestTenant, scopes: Scope[]): Promise<{ userId: string; email: string; password: string }> {
     const password = randomBytes(9).toString('base64url')
     const email = `${randomBytes(4).toString('hex')}@example.com`
     const input = { email, name: 'Ada Lovelace', scopes: scopes as never, password }

@@ -11,12 +11,12 @@ export interface TestDatabase {
 }
 
 /** Creates an empty migrated database from this test run's template. */
-export async function testDatabase(): Promise<TestDatabase> {
+export async function createTestDatabase(): Promise<TestDatabase> {
   return create('assay')
 }
 
 /** Creates a database without tables. */
-export async function emptyDatabase(): Promise<TestDatabase> {
+export async function createEmptyDatabase(): Promise<TestDatabase> {
   return create('template0')
 }
 

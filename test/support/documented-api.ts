@@ -37,13 +37,15 @@ export class DocumentedApi {
   constructor(readonly document: any) {
     this.checker = new SchemaChecker(document)
     this.operations = Object.entries(document.paths as Record<string, Record<string, Json>>).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, operation]) => ({
-        ...(operation as unknown as DocumentedOperation),
+      Object.entries(methods).map(([method, getOperation]) => ({
+        ...(getOperation as unknown as DocumentedOperation),
         method: method.toUpperCase(),
         path,
-        scope: operation['x-required-scope'] as string | null,
-        ...(operation.requestBody !== undefined && { requestBody: this.#withSchemas(operation.requestBody as RequestBody) }),
-        parameters: (operation.parameters as Json[]).map((parameter) => this.#resolveRefs(parameter) as unknown as Parameter),
+        scope: getOperation['x-required-scope'] as string | null,
+        ...(getOperation.requestBody !== undefined && {
+          requestBody: this.#withSchemas(getOperation.requestBody as RequestBody),
+        }),
+        parameters: (getOperation.parameters as Json[]).map((parameter) => this.#resolveRefs(parameter) as unknown as Parameter),
       })),
     )
   }

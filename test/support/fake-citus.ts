@@ -6,7 +6,7 @@ import pg from 'pg'
  * adopts local tables with a foreign key to a reference table. It moves no rows. `failing` names a table whose distribution
  * fails.
  */
-export async function installCitusStandIn(databaseUrl: string): Promise<void> {
+export async function installFakeCitus(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {

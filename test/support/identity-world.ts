@@ -10,13 +10,13 @@ import { createApiKeyLoader } from '../../src/features/api-keys/api-key.lookup.j
 import { createSessionLoader } from '../../src/features/users/user.lookup.js'
 import type { Scope } from '../../src/platform/actor.js'
 import { newId } from '../../src/platform/ids.js'
-import { testDatabase } from './database.js'
+import { createTestDatabase } from './database.js'
 
 export const origin = { ip: '203.0.113.7', userAgent: 'test' }
 
 /** Opens a database with the identity services of several replicas. */
 export async function openIdentityWorld() {
-  const database = await testDatabase()
+  const database = await createTestDatabase()
   const pool = new pg.Pool({ connectionString: database.url, max: 10 })
   // Connection errors are ignored because test databases are dropped with open connections.
   pool.on('error', () => {})
@@ -37,7 +37,7 @@ export async function openIdentityWorld() {
     masterKey,
     queries,
 
-    async replica(options: Partial<IdentityOptions> = {}): Promise<Identity> {
+    async openReplica(options: Partial<IdentityOptions> = {}): Promise<Identity> {
       const identity = new Identity({
         pool,
         connection: { connectionString: database.url },
@@ -53,19 +53,19 @@ export async function openIdentityWorld() {
     },
 
     /** Opens a PostgreSQL connection that a test can close or silently stall. */
-    async link() {
+    async openUnreliableUrl() {
       const link = await openUnreliableLink(database.url)
       ends.push(() => link.close())
       return link
     },
 
-    async tenant(): Promise<string> {
+    async createTenant(): Promise<string> {
       const id = newId('ten')
       await pool.query("insert into tenants (tenant_id, name, created_at, updated_at) values ($1, 'Ten', now(), now())", [id])
       return id
     },
 
-    async apiKey(
+    async createApiKey(
       tenantId: string,
       { scopes = ['upload'], expiresAt = null }: { scopes?: Scope[]; expiresAt?: Date | null } = {},
     ) {
@@ -79,7 +79,7 @@ export async function openIdentityWorld() {
       return { id, secret }
     },
 
-    async session(tenantId: string) {
+    async startSession(tenantId: string) {
       const userId = newId('usr')
       const sessionId = newId('ses')
       await pool.query(
@@ -95,7 +95,7 @@ export async function openIdentityWorld() {
     },
 
     /** Executes a change as another replica would, with statement and notification in one transaction. */
-    async change(kind: IdentityKind, id: string, sql: string): Promise<void> {
+    async changeAndNotify(kind: IdentityKind, id: string, sql: string): Promise<void> {
       const client = await pool.connect()
       await client.query('begin')
       await client.query(sql, [id])
@@ -104,7 +104,7 @@ export async function openIdentityWorld() {
       client.release()
     },
 
-    async end(): Promise<void> {
+    async close(): Promise<void> {
       for (const end of ends.reverse()) await end()
       await pool.end()
       await database.drop()

@@ -35,19 +35,19 @@ const folders = [
 ]
 
 /** Returns the path of the program, or undefined if it is not installed. */
-const findPart = (part: Program): string | undefined =>
+const findProgram = (part: Program): string | undefined =>
   folders.map((folder) => join(folder, part)).find((path) => existsSync(path))
 
 /** Returns the path of the program. Throws if it is not installed. */
 export function programPath(part: Program): string {
-  const path = findPart(part)
+  const path = findProgram(part)
   if (!path) throw new Error(`${part} is not installed (apt-get install ${packages[part]}).`)
   return path
 }
 
 /** Variant of `describe` for tests of a real program, skipped if it is not installed. */
 export const describeWith = (part: Program) =>
-  describeIf(findPart(part) !== undefined, `${part} is not installed (apt-get install ${packages[part]})`)
+  describeIf(findProgram(part) !== undefined, `${part} is not installed (apt-get install ${packages[part]})`)
 
 /**
  * Variant of `describe` for tests that not every machine can run. If `possible` is false, they are skipped and the summary shows

@@ -9,7 +9,7 @@ import { ensurePartitions } from '../../src/ledger/partitions.js'
 import type { Actor } from '../../src/platform/actor.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
 import { getFirstId, getIdTime, newId } from '../../src/platform/ids.js'
-import { testDatabase } from './database.js'
+import { createTestDatabase } from './database.js'
 
 const silent = { warn: () => {} }
 
@@ -27,7 +27,7 @@ export class LedgerFixture {
   }
 
   static async open({ quotaMb = 1000, url: ownUrl }: { quotaMb?: number; url?: string } = {}): Promise<LedgerFixture> {
-    const url = ownUrl ?? (await testDatabase()).url
+    const url = ownUrl ?? (await createTestDatabase()).url
     const database = createDatabase(url, { poolSize: 4, logger: silent })
     await ensurePartitions(database.pool)
     const tenantId = newId('ten')
@@ -42,7 +42,7 @@ export class LedgerFixture {
   }
 
   /** Opens a ledger with its own pool, as another replica would. */
-  ledger(options: ConstructorParameters<typeof Ledger>[1] & { poolSize?: number } = {}): Ledger {
+  createLedger(options: ConstructorParameters<typeof Ledger>[1] & { poolSize?: number } = {}): Ledger {
     const database = createDatabase(this.url, { poolSize: options.poolSize ?? 4, logger: silent })
     this.databases.push(database)
     return new Ledger(database, options)
@@ -56,7 +56,7 @@ export class LedgerFixture {
     return createActor(this.tenantId, apiKeyId)
   }
 
-  async context(contextKey: string, quotaMb = 1000): Promise<{ contextId: string; contextKey: string; rulesAt: Date }> {
+  async createContext(contextKey: string, quotaMb = 1000): Promise<{ contextId: string; contextKey: string; rulesAt: Date }> {
     const contextId = newId('ctx')
     const rulesAt = new Date()
     await this.database.pool.query(
@@ -72,7 +72,7 @@ export class LedgerFixture {
     return this.database.pool.query(`INSERT INTO file_totals (tenant_id, context_id) VALUES ($1, $2)`, [this.tenantId, contextId])
   }
 
-  call(operation: Operation, more: Partial<CallRow> = {}): CallRow {
+  createCall(operation: Operation, more: Partial<CallRow> = {}): CallRow {
     return {
       tenantId: this.tenantId,
       apiKeyId: this.key.id,
@@ -92,16 +92,16 @@ export class LedgerFixture {
   }
 
   /** Builds an upload as the service commits it, with its path in the garbage journal. */
-  async upload(
+  async createUpload(
     context: { contextId: string; contextKey: string; rulesAt: Date },
     sizeBytes: number,
     actor = this.key,
   ): Promise<Entry> {
-    return (await this.uploads(context, [sizeBytes], actor))[0]!
+    return (await this.createUploads(context, [sizeBytes], actor))[0]!
   }
 
   /** Builds many uploads in one statement because concurrent statements would wait for connections. */
-  async uploads(
+  async createUploads(
     context: { contextId: string; contextKey: string; rulesAt: Date },
     sizes: number[],
     actor = this.key,
@@ -130,32 +130,32 @@ export class LedgerFixture {
       rulesVersion: 1,
       createdAt: getIdTime(fileId),
     }
-    return { call: this.call('upload', { apiKeyId: actor.id, fileId, ...context }), upload: { actor, file } }
+    return { call: this.createCall('upload', { apiKeyId: actor.id, fileId, ...context }), upload: { actor, file } }
   }
 
-  deletion(upload: Entry): Entry {
+  createDeletion(upload: Entry): Entry {
     const { file } = upload.upload!
     return {
-      call: this.call('delete', { fileId: file.fileId, contextId: file.contextId, contextKey: file.contextKey }),
+      call: this.createCall('delete', { fileId: file.fileId, contextId: file.contextId, contextKey: file.contextKey }),
       deletion: { actor: this.key, file },
     }
   }
 
-  download(upload: Entry, actor = this.key): Entry {
+  createDownload(upload: Entry, actor = this.key): Entry {
     const { file } = upload.upload!
-    const call = this.call('download', { fileId: file.fileId, contextId: file.contextId, contextKey: file.contextKey })
+    const call = this.createCall('download', { fileId: file.fileId, contextId: file.contextId, contextKey: file.contextKey })
     return {
       ...(actor.kind === 'api_key' && { call: { ...call, apiKeyId: actor.id } }),
       download: { tenantId: this.tenantId, fileId: file.fileId, contextId: file.contextId, sizeBytes: file.sizeBytes },
     }
   }
 
-  async rows<T>(sql: string, values: unknown[] = []): Promise<T[]> {
+  async queryRows<T>(sql: string, values: unknown[] = []): Promise<T[]> {
     return (await this.database.pool.query(sql, values)).rows as T[]
   }
 
   async getStoredTotals(contextId = ''): Promise<{ files: number; bytes: number }> {
-    const [row] = await this.rows<{ files: number; bytes: number }>(
+    const [row] = await this.queryRows<{ files: number; bytes: number }>(
       `SELECT files, bytes FROM file_totals WHERE tenant_id = $1 AND context_id = $2
        UNION ALL SELECT files, bytes FROM tenant_heads WHERE tenant_id = $1 AND $2 = ''`,
       [this.tenantId, contextId],

@@ -38,7 +38,7 @@ export class MemoryLog {
     )
   }
 
-  proof(index: number, size = this.leaves.length): Buffer[] {
+  getProof(index: number, size = this.leaves.length): Buffer[] {
     return getSiblingSubtrees(index, size).map(({ from, to }) => this.computeRoot(from, to))
   }
 
@@ -107,7 +107,7 @@ export async function createReceipt(
       entry,
       leaf: log.leaves[2]!.toString('base64'),
       checkpoint: signNote(formatCheckpoint({ origin, size: 7, root: log.computeRoot() }), origin, logKey),
-      proof: log.proof(2).map((hash) => hash.toString('base64')),
+      proof: log.getProof(2).map((hash) => hash.toString('base64')),
       ...changes.log,
     },
   }

@@ -20,8 +20,8 @@ export class ReceiptSetup {
   constructor() {
     beforeAll(async () => {
       this.world = await World.open()
-      this.tenant = await this.world.tenant()
-      await this.tenant.context('notes')
+      this.tenant = await this.world.createTenant()
+      await this.tenant.createContext('notes')
     })
     afterAll(async () => {
       await this.world.close()

@@ -26,7 +26,7 @@ export class SmallDisk {
   }
 
   /** Fills the disk except for a number of bytes. */
-  async leave(bytes: number): Promise<void> {
+  async fillExcept(bytes: number): Promise<void> {
     await rm(this.#ballast, { force: true })
     const free = await this.#free()
     await writeFile(this.#ballast, Buffer.alloc(Math.max(0, free - bytes), 'x')).catch((error) => {
@@ -36,7 +36,7 @@ export class SmallDisk {
     if (over > 0) await truncate(this.#ballast, Math.max(0, (await stat(this.#ballast)).size - over))
   }
 
-  async makeRoom(): Promise<void> {
+  async freeSpace(): Promise<void> {
     await rm(this.#ballast, { force: true })
   }
 

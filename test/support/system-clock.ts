@@ -13,7 +13,7 @@ class MovedDate extends Machine {
 }
 
 /** Moves this process's clock forward or back by `ms`. 0 resets the clock. */
-export function setMachineClock(ms: number): void {
+export function shiftSystemClock(ms: number): void {
   aheadMs = ms
   globalThis.Date = ms === 0 ? Machine : (MovedDate as DateConstructor)
 }

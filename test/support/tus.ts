@@ -47,11 +47,11 @@ export class Tus {
     return response.headers.get('location')!
   }
 
-  patch(path: string, offset: number | string, body: Uint8Array | string = '', headers: Headers = {}): Promise<ApiResponse> {
+  patch(path: string, getOffset: number | string, body: Uint8Array | string = '', headers: Headers = {}): Promise<ApiResponse> {
     return this.#send(
       'PATCH',
       path,
-      { 'content-type': 'application/offset+octet-stream', 'upload-offset': String(offset), ...headers },
+      { 'content-type': 'application/offset+octet-stream', 'upload-offset': String(getOffset), ...headers },
       body,
     )
   }

@@ -19,9 +19,9 @@ export class UploadWorld {
   /** Creates two contexts: `notes` accepts text up to 1 MB, `raw` accepts .bin up to 2 MB. */
   static async open(): Promise<UploadWorld> {
     const world = await World.open({ MAX_UPLOAD_MB: String(maxUploadMb), UPLOAD_IDLE_SECONDS: '3', MAX_UPLOADS_AT_ONCE: '128' })
-    const tenant = await world.tenant()
-    await tenant.context('notes', { max_file_size_mb: 1 })
-    await tenant.context('raw', { allowed_extensions: ['bin'], max_file_size_mb: 2 })
+    const tenant = await world.createTenant()
+    await tenant.createContext('notes', { max_file_size_mb: 1 })
+    await tenant.createContext('raw', { allowed_extensions: ['bin'], max_file_size_mb: 2 })
     return new UploadWorld(world, tenant)
   }
 

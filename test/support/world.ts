@@ -8,7 +8,7 @@ import { createSystemActor } from '../../src/platform/actor.js'
 import { type Config, readConfig } from '../../src/platform/config/config.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
 import { CapturedLog } from './captured-log.js'
-import { testDatabase } from './database.js'
+import { createTestDatabase } from './database.js'
 import { freePort } from './free-port.js'
 
 /** An API response with its parsed body. */
@@ -97,11 +97,11 @@ export interface TestTenant {
   name: string
   admin: Caller
   /** Creates an API key with these scopes. */
-  key(scopes: string[], more?: Record<string, unknown>): Promise<Caller>
+  createKey(scopes: string[], more?: Record<string, unknown>): Promise<Caller>
   /** Creates a context that accepts txt, csv, json, png and pdf files up to 5 MB by default. */
-  context(contextKey: string, more?: Record<string, unknown>): Promise<Record<string, unknown>>
+  createContext(contextKey: string, more?: Record<string, unknown>): Promise<Record<string, unknown>>
   /** Creates and signs in a dashboard user with these scopes. */
-  user(scopes: string[], email?: string): Promise<Caller & { email: string; password: string }>
+  createUser(scopes: string[], email?: string): Promise<Caller & { email: string; password: string }>
 }
 
 /** The real application, listening, with a real PostgreSQL. */
@@ -120,7 +120,7 @@ export class World {
   /** `env` overrides the defaults. `shared` starts a second application on the first one's database and folder. */
   static async open(env: Record<string, string> = {}, shared?: World): Promise<World> {
     const dataDir = shared?.dataDir ?? (await mkdtemp(join(tmpdir(), 'assay-world-')))
-    const databaseUrl = env.DATABASE_URL ?? shared?.databaseUrl ?? (await testDatabase()).url
+    const databaseUrl = env.DATABASE_URL ?? shared?.databaseUrl ?? (await createTestDatabase()).url
     const masterKey = shared?.config.masterKey?.toString('base64') ?? randomBytes(32).toString('base64')
     // Signed URLs of local downloads contain the port, so the port must be known in advance.
     const port = Number(await freePort())
@@ -159,15 +159,15 @@ export class World {
   }
 
   /** Client with the first tenant's key. */
-  get first(): Caller {
+  get firstAdmin(): Caller {
     return new Caller(this.url, this.app.firstRun?.apiKey)
   }
 
-  as(credential: string | undefined): Caller {
+  createCaller(credential: string | undefined): Caller {
     return new Caller(this.url, credential)
   }
 
-  async tenant(options: { name?: string; quotaMb?: number } = {}): Promise<TestTenant> {
+  async createTenant(options: { name?: string; quotaMb?: number } = {}): Promise<TestTenant> {
     const { tenants, apiKeys } = this.app.services
     const name = options.name ?? `Tenant ${randomBytes(3).toString('hex')}`
     const { tenantId } = await tenants.create({ name, ...(options.quotaMb && { quotaMb: options.quotaMb }) })
@@ -180,12 +180,12 @@ export class World {
       tenantId,
       name,
       admin,
-      key: async (scopes, more = {}) => {
+      createKey: async (scopes, more = {}) => {
         const { status, body } = await admin.post('/api-keys', { name: scopes.join('+') || 'key', scopes, ...more })
         if (status !== 201) throw new Error(JSON.stringify(body))
         return new Caller(this.url, body.data.api_key, body.data.api_key_id)
       },
-      context: async (contextKey, more = {}) => {
+      createContext: async (contextKey, more = {}) => {
         const { status, body } = await admin.post('/contexts', {
           context_key: contextKey,
           display_name: contextKey,
@@ -196,7 +196,7 @@ export class World {
         if (status !== 201) throw new Error(JSON.stringify(body))
         return body.data
       },
-      user: async (scopes, email = `user-${randomBytes(4).toString('hex')}@example.com`) => {
+      createUser: async (scopes, email = `user-${randomBytes(4).toString('hex')}@example.com`) => {
         const { users } = this.app.services
         const password = randomBytes(9).toString('base64url')
         await users.create(createSystemActor(tenantId), { email, name: 'Ada', scopes: scopes as never, password })

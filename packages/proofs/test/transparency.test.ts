@@ -39,7 +39,7 @@ describe('Merkle tree', () => {
       const entries = entriesOf(size)
       const log = new MemoryLog(entries)
       for (let index = 0; index < size; index++) {
-        const proof = log.proof(index)
+        const proof = log.getProof(index)
         expect(computeRootFromProof(hashLeaf(entries[index]!), { index, size }, proof)).toEqual(log.computeRoot())
         expect(computeRootFromProof(hashLeaf('another'), { index, size }, proof)).not.toEqual(log.computeRoot())
         if (size > 1)
@@ -53,9 +53,10 @@ describe('Merkle tree', () => {
   test('returns undefined if an inclusion proof has the wrong length or its index is out of range', () => {
     const log = new MemoryLog(entriesOf(7))
     const leaf = log.leaves[3]!
-    expect(computeRootFromProof(leaf, { index: 3, size: 7 }, [...log.proof(3), leaf])).toBeUndefined()
-    expect(computeRootFromProof(leaf, { index: 3, size: 7 }, log.proof(3).slice(1))).toBeUndefined()
-    for (const index of [7, -1, Number.NaN]) expect(computeRootFromProof(leaf, { index, size: 7 }, log.proof(3))).toBeUndefined()
+    expect(computeRootFromProof(leaf, { index: 3, size: 7 }, [...log.getProof(3), leaf])).toBeUndefined()
+    expect(computeRootFromProof(leaf, { index: 3, size: 7 }, log.getProof(3).slice(1))).toBeUndefined()
+    for (const index of [7, -1, Number.NaN])
+      expect(computeRootFromProof(leaf, { index, size: 7 }, log.getProof(3))).toBeUndefined()
   })
 
   test('getStoredHashes covers any range with adjacent runs of fewer than 256 hashes each', () => {

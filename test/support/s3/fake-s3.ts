@@ -56,7 +56,7 @@ class Rejected extends Error {
  * A fake S3 server in memory that injects faults and verifies hashes but not signatures. Real servers are tested in
  * test/contract.
  */
-export class S3StandIn {
+export class FakeS3 {
   readonly objects = new Map<string, Stored>()
   readonly uploads = new Map<string, Upload>()
   readonly calls: S3Call[] = []
@@ -71,8 +71,8 @@ export class S3StandIn {
   #server: http.Server | undefined
   #port = 0
 
-  static async start(): Promise<S3StandIn> {
-    const standIn = new S3StandIn()
+  static async start(): Promise<FakeS3> {
+    const standIn = new FakeS3()
     await standIn.start()
     return standIn
   }
