@@ -210,7 +210,7 @@ describe('tenant isolation by route', () => {
     return [answer.status, JSON.stringify(body).replaceAll(id, '…')]
   }
 
-  test.each(rows)('isolates tenants at %s', async (route, row) => {
+  test.each(rows)("does not return another tenant's data at %s", async (route, row) => {
     const answer = await call(mine.admin, route, row)
     const told = JSON.stringify(answer.body)
     if (row.theirs === 'unknown') {

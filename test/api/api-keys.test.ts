@@ -104,7 +104,7 @@ describe('rejects an invalid value with 400', () => {
     ['contexts', 'notes'],
     ['status', 'disabled'],
   ]
-  test.each(invalidValues)('rejects a new API key with an invalid value of %s with 400: %j', async (field, value) => {
+  test.each(invalidValues)('returns 400 for a new API key with an invalid %s: %j', async (field, value) => {
     const body = { name: 'k', [field]: value }
     expect(getInvalidFields(await tenant.admin.post('/api-keys', body))).toEqual([field])
   })

@@ -97,7 +97,7 @@ test.each([
   ['a malformed id', ['x'.repeat(256)]],
   ['a list of numbers', [1]],
   ['a value that is not a list', 'file_x'],
-])('rejects a bulk deletion with %s and names file_ids', async (_, fileIds) => {
+])('rejects a bulk deletion with %s and names the field file_ids', async (_, fileIds) => {
   expect(getInvalidFields(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual(['file_ids'])
 })
 

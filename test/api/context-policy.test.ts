@@ -106,7 +106,7 @@ test('returns the policy as a field of the context and updates it with a GraphQL
   expect(rejected.body.data.contexts.data[0].policy).toBeNull()
 })
 
-test('rejects active content with a specific reason and counts it as a corrupt file', async () => {
+test('rejects a file with active content as active_content and counts it as a corrupt file', async () => {
   await tenant.createContext('plain', anyDocument)
   getData(await tenant.admin.upload('plain', 'kept.docm', withMacros), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(getPolicyPath('plain'), { reject_active_content: true }))
@@ -123,7 +123,7 @@ test('rejects active content with a specific reason and counts it as a corrupt f
   expect(calls.body.data.callLogs.data).toEqual([{ status: 'failure', errorCode: 'active_content' }])
 })
 
-test('rejects an encrypted file with a specific reason, even if scanning is disabled', async () => {
+test('rejects an encrypted file as encrypted_file, even if scanning is disabled', async () => {
   await tenant.createContext('open', { ...anyDocument, scan_for_viruses: false, reject_corrupt_files: false })
   getData(await tenant.admin.upload('open', 'kept.7z', encrypted7z), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(getPolicyPath('open'), { reject_encrypted_files: true }))

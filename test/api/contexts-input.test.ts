@@ -69,7 +69,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     ['unheard_of', 1],
     ['__proto__', {}],
   ]
-  test.each(invalidValues)('rejects an invalid context value of %s with 400: %j', async (field, value) => {
+  test.each(invalidValues)('returns 400 for a context with an invalid %s: %j', async (field, value) => {
     const body = Object.entries({ ...createMinimalContext('faulty') }).filter(([name]) => name !== field)
     const text = [...body, ...(value === undefined ? [] : [[field, value]])]
       .map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`)
@@ -168,7 +168,7 @@ describe('pages', () => {
     ['status=', ['status']],
     ['status=ACTIVE', ['status']],
   ]
-  test.each(invalidCases)('rejects a context list with ?%s with 400', async (query, fields) => {
+  test.each(invalidCases)('returns 400 for the context list query ?%s', async (query, fields) => {
     expect(getInvalidFields(await own.admin.get(`/contexts?${query}`))).toEqual(fields)
   })
 

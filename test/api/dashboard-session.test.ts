@@ -91,7 +91,7 @@ describe('POST /session', () => {
     },
   )
 
-  test('rejects methods other than POST and DELETE for /session with 405', async () => {
+  test('returns 405 for /session with methods other than POST and DELETE', async () => {
     const response = await world.unauthenticated.raw('/session')
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
   })

@@ -235,10 +235,10 @@ describe('JSON bodies', () => {
     ['with two values', '{}{}'],
     ['of more than 1 MiB', `{"name":"${'x'.repeat(1_048_576)}"}`],
   ]
-  test.each(damaged)('rejects a JSON body that is %s with 400', async (_what, body) => {
+  test.each(damaged)('returns 400 for a JSON body that is %s', async (_what, body) => {
     expect(getInvalidFields(await tenant.admin.rest('POST', '/api-keys', body, json))).toEqual(['body'])
   })
-  test('rejects a JSON body with invalid UTF-8 with 400', async () => {
+  test('returns 400 for a JSON body with invalid UTF-8', async () => {
     const response = await tenant.admin.raw('/api/v1/api-keys', {
       method: 'POST',
       headers: json,
@@ -268,7 +268,7 @@ describe('JSON bodies', () => {
   })
 })
 
-test('rejects an upload that is not multipart with 415 and a malformed multipart body with 400', async () => {
+test('returns 415 for an upload that is not multipart, and 400 for a malformed multipart body', async () => {
   for (const type of ['application/json', 'application/octet-stream', 'multipart/mixed; boundary=x'])
     expect(toStatusAndCode(await tenant.admin.post('/files/upload', 'x', { 'content-type': type }))).toEqual([
       415,
@@ -319,7 +319,7 @@ describe('application/problem+json (RFC 9457)', () => {
   })
 })
 
-test('returns an unexpected error without details and logs its full details', async () => {
+test('hides the details of an unexpected error from the client and logs them', async () => {
   const { files } = world.app.services
   const real = files.list
   files.list = () => Promise.reject(new Error('an internal detail'))

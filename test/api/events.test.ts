@@ -25,7 +25,7 @@ async function collectEvents(work: () => Promise<unknown>) {
 }
 
 describe('GET /events', () => {
-  test('GET /events returns a page of events after the cursor and the last sequence number', async () => {
+  test('GET /events returns the events after a cursor, and the last sequence number', async () => {
     const { status, body } = await tenant.admin.get('/events')
     expect(status).toBe(200)
     const { data, last_sequence } = body.data
@@ -84,7 +84,7 @@ describe('GET /events', () => {
     expect(await collectEvents(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
   })
 
-  test('each change within a tenant creates an event that has a specific type and contains no secrets or IP addresses', async () => {
+  test('each change within a tenant creates an event of a specific type without secrets or IP addresses', async () => {
     const events = await collectEvents(async () => {
       const key = await tenant.createKey(['metadata'])
       for (const action of ['disable', 'enable', 'rotate', 'revoke'])
@@ -163,7 +163,7 @@ describe('server-sent events', () => {
     await expect(readEvents(url(), key.credential!)).rejects.toThrow('401')
   })
 
-  test('closes the event stream of a client that does not read and frees its buffer', async () => {
+  test('closes the event stream of a client that does not read it, and frees its buffer', async () => {
     const full = await world.createTenant()
     const { rows } = await world.database.pool.query<{ length: number }>(
       'SELECT journal_length AS length FROM tenant_heads WHERE tenant_id = $1',
@@ -247,7 +247,7 @@ describe('the GraphQL subscription', () => {
     ['no credential', () => undefined, 4401],
     ['an unknown credential', () => 'assay_unknown', 4401],
     ['a credential without the scope', async () => (await tenant.createKey(['metadata'])).credential, 4403],
-  ])('rejects the subscription connection for %s', async (_what, credential, code) => {
+  ])('rejects a subscription connection with %s', async (_what, credential, code) => {
     const client = connect(await credential())
     const events = client.iterate({ query: subscription })
     await expect(events.next()).rejects.toMatchObject({ code })

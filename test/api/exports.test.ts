@@ -87,7 +87,7 @@ describe('rejected exports', () => {
     ['/stats/logs/export?status=success&status=failure', ['status']],
     ['/audit-logs/export?format=json&audit_type=user&action=read', ['format', 'audit_type', 'action']],
   ]
-  test.each(invalidCases)('rejects an export of %s with 400', async (path, fields) => {
+  test.each(invalidCases)('returns 400 for the export %s', async (path, fields) => {
     const { status, body } = await tenant.admin.get(path)
     expect([status, body.status, body.error.code]).toEqual([400, 'ERROR', 'bad_user_input'])
     expect(body.error.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([...fields].sort())

@@ -234,7 +234,7 @@ test('pages files between two cursors in both directions', async () => {
   expect(ids(await list(`first: 100, ${between}`))).toEqual(all.slice(10, 40))
 })
 
-test('lists only files in the allowed contexts for a restricted key with any filter', async () => {
+test('lists only files in its allowed contexts for a restricted key, whatever the filter', async () => {
   const restricted = await tenant.createKey(['metadata'], { contexts: ['two'] })
   const { data, pagination } = getData(await restricted.get('/files?sort=size_bytes&page_size=100'))
   expect(new Set(data.map((file: { context_key: string }) => file.context_key))).toEqual(new Set(['two']))
@@ -269,7 +269,7 @@ test.each([
   ['sort=size_bytes&page=2', ['page']],
   ['content_type=text/plain&page=2', ['page']],
   ['prefix=x', ['prefix']],
-])('rejects %s in a file list and names the invalid parameter', async (query, fields) => {
+])('rejects the file list query %s and names the invalid parameter', async (query, fields) => {
   expect(getInvalidFields(await key.get(`/files?${query}`))).toEqual(fields)
 })
 

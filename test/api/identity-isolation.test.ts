@@ -72,7 +72,7 @@ describe.each([
   ['by key', (of: Owner) => of.admin as Caller],
   ['by user', (of: Owner) => of.user as Caller],
 ])('%s, two tenants with the same data', (_how, caller) => {
-  test.each(lists)("returns only the caller's tenant's data at %s", async (path) => {
+  test.each(lists)("returns only data of the caller's tenant at %s", async (path) => {
     for (const [own, foreign] of [
       [one, two],
       [two, one],

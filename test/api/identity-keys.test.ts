@@ -216,7 +216,7 @@ describe('an upload in progress', () => {
     return { status, code: JSON.parse(text).error?.code }
   }
 
-  test('stores an upload in progress if its key was not changed', async () => {
+  test('stores an upload if its key did not change during the upload', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('inbox')
     const key = await tenant.createKey(['upload'])

@@ -107,14 +107,14 @@ describe('dates', () => {
     return data.map(({ created_at }: LoggedCall) => created_at).reverse()
   }
 
-  test('date filters of the call log include both bounds, to the millisecond', async () => {
+  test('call log date filters include both bounds, with millisecond precision', async () => {
     expect(await times('start_date=2026-03-01T12:30:15.250Z&end_date=2026-03-01T12:30:15.250Z')).toEqual([timestamps[1]])
     expect(await times('start_date=2026-03-01T12:30:15.251Z')).toEqual(timestamps.slice(2))
     expect(await times('end_date=2026-03-01T12:30:15.250Z')).toEqual(timestamps.slice(0, 2))
     expect(await times('start_date=2026-03-01T23:59:59.999Z&end_date=2026-03-02T00:00:00.000Z')).toEqual(timestamps.slice(3, 5))
   })
 
-  test('an upper date bound of the call log without a time includes the whole day', async () => {
+  test('an upper date bound without a time includes the whole day in the call log', async () => {
     expect(await times('end_date=2026-03-01')).toEqual(timestamps.slice(0, 4))
     expect(await times('start_date=2026-03-02')).toEqual(timestamps.slice(4))
     expect(await times('start_date=2026-03-01&end_date=2026-03-01')).toEqual(timestamps.slice(0, 4))

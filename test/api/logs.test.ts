@@ -189,7 +189,7 @@ describe('the log contains every call, successful or not', () => {
     expect(await lastCall(reader)).toMatchObject({ operation: 'upload', status: 'failure' })
   })
 
-  test('logs calls with a disabled, revoked or expired key as calls by that key that failed with 401', async () => {
+  test('logs calls with a disabled, revoked or expired key under that key as failed with 401', async () => {
     for (const end of ['disable', 'revoke', 'expire']) {
       const ended = await tenant.createKey(['upload', 'metadata'])
       if (end === 'expire')

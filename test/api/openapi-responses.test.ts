@@ -421,7 +421,7 @@ test('export rows, columns and errors match their OpenAPI descriptions', async (
   }
 })
 
-test('transparency log texts, tiles and errors match their OpenAPI descriptions', async () => {
+test('transparency log responses and errors match their OpenAPI descriptions', async () => {
   const weak = await tenant.createKey(['upload'])
   const tile = (text: string) => ({ values: { tile: text } })
   for (const operationId of ofLog) {

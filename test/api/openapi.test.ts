@@ -176,7 +176,7 @@ test('OpenAPI operations equal the route table plus exports, transparency log an
   expect(described.sort()).toEqual([...served, ...exports, ...log, ...links].sort())
 })
 
-test('documents the required scopes and the operations that accept an Idempotency-Key', () => {
+test('the OpenAPI document states required scopes and which operations accept an Idempotency-Key', () => {
   const scopes = Object.fromEntries(api.operations.map(({ operationId, scope }) => [operationId, scope]))
   expect(scopes).toMatchObject({
     listContexts: null,

@@ -125,7 +125,7 @@ test('rejects a preview of an unsupported file type with 404 and names the type'
   })
 })
 
-test("previews require the download scope, the caller's tenant and a context allowed for the key", async () => {
+test("a preview requires the download scope, a file of the caller's tenant and a context that the key can access", async () => {
   const fileId = await upload('mine.png', png())
   const status = async (caller: Caller) => (await caller.get(`/files/${fileId}/preview`)).status
   expect(await status(world.unauthenticated)).toBe(401)

@@ -68,7 +68,7 @@ describe('when the signatures of the scanner change', () => {
     expect(await reportsOf(files[0]!)).toHaveLength(2)
   })
 
-  test('quarantines an infected file, which clients cannot read but statistics count', async () => {
+  test('quarantines an infected file so that clients cannot read it but statistics still count it', async () => {
     await tenant.createContext('mail')
     const file = await uploadInfectedFile('mail', 'letter.txt')
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data

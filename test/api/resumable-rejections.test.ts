@@ -207,7 +207,7 @@ describe('the end of an upload', () => {
     expect((await uploadCalls()).pagination.total_items).toBe(0)
   })
 
-  test('deletes the bytes of an upload when it expires, and does not report them as a mismatch before', async () => {
+  test('deletes the bytes of an upload when it expires, and does not report them as a mismatch before that', async () => {
     const path = await tus.begin('notes', 'old.txt', 8)
     await tus.patch(path, 0, 'text')
     await sweep()

@@ -108,7 +108,7 @@ describe('an upload in several requests', () => {
     expect(getFileId(await tus.head(response.headers.get('location')!))).toBe(getFileId(response))
   })
 
-  test('creating a resumable upload accepts the first bytes and returns the expiry of the upload', async () => {
+  test("creating a resumable upload accepts the first bytes and returns the upload's expiry", async () => {
     const response = await tus.create('notes', 'b.txt', 10, {}, Buffer.from('01234'))
     expect([response.status, response.headers.get('upload-offset'), getFileId(response)]).toEqual([201, '5', null])
     const remaining = Date.parse(response.headers.get('upload-expires')!) - Date.now()

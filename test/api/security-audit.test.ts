@@ -18,7 +18,7 @@ async function waitForEntry(tenant: TestTenant, reason: string) {
   return (await listSecurityEntries(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
 }
 
-test("audits failed sign-ins with their address in the user's tenant, at most once a minute", async () => {
+test("records failed sign-ins and their IP address in the audit log of the user's tenant, at most once a minute", async () => {
   const tenant = await world.createTenant()
   const user = await tenant.createUser(['metadata'])
   const signIn = (password: string) =>
@@ -109,7 +109,7 @@ describe('a rejected token', () => {
     expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
-  test('audits a forged token that names a session without attributing it to the user', async () => {
+  test('audits a forged token that names a session, but does not attribute it to the user', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -122,7 +122,7 @@ describe('a rejected token', () => {
     expect(await getRejections()).toContain('token_signature')
   })
 
-  test('audits a token that names another tenant only in the tenant of its session', async () => {
+  test('audits a token that names another tenant only in the tenant that owns its session', async () => {
     const [tenant, other] = [await world.createTenant(), await world.createTenant()]
     const user = await tenant.createUser(['metadata'])
     const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())

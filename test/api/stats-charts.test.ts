@@ -136,7 +136,7 @@ describe('charts', () => {
     ['storage', 'period=hourly', ['period']],
     ['storage', 'days=1&days=2', ['days']],
   ]
-  test.each(invalidCases)('rejects a chart request %s?%s with 400', async (name, query, fields) => {
+  test.each(invalidCases)('returns 400 for the chart request %s?%s', async (name, query, fields) => {
     expect(getInvalidFields(await user.get(`/stats/charts/${name}?${query}`))).toEqual(fields)
   })
 })

@@ -177,7 +177,7 @@ describe('a token for an auditor', () => {
     }
   }
 
-  test('an auditor token reads only the log of its tenant', async () => {
+  test("an auditor token grants access only to its tenant's log", async () => {
     const { reader } = await share()
     const other = await world.createTenant()
     await growJournal(world.database.pool, tenant.tenantId, 300)

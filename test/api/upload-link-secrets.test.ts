@@ -38,7 +38,7 @@ async function rawResponse(method: string, url: string, body?: string): Promise<
   return [response.statusCode, sent, text.replace(/"(request_id|timestamp)":"[^"]*"/g, '"$1"')].join('\n')
 }
 
-test('all invalid upload link tokens return identical headers and bodies at every method and path', async () => {
+test('all invalid upload link tokens return identical headers and bodies for every method and path', async () => {
   const [forged, expired, used, revoked] = [
     await create(),
     await create(),

@@ -82,7 +82,7 @@ describe('POST /upload-links', () => {
     ['origins', 'with a path', ['https://example.com/path']],
     ['origins', 'with a wildcard', ['*']],
     ['metadata', 'above 16 KiB', { long: 'x'.repeat(17_000) }],
-  ])('rejects an upload link with %s %s with 400', async (field, _case, value) => {
+  ])('returns 400 for an upload link with %s %s', async (field, _case, value) => {
     const { status, body } = await tenant.admin.post('/upload-links', { context: 'notes', [field]: value })
     expect([status, body.error.details.fields[0].field]).toEqual([400, field])
   })

@@ -216,7 +216,7 @@ describe('a failed delivery attempt', () => {
     await used.close()
   })
 
-  test('a receiver that responds with 101 does not occupy the endpoint for test events', async () => {
+  test('test events to a receiver that responds with 101 fail without blocking further test events', async () => {
     receiver.reply = switchProtocols
     const id = await createWebhook()
     // A tenant can send two test events concurrently.
@@ -312,7 +312,7 @@ test('shutdown does not wait for a webhook delivery that never ends', async () =
 }, 60_000)
 
 describe('several replicas', () => {
-  test('several replicas share the webhooks and send each event once, in order', async () => {
+  test('several replicas divide webhook deliveries among themselves and send each event once, in order', async () => {
     const replica = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' }, world)
     opened.push(replica)
     createSender()

@@ -54,7 +54,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
       ],
     ],
   ] as const)(
-    'shows a user with scopes %j only the permitted pages, and makes no forbidden request',
+    'shows only the permitted pages to a user with scopes %j, and makes no forbidden request',
     async (scopes, expected) => {
       const page = await dashboard.openSignedIn(tenant, { scopes: [...scopes] })
       const rejections = collectRejections(page)
@@ -69,7 +69,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     },
   )
 
-  test('shows a user with only the metadata scope a file without forbidden actions', async () => {
+  test('hides forbidden file actions from a user with only the metadata scope', async () => {
     const page = await dashboard.openSignedIn(tenant, { scopes: ['metadata'], at: '/files' })
     await page.getByRole('link', { name: 'kept.txt' }).click()
     await page.getByRole('heading', { level: 1, name: 'kept.txt' }).waitFor()

@@ -96,7 +96,7 @@ describe('uploads', () => {
   })
 })
 
-test('the client library calls the methods for contexts, API keys, statistics, logs and the tenant', async () => {
+test('the client library supports contexts, API keys, statistics, logs and the tenant', async () => {
   const context = { context_key: 'sdk', display_name: 'SDK', allowed_extensions: ['txt'], max_file_size_mb: 1 }
   expect(await client.contexts.create(context)).toMatchObject(context)
   expect(await client.contexts.update('sdk', { display_name: 'Renamed' })).toMatchObject({ display_name: 'Renamed' })

@@ -78,7 +78,7 @@ test('uploadTo stores the metadata of small and of resumable uploads', async () 
   }
 })
 
-test('returns the rules of an upload link and rejects a file that violates them before sending it', async () => {
+test('uploadTo returns the rules of an upload link and rejects a violating file before sending it', async () => {
   const { url, link_id } = await createLink({ allowed_extensions: ['txt'], max_size_mb: 1 })
   expect(await getLinkRules(url)).toMatchObject({ allowed_extensions: ['txt'], max_size_mb: 1, remaining: 10 })
   const wrongType = await getFailure(uploadTo(url, new File(['x'], 'a.BIN')))

@@ -26,7 +26,7 @@ const authenticate = (identity: Identity, secret: string) =>
 const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
 describe('an API key', () => {
-  test('authenticates an API key as an actor that includes the origin of the call', async () => {
+  test("authenticating an API key returns an actor with the client's address and user agent", async () => {
     const key = await world.createApiKey(tenantId, { scopes: ['upload', 'metadata'] })
     expect(await authenticate(here, key.secret)).toEqual({
       outcome: 'actor',
@@ -71,7 +71,7 @@ describe('an API key', () => {
       "update api_keys set expires_at = now() - interval '1 second' where api_key_id = $1",
       'This API key has expired. Create a new API key.',
     ],
-  ])('rejects an API key that is %s, but identifies it', async (_, sql, message) => {
+  ])('rejects an API key that is %s and reports which key it is', async (_, sql, message) => {
     const key = await world.createApiKey(tenantId)
     await authenticate(here, key.secret)
     await world.changeAndNotify('api_key', key.id, sql)
@@ -191,7 +191,7 @@ describe('two replicas', () => {
       expect(lost).toEqual([])
     })
 
-    test('a replica that pauses while waiting for its echo reads pending notifications and keeps its connection', async () => {
+    test('a replica that pauses while waiting for its own test notification reads pending ones and keeps its connection', async () => {
       const echo = 'select pg_notify($1, $2)'
       const query = pg.Client.prototype.query as (...given: unknown[]) => unknown
       let listening: pg.Client | undefined
@@ -245,7 +245,7 @@ describe('changes that a replica missed', () => {
 })
 
 describe('rotation of master and signing keys', () => {
-  test('changing MASTER_KEY does not affect API keys and secrets', async () => {
+  test('changing MASTER_KEY does not affect API keys or secrets', async () => {
     const key = await world.createApiKey(tenantId)
     const before = await here.signing.download_url.current()
     const renewed = Buffer.alloc(32, 9)

@@ -111,7 +111,7 @@ describe('an external provider', () => {
   )
 
   test.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', ''])(
-    'rejects external tokens of type %j, even with a valid key',
+    'rejects external tokens of type %j, even if they are signed with a valid key',
     async (typ) => {
       const message = 'This token is not an access token.'
       expect(await authenticate(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({

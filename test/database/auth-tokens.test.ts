@@ -75,7 +75,7 @@ describe('sign-in with a password', () => {
     expect(await authenticate(here, token)).toMatchObject({ outcome: 'forbidden' })
   })
 
-  test('publishes session keys without private keys, and rotates them without ending sessions', async () => {
+  test('publishes only the public parts of session keys, and rotates the keys without ending sessions', async () => {
     const { token } = await signedIn()
     await here.signing.session.rotate()
     const after = await signedIn()
@@ -200,7 +200,7 @@ describe('forged tokens of the service', () => {
     }
   })
 
-  test('rejects a token signed with a foreign key, whether its kid is unknown, known or missing', async () => {
+  test('rejects a token signed with an untrusted key, whether its kid is unknown, known or missing', async () => {
     const mine = generateKeyPairSync('ed25519').privateKey
     const { id } = await here.signing.session.current()
     const unknown = { outcome: 'rejected', message: 'This token was signed with an unknown key.' }

@@ -40,7 +40,7 @@ test('commits the pending entries of four ledgers in one transaction, and return
   expect(await listTransactions(context.contextId)).toHaveLength(1)
 })
 
-test('a pending entry that cannot be written fails without affecting others', async () => {
+test('a pending ledger entry that cannot be written fails without affecting others', async () => {
   const context = await books.createContext('pending')
   const uploads = await Promise.all([1, 2, 4].map((size) => books.createUpload(context, size)))
   uploads[1]!.upload!.file.checksum = 'none'

@@ -58,7 +58,7 @@ test('an invalid upload does not affect other uploads in the same commit group',
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
 
-test('rejects entries immediately when the queue is full and commits the accepted ones', async () => {
+test('rejects ledger entries immediately when the queue is full, and commits the accepted ones', async () => {
   const ledger = books.createLedger({ maxWaiting: 10 })
   const outcomes = await commitAll(
     ledger,

@@ -146,7 +146,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   const outcome = `SELECT count(*)::int AS rows, count(twice)::int AS filled, count(DISTINCT xmin::text)::int AS commits,
     (SELECT indisvalid FROM pg_index WHERE indexrelid = 'big_id_idx'::regclass) AS valid FROM big`
 
-  test('migrates a large table with an index built outside a transaction and a column filled in batches', async () => {
+  test('migrates a large table by building an index outside a transaction and filling a column in batches', async () => {
     const database = await createEmptyDatabase()
     await migrate(database.url, createFolder('steps', table, index, backfill))
     expect(await queryRows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 3, valid: true }])
@@ -160,7 +160,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('drops an interrupted index and builds it again', async () => {
+  test('a migration drops an interrupted index and builds it again', async () => {
     const database = await createEmptyDatabase()
     const unique = '-- assay: outside a transaction\nCREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS big_id_idx ON big (id);'
     const folder = createFolder('cut', `${table} INSERT INTO big VALUES (1);`, unique)
@@ -173,7 +173,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('rejects a migration with an unknown marker before any change', async () => {
+  test('rejects a migration with an unknown `-- assay:` comment before any change', async () => {
     const database = await createEmptyDatabase()
     await expect(migrate(database.url, createFolder('marker', '-- assay: slowly\nSELECT 1'))).rejects.toThrow(
       "Migration '20990101000000_marker' is marked '-- assay: slowly'. Valid markers: -- assay: outside a transaction, -- assay: in batches.",

@@ -29,7 +29,7 @@ test('the database self-test passes without leaving any rows', async () => {
   expect(await query(count)).toEqual(before)
 })
 
-test('readiness fails and names upload statements if they fail', async () => {
+test('readiness fails and reports that statements of the kind upload fail', async () => {
   await breakFunction('ledger_check_uploads(owner tenants, uploads jsonb, held bigint)', 'jsonb')
   const { status, body } = await ready()
   expect(status).toBe(503)
@@ -37,17 +37,17 @@ test('readiness fails and names upload statements if they fail', async () => {
   expect(body.checks.database).toEqual({ status: 'up' })
 })
 
-test('readiness fails and names list statements if they fail', async () => {
+test('readiness fails and reports that statements of the kind list fail', async () => {
   await query('ALTER TABLE download_deltas RENAME COLUMN times TO number_of_times')
   expect((await ready()).body.checks.statements!.reason).toBe("statements of kind 'list' fail. See the log")
 })
 
-test('readiness fails and names fold statements if they fail', async () => {
+test('readiness fails and reports that statements of the kind fold fail', async () => {
   await query(`ALTER TABLE usage_counters ADD CONSTRAINT broken CHECK (upload_success = 0) NOT VALID`)
   expect((await ready()).body.checks.statements!.reason).toBe("statements of kind 'fold' fail. See the log")
 })
 
-test('readiness fails and names delete statements if they fail', async () => {
+test('readiness fails and reports that statements of the kind delete fail', async () => {
   await query('DROP FUNCTION ledger_delete(text, jsonb)')
   const { status, body } = await ready()
   expect(status).toBe(503)

@@ -68,7 +68,7 @@ test('two processes that delete the same tenant both report the total number of 
   expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
 })
 
-test('concurrent calls during a tenant deletion leave no rows for the tenant and no wrong counters', async () => {
+test('concurrent calls during a tenant deletion leave no rows of the tenant, and counters stay correct', async () => {
   const { tenants, fold, storageHealth } = world.app.services
   for (let round = 0; round < 3; round++) {
     const tenant = await createTenant(1_200)

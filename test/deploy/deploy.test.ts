@@ -33,7 +33,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       )
     })
 
-    test('the deployment tools accept their files and find no unknown fields', () => {
+    test('the deployment tools accept the deployment files without unknown fields', () => {
       expect(files.faults).toEqual([])
     })
 

@@ -52,7 +52,7 @@ const listPlacements = async (kind: string) =>
     )
   ).map(({ name }) => name)
 
-test('distributes an empty database, keeps all foreign keys without ON UPDATE CASCADE, and can be repeated', async () => {
+test('distributes an empty database, keeps all foreign keys but without ON UPDATE CASCADE, and can be repeated', async () => {
   const before = (await readConstraints()) as { definition: string }[]
   const { result, lines } = await runDistribute()
   expect(result).toMatchObject({ reference: [...referenceTables], distributed: [...distributedTables], self_test: 'passed' })

@@ -101,7 +101,7 @@ test('every table is listed as distributed, reference or local, and unique keys 
   expect(keys.rows).toEqual([])
 })
 
-test('a migration without the Citus extension distributes nothing and reports it', async () => {
+test('rejects the distribution of a database without the Citus extension', async () => {
   const client = await world.database.connectDedicated('distribute')
   await expect(distribute(client, () => {})).rejects.toThrow(/^The database does not have the extension citus\./)
   await client.end()
@@ -182,7 +182,7 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       expect(findings.filter((each) => !isListed(exceptions, each))).toEqual([])
     })
 
-    test('statements listed as reads of several tenants change no rows', () => {
+    test('statements that are listed as reading several tenants change no rows', () => {
       const isRead = (what: string) => what.startsWith('reads ') || what.startsWith('names the tenant ')
       const listed = findings.filter((each) => isListed(acrossTenants, each))
       expect(listed.filter(({ found }) => !found.every(isRead))).toEqual([])

@@ -108,7 +108,7 @@ test('a converted pre-release database serves files, counters, journal, uploads 
   }
 })
 
-test('reports a database that cannot be converted in one sentence and leaves it unchanged', async () => {
+test('leaves a database that cannot be converted unchanged, and reports the reason in one sentence', async () => {
   const expectRejected = async (sql: string, message: string) => {
     await query(sql)
     const before = await readRows()

@@ -75,20 +75,17 @@ describe('headers of a client', () => {
     expect(complete).toContain('is not supported for HTTP/1.0 requests')
   })
 
-  test.each(['gzip', 'br', 'x'])(
-    'rejects an upload with Content-Encoding %s with 415 over REST and GraphQL',
-    async (encoding) => {
-      const headers = { 'content-encoding': encoding }
-      expect(toStatusAndCode(await tenant.admin.upload('inbox', 'a.txt', 'a', { headers }))).toEqual([
-        415,
-        'unsupported_media_type',
-      ])
-      const form = new FormData()
-      form.append('operations', '{}')
-      const init = { method: 'POST', body: form, headers: { ...headers, 'apollo-require-preflight': '1' } }
-      expect(getGraphqlCode(await tenant.admin.raw('/graphql', init))).toBe('UNSUPPORTED_MEDIA_TYPE')
-    },
-  )
+  test.each(['gzip', 'br', 'x'])('returns 415 for an upload with Content-Encoding %s over REST and GraphQL', async (encoding) => {
+    const headers = { 'content-encoding': encoding }
+    expect(toStatusAndCode(await tenant.admin.upload('inbox', 'a.txt', 'a', { headers }))).toEqual([
+      415,
+      'unsupported_media_type',
+    ])
+    const form = new FormData()
+    form.append('operations', '{}')
+    const init = { method: 'POST', body: form, headers: { ...headers, 'apollo-require-preflight': '1' } }
+    expect(getGraphqlCode(await tenant.admin.raw('/graphql', init))).toBe('UNSUPPORTED_MEDIA_TYPE')
+  })
 })
 
 describe('names', () => {

@@ -88,7 +88,7 @@ const uploadSteps: [point: string, size: number][] = [
 ]
 
 test.each(uploadSteps)(
-  'an upload killed at %s (%i bytes) is stored completely or not at all and can be retried',
+  'if the service is killed at %s, an upload of %i bytes is stored completely or not at all and can be retried',
   async (point, size) => {
     const content = randomBytes(size)
     const before = await countFiles()
@@ -108,7 +108,7 @@ const held: [size: number, call: BucketCall, passing: number, done: boolean][] =
   [large, 'chunk', 1, true],
 ]
 
-test('an upload killed during a bucket request is stored completely or not at all', async () => {
+test('if the service is killed during a bucket request, the upload is stored completely or not at all', async () => {
   const before = await countFiles()
   const { service, caller } = await start()
   const { faults, objects } = bucketWorld.bucket
@@ -144,7 +144,7 @@ test('an upload killed during a bucket request is stored completely or not at al
 
 const sweepSteps = ['sweep.taken', 'bucket.removing', 'bucket.removed', 'sweep.removed', 'sweep.forgotten']
 
-test.each(sweepSteps)('the next sweep completes a bucket deletion killed at %s', async (point) => {
+test.each(sweepSteps)('the next sweep completes a bucket deletion if the previous sweep was killed at %s', async (point) => {
   const { body } = await upload(tenant.admin, randomBytes(small), `swept-${point}`)
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(200)
   expect(await runCommand(['admin', 'sweep'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
@@ -155,7 +155,7 @@ test.each(sweepSteps)('the next sweep completes a bucket deletion killed at %s',
 })
 
 // Kill points before this step do not use the store (kill-points.test.ts).
-test('a bucket deletion killed at delete.committed is complete', async () => {
+test('a bucket deletion is complete if the service is killed at delete.committed', async () => {
   const { body } = await upload(tenant.admin, randomBytes(small), 'deleted')
   const { service, caller } = await start({ FAULT_POINT: 'delete.committed' })
   await expect(caller.delete(`/files/${body.data.file_id}`)).rejects.toThrow()

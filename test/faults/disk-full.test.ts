@@ -122,7 +122,7 @@ async function testFileSizeLimit(what: 'store' | 'data'): Promise<void> {
   await expectCleanStop()
 }
 
-test("an upload above the process's file size limit gets 503 and leaves no data, and smaller files are accepted", () =>
+test("returns 503 for an upload above the process's file size limit, leaves no data, and accepts smaller files", () =>
   testFileSizeLimit('data'))
 
 // Without permission to mount disks, these tests use the file size limit instead.

@@ -49,7 +49,7 @@ async function waitUntilDead(pid: number) {
 }
 
 describe('the embedded PostgreSQL', () => {
-  test('the embedded PostgreSQL is a real server with fsync enabled and stores data', async () => {
+  test('the embedded PostgreSQL runs with fsync enabled and keeps its data after a restart', async () => {
     const where = createPlace()
     const output: string[] = []
     const first = await openDatabase(where, (what) => output.push(what))

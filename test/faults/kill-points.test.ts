@@ -87,7 +87,7 @@ async function expectAgreement(): Promise<void> {
 }
 
 test.each(uploadKills)(
-  'an upload killed at %s (%i bytes) is stored completely or not at all and can be retried',
+  'if the service is killed at %s, an upload of %i bytes is stored completely or not at all and can be retried',
   async (point, size) => {
     const content = randomBytes(size)
     const key = `upload-${point}-${size}`
@@ -126,21 +126,24 @@ test.each(refusalSteps.map((point) => [point]))(
   },
 )
 
-test.each(deleteSteps.map((point) => [point]))('a deletion killed at %s is complete or has no effect', async (point) => {
-  const { body } = await upload(tenant.admin, randomBytes(10_000), `delete-${point}`)
-  const { file_id: fileId } = body.data
-  const { service, caller } = await startUntilKilled(point)
-  await expect(caller.delete(`/files/${fileId}`)).rejects.toThrow()
-  await service.ended
-  await sweepLater()
-  await expectAgreement()
-  expect([200, 404]).toContain((await tenant.admin.delete(`/files/${fileId}`)).status)
-  expect((await tenant.admin.get(`/files/${fileId}`)).status).toBe(404)
-  await sweepLater()
-  await expectAgreement()
-})
+test.each(deleteSteps.map((point) => [point]))(
+  'if the service is killed at %s, a deletion is complete or has no effect',
+  async (point) => {
+    const { body } = await upload(tenant.admin, randomBytes(10_000), `delete-${point}`)
+    const { file_id: fileId } = body.data
+    const { service, caller } = await startUntilKilled(point)
+    await expect(caller.delete(`/files/${fileId}`)).rejects.toThrow()
+    await service.ended
+    await sweepLater()
+    await expectAgreement()
+    expect([200, 404]).toContain((await tenant.admin.delete(`/files/${fileId}`)).status)
+    expect((await tenant.admin.get(`/files/${fileId}`)).status).toBe(404)
+    await sweepLater()
+    await expectAgreement()
+  },
+)
 
-test.each(steps('sweep').map((point) => [point]))('the next sweep completes a sweep killed at %s', async (point) => {
+test.each(steps('sweep').map((point) => [point]))('the next sweep completes a sweep that was killed at %s', async (point) => {
   const ids = await Promise.all(
     [1, 2, 3].map(async (at) => (await upload(tenant.admin, randomBytes(1000), `sweep-${point}-${at}`)).body.data.file_id),
   )

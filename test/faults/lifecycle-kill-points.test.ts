@@ -38,7 +38,7 @@ const eventsOf = async (fileId: string) =>
     ({ type }) => type,
   )
 
-test.each(steps('expiry'))('a retention run killed at %s is resumed and handles each file once', async (point) => {
+test.each(steps('expiry'))('a retention run that was killed at %s is resumed and handles each file once', async (point) => {
   const [old, trashed] = [await moveUploadBack(world, await upload(), 31), await upload()]
   await tenant.admin.delete(`/files/${trashed}`)
   await moveDeletionBack(world, trashed, 7)
@@ -51,7 +51,7 @@ test.each(steps('expiry'))('a retention run killed at %s is resumed and handles 
 })
 
 test.each([...steps('restore'), ...steps('purge')])(
-  'a restore or purge killed at %s is complete or has no effect',
+  'if the service is killed at %s, a restore or purge is complete or has no effect',
   async (point) => {
     const id = await upload()
     await tenant.admin.delete(`/files/${id}`)

@@ -36,7 +36,7 @@ const getPlaces = async (fileId: string): Promise<string[]> => {
   return rows.map(({ place }) => place)
 }
 
-test.each([7, 0])('exactly one of a concurrent hold and deletion succeeds with %i days of trash', async (days) => {
+test.each([7, 0])('only one of a concurrent hold and deletion succeeds (%i days in the trash)', async (days) => {
   const upload = await context(`hold_${days}`, { trash_days: days })
   for (const at of rounds) {
     const id = await upload()

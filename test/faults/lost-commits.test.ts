@@ -120,7 +120,7 @@ test('stores a file once if an upload with an unknown outcome is retried with it
   expect(getItems(await tenant.admin.get('/files'))).toHaveLength(before + 1)
 })
 
-test('does not report an unstored change if the change is committed but its call cannot be logged', async () => {
+test('reports an unknown outcome if a change is committed but its call cannot be logged', async () => {
   const { ledger } = world.app.services
   const { commit } = ledger
   const many = [await upload(), await upload()]

@@ -36,7 +36,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
   })
   afterAll(() => database.drop())
 
-  test('rejects a start through PgBouncer with default settings, which refuse startup parameters', async () => {
+  test('refuses to start through PgBouncer with default settings, which reject startup parameters', async () => {
     const { url } = await bouncer(database.url)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,

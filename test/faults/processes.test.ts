@@ -163,7 +163,7 @@ describe('two processes on one port', () => {
   })
   afterAll(() => service?.stop('SIGKILL'))
 
-  test('two processes on one port act as one service with one first key, shared metrics and one readiness', async () => {
+  test('two processes on one port act as one service with one initial key, shared metrics and one readiness status', async () => {
     expect(service.stdout.match(/API key/g)).toHaveLength(1)
     expect(service.stdout).toContain('with 2 processes')
     expect(listWorkers(service)).toHaveLength(2)

@@ -111,7 +111,7 @@ test('purging a quarantined file deletes its object from the bucket', async () =
 })
 
 test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quarantine.moved'])(
-  'another replica completes the quarantine of a replica killed at %s',
+  'another replica completes a quarantine if the first replica is killed at %s',
   async (faultPoint) => {
     const file = await createInfectedFile()
     await clamd.updateSignatures(world)

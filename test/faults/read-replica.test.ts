@@ -160,7 +160,7 @@ describe('a replica that does not respond', () => {
     await until(async () => (await replicaCheck()).status === 'up')
   })
 
-  test('a frozen read replica does not block requests for long', async () => {
+  test('a frozen read replica delays requests only briefly', async () => {
     await getFromReplica('/files')
     const thaw = await freeze(databases.replica.pid)
     try {

@@ -65,7 +65,7 @@ describe('a mismatch between rows and blobs', () => {
     tenant = await newTenant()
   })
 
-  test('reports a mismatch between rows and blobs without a change, and clears it after the repair', async () => {
+  test('reports a mismatch between rows and blobs without changing them, and clears it after the repair', async () => {
     const otherTenant = await newTenant()
     const [lost, grown, changed, valid] = await storeFiles(tenant, 4)
     await storeFiles(otherTenant, 1)

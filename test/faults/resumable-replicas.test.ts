@@ -132,24 +132,27 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
   // Between verdict and response, only the storage step depends on the kind of store.
   const ofAnyStore: FaultPoint[] = kind === 'a directory' ? ['upload.judged', 'commit.durable', 'upload.committed'] : []
   const steps: FaultPoint[] = [...ofParts, 'upload.stored', ...ofAnyStore]
-  test.each(steps)('an upload killed at %s continues on another replica and creates one file', async (point) => {
-    const { service, tus: killed } = await start({ FAULT_POINT: point })
-    const content = randomBytes(300_000)
-    const before = await countFiles()
-    const path = await tus.begin('raw', 'one.bin', content.length)
-    await tus.patch(path, 0, content.subarray(0, 100_000))
-    await expect(killed.patch(path, 100_000, content.subarray(100_000))).rejects.toThrow()
-    await service.ended
-    // The killed process's lease on its Idempotency-Key must expire first.
-    await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
-    const offset = await tus.offset(path)
-    if (offset < content.length) {
-      expect(offset).toBe(100_000)
-      await tus.patch(path, offset, content.subarray(offset))
-    }
-    const found = await tus.head(path)
-    await expectBytes(found.headers.get('assay-file-id')!, content)
-    expect(await countFiles()).toBe(before + 1)
-    await expectAgreement()
-  })
+  test.each(steps)(
+    'an upload continues on another replica and creates one file if the first replica is killed at %s',
+    async (point) => {
+      const { service, tus: killed } = await start({ FAULT_POINT: point })
+      const content = randomBytes(300_000)
+      const before = await countFiles()
+      const path = await tus.begin('raw', 'one.bin', content.length)
+      await tus.patch(path, 0, content.subarray(0, 100_000))
+      await expect(killed.patch(path, 100_000, content.subarray(100_000))).rejects.toThrow()
+      await service.ended
+      // The killed process's lease on its Idempotency-Key must expire first.
+      await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
+      const offset = await tus.offset(path)
+      if (offset < content.length) {
+        expect(offset).toBe(100_000)
+        await tus.patch(path, offset, content.subarray(offset))
+      }
+      const found = await tus.head(path)
+      await expectBytes(found.headers.get('assay-file-id')!, content)
+      expect(await countFiles()).toBe(before + 1)
+      await expectAgreement()
+    },
+  )
 })

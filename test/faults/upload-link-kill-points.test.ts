@@ -34,7 +34,7 @@ async function sweepLater(): Promise<void> {
 }
 
 test.each([['upload.spooled'], ['upload.stored'], ['commit.begun'], ['commit.durable'], ['upload.committed']])(
-  'an upload through a link killed at %s is counted if and only if its file is stored',
+  'if the service is killed at %s, an upload through a link is counted if and only if its file is stored',
   async (point) => {
     const link = await LinkClient.create(tenant.admin, 'notes')
     const before = await countFiles()

@@ -21,7 +21,7 @@ const counting = (value: Value | null) => {
 }
 
 describe('the identity cache', () => {
-  test('the identity cache queries an identity once and then returns it without a promise', async () => {
+  test('the identity cache queries an identity once and then returns it synchronously', async () => {
     const cache = cacheWith()
     const load = counting({ id: 'a', text: 'A' })
     await cache.get('k', load)

@@ -119,7 +119,7 @@ describe('passwords', () => {
     expect(await passwords.verify(await passwords.hash('pa\u00dfwort\u00e9'), 'pa\u00dfworte\u0301')).toBe(true)
   })
 
-  test('password verification always fails without an account', async () => {
+  test('password verification always fails for an unknown account', async () => {
     expect(await passwords.verify(null, 'anything')).toBe(false)
   })
 

@@ -159,7 +159,7 @@ describe('size, blank', () => {
     })
   })
 
-  test('rejects every kind of blank file with any extension', async () => {
+  test('rejects every kind of blank file, regardless of its extension', async () => {
     for (const bytes of [Buffer.alloc(0), Buffer.alloc(3000), Buffer.from(' \n'), text.utf16le(' ')])
       expect(await reasonOf('a.pdf', bytes)).toBe('blank_file')
     expect(await reasonOf('a.txt', Buffer.alloc(0), { rejectBlankFiles: false })).toBeNull()

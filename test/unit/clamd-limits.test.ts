@@ -153,7 +153,7 @@ describe('scan limits of a daemon', () => {
     },
   )
 
-  test("a test file of 8 GiB for clamd's limits is smaller than 10 MiB when packed and is generated in small chunks", async () => {
+  test("a zip that unpacks to 8 GiB for testing clamd's limits is smaller than 10 MiB and is generated in small chunks", async () => {
     const probe = await createReachProbe(16 * mebibyte, 8192 * mebibyte)
     expect(probe.size).toBeLessThan(10 * mebibyte)
     let chunks = 0

@@ -112,7 +112,7 @@ describeWith('clamscan')('real clamscan', () => {
     }
   })
 
-  test('clamscan scans each member of a zip that declares more than its limits', async () => {
+  test('clamscan scans each member of a zip whose declared sizes exceed the scan limits', async () => {
     const scan = (bytes: Buffer) => scanner.scan(inMemory(createZip({ name: 'a', bytes, declaredSize: 3_000_000_000 })), never())
     expect(await scan(Buffer.from('text'))).toMatchObject({ verdict: 'clean' })
     expect(await scan(eicar)).toMatchObject({ verdict: 'infected' })

@@ -98,7 +98,7 @@ describe('throws', () => {
   })
 })
 
-test('graphql-js executes nested fields that have a resolver or a directive', () => {
+test('does not compile nested fields that have a resolver or a directive, so that graphql-js executes them', () => {
   expect(compile('{ data: thing { id related { id } } }')).toBeUndefined()
   expect(compile('query ($x: Boolean!) { data: thing { id size @include(if: $x) } }')).toBeUndefined()
 })

@@ -31,7 +31,7 @@ test('the scripts and styles of the first dashboard page are at most 160 KB afte
   expect(bytes).toBeLessThan(160 * 1024)
 })
 
-test('loads no code for other dashboard pages on the first page', () => {
+test('the first page loads no code of other dashboard pages', () => {
   const files = findFirstPageFiles()
   for (const page of ['files', 'contexts', 'keys', 'calls', 'audit', 'webhooks', 'health', 'account']) {
     const name = readdirSync(built).find((each) => new RegExp(`^${page}-\\w+\\.js$`).test(each))

@@ -103,7 +103,7 @@ describe('order of the queue', () => {
 describe('large files', () => {
   const large = (owner: string) => file(owner, 16 * megabyte)
 
-  test('large files leave one of several workers to small files', () => {
+  test('large files leave one of several workers free for small files', () => {
     const waiting = [large('a'), large('b'), large('c'), file('a'), file('a')]
     const queue = opened(waiting, { workers: 3 })
     expect([queue.next(), queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], waiting[3], undefined])

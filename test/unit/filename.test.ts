@@ -24,7 +24,7 @@ test.each(stored)('stores the file name %j as %j', (input, expected) => {
 })
 
 test.each(['', '/', 'dir/', '..', '.', '\u0001\u0002', '   ', '\u202e'])(
-  'rejects the file name %j, which is empty after sanitizing, with 400',
+  'returns 400 for the file name %j, which is empty after sanitizing',
   (input) => {
     expect(() => sanitizeFilename(input)).toThrow(/file name/)
   },

@@ -95,7 +95,7 @@ describe('downloads', () => {
     expect(disposition).toContain(`filename*=UTF-8''Stra%C3%9Fe%20%221%22%3B%20%F0%9F%98%80%E2%80%AEtxt.html`)
   })
 
-  test('HEAD of a download returns the same headers without a body', async () => {
+  test('a HEAD request for a download returns the same headers without a body', async () => {
     const { status, headers, body } = await get({}, 'HEAD')
     expect([status, headers.get('content-length'), headers.get('etag'), body.length]).toEqual([
       200,

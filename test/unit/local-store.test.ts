@@ -73,7 +73,7 @@ describe('the local store', () => {
     expect((await readBytes(await store.open('a/b'))).equals(noise(1000))).toBe(true)
   })
 
-  test('writes content in memory once under a unique name and leaves no file if it is truncated', async () => {
+  test('writes in-memory content only once, and leaves no file if the content is truncated', async () => {
     const store = await open()
     await rm(join(root, '+tmp'), { recursive: true })
     await store.put('a/b', inMemory(noise(1000)), type)

@@ -58,7 +58,7 @@ describe('opens text formats', () => {
     expect(await inspect(extension, bytes)).toMatchObject({ sound: false })
   })
 
-  test.each(['ics', 'vcf', 'vtt', 'step', 'dxf', 'stl'])('rejects other content with the extension .%s', async (extension) => {
+  test.each(['ics', 'vcf', 'vtt', 'step', 'dxf', 'stl'])('rejects text and noise with the extension .%s', async (extension) => {
     expect(await inspect(extension, latin('just some text\n'.repeat(20)))).toMatchObject({ sound: false })
     expect(await inspect(extension, noise(3000))).toMatchObject({ sound: false })
   })

@@ -44,7 +44,7 @@ test('reads a request body of one-byte chunks completely', async () => {
   expect(await read).toEqual({ name })
 })
 
-test('buffers unread one-byte chunks in one buffer', async () => {
+test('combines unread one-byte chunks in one buffer', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const text = 'y'.repeat(16_000)
   socket.write(inOneByteChunks(text))
@@ -124,7 +124,7 @@ const callFrom = (ip: string, known = false) =>
     signal: () => new AbortController().signal,
   })
 
-test('limits unauthenticated request bodies to 16 KiB, ten seconds and a few per address', async () => {
+test('limits unauthenticated request bodies in size (16 KiB), duration (10 s) and number per address', async () => {
   const json = new JsonAdmission({ idleMs: 1 })
   let limits: unknown
   let finish = () => {}

@@ -31,7 +31,7 @@ describe('local download URLs', () => {
     expect(remaining).toBeLessThanOrEqual(301)
   })
 
-  test('a download URL verifies with its signature', async () => {
+  test('verifies a download URL with its signature', async () => {
     const urls = new DownloadUrls('http://localhost', createKeyRing(key('sig_1', 1)))
     const { query } = await signed(urls)
     expect(await urls.verify(fileId, query)).toEqual({

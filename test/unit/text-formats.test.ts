@@ -144,7 +144,7 @@ describe('JSON', () => {
     expect(differing).toEqual([])
   })
 
-  test('validates JSON with the same result at any chunk boundaries', () => {
+  test('gives the same JSON validation result for any chunk boundaries', () => {
     const document = Buffer.from('{"key":[1.25e-3,"\\u00e9\\\\",false,{"x":null}]}')
     for (let cut = 1; cut < document.length; cut++) {
       expect(scans(document.subarray(0, cut), document.subarray(cut))).toBe(true)

@@ -52,7 +52,7 @@ const valid: [type: string, extension: string, make: () => Buffer | Promise<Buff
 ]
 
 describe('type detection', () => {
-  test.each(valid)('detects %s and accepts the extension .%s for it', async (type, extension, make) => {
+  test.each(valid)('detects the type %s and accepts the extension .%s for it', async (type, extension, make) => {
     expect(await typeOf(await make())).toBe(type)
     expect(isExtensionOfType(extension, type)).toBe(true)
   })
@@ -227,7 +227,7 @@ describe('content types', () => {
     ['mp4', 'mp4', 'video/mp4'],
     ['m4a', 'm4a', 'audio/mp4'],
     ['png', 'dat', 'image/png'],
-  ])('maps %s with the extension .%s to the content type %s', (type, extension, mime) => {
+  ])('maps the type %s with the extension .%s to the content type %s', (type, extension, mime) => {
     expect(getMimeType(type, extension)).toBe(mime)
   })
 
@@ -241,7 +241,7 @@ describe('content types', () => {
     ['unheardof', null],
     ['bin', null],
     ['old', null],
-  ])('maps the extension .%s without content to %s', (extension, mime) => {
+  ])('maps the extension .%s alone to the content type %s', (extension, mime) => {
     expect(getMimeTypeByExtension(extension)).toBe(mime)
   })
 })

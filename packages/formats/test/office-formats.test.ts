@@ -196,7 +196,7 @@ describe('OLE', () => {
     expect(await inspect(readOle('ppt'), changed(ppt(), '/PowerPoint Document', 2))).toMatchObject({ sound: false })
   })
 
-  test('rejects an OLE file whose stream has a circular chain as malicious', async () => {
+  test('rejects an OLE file as malicious if a stream has a circular sector chain', async () => {
     const bytes = compound(doc())
     const fatAt = (bytes.readUInt32LE(76) + 1) * 512
     const start = listOleStreams(toSource(bytes))!.find(({ name }) => name === 'WordDocument')!.firstSector

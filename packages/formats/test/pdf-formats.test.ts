@@ -68,7 +68,7 @@ describe('a PDF that a browser does not open', () => {
 })
 
 describe('a cycle in a page tree', () => {
-  test('rejects a PDF with a cycle in its page tree as malicious, even if a page opens', async () => {
+  test('rejects a PDF with a cycle in its page tree as malicious, even if one page can be opened', async () => {
     expect(await read(circularPdf())).toMatchObject({
       sound: false,
       maliciousConstruction: 'page_tree_cycle',
@@ -76,7 +76,7 @@ describe('a cycle in a page tree', () => {
     })
   })
 
-  test('ignores a cycle in the page tree of an attachment', async () => {
+  test('ignores a cycle in the page tree of an attached PDF', async () => {
     expect(await read(pdfWithAttachment())).toMatchObject({ sound: true })
   })
 

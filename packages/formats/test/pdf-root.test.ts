@@ -82,7 +82,7 @@ describe('a PDF trailer', () => {
   })
 })
 
-test('rejects a PDF that has no cross-reference and whose page has an invalid generation number', async () => {
+test('rejects a PDF without a cross-reference table if its page has an invalid generation number', async () => {
   const withGeneration = (generation: string) => {
     const text = pdf().toString('latin1').replace('3 0 obj', `3 ${generation} obj`)
     return Buffer.from(text.replace(/startxref\n\d+/, 'startxref\n9'), 'latin1')

@@ -88,7 +88,7 @@ describe('walk', () => {
     expect(gaps).toMatchObject([{ cause: 'unsupported', container: 'zip', reason: expect.stringContaining('Brotli') }])
   })
 
-  test('passes the container of each member to the visitor, and whether other programs recognize that container', async () => {
+  test('passes each member to the visitor with its container and whether other programs recognize that container', async () => {
     const origins = new Map<string, string>()
     const names = new WeakMap<WindowReceiver, string>()
     const visitor: Visitor = {
@@ -328,7 +328,7 @@ describe('a walk that observes a reader', () => {
     expect(visitor.contents.includes('the last file')).toBe(true)
   })
 
-  test('visits the content of a gzip file while the reader unpacks it, and the files of a tar in it', async () => {
+  test('visits the content of a gzip file and the files of a tar in it while the reader unpacks them', async () => {
     const text = Buffer.from('some text '.repeat(900_000))
     const tar = await createTar([
       { name: 'a', data: text },
@@ -383,7 +383,7 @@ describe('a walk that observes a reader', () => {
     expect(visitor.contents.includes('the last file')).toBe(true)
   })
 
-  test('reports the limit that ended the walk of a gzip file while its reader unpacked it', async () => {
+  test('reports the limit that ends the walk of a gzip file while its reader unpacks the file', async () => {
     const source = new MemorySource(gzipSync(Buffer.alloc(72 * 2 ** 20, 255)), 'gz')
     const observing = new Walk(source, { visitor: { onContent: () => () => {} } })
     await openDetected(source, { kind: 'binary', type: 'gz' }, { ...defaultLimits(), maxRatio: 10_000 }, {}, observing.observer)

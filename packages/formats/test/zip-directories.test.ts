@@ -46,7 +46,7 @@ describe('zip64 records', () => {
   })
 })
 
-test('accepts a signature between the directory and the end record, and rejects other bytes there as damaged', async () => {
+test('accepts a digital signature between the directory and end record of a zip, and rejects other bytes there', async () => {
   const complete = zip(members)
   const end = complete.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   const signature = Buffer.concat([Buffer.from('PK\x05\x05\x10\x00', 'latin1'), noise(16)])

@@ -148,7 +148,7 @@ describe('checkpoint', () => {
     expect(parseCheckpoint(note.text)).toEqual({ origin, size: 1, root })
   })
 
-  test('formats a verifier key with the name and the key id of its signatures', () => {
+  test('a verifier key contains the name and key id of the signatures that it verifies', () => {
     const [name, id, base64] = formatVerifierKey(origin, key.publicKey)
       .split('+', 2)
       .concat(formatVerifierKey(origin, key.publicKey).split('+').slice(2).join('+'))

@@ -19,7 +19,7 @@ describe('texts', () => {
     [3 * 1024 ** 4, '3 TB'],
   ])('formats %d bytes as %s', (bytes, text) => expect(formatBytes(bytes, 'en')).toBe(text))
 
-  test('formats sizes and percentages in the number format of the given language', () => {
+  test('formats sizes and percentages according to the given language', () => {
     expect(formatBytes(1_572_864, 'de')).toBe('1,5 MB')
     expect(formatPercent(0.42, 'de')).toBe('42\u00a0%')
   })

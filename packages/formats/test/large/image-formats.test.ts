@@ -280,7 +280,7 @@ describe('tiff', () => {
     expect(await read(readTiff, cut)).toMatchObject(invalid(/30 of 40 bytes/))
   })
 
-  test('detects damage in the tiles and strips of a tiff', async () => {
+  test('rejects a tiff with damaged tiles or strips', async () => {
     const bytes = await tiledTiff()
     expect(await read(readTiff, bytes)).toMatchObject(valid)
     expect(await read(readTiff, damaged(bytes, 300, 200, 0xff))).toMatchObject(invalid(/decoded/))
