@@ -2,6 +2,7 @@ import type { Actor, Origin } from '../platform/actor.js'
 import { rateLimited } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
 import { toAddressGroup } from './address-group.js'
+import { ConcurrentUses } from './counters.js'
 
 /** Limits for a JSON body: total time and idle time in milliseconds, and size in bytes. */
 export interface JsonLimits {
@@ -18,8 +19,7 @@ const maxAnonymous = { inAll: 256, byAddress: 16 }
 /** Limits JSON bodies, and the number of unauthenticated bodies that are read concurrently. */
 export class JsonAdmission {
   readonly #idleMs: number
-  readonly #byAddress = new Map<string, number>()
-  #inAll = 0
+  readonly #anonymous = new ConcurrentUses()
 
   constructor({ idleMs }: { idleMs: number }) {
     this.#idleMs = idleMs
@@ -28,21 +28,14 @@ export class JsonAdmission {
   async read<T>(call: { actor: Actor | undefined; origin: Origin }, read: (limits: JsonLimits) => Promise<T>): Promise<T> {
     if (call.actor) return read({ ...known, idleMs: this.#idleMs })
     const address = toAddressGroup(call.origin.ip)
-    const own = this.#byAddress.get(address) ?? 0
-    if (own >= maxAnonymous.byAddress || this.#inAll >= maxAnonymous.inAll)
+    const own = this.#anonymous.get(address)
+    const all = this.#anonymous.get('all')
+    if (own >= maxAnonymous.byAddress || all >= maxAnonymous.inAll)
       throw rateLimited(
-        `Too many concurrent requests without a credential: ${own} from this address, ${this.#inAll} in total. Retry later.`,
+        `Too many concurrent requests without a credential: ${own} from this address, ${all} in total. Retry later.`,
         1,
       )
-    this.#byAddress.set(address, own + 1)
-    this.#inAll++
-    try {
-      return await read({ ...anonymous, idleMs: this.#idleMs })
-    } finally {
-      this.#inAll--
-      const left = this.#byAddress.get(address)! - 1
-      if (left > 0) this.#byAddress.set(address, left)
-      else this.#byAddress.delete(address)
-    }
+    const end = this.#anonymous.begin('all', address)
+    return read({ ...anonymous, idleMs: this.#idleMs }).finally(end)
   }
 }

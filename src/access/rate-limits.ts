@@ -3,8 +3,8 @@ import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
 import { type Actor, getCredentialId } from '../platform/actor.js'
 import { type AssayError, rateLimited } from '../platform/errors/errors.js'
 import { toAddressGroup } from './address-group.js'
+import { type Count, ProcessCounter, SharedCounts, type WindowCounter } from './counters.js'
 import { SignInPace, signInWindowSeconds } from './sign-in-pace.js'
-import { type Count, ProcessCounter, RedisCounter, SharedCounts, type WindowCounter } from './window-counter.js'
 
 /** State of the limit with the fewest remaining calls, for the IETF rate limit headers. */
 export interface RateState {
@@ -35,6 +35,7 @@ const usual = {
 const tenantFactor = 5
 const minute = 60
 
+type Caller = Pick<Actor, 'id' | 'tenantId' | 'uploadLink'>
 type Limits = typeof usual
 type Counters = Record<'key' | 'tenant' | 'failed' | 'pair' | 'account' | 'address', WindowCounter>
 
@@ -53,41 +54,33 @@ export class RateLimits {
   }
 
   /** Counts a call by an authenticated actor. */
-  async countCall(actor: Pick<Actor, 'id' | 'tenantId' | 'uploadLink'>): Promise<RateState> {
-    const { perMinute } = this.#limits
-    const { tenantId } = actor
-    const id = getCredentialId(actor)
-    const counting = [this.#counters.key.add(id), this.#counters.tenant.add(tenantId)] as const
-    // In-process counters return counts synchronously.
-    const [ofKey, ofTenant] = isSynchronous(counting) ? counting : await Promise.all(counting)
-    const key = toRateState('key', perMinute, ofKey.count, ofKey.resetSeconds)
-    if (ofKey.count > perMinute) {
-      // A rejected call is not executed, so it must not reduce the quota of the tenant's other keys.
-      await this.#counters.tenant.add(tenantId, -1)
-      return { ...key, error: createTooManyCallsError('this credential', key) }
-    }
-    const tenant = toRateState('tenant', perMinute * tenantFactor, ofTenant.count, ofTenant.resetSeconds)
-    if (ofTenant.count > tenant.limit) return { ...tenant, error: createTooManyCallsError('this tenant', tenant) }
-    return tenant.remaining < key.remaining ? tenant : key
+  countCall(actor: Caller): Promise<RateState> {
+    return this.#count(actor, 1, createTooManyCallsError)
   }
 
   /**
    * Charges an expensive request for additional calls, up to half of the limit per minute, so that no valid request is rejected
-   * forever. A request above the limit is neither executed nor counted.
+   * forever.
    */
-  async charge({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>, request: { cost: number; calls: number }): Promise<RateState> {
-    const { perMinute } = this.#limits
-    const calls = Math.min(request.calls, Math.floor(perMinute / 2))
+  charge(actor: Caller, request: { cost: number; calls: number }): Promise<RateState> {
+    const calls = Math.min(request.calls, Math.floor(this.#limits.perMinute / 2))
+    return this.#count(actor, calls, (state) => createTooExpensiveError({ ...request, calls }, state))
+  }
+
+  /** Counts calls unless they exceed a limit, because rejected calls are not executed. */
+  async #count(actor: Caller, calls: number, createError: (state: RateState) => AssayError): Promise<RateState> {
     const { key: keys, tenant: tenants } = this.#counters
-    const [ofKey, ofTenant] = await Promise.all([keys.add(id, calls), tenants.add(tenantId, calls)])
-    const key = toRateState('key', perMinute, ofKey.count, ofKey.resetSeconds)
-    const tenant = toRateState('tenant', perMinute * tenantFactor, ofTenant.count, ofTenant.resetSeconds)
+    const { perMinute } = this.#limits
+    const id = getCredentialId(actor)
+    const [ofKey, ofTenant] = await Promise.all([keys.add(id, calls), tenants.add(actor.tenantId, calls)])
+    const key = toRateState('key', perMinute, ofKey)
+    const tenant = toRateState('tenant', perMinute * tenantFactor, ofTenant)
     const exceeded = ofKey.count > key.limit ? key : ofTenant.count > tenant.limit ? tenant : undefined
     if (!exceeded) return tenant.remaining < key.remaining ? tenant : key
-    await Promise.all([keys.add(id, -calls), tenants.add(tenantId, -calls)])
-    const left = exceeded === key ? key.limit - ofKey.count : tenant.limit - ofTenant.count
+    await Promise.all([keys.add(id, -calls), tenants.add(actor.tenantId, -calls)])
+    const left = exceeded.limit - (exceeded === key ? ofKey : ofTenant).count
     const state = { ...exceeded, remaining: Math.max(0, left + calls) }
-    return { ...state, error: createTooExpensiveError({ ...request, calls }, state) }
+    return { ...state, error: createError(state) }
   }
 
   /**
@@ -118,7 +111,7 @@ export const createRateLimitHeaders = ({
   remaining,
   resetSeconds,
   windowSeconds,
-}: Omit<RateState, 'refusal'>): Record<string, string> => ({
+}: RateState): Record<string, string> => ({
   'RateLimit-Policy': `"${policy}";q=${limit};w=${windowSeconds}`,
   RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
 })
@@ -137,6 +130,7 @@ export async function openRateLimits(options: RateLimitsOptions = {}): Promise<R
   return new RateLimits(limits, counters, async () => shared?.close())
 }
 
+// Counts in Redis are exact across replicas and take one round trip per call.
 async function openRedisLimits(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
   const { createClient } = await import('@redis/client')
   // Disable the offline queue, so that calls do not wait for an unavailable Redis. The in-memory count applies instead.
@@ -148,7 +142,13 @@ async function openRedisLimits(limits: Limits, url: string, onError?: (error: Er
     const points = Number.MAX_SAFE_INTEGER
     const insuranceLimiter = new RateLimiterMemory({ keyPrefix: name, points, duration: seconds })
     const counts = { storeClient: client, useRedisPackage: true, rejectIfRedisNotReady: true, insuranceLimiter }
-    return new RedisCounter(seconds, new RateLimiterRedis({ ...counts, keyPrefix: `assay:${name}`, points, duration: seconds }))
+    const counter = new RateLimiterRedis({ ...counts, keyPrefix: `assay:${name}`, points, duration: seconds })
+    return {
+      add: async (key, added = 1) => {
+        const { consumedPoints, msBeforeNext } = await counter.penalty(key, added)
+        return { count: consumedPoints, resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) }
+      },
+    }
   })
   return new RateLimits(limits, counters, async () => client.destroy())
 }
@@ -162,10 +162,7 @@ const createCounters = (make: (name: string, seconds: number) => WindowCounter):
   address: make('address', signInWindowSeconds),
 })
 
-const isSynchronous = (counting: readonly (Count | Promise<Count>)[]): counting is [Count, Count] =>
-  counting.every((each) => !(each instanceof Promise))
-
-const toRateState = (policy: 'key' | 'tenant', limit: number, count: number, resetSeconds: number): RateState => ({
+const toRateState = (policy: RateState['policy'], limit: number, { count, resetSeconds }: Count): RateState => ({
   policy,
   limit,
   remaining: Math.max(0, limit - count),
@@ -173,8 +170,13 @@ const toRateState = (policy: 'key' | 'tenant', limit: number, count: number, res
   windowSeconds: minute,
 })
 
-const createTooManyCallsError = (holder: string, { limit, resetSeconds }: RateState) =>
-  rateLimited(`Too many calls by ${holder}. The limit is ${limit} per minute. Retry in ${resetSeconds} s.`, resetSeconds)
+const getHolder = ({ policy }: RateState) => (policy === 'key' ? 'this credential' : 'this tenant')
+
+const createTooManyCallsError = (state: RateState) =>
+  rateLimited(
+    `Too many calls by ${getHolder(state)}. The limit is ${state.limit} per minute. Retry in ${state.resetSeconds} s.`,
+    state.resetSeconds,
+  )
 
 const createTooExpensiveError = (
   { cost, calls }: { cost: number; calls: number },

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { rateLimited } from '../platform/errors/errors.js'
 import { normalizeEmail } from '../platform/text.js'
 import { toAddressGroup } from './address-group.js'
-import type { WindowCounter } from './window-counter.js'
+import { ConcurrentUses, type WindowCounter } from './counters.js'
 
 export const signInWindowSeconds = 300
 
@@ -40,7 +40,7 @@ export class SignInPace {
   readonly #counters: SignInPaceOptions['counters']
   readonly #free: FailuresWithoutDelay
   readonly #pause: NonNullable<SignInPaceOptions['pause']>
-  readonly #waiting = new Map<string, number>()
+  readonly #waiting = new ConcurrentUses()
 
   constructor({ counters, free = {}, pause = abortableSleep }: SignInPaceOptions) {
     this.#counters = counters
@@ -70,23 +70,13 @@ export class SignInPace {
 
   // Rejects an attempt if too many are waiting, because waiting attempts occupy connections.
   async #waitWithinLimits(ms: number, places: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
-    const taken = Object.entries(places) as [keyof typeof maxWaiting, string][]
-    if (taken.some(([kind, place]) => (this.#waiting.get(`${kind}:${place}`) ?? 0) >= maxWaiting[kind])) {
+    const kinds = Object.keys(places) as (keyof typeof maxWaiting)[]
+    const toKey = (kind: keyof typeof maxWaiting) => `${kind}:${places[kind]}`
+    if (kinds.some((kind) => this.#waiting.get(toKey(kind)) >= maxWaiting[kind])) {
       const seconds = Math.ceil(ms / 1000)
       throw rateLimited(`Too many sign-in attempts. Retry in ${seconds} s.`, seconds)
     }
-    for (const [kind, place] of taken) this.#addWaiting(`${kind}:${place}`, 1)
-    try {
-      await this.#pause(ms, signal)
-    } finally {
-      for (const [kind, place] of taken) this.#addWaiting(`${kind}:${place}`, -1)
-    }
-  }
-
-  #addWaiting(place: string, change: number): void {
-    const count = (this.#waiting.get(place) ?? 0) + change
-    if (count > 0) this.#waiting.set(place, count)
-    else this.#waiting.delete(place)
+    await this.#pause(ms, signal).finally(this.#waiting.begin(...kinds.map(toKey)))
   }
 }
 

@@ -1,4 +1,5 @@
 import { overloaded, rateLimited } from '../platform/errors/errors.js'
+import { ConcurrentUses } from './counters.js'
 
 const retryAfterSeconds = 1
 
@@ -6,7 +7,7 @@ const retryAfterSeconds = 1
 export class TenantSlots {
   readonly #what: string
   readonly #limits: { inAll: number; byTenant: number }
-  readonly #running = new Map<string, number>()
+  readonly #running = new ConcurrentUses()
 
   constructor(what: string, limits: { inAll: number; byTenant: number }) {
     this.#what = what
@@ -15,23 +16,15 @@ export class TenantSlots {
 
   /** Reserves a slot and returns a function that releases it. Throws 429 at the tenant's limit, and 503 at the total limit. */
   acquire(tenantId: string): () => void {
-    const own = this.#running.get(tenantId) ?? 0
-    const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0)
+    const own = this.#running.get(tenantId)
     if (own >= this.#limits.byTenant)
       throw rateLimited(
         `This tenant already has the maximum of ${own} concurrent ${this.#what}. Retry after one of them ends.`,
         retryAfterSeconds,
       )
+    const all = this.#running.get('all')
     if (all >= this.#limits.inAll)
       throw overloaded(`The service already has the maximum of ${all} concurrent ${this.#what}. Retry later.`)
-    this.#running.set(tenantId, own + 1)
-    let left = false
-    return () => {
-      if (left) return
-      left = true
-      const now = this.#running.get(tenantId)! - 1
-      if (now > 0) this.#running.set(tenantId, now)
-      else this.#running.delete(tenantId)
-    }
+    return this.#running.begin('all', tenantId)
   }
 }

@@ -1,6 +1,7 @@
 import { type Actor, getCredentialId } from '../platform/actor.js'
 import { quotaExceeded, rateLimited, rejected, storageUnavailable } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
+import { ConcurrentUses } from './counters.js'
 import type { Endpoint } from './endpoint.js'
 
 // Allowance for the other parts of a multipart body. A Content-Length above the file limit plus this value is certainly too
@@ -68,64 +69,38 @@ export class UploadAdmission {
   }
 }
 
-interface Holder {
-  tenantId: string
-  id: string
-}
-
 /**
  * Limits concurrent uploads, each of which uses memory and a socket. A tenant may use at most half of the slots. Above a quarter,
  * a tenant gets another slot only if more slots are free than it already uses. A credential may use at most a quarter of the
  * slots. The default limits are 256 in total, 128 per tenant and 64 per credential.
  */
 export class UploadSlots {
-  #all = 0
-  readonly #byTenant = new Map<string, number>()
-  readonly #byCredential = new Map<string, number>()
-  readonly #max: { all: number; tenant: number; quarter: number; credential: number }
+  readonly #running = new ConcurrentUses()
+  readonly #max: number
 
-  constructor(all: number) {
-    this.#max = { all, tenant: Math.ceil(all / 2), quarter: Math.ceil(all / 4), credential: Math.ceil(all / 4) }
+  constructor(max: number) {
+    this.#max = max
   }
 
   get taken(): number {
-    return this.#all
+    return this.#running.get('all')
   }
 
   /** Reserves an upload slot or throws 429. The returned function releases the slot. */
-  acquire(holder: Holder): () => void {
-    this.assertSlotFree(holder)
-    this.#all++
-    addCount(this.#byTenant, holder.tenantId, 1)
-    addCount(this.#byCredential, holder.id, 1)
-    let returned = false
-    return () => {
-      if (returned) return
-      returned = true
-      this.#all--
-      addCount(this.#byTenant, holder.tenantId, -1)
-      addCount(this.#byCredential, holder.id, -1)
-    }
-  }
-
-  assertSlotFree({ tenantId, id }: Holder): void {
-    const own = this.#byCredential.get(id) ?? 0
-    if (own >= this.#max.credential) throw createTooManyUploadsError(`this credential already has the maximum of ${own}`)
-    const held = this.#byTenant.get(tenantId) ?? 0
-    if (held >= this.#max.tenant) throw createTooManyUploadsError(`this tenant already has the maximum of ${held}`)
-    const free = this.#max.all - this.#all
-    if (free === 0) throw createTooManyUploadsError(`the service already has the maximum of ${this.#all}`)
-    if (held >= this.#max.quarter && held >= free)
+  acquire({ tenantId, id }: { tenantId: string; id: string }): () => void {
+    const quarter = Math.ceil(this.#max / 4)
+    const own = this.#running.get(id)
+    if (own >= quarter) throw createTooManyUploadsError(`this credential already has the maximum of ${own}`)
+    const held = this.#running.get(tenantId)
+    if (held >= Math.ceil(this.#max / 2)) throw createTooManyUploadsError(`this tenant already has the maximum of ${held}`)
+    const free = this.#max - this.taken
+    if (free === 0) throw createTooManyUploadsError(`the service already has the maximum of ${this.#max}`)
+    if (held >= quarter && held >= free)
       throw createTooManyUploadsError(
         `this tenant already has ${held}, and the ${free} free slots are reserved for other tenants`,
       )
+    return this.#running.begin('all', tenantId, id)
   }
-}
-
-function addCount(counts: Map<string, number>, key: string, points: number): void {
-  const count = (counts.get(key) ?? 0) + points
-  if (count > 0) counts.set(key, count)
-  else counts.delete(key)
 }
 
 const createTooManyUploadsError = (reason: string) => rateLimited(`Too many concurrent uploads: ${reason}. Retry later.`, 1)

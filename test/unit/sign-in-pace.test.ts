@@ -1,11 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
+import type { WindowCounter } from '../../src/access/counters.js'
 import { type FailuresWithoutDelay, SignInPace } from '../../src/access/sign-in-pace.js'
-import type { WindowCounter } from '../../src/access/window-counter.js'
 
 const counter = (): WindowCounter => {
   const counts = new Map<string, number>()
   return {
-    seconds: 300,
     add: async (key, points = 1) => {
       counts.set(key, (counts.get(key) ?? 0) + points)
       return { count: counts.get(key)!, resetSeconds: 300 }

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { ConcurrentUses } from '../../access/counters.js'
 import { createErrorBody } from '../../access/public-error.js'
 import { sanitizeUserAgent } from '../../platform/actor.js'
 import {
@@ -77,21 +78,14 @@ export function createDownloads(options: DownloadOptions): RequestHandler<{ file
 
 /** Throws 429 or 503 if too many downloads are in progress. A download counts until its response is closed. */
 export function limitDownloads({ byUrl, inAll } = defaultLimits): (request: IncomingMessage, response: ServerResponse) => void {
-  const concurrent = new Map<string, number>()
-  let all = 0
+  const concurrent = new ConcurrentUses()
   return (request, response) => {
     const url = request.url!
-    const same = concurrent.get(url) ?? 0
+    const same = concurrent.get(url)
+    const all = concurrent.get('all')
     if (same >= byUrl) throw rateLimited(`This URL already has the maximum of ${same} concurrent downloads. Retry later.`, 1)
     if (all >= inAll) throw overloaded(`The service already has the maximum of ${all} concurrent downloads. Retry later.`)
-    all++
-    concurrent.set(url, same + 1)
-    response.once('close', () => {
-      all--
-      const left = concurrent.get(url)! - 1
-      if (left > 0) concurrent.set(url, left)
-      else concurrent.delete(url)
-    })
+    response.once('close', concurrent.begin('all', url))
   }
 }
 

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import { now } from '../platform/clock.js'
 
 interface Pending {
@@ -128,7 +127,6 @@ const maxKeys = 100_000
 
 /** Counts points per key in fixed time windows. */
 export interface WindowCounter {
-  readonly seconds: number
   /** Adds points, which may be negative, and returns the count. */
   add(key: string, points?: number): Count | Promise<Count>
 }
@@ -170,19 +168,26 @@ export class ProcessCounter implements WindowCounter {
   }
 }
 
-/** Counts in Redis. Counts are exact across replicas and take one round trip per call. */
-export class RedisCounter implements WindowCounter {
-  readonly #counts: RateLimiterAbstract
+/** Counts the concurrent uses of each key. */
+export class ConcurrentUses {
+  readonly #counts = new Map<string, number>()
 
-  constructor(
-    readonly seconds: number,
-    counts: RateLimiterAbstract,
-  ) {
-    this.#counts = counts
+  get(key: string): number {
+    return this.#counts.get(key) ?? 0
   }
 
-  async add(key: string, points = 1): Promise<Count> {
-    const { consumedPoints, msBeforeNext } = await this.#counts.penalty(key, points)
-    return { count: consumedPoints, resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) }
+  /** Counts one use of each key until the returned function is called. */
+  begin(...keys: string[]): () => void {
+    for (const key of keys) this.#counts.set(key, this.get(key) + 1)
+    let hasEnded = false
+    return () => {
+      if (hasEnded) return
+      hasEnded = true
+      for (const key of keys) {
+        const left = this.get(key) - 1
+        if (left > 0) this.#counts.set(key, left)
+        else this.#counts.delete(key)
+      }
+    }
   }
 }
