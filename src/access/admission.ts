@@ -1,11 +1,18 @@
 import { type CallRow, type Entry, type Operation, toFailedCall } from '../ledger/entry.js'
 import { type Actor, type Origin, requireScope } from '../platform/actor.js'
-import { AssayError, createOutcomeUnknownError, forbidden, httpStatus, type PublicError } from '../platform/errors/errors.js'
+import {
+  AssayError,
+  createOutcomeUnknownError,
+  forbidden,
+  httpStatus,
+  type PublicError,
+  unauthenticated,
+} from '../platform/errors/errors.js'
 import type { Endpoint } from './endpoint.js'
 import type { JsonAdmission } from './json-admission.js'
 import { toPublicError } from './public-error.js'
-import { createRateLimitHeaders, type RateState } from './rate-limits.js'
-import { ConcurrentCosts, type RequestCost } from './request-cost.js'
+import { createRateLimitHeaders, type RateLimits, type RateState } from './rate-limits.js'
+import { ConcurrentCosts, RequestCost } from './request-cost.js'
 import type { SecurityTrail } from './security-trail.js'
 import type { UploadAdmission } from './upload-admission.js'
 
@@ -15,22 +22,55 @@ export interface Rejection {
   known?: { tenantId: string; apiKeyId: string; name: string }
 }
 
+export interface RequestOptions {
+  id: string
+  origin: Origin
+  isHead?: boolean
+  actor?: Actor | undefined
+  rejection?: Rejection | undefined
+  /** Creates the signal on first use. */
+  signal: () => AbortSignal
+}
+
 /** Request data that all of the request's attempts share. */
-export interface RequestFacts {
+export class RequestFacts {
+  /** Request id (`req_…`), returned as X-Request-Id. */
   readonly id: string
   readonly origin: Origin
+  /** True for a HEAD request, whose response has a status and headers only. */
   readonly isHead: boolean
   readonly actor: Actor | undefined
   readonly rejection: Rejection | undefined
-  readonly idempotencyKey: string | undefined
-  readonly responseHeaders: Record<string, string>
+  idempotencyKey: string | undefined
+  /** Response headers to send, such as the rate limit headers. */
+  readonly responseHeaders: Record<string, string> = {}
   /** Cursor for the next page of a REST list, if the page does not end with the list's last item. */
   nextCursor?: string | undefined
-  readonly cost: RequestCost
+  readonly cost = new RequestCost()
+  // Uses `private` instead of #fields, because Apollo Server copies the context value, and copies lack #fields.
+  private readonly makeSignal: () => AbortSignal
+  private madeSignal: AbortSignal | undefined
+
+  constructor({ id, origin, isHead = false, actor, rejection, signal }: RequestOptions) {
+    this.id = id
+    this.origin = origin
+    this.isHead = isHead
+    this.actor = actor
+    this.rejection = rejection
+    this.makeSignal = signal
+  }
+
   /** Aborted if the client disconnects before sending the complete request. */
-  readonly signal: AbortSignal
+  get signal(): AbortSignal {
+    return (this.madeSignal ??= this.makeSignal())
+  }
+
   /** Throws 401 or 403 if the request has no actor. */
-  requireActor(): Actor
+  requireActor(): Actor {
+    if (this.rejection) throw this.rejection.error
+    if (!this.actor) throw unauthenticated('Missing credential. Send `Authorization: Bearer <API key or token>`.')
+    return this.actor
+  }
 }
 
 /** Outcome of an attempt, which determines whether a call log row must still be written. */
@@ -132,12 +172,7 @@ export function getOperation({ access, isUnlogged }: Endpoint): Operation | null
 }
 
 export interface AdmissionParts {
-  limits: {
-    /** Counts a call. If the limit is exceeded, the returned state contains the 429 error to throw. */
-    countCall(actor: Actor): Promise<RateState>
-    /** Counts the additional calls that an expensive request is charged. */
-    charge(actor: Actor, request: { cost: number; calls: number }): Promise<RateState>
-  }
+  limits: Pick<RateLimits, 'countCall' | 'charge'>
   uploads: UploadAdmission
   json: JsonAdmission
   ledger: { commit(entry: Entry): Promise<void> }

@@ -1,65 +1,23 @@
-import type { Actor, Origin } from '../platform/actor.js'
-import { type FieldError, unauthenticated } from '../platform/errors/errors.js'
-import { type Admission, Attempt, type Rejection, type RequestFacts } from './admission.js'
+import type { Actor } from '../platform/actor.js'
+import type { FieldError } from '../platform/errors/errors.js'
+import { type Admission, Attempt, RequestFacts, type RequestOptions } from './admission.js'
 import type { Endpoint } from './endpoint.js'
-import { RequestCost } from './request-cost.js'
-
-interface CallFacts {
-  id: string
-  admission: Admission
-  origin: Origin
-  isHead?: boolean
-  actor?: Actor | undefined
-  rejection?: Rejection | undefined
-  /** Creates the call's signal on first use. */
-  signal: () => AbortSignal
-}
 
 /** One incoming request. GraphQL calls this object a context. In Assay, a context is a group of files with common rules. */
-export class Call implements RequestFacts {
-  /** Request id (`req_…`), returned as X-Request-Id. */
-  readonly id: string
+export class Call extends RequestFacts {
   readonly admission: Admission
-  readonly origin: Origin
-  /** True for a HEAD request, whose response has a status and headers only. */
-  readonly isHead: boolean
-  readonly actor: Actor | undefined
-  readonly rejection: Rejection | undefined
   /** Invalid fields found during input coercion. They are reported together with the fields that fail validation. */
   inputErrors: FieldError[] = []
   /** Returns the name of an argument in the request, for example `page_size` in REST for `pageSize` in the schema. */
   requestName: (path: string) => string = (path) => path
-  idempotencyKey: string | undefined
-  nextCursor?: string | undefined
-  /** Response headers to send, such as the rate limit headers. */
-  readonly responseHeaders: Record<string, string> = {}
-  readonly memo = new Map<unknown, unknown>()
-  readonly cost = new RequestCost()
-  // Uses `private` instead of #fields, because Apollo Server copies the context value, and copies lack #fields. Both copies share
-  // these objects.
+  // Copies of this object by Apollo Server share these objects.
+  private readonly memo = new Map<unknown, unknown>()
   private readonly attempts = new Map<string, Attempt>()
   private readonly beforeBody: { attempt?: Attempt | undefined } = {}
-  private readonly makeSignal: () => AbortSignal
-  private madeSignal: AbortSignal | undefined
 
-  constructor(facts: CallFacts) {
-    this.id = facts.id
-    this.admission = facts.admission
-    this.origin = facts.origin
-    this.isHead = facts.isHead ?? false
-    this.actor = facts.actor
-    this.rejection = facts.rejection
-    this.makeSignal = facts.signal
-  }
-
-  get signal(): AbortSignal {
-    return (this.madeSignal ??= this.makeSignal())
-  }
-
-  requireActor(): Actor {
-    if (this.rejection) throw this.rejection.error
-    if (!this.actor) throw unauthenticated('Missing credential. Send `Authorization: Bearer <API key or token>`.')
-    return this.actor
+  constructor({ admission, ...request }: RequestOptions & { admission: Admission }) {
+    super(request)
+    this.admission = admission
   }
 
   /**

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
-import { Attempt, type RequestFacts } from '../../access/admission.js'
-import { RequestCost } from '../../access/request-cost.js'
+import { Attempt, RequestFacts } from '../../access/admission.js'
 import type { Entry } from '../../ledger/entry.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
@@ -279,16 +278,5 @@ const getFileName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 /** Creates a new actor for each object, because the rules of a context are cached per actor. */
 function createRequestFacts(tenantId: string, signal: AbortSignal): RequestFacts {
   const actor: Actor = createSystemActor(tenantId)
-  return {
-    id: newId('req'),
-    origin: actor,
-    isHead: false,
-    actor,
-    rejection: undefined,
-    idempotencyKey: undefined,
-    responseHeaders: {},
-    cost: new RequestCost(),
-    signal,
-    requireActor: () => actor,
-  }
+  return new RequestFacts({ id: newId('req'), origin: actor, actor, signal: () => signal })
 }
