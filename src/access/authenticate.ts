@@ -128,11 +128,12 @@ export class Authenticator {
       record = await this.#parts.tokens.verify(token)
     } catch (error) {
       if (!(error instanceof RejectedToken)) throw error
+      const { why, message } = error
       const find = async () => {
-        const owner = await error.findOwner()
-        return owner && toKnownUser(owner.user, owner.isProven)
+        const owner = await this.#parts.tokens.findOwner(token)
+        return owner && toKnownUser(owner, hasVerifiedSignature.includes(why))
       }
-      return { outcome: 'rejected', why: error.why, message: error.message, find }
+      return { outcome: 'rejected', why, message, find }
     }
     const { user, sessionId, issuer } = record
     if (user.tenantStatus !== 'active')
@@ -149,6 +150,9 @@ export class Authenticator {
     return { outcome: 'actor', actor: { ...actor, ...(sessionId && { sessionId }), ...(secondFactorDue && { secondFactorDue }) } }
   }
 }
+
+// Reasons that are determined after the verification of a token's signature.
+const hasVerifiedSignature: RejectionReason[] = ['token_claims', 'token_expired', 'session_ended']
 
 const toKnownKey = ({ tenantId, apiKeyId: id, name }: ApiKeyRecord): KnownCaller => ({
   tenantId,

@@ -12,11 +12,6 @@ export interface CacheValidity {
 /** Returns the cache key for a credential. The key is a hash, so that heap dumps and logs do not contain the credential. */
 export const fingerprint = (credential: string): string => hash('sha256', credential, 'base64')
 
-interface Entry<V> {
-  value: V
-  loadedAt: number
-}
-
 interface Load<V> {
   result: Promise<V | null>
   startedAt: number
@@ -29,11 +24,11 @@ export interface IdentityCacheOptions<V> {
   capacity?: number
   /** Maximum number of cached unknown keys. Guesses must exhaust neither memory nor the database. */
   unknownCapacity?: number
-  unknownMs?: number
   /** Maximum age of a cached value, even without a change notification. */
   maxAgeMs?: number
 }
 
+const unknownMs = 5_000
 // Maximum age of a lookup in progress that another caller can share. Limits the age of its result.
 const joinableMs = 200
 
@@ -41,8 +36,8 @@ const joinableMs = 200
  * Least-recently-used cache of credentials in the database. A hit returns synchronously. While change notifications are
  * unreliable, every lookup queries the database.
  */
-export class IdentityCache<V> {
-  readonly #known: LRUCache<string, Entry<V>>
+export class IdentityCache<V extends object> {
+  readonly #known: LRUCache<string, V>
   readonly #unknown: LRUCache<string, true>
   readonly #loading = new Map<string, Load<V>>()
   // Number of changes. A value whose lookup started before the latest change is returned to its callers but not cached.
@@ -50,9 +45,9 @@ export class IdentityCache<V> {
   readonly #options: Required<IdentityCacheOptions<V>>
 
   constructor(options: IdentityCacheOptions<V>) {
-    this.#options = { capacity: 20_000, unknownCapacity: 10_000, unknownMs: 5_000, maxAgeMs: 300_000, ...options }
-    const { capacity, unknownCapacity, unknownMs } = this.#options
-    this.#known = new LRUCache({ max: capacity })
+    this.#options = { capacity: 20_000, unknownCapacity: 10_000, maxAgeMs: 300_000, ...options }
+    const { capacity, unknownCapacity, maxAgeMs } = this.#options
+    this.#known = new LRUCache({ max: capacity, ttl: maxAgeMs, ttlResolution: 0 })
     this.#unknown = new LRUCache({ max: unknownCapacity, ttl: unknownMs })
   }
 
@@ -63,8 +58,8 @@ export class IdentityCache<V> {
   /** Returns the value of `key`, or null if none exists. `load` queries the database. Its errors are not cached. */
   get(key: string, load: () => Promise<V | null>): V | null | Promise<V | null> {
     if (this.#options.trust.isTrusted()) {
-      const entry = this.#known.get(key)
-      if (entry && performance.now() - entry.loadedAt < this.#options.maxAgeMs) return entry.value
+      const known = this.#known.get(key)
+      if (known) return known
       if (this.#unknown.has(key)) return null
     }
     return this.#load(key, load)
@@ -75,7 +70,7 @@ export class IdentityCache<V> {
     this.#changes++
     this.#loading.clear()
     this.#unknown.clear()
-    for (const [key, { value }] of [...this.#known]) if (this.#options.idsOf(value).includes(id)) this.#known.delete(key)
+    for (const [key, value] of [...this.#known]) if (this.#options.idsOf(value).includes(id)) this.#known.delete(key)
   }
 
   clear(): void {
@@ -108,10 +103,7 @@ export class IdentityCache<V> {
   #store(key: string, value: V | null, loadedAt: number): void {
     this.#known.delete(key)
     this.#unknown.delete(key)
-    if (value === null) {
-      this.#unknown.set(key, true, { start: loadedAt })
-    } else {
-      this.#known.set(key, { value, loadedAt })
-    }
+    if (value === null) this.#unknown.set(key, true, { start: loadedAt })
+    else this.#known.set(key, value, { start: loadedAt })
   }
 }

@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { chmod, link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { syncDirectory } from '../platform/data-dir.js'
 
 const keyBytes = 32
 const ivBytes = 12
@@ -27,7 +28,6 @@ export class MasterKey {
 
   constructor(keys: Buffer[], reread?: () => Promise<Buffer[]>) {
     this.#reread = reread
-
     this.#keys = keys.map(toKnownKey)
   }
 
@@ -45,7 +45,7 @@ export class MasterKey {
     if (envelope.length < headerBytes || envelope[0] !== version)
       throw new Error(`${label}: the stored secret is not a version ${version} envelope. Restore it from a backup.`)
     const head = envelope.subarray(0, 1 + idBytes)
-    const key = await this.findKey(head.subarray(1), label)
+    const key = await this.#findKey(head.subarray(1), label)
     const iv = envelope.subarray(head.length, head.length + ivBytes)
     const decipher = createDecipheriv('aes-256-gcm', key.encryption, iv, { authTagLength: tagBytes })
     decipher.setAAD(Buffer.concat([head, Buffer.from(label)]))
@@ -65,13 +65,12 @@ export class MasterKey {
     return this.encrypt(await this.decrypt(envelope, label), label)
   }
 
-  // Another process may have changed DATA_DIR/master.key since this process read the file.
-  async findKey(id: Buffer, label: string): Promise<KnownKey> {
-    const known = this.#keys.find((key) => key.id.equals(id))
-    if (known) return known
-    if (this.#reread) this.#keys = (await this.#reread()).map(toKnownKey)
-    const now = this.#keys.find((key) => key.id.equals(id))
-    if (now) return now
+  async #findKey(id: Buffer, label: string): Promise<KnownKey> {
+    const find = () => this.#keys.find((key) => key.id.equals(id))
+    // Another process may have changed DATA_DIR/master.key since this process read the file.
+    if (!find() && this.#reread) this.#keys = (await this.#reread()).map(toKnownKey)
+    const key = find()
+    if (key) return key
     throw new Error(
       `${label} is encrypted with another MASTER_KEY. Set MASTER_KEY to the key of this database, or add that key to MASTER_KEY_PREVIOUS.`,
     )
@@ -138,13 +137,8 @@ async function writeKeyFile(path: string, keys: Buffer[], moveFile: (from: strin
   } finally {
     await rm(draft, { force: true })
   }
-  await syncDirectory(join(path, '..'))
-}
-
-// Flushes the directory entry. Otherwise a power failure could remove the file after secrets were encrypted with its key.
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r')
-  await directory.sync().finally(() => directory.close())
+  // Otherwise a power failure could remove the file after secrets were encrypted with its key.
+  syncDirectory(dirname(path))
 }
 
 async function readKeyFile(path: string): Promise<Buffer[]> {

@@ -4,7 +4,7 @@ import { getCurrentTime, now } from '../platform/clock.js'
 import { isId } from '../platform/ids.js'
 import { parseKeyPair } from './ed25519.js'
 import type { StoredSigningSecrets } from './signing-secrets.js'
-import { RejectedToken, type SessionRecord, type TokenOwner, type TokenRecord, type UserRecord } from './token-record.js'
+import { RejectedToken, type SessionRecord, type TokenRecord, type UserRecord } from './token-record.js'
 
 /** Issuer and audience of the service's own tokens, independent of the service's URL. */
 export const ownIssuer = 'assay'
@@ -44,15 +44,6 @@ export class Sessions {
 
   /** Returns the user and session of the token from the database. Throws RejectedToken. */
   async verify(token: string): Promise<TokenRecord> {
-    try {
-      return await this.#verify(token)
-    } catch (error) {
-      if (error instanceof RejectedToken) error.findOwner = () => this.findOwner(token, error.why !== 'token_signature')
-      throw error
-    }
-  }
-
-  async #verify(token: string): Promise<TokenRecord> {
     const { sub, sid, tid, exp } = await this.#readClaims(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null
     if (!session || session.revokedAt || session.expiresAt.getTime() <= now())
@@ -63,10 +54,11 @@ export class Sessions {
     return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
   }
 
-  async findOwner(token: string, isProven: boolean): Promise<TokenOwner | null> {
+  /** Returns the user of the session that the token names. The token's signature is not verified. */
+  async findOwner(token: string): Promise<UserRecord | null> {
     const { sid } = decodeJwt(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null
-    return session && { user: session.user, isProven }
+    return session?.user ?? null
   }
 
   /**

@@ -45,21 +45,12 @@ export type RejectionReason =
   | 'session_ended'
   | 'user_disabled'
 
-/** User that a rejected token belongs to or claims to belong to. */
-export interface TokenOwner {
-  user: UserRecord
-  /** False if the token's signature is invalid. */
-  isProven: boolean
-}
-
 /**
  * Thrown for a rejected token. The message is returned to the client. Other failures, such as an unavailable database, throw
  * other errors.
  */
 export class RejectedToken extends Error {
   override readonly name = 'RejectedToken'
-  /** Finds the owner of the token in the database. The caller limits the number of these queries. */
-  findOwner: () => Promise<TokenOwner | null> = async () => null
 
   constructor(
     readonly why: RejectionReason,

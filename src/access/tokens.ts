@@ -3,13 +3,12 @@ import { now } from '../platform/clock.js'
 import { type CacheValidity, fingerprint, IdentityCache } from './identity-cache.js'
 import type { ExternalTokens } from './outside-tokens.js'
 import { ownIssuer, type Sessions } from './sessions.js'
-import { maxTokenBytes, RejectedToken, type TokenRecord, tokenAlgorithms } from './token-record.js'
+import { maxTokenBytes, RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
 export interface TokensOptions {
   trust: CacheValidity
   sessions: Sessions
   outside?: ExternalTokens | undefined
-  capacity?: number
 }
 
 /**
@@ -22,9 +21,12 @@ export class Tokens {
 
   constructor(options: TokensOptions) {
     this.#options = options
-
-    const { trust, capacity = 10_000 } = options
-    this.#cache = new IdentityCache({ trust, capacity, idsOf: ({ user, sessionId }) => [user.userId, user.tenantId, sessionId] })
+    const { trust } = options
+    this.#cache = new IdentityCache({
+      trust,
+      capacity: 10_000,
+      idsOf: ({ user, sessionId }) => [user.userId, user.tenantId, sessionId],
+    })
   }
 
   /** Returns the token's user. Throws RejectedToken. The caller must check the status of the user and the tenant. */
@@ -34,6 +36,16 @@ export class Tokens {
     const record = await this.#cache.get(fingerprint(token), () => this.#load(token))
     if (!record || record.validUntil <= now()) throw new RejectedToken('token_expired', 'This token has expired.')
     return record
+  }
+
+  /** Returns the user that a rejected token of this service names, or null. */
+  async findOwner(token: string): Promise<UserRecord | null> {
+    try {
+      return readClaimedIssuer(token) === ownIssuer ? await this.#options.sessions.findOwner(token) : null
+    } catch (error) {
+      if (error instanceof RejectedToken) return null
+      throw error
+    }
   }
 
   /** Removes the cached tokens of a user, tenant or session. Call this after committing the change. */

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from '@jest/globals'
 import { IdentityCache } from '../../src/access/identity-cache.js'
 
@@ -67,9 +68,11 @@ describe('the identity cache', () => {
     await cache.get('k', load)
     await cache.get('k', load)
     expect(load.calls).toBe(3)
-    const impatient = cacheWith({ maxAgeMs: 0 })
-    await impatient.get('k', load)
-    await impatient.get('k', load)
+    const impatient = cacheWith({ maxAgeMs: 1 })
+    // The age counts from the start of the lookup.
+    const slow = async () => setTimeout(5).then(load)
+    await impatient.get('k', slow)
+    await impatient.get('k', slow)
     expect(load.calls).toBe(5)
   })
 
