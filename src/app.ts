@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events'
 import type { Server } from 'node:http'
 import type { Logger } from 'pino'
 import { UploadSlots } from './access/upload-admission.js'
-import { createMetricsApp, Metrics, measureScanner, measureStorage } from './api/http/metrics.js'
+import { createMetrics, createMetricsApp, type Metrics, measureScanner, measureStorage } from './api/http/metrics.js'
 import { createHttpServer } from './api/http/server.js'
 import { SelfTest } from './features/files/self-test.js'
 import { DownloadAborter } from './features/files/signed-downloads.js'
@@ -58,7 +58,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const services = await openServices({ ...parts, serviceEvents, scanner: scannerOpening.then(({ scanner }) => scanner) })
   const processNumber = parts.siblings?.self ?? singleProcess
   const slots = new UploadSlots(getShare(config.maxUploadsAtOnce, processNumber))
-  const metrics = createMetrics(parts, services, slots)
+  const metrics = openMetrics(parts, services, slots)
   const spool = await Spool.open({ directory: spoolFolder, memoryBudget: getShare(uploadMemoryBytes, processNumber) })
   const { url, scanner: configured } = await scannerOpening
   const scanner = Object.assign(measureScanner(configured, metrics), { url })
@@ -117,13 +117,13 @@ function createMetricsServer(metrics: Metrics, token: string | undefined): Serve
   return createHttpServer(app, app)
 }
 
-function createMetrics(
+function openMetrics(
   { database, siblings }: AppParts,
   { ledger, rescans, serviceEvents }: Services,
   slots: UploadSlots,
 ): Metrics {
   const { pool, writes } = database
-  const metrics = new Metrics({
+  const metrics = createMetrics({
     poolSize: () => ({
       total: pool.totalCount + writes.totalCount,
       idle: pool.idleCount + writes.idleCount,

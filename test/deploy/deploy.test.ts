@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, test } from '@jest/globals'
-import { Metrics } from '../../src/api/http/metrics.js'
+import { createMetrics } from '../../src/api/http/metrics.js'
 import { readConfig } from '../../src/platform/config/config.js'
 import { secretVariables } from '../../src/platform/config/secret-files.js'
 import { SupervisorMetrics } from '../../src/platform/processes/supervisor-metrics.js'
@@ -131,7 +131,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
         storageFindings: async () => 0,
         rescans: async () => ({ contextsUnderWay: 0, filesQuarantined: 0 }),
       }
-      const registries = [new Metrics(none).registry, new SupervisorMetrics({ configured: 2, running: () => 2 }).registry]
+      const registries = [createMetrics(none).registry, new SupervisorMetrics({ configured: 2, running: () => 2 }).registry]
       const metrics = (await Promise.all(registries.map((each) => each.getMetricsAsJSON()))).flat()
       const single = (name: string) => registries.map((each) => each.getSingleMetric(name)).find((metric) => metric !== undefined)
       const labels = new Map<string, string[]>()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { Metrics, measureScanner } from '../../src/api/http/metrics.js'
+import { createMetrics, measureScanner } from '../../src/api/http/metrics.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
@@ -16,7 +16,7 @@ const text = (size: number, head: Buffer | string = 'text') =>
 test('measures the scan time of a scanner that runs in the worker', async () => {
   const pool = new WorkerPool({ workers: 1 })
   const engine = await YaraScanner.open({ pool })
-  const metrics = new Metrics({} as ConstructorParameters<typeof Metrics>[0])
+  const metrics = createMetrics({} as Parameters<typeof createMetrics>[0])
   const separateScan = { scan: () => Promise.reject(new Error('a separate scan')) }
   const scanner = measureScanner(Object.assign(engine, separateScan), metrics)
   const inspector = createInspector({ scanner, pool })

@@ -27,90 +27,80 @@ interface Sources {
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/**
- * Metrics that `GET /metrics` returns. Each instance has a separate registry, so that two services in one process do not share
- * values.
- */
-export class Metrics {
-  readonly registry: Registry
-  readonly calls: Counter<'operation' | 'status' | 'reason'>
-  readonly blocked: Counter<'reason'>
-  readonly requests: Histogram<'edge' | 'status'>
-  readonly refusedCredentials: Counter<'reason'>
-  readonly downloads: Counter<'outcome'>
-  readonly securityEvents: Counter<'reason'>
-  readonly webhookAttempts: Counter<'outcome'>
-  readonly bytesIn: Counter
-  readonly bytesOut: Counter
-  readonly scan: Histogram
-  readonly store: Histogram<'operation'>
-  readonly rescannedFiles: Counter<'outcome'>
-  readonly rescannedBytes: Counter
-  readonly #siblings: Siblings | undefined
-
-  constructor(sources: Sources) {
-    this.#siblings = sources.siblings
-    this.registry = sources.siblings?.registry ?? new Registry()
-    const registers = [this.registry]
-    collectDefaultMetrics({ register: this.registry })
-    const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
-      new Counter({ name, help, labelNames, registers })
-    const histogram = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
-      new Histogram({ name, help, labelNames, buckets: seconds, registers })
-    this.calls = counter('assay_calls_total', 'Number of API key calls by operation, status and error code.', [
+/** Creates the metrics that other components set. */
+function createMeters(registry: Registry) {
+  const registers = [registry]
+  const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const histogram = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+    new Histogram({ name, help, labelNames, buckets: seconds, registers })
+  return {
+    calls: counter(
+      'assay_calls_total',
+      'Number of API key calls by operation, status and error code.',
       'operation',
       'status',
       'reason',
-    ])
-    this.blocked = counter('assay_files_blocked_total', 'Number of rejected files by reason.', ['reason'])
-    this.requests = histogram('assay_request_duration_seconds', 'Duration of HTTP requests in seconds.', ['edge', 'status'])
-    this.refusedCredentials = counter(
+    ),
+    blocked: counter('assay_files_blocked_total', 'Number of rejected files by reason.', 'reason'),
+    requests: histogram('assay_request_duration_seconds', 'Duration of HTTP requests in seconds.', 'edge', 'status'),
+    refusedCredentials: counter(
       'assay_refused_credentials_total',
       'Number of requests with a rejected credential, by reason.',
-      ['reason'],
-    )
-    this.downloads = counter(
+      'reason',
+    ),
+    downloads: counter(
       'assay_url_downloads_total',
       'Number of requests for download URLs of the local store, by outcome: served, refused, cut_off.',
-      ['outcome'],
-    )
-    this.securityEvents = counter(
+      'outcome',
+    ),
+    securityEvents: counter(
       'assay_security_events_total',
       'Number of rejected requests of known users and API keys, by reason: sign_in_failed, second_factor_locked, credential_refused, scope_refused, limit_reached.',
-      ['reason'],
-    )
-    this.webhookAttempts = counter(
+      'reason',
+    ),
+    webhookAttempts: counter(
       'assay_webhook_attempts_total',
       'Number of requests to webhooks, by outcome: delivered, pending (to be retried), failed.',
-      ['outcome'],
-    )
-    this.bytesIn = counter('assay_upload_bytes_total', 'Total size of stored uploads in bytes.')
-    this.bytesOut = counter(
-      'assay_download_bytes_total',
-      'Total size in bytes of the files for which download URLs were created.',
-    )
-    this.scan = histogram('assay_scan_duration_seconds', 'Duration of virus scans in seconds.')
-    this.store = histogram('assay_store_duration_seconds', 'Duration of blob store operations in seconds.', ['operation'])
-    this.rescannedFiles = counter(
+      'outcome',
+    ),
+    bytesIn: counter('assay_upload_bytes_total', 'Total size of stored uploads in bytes.'),
+    bytesOut: counter('assay_download_bytes_total', 'Total size in bytes of the files for which download URLs were created.'),
+    scan: histogram('assay_scan_duration_seconds', 'Duration of virus scans in seconds.'),
+    store: histogram('assay_store_duration_seconds', 'Duration of blob store operations in seconds.', 'operation'),
+    rescannedFiles: counter(
       'assay_rescanned_files_total',
       'Number of stored files that this replica rescanned, by outcome: clean, infected, failed.',
-      ['outcome'],
-    )
-    this.rescannedBytes = counter('assay_rescanned_bytes_total', 'Total size of rescanned files in bytes.')
-    addConnectionMetrics(registers, sources)
-    addGauges(registers, sources)
+      'outcome',
+    ),
+    rescannedBytes: counter('assay_rescanned_bytes_total', 'Total size of rescanned files in bytes.'),
   }
+}
 
-  /** Returns the body of `GET /metrics`. */
-  render(): Promise<string> {
-    return this.#siblings?.collectMetrics() ?? this.registry.metrics()
-  }
+export type Metrics = ReturnType<typeof createMetrics>
 
-  record({ call, blocked, upload, download }: Entry): void {
-    if (call) this.calls.inc({ operation: call.operation, status: call.status, reason: call.errorCode ?? '' })
-    if (blocked) this.blocked.inc({ reason: blocked.reason })
-    if (upload && call?.status !== 'failure') this.bytesIn.inc(upload.file.sizeBytes)
-    if (download && call?.status !== 'failure') this.bytesOut.inc(download.sizeBytes)
+/**
+ * Creates the metrics that `GET /metrics` returns. Each call uses a separate registry, so that two services in one process do not
+ * share values.
+ */
+export function createMetrics(sources: Sources) {
+  const { siblings } = sources
+  const registry = siblings?.registry ?? new Registry()
+  collectDefaultMetrics({ register: registry })
+  const meters = createMeters(registry)
+  addConnectionMetrics([registry], sources)
+  addGauges([registry], sources)
+  return {
+    ...meters,
+    registry,
+    /** Returns the body of `GET /metrics`. */
+    render: (): Promise<string> => siblings?.collectMetrics() ?? registry.metrics(),
+    record({ call, blocked, upload, download }: Entry): void {
+      if (call) meters.calls.inc({ operation: call.operation, status: call.status, reason: call.errorCode ?? '' })
+      if (blocked) meters.blocked.inc({ reason: blocked.reason })
+      if (upload && call?.status !== 'failure') meters.bytesIn.inc(upload.file.sizeBytes)
+      if (download && call?.status !== 'failure') meters.bytesOut.inc(download.sizeBytes)
+    },
   }
 }
 
