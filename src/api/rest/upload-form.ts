@@ -42,24 +42,18 @@ export class UploadForm {
   #files = 0
   readonly #pending: Promise<unknown>[] = []
 
-  private constructor(options: UploadFormOptions) {
+  constructor(options: UploadFormOptions) {
     this.#options = options
     this.#limit = Math.min(options.ceiling, options.fixed?.maxBytes ?? options.ceiling)
     if (options.fixed) this.values.set('context', { value: options.fixed.context, from: 'text' })
-  }
-
-  /** Reads an upload form. Throws 415 if the body is not multipart, and 400 if it is malformed. */
-  static async read(request: IncomingMessage, options: UploadFormOptions): Promise<UploadForm> {
-    const form = new UploadForm(options)
-    await form.#read(request)
-    return form
   }
 
   async dispose(): Promise<void> {
     await this.#spooled?.dispose()
   }
 
-  async #read(request: IncomingMessage): Promise<void> {
+  /** Reads an upload form. Throws 415 if the body is not multipart, and 400 if it is malformed. */
+  async read(request: IncomingMessage): Promise<void> {
     const body = new Multipart(request, {
       ...this.#options,
       limits,
@@ -73,10 +67,8 @@ export class UploadForm {
       await body.read()
       // Another promise can be added while one is awaited, so iterate over the live array.
       for (const pending of this.#pending) await pending
-    } catch (error) {
+    } finally {
       await Promise.allSettled(this.#pending)
-      await this.dispose()
-      throw error
     }
     if (this.#files === 0 && !this.errors.some(({ field }) => field === 'file')) this.#addError('file', 'is required')
   }
@@ -84,9 +76,10 @@ export class UploadForm {
   #onFile(file: FilePart, stop: (error?: unknown) => void): void {
     if (file.name !== 'file') {
       // To set a value's content type, browsers must send a Blob, which has a file name.
-      if (file.name !== undefined && this.#options.fields.includes(file.name)) this.#pending.push(this.readField(file, file.name))
+      if (file.name !== undefined && this.#options.fields.includes(file.name))
+        this.#pending.push(file.readText().then(({ value, truncated }) => this.#onField(file.name, value, truncated)))
       else {
-        this.rejectUnknown(file.name)
+        this.#rejectUnknown(file.name)
         file.skip()
       }
       return
@@ -110,14 +103,9 @@ export class UploadForm {
     this.values.set('file', { value: incoming, from: 'text' })
   }
 
-  async readField(file: FilePart, name: string): Promise<void> {
-    const { value, truncated } = await file.readText()
-    this.#onField(name, value, truncated)
-  }
-
   #onField(name: string | undefined, value: string, truncated: boolean): void {
     if (name === 'file') this.#addError('file', 'must be a file with a file name')
-    else if (name === undefined || !this.#options.fields.includes(name)) this.rejectUnknown(name)
+    else if (name === undefined || !this.#options.fields.includes(name)) this.#rejectUnknown(name)
     else if (this.values.has(name)) this.#addError(name, 'must not be sent more than once')
     else if (truncated) this.#addError(name, `must be at most ${limits.fieldSize} bytes`)
     else this.#addValue(name, value)
@@ -139,21 +127,19 @@ export class UploadForm {
   }
 
   #parseJson(name: string, text: string): RawValue {
+    let value: unknown = null
     try {
-      const value = JSON.parse(text)
-      const inexact = findImpreciseNumber(text)
-      if (inexact) {
-        this.#addError(name, createImpreciseNumberMessage(inexact))
-        return { value: {}, from: 'json' }
-      }
-      // In JSON bodies, null means omitted. A form part with null is invalid, because it was sent explicitly.
-      if (value !== null) return { value, from: 'json' }
+      value = JSON.parse(text)
     } catch {}
-    this.#addError(name, 'must be a JSON object')
+    const inexact = findImpreciseNumber(text)
+    // In JSON bodies, null means omitted. A form part with null is invalid, because it was sent explicitly.
+    if (value === null) this.#addError(name, 'must be a JSON object')
+    else if (inexact) this.#addError(name, createImpreciseNumberMessage(inexact))
+    else return { value, from: 'json' }
     return { value: {}, from: 'json' }
   }
 
-  rejectUnknown(name: string | undefined): void {
+  #rejectUnknown(name: string | undefined): void {
     const [error] = name
       ? findUnknownNames([name], ['file', ...this.#options.fields], 'a part of this request')
       : [{ field: 'body', message: 'must contain a `name` parameter in the Content-Disposition header of each part' }]
@@ -163,11 +149,6 @@ export class UploadForm {
   #addError(field: string, message: string): void {
     if (!this.errors.some((error) => error.field === field)) this.errors.push({ field, message })
   }
-}
-
-interface UploadParts {
-  spool: Spool
-  contexts: Contexts
 }
 
 interface Rules {
@@ -182,7 +163,7 @@ export interface Contexts {
 
 /** Receives the parts of an upload or a dry run, and releases them after `work`. */
 export async function readUpload<T>(
-  { spool, contexts }: UploadParts,
+  { spool, contexts }: { spool: Spool; contexts: Contexts },
   { request, response, call, operation }: RestRequest,
   actor: Actor,
   work: (raw: Map<string, RawValue>) => Promise<T>,
@@ -190,7 +171,7 @@ export async function readUpload<T>(
 ): Promise<T> {
   const { uploads } = call.admission
   sendContinue(request, response)
-  const form = await UploadForm.read(request, {
+  const form = new UploadForm({
     spool,
     ceiling: uploads.ceiling,
     idleMs: uploads.idleMs,
@@ -199,6 +180,7 @@ export async function readUpload<T>(
     getRules: (contextKey) => contexts.findCached(actor, contextKey),
   })
   try {
+    await form.read(request)
     if (form.cut && !form.values.has('context')) throw uploads.createTooLargeError(uploads.ceiling + 1)
     call.inputErrors.push(...form.errors)
     return await work(form.values)

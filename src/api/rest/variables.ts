@@ -169,23 +169,17 @@ function coerceList(item: GraphQLInputType, value: unknown): Coerced {
     : { value: items.map((member) => ('value' in member ? member.value : null)) }
 }
 
-const getRejectedNumber = (value: unknown): string | number | undefined =>
-  typeof value === 'string' || typeof value === 'number' ? value : undefined
+/** Text must consist of decimal digits, so signed, fractional and empty numbers are invalid. */
+function coerceInteger(value: unknown, from: RawValue['from'], max: number): Coerced {
+  const number = from === 'text' ? (/^\d{1,16}$/.test(String(value)) ? Number(value) : Number.NaN) : value
+  if (Number.isInteger(number) && Math.abs(number as number) <= max) return { value: number }
+  const rejected = typeof value === 'string' || typeof value === 'number' ? value : undefined
+  return { error: `must be a whole number of at most ${max}`, rejected }
+}
 
 const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coerced> = {
-  Int: (value, from) => {
-    // Accepts decimal integers. Empty, fractional, signed and overlong numbers are invalid.
-    const number = from === 'text' ? (typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN) : value
-    return typeof number === 'number' && Number.isInteger(number) && Math.abs(number) <= 2_147_483_647
-      ? { value: number }
-      : { error: 'must be a whole number of at most 2147483647', rejected: getRejectedNumber(value) }
-  },
-  Long: (value, from) => {
-    const number = from === 'text' ? (typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN) : value
-    return Number.isSafeInteger(number)
-      ? { value: number }
-      : { error: `must be a whole number of at most ${Number.MAX_SAFE_INTEGER}`, rejected: getRejectedNumber(value) }
-  },
+  Int: (value, from) => coerceInteger(value, from, 2_147_483_647),
+  Long: (value, from) => coerceInteger(value, from, Number.MAX_SAFE_INTEGER),
   Boolean: (value, from) => {
     const known = from === 'text' ? { true: true, false: false }[String(value)] : value
     return typeof known === 'boolean' ? { value: known } : { error: 'must be true or false' }
