@@ -47,7 +47,7 @@ test('returns the documented fields of a new API key and shows its secret only o
   expect(everything).not.toContain(data.api_key)
 })
 
-test('stores the scopes, expiry and metadata of a new API key and computes its expiry from a number of days', async () => {
+test('stores the scopes and metadata of a new API key and computes its expiry from expires_in_days', async () => {
   // The service estimates the database clock with an error of up to one round trip.
   const slack = 60_000
   const before = Date.now() - slack

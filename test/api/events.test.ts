@@ -289,7 +289,7 @@ describe('the GraphQL subscription', () => {
   })
 })
 
-test('ignores an upgrade to another protocol and responds to the HTTP request', async () => {
+test('ignores an upgrade to a protocol other than WebSocket and responds to the HTTP request', async () => {
   const response = await new Promise<{ status?: number; text: string }>((resolve, reject) => {
     const upgrade = request(
       `${world.url}/graphql`,

@@ -69,7 +69,7 @@ describe('a token of the external provider', () => {
     },
   )
 
-  test('external tokens create separate users for the same subject or address in different tenants', async () => {
+  test('external tokens create separate users for the same subject or email address in different tenants', async () => {
     const [one, two] = [await world.createTenant(), await world.createTenant()]
     const observed = await Promise.all(
       [one, two].map(async ({ tenantId }) =>
@@ -84,7 +84,7 @@ describe('a token of the external provider', () => {
     expect(other.email).toBe(`bob@${provider.issuer}`)
   })
 
-  test('accepts two new external users with the same address at the same time', async () => {
+  test('accepts two new external users with the same email address at the same time', async () => {
     const { tenantId } = await world.createTenant()
     const tokens = await Promise.all(
       Array.from({ length: 6 }, (_, at) =>
@@ -205,7 +205,7 @@ describe('an invalid external token is rejected', () => {
     expect(toStatusAndCode(rejected)).toEqual([401, 'unauthenticated'])
   })
 
-  test('ignores a claimed name or address that contains a NUL character', async () => {
+  test('ignores a claimed name or email address that contains a NUL character', async () => {
     const caller = world.createCaller(await provider.sign({ ...usual(), sub: 'nul', name: 'A\0', email: 'a\0@b.c' }))
     expect(await queryMe(caller)).toMatchObject({ name: 'nul', email: `nul@${provider.issuer}` })
   })

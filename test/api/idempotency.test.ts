@@ -122,7 +122,7 @@ describe('POST /files/upload', () => {
     expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
-  test('a different or restarted replica on the same database replays the stored response', async () => {
+  test('a different or restarted replica returns the response stored for an Idempotency-Key', async () => {
     const key = createKeyHeader()
     const first = await upload(tenant.admin, 'anywhere', key)
     const replica = await World.open({}, world)

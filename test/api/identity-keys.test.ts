@@ -76,7 +76,7 @@ describe('the life cycle of a key', () => {
     expect(getItems(await tenant.admin.get('/api-keys?status=disabled'))).toHaveLength(0)
   })
 
-  test('rejects an expired key with 401', async () => {
+  test('rejects an expired API key with 401', async () => {
     const tenant = await world.createTenant()
     const key = await tenant.createKey(['metadata'], { expires_in_days: 1 })
     expect((await key.get('/files')).status).toBe(200)

@@ -104,7 +104,7 @@ describe('rate limit per minute', () => {
       })
     }))
 
-  test('limits the requests of each user, and the requests of each tenant to five times that limit', () =>
+  test('limits the requests per user, and those per tenant to five times that limit', () =>
     runInOneWindow(60, async () => {
       const tenant = await world.createTenant()
       const user = await tenant.createUser(['metadata'])
@@ -123,7 +123,7 @@ describe('rate limit per minute', () => {
     }))
 })
 
-test('limits failed credentials per address and never rejects valid credentials', () =>
+test('limits invalid credentials per IP address and never rejects valid credentials', () =>
   runInOneWindow(60, async () => {
     const tenant = await world.createTenant()
     const { limits } = world.app.services

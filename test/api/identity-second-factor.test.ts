@@ -272,7 +272,7 @@ describe('wrong codes of the second factor', () => {
 })
 
 describe('a tenant that requires a second factor', () => {
-  test('a session without a second factor can only set one up if the tenant requires it', async () => {
+  test('if the tenant requires a second factor, a session without one can only set it up', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('notes')
     const user = await tenant.createUser(['metadata', 'admin'])

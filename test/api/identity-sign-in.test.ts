@@ -51,7 +51,7 @@ describe('signing in', () => {
     })
   })
 
-  test('a failed sign-in does not reveal whether the address or the password was wrong', async () => {
+  test('a failed sign-in does not reveal whether the email address or the password was wrong', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const wrong = await world.unauthenticated.graphql(signIn, { email: user.email, password: 'not this one' })
@@ -60,7 +60,7 @@ describe('signing in', () => {
     expect(unknown.body).toEqual(wrong.body)
   })
 
-  test('sign-in does the same work for unknown addresses, wrong passwords, external users and users of many tenants', async () => {
+  test('sign-in takes similar CPU time for unknown users, wrong passwords, external users and users of many tenants', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     await world.database.pool.query(
@@ -88,7 +88,7 @@ describe('signing in', () => {
     }
   })
 
-  test('signs in to the named tenant if an address belongs to two tenants', async () => {
+  test('signs in to the named tenant if an email address belongs to two tenants', async () => {
     const [one, two] = [await world.createTenant(), await world.createTenant()]
     const email = 'both@example.com'
     const [first, second] = [await one.createUser(['metadata'], email), await two.createUser(['metadata'], email)]
@@ -105,7 +105,7 @@ describe('signing in', () => {
     }
   })
 
-  test('uses one salt for an address in many tenants and accepts a password only for its own tenant', async () => {
+  test('accounts with one email address in many tenants share a salt, but each accepts only its own password', async () => {
     const email = 'everywhere@example.com'
     const tenants = await Promise.all(Array.from({ length: 8 }, () => world.createTenant()))
     const users: (Caller & { password: string })[] = []
@@ -118,7 +118,7 @@ describe('signing in', () => {
     expect((await world.createCaller(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenants[5]!.tenantId)
   })
 
-  test("sign-in rehashes the passwords of an address's accounts in different tenants so that they share one salt", async () => {
+  test('sign-in rehashes the passwords of all accounts with the same email address so that they share one salt', async () => {
     const email = 'moved@example.com'
     const [one, two] = [await world.createTenant(), await world.createTenant()]
     await one.createUser(['metadata'], email)

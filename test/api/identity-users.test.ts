@@ -28,7 +28,7 @@ const listAudits = async (tenant: TestTenant, entityId: string) =>
   getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('an admin', () => {
-  test('an admin can invite an address once, with or without a password', async () => {
+  test('an admin can invite an email address once, with or without a password', async () => {
     const tenant = await world.createTenant()
     const { body } = await invite(tenant.admin, { email: 'Eve@Example.com', name: 'Eve', scopes: ['metadata', 'metadata'] })
     const { password, user } = body.data.inviteUser

@@ -211,7 +211,7 @@ describe('the rules of an upload', () => {
     expect((await send(tenant)).status).toBe(201)
   })
 
-  test('applies the rules of the current context if it was deleted and created again with the same name', async () => {
+  test('applies the rules of the new context if a context was deleted and created again with the same name', async () => {
     const tenant = await createTenant()
     const { body } = await send(tenant)
     await tenant.admin.delete(`/files/${body.data.file_id}`)

@@ -91,7 +91,7 @@ describe('the log contains every call, successful or not', () => {
   test.each([
     ['a metadata request', '/metadata'],
     ['a download URL request', ''],
-  ])('logs one failed call if %s is rejected, even if no other call is in progress', async (_, path) => {
+  ])('logs exactly one failed call if %s is rejected', async (_, path) => {
     const reader = await tenant.createKey(['metadata', 'download'])
     const otherTenant = await world.createTenant()
     await otherTenant.createContext('notes')
@@ -254,7 +254,7 @@ describe('the log contains every call, successful or not', () => {
   })
 })
 
-test('a call log entry has the key name at that time and the address and user agent of the client', async () => {
+test("a call log entry contains the key name at that time and the client's IP address and user agent", async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['metadata'], { name: 'Before' })
   await key.get('/files', { 'user-agent': `agent/${'x'.repeat(600)}` })

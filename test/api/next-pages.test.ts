@@ -80,7 +80,7 @@ test('next-page links preserve the filters, include the page number, and can be 
   })
 })
 
-test('rejects an invalid cursor or a cursor from another list with 400', async () => {
+test('returns 400 for an invalid cursor or a cursor from another list', async () => {
   tenant = await world.createTenant()
   const cursor = Buffer.from(tenant.admin.id).toString('base64url')
   for (const after of ['nonsense', '', cursor])

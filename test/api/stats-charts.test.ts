@@ -56,7 +56,7 @@ describe('charts', () => {
     },
   )
 
-  test.each(['api-calls', 'uploads'])('the chart of %s has hourly points', async (name) => {
+  test.each(['api-calls', 'uploads'])('the chart of %s supports hourly points', async (name) => {
     await runInOneWindow(hour / 1000, async () => {
       const { period, data_points } = await chart(name, '?period=hourly')
       expect(period).toBe('hourly')

@@ -49,7 +49,7 @@ test('the statistics of a new tenant contain every documented field with value z
   })
 })
 
-test('counts each action as documented', async () => {
+test('the statistics count each action as documented', async () => {
   const tenant = await world.createTenant({ quotaMb: 1 })
   const key = await tenant.createKey(['upload', 'download', 'metadata', 'delete'])
   for (const contextKey of ['a', 'b', 'c', 'd'])

@@ -68,7 +68,7 @@ describe('before connection_ack', () => {
     expect(pongs).toBe(0)
   })
 
-  test('520 idle connections from one address do not prevent a subscriber from receiving events', async () => {
+  test('520 idle connections from one IP address do not prevent a subscriber from receiving events', async () => {
     const idle = Array.from({ length: 520 }, connect)
     await Promise.all(idle.map(({ opened }) => opened))
     const client = createClient({
@@ -87,7 +87,7 @@ describe('before connection_ack', () => {
 })
 
 describe('after connection_ack', () => {
-  test('responds to a WebSocket ping message without echoing its payload, and to a ping frame', async () => {
+  test('responds to a WebSocket ping frame, and to a ping message without echoing its payload', async () => {
     const { socket, send, messages } = await authenticate()
     send({ type: 'ping', payload: payloads })
     await once(socket, 'message')

@@ -57,7 +57,7 @@ describe('a transparency log of 66,000 entries', () => {
     log = new MemoryLog(await readEntries(long.admin, size))
   })
 
-  test('entries of the transparency log hash to the signed root of the checkpoint', async () => {
+  test('the transparency log entries hash to the signed root in the checkpoint', async () => {
     const checkpoint = await getCheckpoint(long.admin)
     expect(checkpoint.origin).toBe(`${new URL(world.url).host}/log/${long.tenantId}`)
     expect([checkpoint.size, log.leaves.length]).toEqual([size, size])

@@ -177,7 +177,7 @@ describe('quotas', () => {
 })
 
 describe('Idempotency-Key', () => {
-  test('stores a repeated upload once and rejects another body with the same Idempotency-Key', async () => {
+  test('stores a repeated upload once and rejects a different body with the same Idempotency-Key', async () => {
     const own = await world.createTenant()
     await own.createContext('notes')
     const headers = { 'idempotency-key': 'k-1' }

@@ -111,7 +111,7 @@ describe('a single-use download URL', () => {
   })
 })
 
-test('logs and counts each use of a download URL with address and user agent but without the URL', async () => {
+test('logs and counts each use of a download URL with the IP address and user agent but without the URL', async () => {
   const key = await tenant.createKey(['download'])
   const url = await urlBy(key)
   const requestId = (await fetch(url, { headers: { 'user-agent': 'courier/7' } })).headers.get('x-request-id')

@@ -166,7 +166,7 @@ describe('sent events', () => {
     ).toThrow()
   })
 
-  test('a webhook receives only the selected event types and contexts, and events without a context', async () => {
+  test('a webhook receives only events of the selected types and contexts, and events without a context', async () => {
     await tenant.createContext('invoices')
     await tenant.createContext('photos')
     await createWebhook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })
@@ -261,7 +261,7 @@ describe('sent events', () => {
     expect((await tenant.admin.get(`/webhooks/${id}`)).body.data.previous_secret_expires_at).toBeNull()
   })
 
-  test('replaying a webhook sends events again from a position with the same ids', async () => {
+  test('replaying a webhook resends events with the same ids, starting at a sequence number', async () => {
     const { webhook_id: id } = await createWebhook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)

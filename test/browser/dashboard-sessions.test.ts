@@ -116,7 +116,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByText(other.email).waitFor()
   })
 
-  test('reports a page whose code cannot be loaded, and loads it when the connection returns', async () => {
+  test('the dashboard reports a page whose code cannot be loaded, and loads it when the connection returns', async () => {
     const page = await dashboard.openSignedIn(tenant)
     await page.locator('.tile').first().waitFor()
     await page.route('**/assets/calls-*.js', (route) => route.abort())
@@ -257,7 +257,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByLabel('Password').fill('still there')
   })
 
-  test("clears the previous user's data in all tabs after another user signs in", async () => {
+  test("clears the previous user's data in all tabs after a different user signs in", async () => {
     const page = await dashboard.openSignedIn(tenant)
     await page.locator('.tile').first().waitFor()
     const { email, password } = await dashboard.createUser(await world.createTenant(), ['admin'])

@@ -153,7 +153,7 @@ describeWith('chromium')('dashboard', () => {
     expect((await tenant.admin.get('/files?context=notes')).body.data.pagination.total_items).toBe(0)
   })
 
-  test('shows the details and a preview of a file, downloads it, and deletes it', async () => {
+  test('the dashboard shows the details and a preview of a file, downloads it, and deletes it', async () => {
     await tenant.createContext('kept')
     const { body } = await tenant.admin.upload('kept', 'poem.txt', 'Shall I compare thee', { metadata: { page: 18 } })
     const page = await dashboard.openSignedIn(tenant, { at: `/files/${body.data.file_id}` })
@@ -401,7 +401,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await page.getByText('do not replace an antivirus.').count()).toBe(0)
   })
 
-  test("ends another session and changes the current user's password in the dashboard", async () => {
+  test('ends another session of the current user and changes the password in the dashboard', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await (await dashboard.newBrowserContext()).request.post('/session', { data: { email, password } })

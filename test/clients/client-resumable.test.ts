@@ -52,7 +52,7 @@ test('the client library uploads a large file in several requests and resumes af
   expect(await countFiles()).toBe(1)
 })
 
-test('the client library throws the rejection reason of a resumable upload before its first byte or after its last', async () => {
+test('the client library throws the rejection reason before the first or after the last byte of a resumable upload', async () => {
   const client = openClient(world.url)
   const getRejection = async (name: string, content: string) =>
     client.files.upload(new Blob([content]), { context: 'raw', filename: name, resumable: true }).then(
@@ -65,7 +65,7 @@ test('the client library throws the rejection reason of a resumable upload befor
   expect(blank).toMatchObject({ code: 'blank_file', status: 422, requestId: expect.stringMatching(/^req_/) })
 })
 
-test('the client library aborts a resumable upload with a signal', async () => {
+test('the client library aborts a resumable upload if its abort signal is triggered', async () => {
   const abort = new AbortController()
   const sending = openClient(world.url).files.upload(new Blob([randomBytes(20 * 1_048_576)]), {
     context: 'raw',

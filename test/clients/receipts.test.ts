@@ -116,7 +116,7 @@ describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-
       }
     })
 
-    test('the sample verifier rejects another file and a changed receipt', async () => {
+    test('the sample verifier rejects a receipt for another file and a changed receipt', async () => {
       const receipt = await setup.getReceipt(`/files/${await setup.upload()}/receipt`)
       const keys = await setup.saveKeySet()
       expect(await check(receipt, 'another', keys)).toMatchObject({ status: 1, stdout: expect.stringContaining('another file') })

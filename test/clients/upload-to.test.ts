@@ -70,7 +70,7 @@ test('uploadTo ignores the query and the fragment of a link', async () => {
     expect(await uploadTo(`${url}?utm_source=mail#top`, source, { resumable })).toMatchObject({ original_filename: 'mail.txt' })
 })
 
-test('uploadTo stores the metadata of small and of resumable uploads', async () => {
+test('uploadTo stores metadata for both small and resumable uploads', async () => {
   const { url } = await createLink({ metadata: { order: 7 } })
   for (const resumable of [false, true]) {
     const { file_id } = await uploadTo(url, new File(['text'], 'a.txt'), { metadata: { page: 1 }, resumable })

@@ -104,7 +104,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual([])
     })
 
-    test('a copied blob is complete and remains after its source is deleted, and copying a missing blob creates none', async () => {
+    test('a copied blob is complete and remains after its source is deleted, and copying a missing blob creates no blob', async () => {
       await put('a/b', 'first')
       await storage.copy('a/b', 'c/d')
       await storage.remove('a/b')

@@ -26,7 +26,7 @@ const authenticate = (identity: Identity, secret: string) =>
 const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
 describe('an API key', () => {
-  test("authenticating an API key returns an actor with the client's address and user agent", async () => {
+  test("authenticating an API key returns an actor with the client's IP address and user agent", async () => {
     const key = await world.createApiKey(tenantId, { scopes: ['upload', 'metadata'] })
     expect(await authenticate(here, key.secret)).toEqual({
       outcome: 'actor',
@@ -191,7 +191,7 @@ describe('two replicas', () => {
       expect(lost).toEqual([])
     })
 
-    test('a replica that pauses while waiting for its own test notification reads pending ones and keeps its connection', async () => {
+    test('a replica that pauses before its own test notification arrives reads it and keeps its connection', async () => {
       const echo = 'select pg_notify($1, $2)'
       const query = pg.Client.prototype.query as (...given: unknown[]) => unknown
       let listening: pg.Client | undefined

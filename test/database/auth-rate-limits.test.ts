@@ -80,7 +80,7 @@ describe('calls', () => {
 })
 
 describe('rejected credentials', () => {
-  test('limits rejected credentials by address and counts only failures', () =>
+  test('limits rejected credentials per IP address and counts only failures', () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ failedCredentialsPerMinute: 2 })
       expect(await countOutcomes(3, () => limits.countRejectedCredential('198.51.100.1'))).toEqual([
@@ -102,7 +102,7 @@ describe('an address', () => {
     ['2001:db8::1', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ])('counts requests from the address %s towards the address group %s', (ip, group) => {
+  ])('counts requests from the IP address %s towards the group %s', (ip, group) => {
     expect(toAddressGroup(ip)).toBe(group)
   })
 })

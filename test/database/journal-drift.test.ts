@@ -55,7 +55,7 @@ const changes: [string, string][] = [
   ['a length that differs from the number of entries', 'UPDATE tenant_heads SET journal_length = journal_length + 1'],
   ['a frontier of other leaves', `UPDATE tenant_heads SET journal_frontier[1] = sha256('other')`],
 ]
-test.each(changes)('verify detects %s in the journal', async (_what, statement) => {
+test.each(changes)('verifying the journal detects %s', async (_what, statement) => {
   await books.queryRows(statement)
   expect(await drift(true)).toBeGreaterThan(0)
 })

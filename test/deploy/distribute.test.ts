@@ -104,7 +104,7 @@ test('a distribution changes nothing if a table cannot be distributed, and succe
   expect(await listPlacements('distributed')).toEqual([...distributedTables].sort())
 })
 
-test('restores triggers that the operator added after distributing a table', async () => {
+test('after distributing a table, restores the triggers that the operator added', async () => {
   await client.query(`CREATE FUNCTION public.do_nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`)
   await client.query('CREATE TRIGGER of_operator AFTER INSERT ON files FOR EACH ROW EXECUTE FUNCTION public.do_nothing()')
   const triggers = `SELECT pg_get_triggerdef(oid) AS definition FROM pg_trigger WHERE tgname = 'of_operator'`

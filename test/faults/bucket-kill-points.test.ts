@@ -165,7 +165,7 @@ test('a bucket deletion is complete if the service is killed at delete.committed
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(404)
 })
 
-test('all acknowledged files are intact after the kills, and verify finds no orphan', async () => {
+test('after all kill-point tests, the acknowledged files are intact and verify finds no orphan', async () => {
   await sweepLater()
   await expectAgreement(acknowledged)
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)

@@ -105,7 +105,7 @@ describe('the embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('rejects a database cluster from another major version with instructions', async () => {
+  test('rejects a database cluster from another PostgreSQL major version with instructions', async () => {
     const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'PG_VERSION'), '15\n')

@@ -191,7 +191,7 @@ describe('signing by IAM', () => {
     expect(await get(await retryUntilSuccess(() => storage.signDownload(grant)))).toEqual([200, true])
   })
 
-  test('URL signing fails with the reason if the workload identity impersonates no service account', async () => {
+  test('signing a URL fails with a reason if the workload identity impersonates no service account', async () => {
     await configureFederation(await writeSubjectToken(), { impersonate: false })
     const failure = await open()
       .signDownload(grant)

@@ -36,7 +36,7 @@ const getPlaces = async (fileId: string): Promise<string[]> => {
   return rows.map(({ place }) => place)
 }
 
-test.each([7, 0])('only one of a concurrent hold and deletion succeeds (%i days in the trash)', async (days) => {
+test.each([7, 0])('a concurrent hold and deletion of a file do not both succeed (trash period: %i days)', async (days) => {
   const upload = await context(`hold_${days}`, { trash_days: days })
   for (const at of rounds) {
     const id = await upload()
@@ -61,7 +61,7 @@ test('an acknowledged hold prevents a file from expiring on every replica', asyn
     expect(await getPlaces(id)).toEqual((await holds[at]!).status === 200 ? ['files', 'holds'] : [])
 })
 
-test('exactly one of a concurrent restore and purge succeeds', async () => {
+test('of a concurrent restore and purge of a file, exactly one succeeds', async () => {
   const upload = await context('purged', { trash_days: 7 })
   for (const _ of rounds) {
     const id = await upload()
@@ -128,6 +128,6 @@ test('deletes a context only if no files remain, including files in the trash', 
   }
 })
 
-test('database rows and blobs match after all concurrent actions', async () => {
+test('database rows and blobs match after all tests of concurrent actions', async () => {
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthyStorage)
 })

@@ -80,7 +80,7 @@ const sending: [BucketCall, number][] = [
 
 describe.each(sending)('the bucket, during %s (%i bytes)', (call, size) => {
   test.each(faults)(
-    'a bucket upload leaves no files or connections behind if the bucket returns %s once, and then permanently',
+    'a bucket upload leaves no files or connections behind, whether the bucket returns %s once or permanently',
     async (_name, fault) => {
       bucketWorld.bucket.faults.plan(call, fault)
       expect([201, 503]).toContain((await upload(size)).status)

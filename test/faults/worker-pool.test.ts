@@ -42,7 +42,7 @@ afterEach(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 describe('files of different owners are scheduled in turn', () => {
-  test.each([1, 2])("with %d workers, a file does not wait for all of another owner's earlier files", async (workers) => {
+  test.each([1, 2])('with %d workers, a file does not wait for all earlier files of another tenant', async (workers) => {
     const engine = start({ workers })
     const done: string[] = []
     const run = async (owner: string) => {
@@ -139,7 +139,7 @@ describe('limits of the pool', () => {
     )
   })
 
-  test('drops the latest file from the owner with the most queued files to make room for another owner', async () => {
+  test("drops the latest file of the tenant with the most queued files to make room for another tenant's file", async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const run = (owner: string) => inspector.inspect({ ...submission('a.slow', words), owner })
     const many = [run('many'), run('many'), run('many'), run('many')]

@@ -32,7 +32,7 @@ test('a batcher runs the first item immediately and combines later items while i
   expect(await Promise.all(results)).toEqual([2, 4, 6])
 })
 
-test('limits the size of a batch', async () => {
+test('a batcher limits the size of a batch', async () => {
   const { batcher, batches, finish } = createBatcher({ maxBatch: 2 })
   for (const item of [1, 2, 3, 4]) void batcher.add(item)
   for (let batch = 0; batch < 3; batch++) await finish()
@@ -68,7 +68,7 @@ test('a batcher runs batches of different groups concurrently', async () => {
   expect(await Promise.all(results)).toEqual([2, 4, 6])
 })
 
-test('a batcher pauses between batches', async () => {
+test('a batcher pauses between batches if a pause is configured', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
     const { batcher, batches, finish } = createBatcher({ getPauseMs: () => 50 })

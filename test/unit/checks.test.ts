@@ -124,7 +124,7 @@ describe('extension', () => {
     ['a docx named .zip', 'a.zip', basic.docx(), 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
     ['text with an unknown extension', 'a.acme', Buffer.from('hello'), 'text/plain'],
     ['any content named .bin', 'a.bin', basic.png(), 'image/png'],
-  ])('accepts %s with the type %s', async (_, name, bytes, mime) => {
+  ])('accepts %s with the detected type %s', async (_, name, bytes, mime) => {
     expect(await inspect(name, bytes)).toMatchObject({ outcome: 'accepted', detectedContentType: mime })
   })
 

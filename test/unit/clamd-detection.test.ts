@@ -84,7 +84,7 @@ describe('a clamd needs a recent proof', () => {
     })
   })
 
-  test('scans with another clamd if one does not detect the EICAR string', async () => {
+  test('scans with another clamd daemon if the first one does not detect the EICAR string', async () => {
     const blindOne = await startDaemon({ proof: blind })
     const scanner = createScanner([blindOne, daemon])
     for (let count = 0; count < 3; count++) expect(await scanner.scan(text, never())).toEqual(clean)

@@ -52,20 +52,23 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
     ['in the middle', 'infected', eicar],
     ['at the end', 'clean', Buffer.from('text')],
     ['at the end', 'infected', eicar],
-  ] as const)('another clamd scans the complete file if one is killed %s of a scan: %s', async (place, verdict, head) => {
-    const [first] = daemons as [RealClamd]
-    // Equally busy daemons alternate, starting with the first one.
-    const { content, reads } = createInterruptedContent(() => first.kill('SIGKILL'), place, head)
-    expect(await scanner.scan(content, never())).toMatchObject({ verdict })
-    expect(reads()).toBe(2)
-    for (let count = 0; count < 4; count++) {
-      expect(await scanner.scan(inMemory(eicar), never())).toMatchObject({ verdict: 'infected' })
-      expect(await scanner.scan(inMemory('text'), never())).toEqual(clean)
-    }
-    await expect(scanner.prove()).resolves.toBeUndefined()
-  })
+  ] as const)(
+    'another clamd daemon scans the complete file if the first one is killed %s of a scan: %s',
+    async (place, verdict, head) => {
+      const [first] = daemons as [RealClamd]
+      // Equally busy daemons alternate, starting with the first one.
+      const { content, reads } = createInterruptedContent(() => first.kill('SIGKILL'), place, head)
+      expect(await scanner.scan(content, never())).toMatchObject({ verdict })
+      expect(reads()).toBe(2)
+      for (let count = 0; count < 4; count++) {
+        expect(await scanner.scan(inMemory(eicar), never())).toMatchObject({ verdict: 'infected' })
+        expect(await scanner.scan(inMemory('text'), never())).toEqual(clean)
+      }
+      await expect(scanner.prove()).resolves.toBeUndefined()
+    },
+  )
 
-  test('another clamd scans the file if one is killed while it processes the received file', async () => {
+  test('another clamd daemon scans the file if the first one is killed while processing it', async () => {
     const [first] = daemons as [RealClamd]
     const { content, reads } = createInterruptedContent(
       async () => {

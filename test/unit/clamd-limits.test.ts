@@ -235,7 +235,7 @@ describe('scan limits of a daemon', () => {
     expect(await scanner.scan(file, never())).toEqual(clean)
   })
 
-  test('reports the scan as unavailable if clamd responds to the test of its limits with ERROR', async () => {
+  test('reports the scanner as unavailable if clamd responds with ERROR to the test of its limits', async () => {
     const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'stream: No space left ERROR\0' : 'stream: OK\0'))
     await expect(scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), never())).rejects.toMatchObject({
       code: 'scanner_unavailable',

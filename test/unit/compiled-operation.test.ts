@@ -78,7 +78,7 @@ describe('throws', () => {
     await expect(compile('{ data: thing { id } }')!(call, {})).rejects.toBe(fault)
   })
 
-  test('a compiled GraphQL operation throws if a non-null value is missing or a value has another type', async () => {
+  test('a compiled GraphQL operation throws if a non-null value is missing or a value has the wrong type', async () => {
     const run = (of: Call, input: object) => compile('{ data: thing { id colour tags } }')!(of, { ...input })
     for (const wrong of [{}, { id: 'a', colour: 'GREEN' }, { id: 'a', tags: ['a', null] }, { id: 'a', tags: 'a' }]) {
       answerWith('thing', () => wrong)
@@ -91,7 +91,7 @@ describe('throws', () => {
     expect(await run(call, {})).toBeNull()
   })
 
-  test('a compiled GraphQL operation throws if a variable has another type', async () => {
+  test('a compiled GraphQL operation throws if a variable has the wrong type', async () => {
     await expect(compile('query ($first: Int) { data: things(first: $first) { id } }')!(call, { first: 'x' })).rejects.toThrow(
       'Int cannot represent',
     )

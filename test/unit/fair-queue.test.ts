@@ -56,7 +56,7 @@ describe('background work', () => {
 })
 
 describe('order of the queue', () => {
-  test('starts queued files of one owner in order, up to the number of workers', () => {
+  test("starts a tenant's queued files in order, up to the number of workers", () => {
     const waiting = files('a', 5)
     const queue = opened(waiting, { workers: 2 })
     expect([queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], undefined])
@@ -66,11 +66,11 @@ describe('order of the queue', () => {
     expect(drain(opened(ownerless))).toEqual(ownerless)
   })
 
-  test('the fair queue alternates between owners with one worker', () => {
+  test('the fair queue with one worker alternates between tenants', () => {
     expect(listOwners(drain(opened([...files('a', 4), ...files('b', 2), ...files('c', 1)])))).toBe('abcabaa')
   })
 
-  test('the fair queue prefers owners with fewer busy workers', () => {
+  test('the fair queue prefers tenants that use fewer workers', () => {
     const queue = opened(files('a', 3), { workers: 3 })
     const [slow, quick] = [queue.next()!, queue.next()!]
     queue.release(quick)
@@ -83,14 +83,14 @@ describe('order of the queue', () => {
     expect(queue.next()?.owner).toBe('a')
   })
 
-  test('the fair queue prefers an owner that recently used fewer workers', () => {
+  test('the fair queue prefers a tenant that recently used fewer workers', () => {
     const queue = opened(files('a', 20))
     for (let start = 0; start < 3; start++) queue.release(queue.next()!)
     for (const each of files('b', 20)) queue.add(each)
     expect(listOwners(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
   })
 
-  test('a new owner waits for one file of each other owner instead of all their files', () => {
+  test('a new tenant waits for one file of each other tenant instead of all their files', () => {
     const owners = Array.from({ length: 100 }, (_, at) => `owner ${at} `)
     const queue = opened(owners.flatMap((owner) => files(owner, 10)))
     for (let start = 0; start < 50; start++) queue.release(queue.next()!)
@@ -124,14 +124,14 @@ describe('large files', () => {
 })
 
 describe('a full queue', () => {
-  test('a full queue rejects further files of its only owner', () => {
+  test('a full queue rejects further files if all of its files belong to the same tenant', () => {
     const queue = opened(files('a', 3), { maxLength: 3 })
     const late = file('a')
     expect(queue.add(late)).toBe(late)
     expect(queue.length).toBe(3)
   })
 
-  test("a full queue drops the largest owner's latest file for an owner with clearly fewer files", () => {
+  test('a full queue drops the latest file of the largest tenant to make room for a tenant with clearly fewer files', () => {
     const [a, b] = [files('a', 4), files('b', 2)]
     const queue = opened([...a, ...b], { maxLength: 6 })
     const c = files('c', 2)
@@ -142,15 +142,15 @@ describe('a full queue', () => {
 
   test.each([
     ['the most files', 3],
-    ['as many files as the largest owner', 2],
-    ['one file fewer than the largest owner', 1],
-  ])('a full queue rejects a file from an owner with %s', (_how, own) => {
+    ['as many files as the largest tenant', 2],
+    ['one file fewer than the largest tenant', 1],
+  ])('a full queue rejects a file from a tenant with %s', (_how, own) => {
     const queue = opened([...files('a', 2), ...files('b', own)], { maxLength: 2 + own })
     const late = file('b')
     expect(queue.add(late)).toBe(late)
   })
 
-  test('drops files from two owners that fill the queue until a third owner has an equal share', () => {
+  test('drops files of two tenants that fill the queue until a third tenant has an equal share', () => {
     const counts: Record<string, number> = { a: 128, b: 128, c: 0 }
     const queue = opened([...files('a', 128), ...files('b', 128)], { maxLength: 256 })
     for (const each of files('c', 128)) {
@@ -177,7 +177,7 @@ describe('a full queue', () => {
     expect(drain(queue)).toEqual([waiting[2], ...more])
   })
 
-  test("always queues a retried file before its owner's other files", () => {
+  test('always queues a retried file before the other files of its tenant', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     const fallen = queue.next()!

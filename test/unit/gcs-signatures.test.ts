@@ -52,7 +52,7 @@ const vectors: {
 
 describe('the signature check of the emulator, on test vectors of Google', () => {
   test.each(vectors)(
-    'the emulator verifies the Google test vector $name',
+    'the emulator computes the same canonical request as the Google test vector $name',
     ({ path = object, query, headers = {}, canonical, hash }) => {
       const request = {
         method: 'GET',

@@ -117,7 +117,7 @@ describe('the local store', () => {
     expect((await readBytes(await store.open('a/b'))).toString()).toBe('kept')
   })
 
-  test('releases its reserved disk space if a deletion needs it, and reserves it again', async () => {
+  test('a local store releases its reserved disk space if a deletion needs it, and reserves it again', async () => {
     const reserve = join(root, '+reserve')
     const noRoom = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'unlink' })
     const unlinkWithRoom: typeof unlink = async (path) => {

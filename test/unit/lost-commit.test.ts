@@ -9,7 +9,7 @@ const addresses = [
   { address: '127.0.0.2', family: 4 },
 ]
 
-test('does not report an unknown outcome if no database address is reachable', async () => {
+test('does not report an unknown outcome if the database is unreachable', async () => {
   const port = Number(await freePort())
   const socket = connect({
     host: 'database.test',

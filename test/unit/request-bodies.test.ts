@@ -124,7 +124,7 @@ const callFrom = (ip: string, known = false) =>
     signal: () => new AbortController().signal,
   })
 
-test('limits unauthenticated request bodies in size (16 KiB), duration (10 s) and number per address', async () => {
+test('limits unauthenticated request bodies in size (16 KiB), duration (10 s) and number per IP address', async () => {
   const json = new JsonAdmission({ idleMs: 1 })
   let limits: unknown
   let finish = () => {}

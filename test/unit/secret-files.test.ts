@@ -66,7 +66,7 @@ describe.each(secretVariables)('%s', (name) => {
     ])
   })
 
-  test('reports a missing secret file only by its path', () => {
+  test('the error for a missing secret file contains only its path', () => {
     const path = join(folder, 'none')
     expect(faults({ ...without(name), [variable]: path })).toEqual([
       `${variable} is '${path}'. It must be the path of a readable file (it does not exist).`,

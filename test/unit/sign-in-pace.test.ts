@@ -28,7 +28,7 @@ function createPace({ free = {}, hold }: { free?: Partial<FailuresWithoutDelay>;
 const at = (email: string, ip: string, familiar = false) => ({ email, ip, isFamiliar: async () => familiar })
 
 describe('attempts to sign in', () => {
-  test('delays repeated sign-in attempts to one account from one address exponentially, up to 15 seconds', async () => {
+  test('delays repeated sign-in attempts to one account from one IP address exponentially, up to 15 seconds', async () => {
     const { pace, waits } = createPace({ free: { pair: 3 } })
     for (let time = 0; time < 12; time++) await pace.delayAttempt(at('amy@example.com', '192.0.2.1'))
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000])
@@ -41,7 +41,7 @@ describe('attempts to sign in', () => {
     expect(waits).toEqual([250])
   })
 
-  test('sign-in attempts by other clients do not delay the account owner at a recently used address', async () => {
+  test('sign-in attempts by other clients do not delay the account owner at a recently used IP address', async () => {
     const { pace, waits } = createPace({ free: { pair: 3, account: 5 } })
     for (let address = 0; address < 7; address++) await pace.delayAttempt(at('amy@example.com', `198.51.100.${address}`))
     expect(waits).toEqual([250, 500])
@@ -53,7 +53,7 @@ describe('attempts to sign in', () => {
     expect(waits).toHaveLength(3)
   })
 
-  test('delays attempts on many accounts from one address unless the owner signed in there before', async () => {
+  test('delays sign-in attempts to many accounts from one IP address unless the owner signed in from it before', async () => {
     const { pace, waits } = createPace({ free: { address: 2 } })
     for (let account = 0; account < 4; account++) await pace.delayAttempt(at(`user${account}@example.com`, '192.0.2.1'))
     expect(waits).toEqual([250, 500])
@@ -61,7 +61,7 @@ describe('attempts to sign in', () => {
     expect(waits).toHaveLength(2)
   })
 
-  test('counts failed sign-in attempts from a familiar address as guesses', async () => {
+  test('counts failed sign-in attempts from a familiar IP address as guesses', async () => {
     const { pace, waits } = createPace({ free: { pair: 2 } })
     for (let time = 0; time < 3; time++) await pace.delayAttempt(at('amy@example.com', '192.0.2.1', true))
     expect(waits).toEqual([250])
@@ -73,7 +73,7 @@ describe('attempts to sign in', () => {
     expect(waits).toEqual([])
   })
 
-  test('queues eight sign-in attempts per address and rejects more as overloaded', async () => {
+  test('queues eight sign-in attempts per IP address and rejects more as overloaded', async () => {
     let go = () => {}
     const hold = new Promise<void>((resolve) => {
       go = resolve

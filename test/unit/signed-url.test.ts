@@ -22,7 +22,7 @@ async function signed(urls: DownloadUrls, seconds = 300, once = false) {
 }
 
 describe('local download URLs', () => {
-  test('a download URL contains the configured address, the file and the expiry', async () => {
+  test('a download URL contains the configured base URL, the file and the expiry', async () => {
     const { url, query } = await signed(new DownloadUrls('https://files.example/base/', createKeyRing(key('sig_1', 1))))
     expect(url.origin + url.pathname).toBe(`https://files.example/base/download/${fileId}`)
     expect(Object.keys(query)).toEqual(['expires', 'tenant', 'by', 'key', 'signature'])

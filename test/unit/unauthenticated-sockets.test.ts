@@ -13,7 +13,7 @@ describe('the pool of unauthenticated sockets', () => {
     return { ...socket, place: pool.acquire(ip, socket) }
   }
 
-  test('drops the oldest idle unauthenticated socket of an address that exceeds its share', () => {
+  test('drops the oldest idle unauthenticated socket of an IP address that exceeds its share', () => {
     const pool = new UnauthenticatedSockets()
     const elsewhere = enter(pool, '192.0.2.2')
     const sockets = Array.from({ length: 65 }, () => enter(pool, '192.0.2.1'))
@@ -21,7 +21,7 @@ describe('the pool of unauthenticated sockets', () => {
     expect(elsewhere.drop).not.toHaveBeenCalled()
   })
 
-  test('drops the oldest idle unauthenticated socket across all addresses if the pool is full', () => {
+  test('drops the oldest idle unauthenticated socket across all IP addresses if the pool is full', () => {
     const pool = new UnauthenticatedSockets()
     const sockets = Array.from({ length: 257 }, (_, at) => enter(pool, `192.0.2.${at % 16}`))
     expect(sockets.map(({ drop }) => drop.mock.calls.length)).toEqual([1, ...Array(256).fill(0)])

@@ -13,7 +13,7 @@ const mebibyte = 1_048_576
 const text = (size: number, head: Buffer | string = 'text') =>
   Buffer.concat([Buffer.from(head), Buffer.alloc(size, 'text\n')]).subarray(0, size)
 
-test('measures the scan time of a scanner that runs in the worker', async () => {
+test('measures the scan time even if the scanner runs in the worker', async () => {
   const pool = new WorkerPool({ workers: 1 })
   const engine = await YaraScanner.open({ pool })
   const metrics = createMetrics({} as Parameters<typeof createMetrics>[0])
@@ -61,7 +61,7 @@ describe('a scanner outside the process', () => {
     ['the extension is not allowed', 'a.txt', { allowedExtensions: ['pdf'] }],
     ['the file is too large', 'a.txt', { maxFileSizeMb: 0.5 }],
     ['another check rejects the file', 'a.pdf', {}],
-  ])('skips the scan if %s', async (_, name, rules) => {
+  ])('skips the virus scan if %s', async (_, name, rules) => {
     const scanner = new EndlessScanner()
     const inspector = createInspector({ scanner, workers: 1 })
     const report = await inspector.inspect(submission(name, text(5 * mebibyte), { scanForViruses: true, ...rules }))
@@ -69,7 +69,7 @@ describe('a scanner outside the process', () => {
     expect([report.engine, scanner.started]).toEqual([null, 0])
   })
 
-  test('stops the scan when the client disconnects', async () => {
+  test('stops the virus scan when the client disconnects', async () => {
     const scanner = new EndlessScanner()
     const inspector = createInspector({ scanner, workers: 1 })
     const client = new AbortController()
@@ -80,7 +80,7 @@ describe('a scanner outside the process', () => {
     await inspector.close()
   })
 
-  test('does not start a scan if the client has already disconnected', async () => {
+  test('does not start a virus scan if the client has already disconnected', async () => {
     const scanner = new ScriptedScanner({ verdict: 'clean' })
     const inspector = createInspector({ scanner, workers: 1 })
     const file = submission('a.txt', text(5 * mebibyte), { scanForViruses: true }, AbortSignal.abort(new Error('disconnected')))

@@ -390,7 +390,7 @@ describe('a walk that observes a reader', () => {
     expect(await observing.finish()).toMatchObject({ gaps: [{ cause: 'limit' }] })
   })
 
-  test('lets the reader finish if the walk fails, and then throws the error', async () => {
+  test('if the walk fails, the reader still finishes before the error is thrown', async () => {
     class Stop extends WalkEnded {}
     const visitor: Visitor = {
       onContent: () => (bytes) => {

@@ -64,7 +64,7 @@ describe('zip', () => {
     expect(await inspect(readZip, bytes)).toMatchObject({ sound: true })
   })
 
-  test('accepts a zip with an encrypted directory, and rejects a truncated one', async () => {
+  test('accepts a zip with an encrypted directory, but rejects a truncated one', async () => {
     const archive = hiddenZip()
     expect(await inspect(readZip, archive)).toMatchObject({
       sound: true,
@@ -312,7 +312,7 @@ describe('7z', () => {
     })
   })
 
-  test('recognizes a 7z bomb by its headers and rejects it', async () => {
+  test('rejects a 7z bomb based on its headers', async () => {
     expect(await inspect(readSevenZip, await sevenZip({ zeros: zeros(20_000_000) }))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_ratio',

@@ -90,11 +90,11 @@ describe.each(readers)('%s', (name, reader) => {
       expect(await read(reader, firstPart(sample(name), share))).toMatchObject(invalid(/./))
   })
 
-  test('accepts bytes after the end of the image', async () => {
+  test('accepts trailing bytes after an image', async () => {
     expect(await read(reader, Buffer.concat([sample(name), Buffer.alloc(8), trailer]))).toMatchObject(valid)
   })
 
-  test('rejects content of another type', async () => {
+  test('an image reader rejects content of another type', async () => {
     expect(await read(reader, Buffer.from('No picture of anything.\n'.repeat(40)))).toMatchObject(invalid(/./))
     expect(await read(reader, Buffer.alloc(0))).toMatchObject(invalid(/./))
     expect(await read(reader, damaged(sample(name), 0, 16))).toMatchObject(invalid(/./))
@@ -124,7 +124,7 @@ describe.each(readers)('%s', (name, reader) => {
 })
 
 describe('png', () => {
-  test('rejects a png of 100 megapixels based on its header, or decodes it in bounded memory if allowed', async () => {
+  test('rejects a 100-megapixel png based on its header, or decodes it in bounded memory if the limit allows it', async () => {
     const bomb = pngClaiming(10_001, 10_001, 10_002 * 10_001)
     expect(bomb.length).toBeLessThan(200_000)
     expect(await read(readPng, bomb)).toMatchObject(flood)
