@@ -20,50 +20,54 @@ export interface PartWriterParts {
 // The service tries a second path if the store is so slow that the reservation of the first path expires.
 const maxPaths = 2
 
-/** Appends received bytes to an upload, for the request that holds its lock. */
-export class PartWriter {
-  constructor(
-    private readonly parts: PartWriterParts,
-    private readonly token: string,
-  ) {}
-
-  /** Returns the upload with its new offset after the bytes are durable. Throws `QuotaExceededError` if they exceed a quota. */
-  async appendBytes(upload: ResumableUpload, content: Content): Promise<ResumableUpload> {
-    const { rows, storage, spool } = this.parts
-    const { reserved, ...quotas } = await rows.reserve(upload, content.size, this.token)
-    if (reserved === null) throw createInterruptedError()
-    if (!reserved) throw new QuotaExceededError(quotas, content.size)
-    const small = await rows.getSmallParts(upload)
-    const sizes = small.map(({ size }) => size)
-    const merged = small.slice(small.length - countPartsToMerge(sizes, content.size))
-    if (merged.length === 0) await this.#storePart(upload, upload.offsetBytes, content)
-    else {
-      const size = merged.reduce((sum, part) => sum + part.size, content.size)
-      const whole = await spool.receive(readParts(storage, merged, content), () => Number.POSITIVE_INFINITY, { expected: size })
-      await this.#storePart(upload, merged[0]!.start, whole.content!).finally(() => whole.dispose())
-    }
-    faultPoint('part.kept')
-    return { ...upload, offsetBytes: upload.offsetBytes + content.size }
+/**
+ * Appends received bytes to an upload, for the request whose `token` locks it. Returns the upload with its new offset after the
+ * bytes are durable. Throws `QuotaExceededError` if they exceed a quota.
+ */
+export async function appendBytes(
+  parts: PartWriterParts,
+  upload: ResumableUpload,
+  content: Content,
+  token: string,
+): Promise<ResumableUpload> {
+  const { rows, storage, spool } = parts
+  const { reserved, ...quotas } = await rows.reserve(upload, content.size, token)
+  if (reserved === null) throw createInterruptedError()
+  if (!reserved) throw new QuotaExceededError(quotas, content.size)
+  const small = await rows.getSmallParts(upload)
+  const sizes = small.map(({ size }) => size)
+  const merged = small.slice(small.length - countPartsToMerge(sizes, content.size))
+  const store = (start: number, stored: Content) => storePart(parts, upload, { start, content: stored, token })
+  if (merged.length === 0) await store(upload.offsetBytes, content)
+  else {
+    const size = merged.reduce((sum, part) => sum + part.size, content.size)
+    const whole = await spool.receive(readParts(storage, merged, content), () => Number.POSITIVE_INFINITY, { expected: size })
+    await store(merged[0]!.start, whole.content!).finally(() => whole.dispose())
   }
+  faultPoint('part.kept')
+  return { ...upload, offsetBytes: upload.offsetBytes + content.size }
+}
 
-  async #storePart(upload: ResumableUpload, start: number, content: Content): Promise<void> {
-    const { rows, paths, storage } = this.parts
-    const place = `${upload.tenantId}/_uploads`
-    for (let tries = 1; ; tries++) {
-      const path = await paths.takePath(upload.tenantId, place)
-      await storage.put(path, content, { contentType: 'application/octet-stream' })
-      faultPoint('part.stored')
-      const result = await rows.addPart(upload, { start, size: content.size, path }, this.token).catch(async (error) => {
-        // The statement did not run. Unless the bytes are removed, a tenant could store bytes beyond its quota by overloading its
-        // share of the database.
-        if (error instanceof AssayError && error.code === 'overloaded') await storage.remove(path).catch(() => {})
-        throw error
-      })
-      if (result === 'added') return
-      if (result === 'overtaken') throw createInterruptedError()
-      // The sweep took the reserved paths early, for example because a clock was changed.
-      paths.discard(place)
-      if (tries === maxPaths) throw storageUnavailable('Storing a part of the upload took too long. Retry later.')
-    }
+async function storePart(
+  { rows, paths, storage }: PartWriterParts,
+  upload: ResumableUpload,
+  { start, content, token }: { start: number; content: Content; token: string },
+): Promise<void> {
+  const place = `${upload.tenantId}/_uploads`
+  for (let tries = 1; ; tries++) {
+    const path = await paths.takePath(upload.tenantId, place)
+    await storage.put(path, content, { contentType: 'application/octet-stream' })
+    faultPoint('part.stored')
+    const result = await rows.addPart(upload, { start, size: content.size, path }, token).catch(async (error) => {
+      // The statement did not run. Unless the bytes are removed, a tenant could store bytes beyond its quota by overloading its
+      // share of the database.
+      if (error instanceof AssayError && error.code === 'overloaded') await storage.remove(path).catch(() => {})
+      throw error
+    })
+    if (result === 'added') return
+    if (result === 'overtaken') throw createInterruptedError()
+    // The sweep took the reserved paths early, for example because a clock was changed.
+    paths.discard(place)
+    if (tries === maxPaths) throw storageUnavailable('Storing a part of the upload took too long. Retry later.')
   }
 }

@@ -1,5 +1,3 @@
-import type { IncomingMessage } from 'node:http'
-import { Server } from '@tus/server'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
@@ -7,9 +5,8 @@ import { toPublicError } from '../../access/public-error.js'
 import { sendError, sendJson } from '../../api/bodies/json-responses.js'
 import { sendContinue } from '../../api/bodies/request-body.js'
 import type { Actor } from '../../platform/actor.js'
-import { AssayError, badUserInput, httpStatus, methodNotAllowed, type PublicError } from '../../platform/errors/errors.js'
+import { AssayError, httpStatus, methodNotAllowed, type PublicError } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
-import { createExcessBytesError } from './receive-parts.js'
 import type { Outcome, ResumableUpload } from './resumable-upload.service.js'
 import {
   assertVersion,
@@ -18,25 +15,26 @@ import {
   extensions,
   getMethod,
   hasUploadBody,
+  type Patch,
   ProtocolError,
   parseCreation,
+  parsePatch,
   tusVersion,
-  validatePatch,
 } from './tus-request.js'
 import { UploadLock } from './upload-lock.js'
 import {
+  assertNotEnded,
   assertNotPostponed,
-  createUnknownUploadError,
-  createWrongOffsetError,
-  type StoreParts,
+  type EndedUpload,
+  type ReceptionParts,
   UploadEndedError,
-  UploadStore,
-} from './upload-store.js'
+  UploadReception,
+} from './upload-reception.js'
 
 const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
 
-export interface ProtocolParts extends StoreParts {
+export interface ProtocolParts extends ReceptionParts {
   /** Path in PUBLIC_URL, which is the prefix of all of the service's paths. */
   prefix: string
   /** Called with errors that clients did not cause. */
@@ -141,110 +139,105 @@ async function handleUploadRequest(parts: ProtocolParts, turn: UploadRequest): P
   const { call, method, request } = turn
   // A rejected creation is logged as a rejected upload. Later requests are logged once, at the end of the upload.
   if (method === 'POST')
-    return call.withUpload(uploadEndpoint, {}, () => {
+    return call.withUpload(uploadEndpoint, {}, async () => {
       assertVersion(request.headers)
-      return runProtocol(parts, turn, parseCreation(request, turn.contextKey))
+      await createUpload(parts, turn, parseCreation(request, turn.contextKey))
     })
   if (method === 'PATCH')
-    return call.withUpload(unloggedUpload, {}, () => {
+    return call.withUpload(unloggedUpload, {}, async () => {
       assertVersion(request.headers)
-      validatePatch(request)
-      return runProtocol(parts, turn)
+      await continueUpload(parts, turn, parsePatch(request))
     })
-  if (method === 'HEAD')
-    return call.withBody(unloggedUpload, async () => {
-      assertVersion(request.headers)
-      const upload = await parts.rows.find(call.requireActor(), turn.uploadId)
-      // Only the row is read, because clients repeat this request while the file cannot be validated.
-      if (upload.outcome) throw new UploadEndedError(upload, upload.outcome)
-      assertNotPostponed(upload)
-      return runProtocol(parts, turn)
-    })
-  if (method === 'GET')
-    return call.withBody(unloggedUpload, async () =>
-      sendUploadStatus(turn, await parts.rows.find(call.requireActor(), turn.uploadId)),
-    )
   return call.withBody(unloggedUpload, async () => {
+    if (method === 'GET') return sendUploadStatus(turn, await parts.rows.find(call.requireActor(), turn.uploadId))
     assertVersion(request.headers)
-    return runProtocol(parts, turn)
+    await (method === 'HEAD' ? findOffset(parts, turn) : deleteUpload(parts, turn))
   })
 }
 
-/** Passes the request to the tus library. */
-async function runProtocol(
-  parts: ProtocolParts,
-  { request, response, call, method, uploadId, collection }: UploadRequest,
-  creation?: Creation,
-): Promise<void> {
-  const isNew = creation !== undefined
-  const id = isNew ? newId('upl') : uploadId
-  const lock = new UploadLock(parts.rows, call.requireActor(), { isNew })
-  const store = new UploadStore(parts, { call, request, lock, creation })
-  let tusError: unknown
-  const server = new Server({
-    path: collection,
-    datastore: store,
-    locker: lock,
-    generateUrl: () => `${parts.prefix}${collection}/${id}`,
-    namingFunction: () => id,
-    getFileIdFromRequest: () => id,
-    onResponseError: (_request, error) => {
-      tusError = error
-    },
+async function createUpload(parts: ProtocolParts, turn: UploadRequest, creation: Creation): Promise<void> {
+  const { request, response, collection } = turn
+  const uploadId = newId('upl')
+  const hasBody = hasUploadBody(request.headers)
+  if (hasBody) sendContinue(request, response)
+  const upload = await withLock(parts, { ...turn, uploadId }, async (reception) => {
+    const created = await reception.create(uploadId, creation)
+    return hasBody ? reception.receive(created) : created
   })
-  if (method === 'PATCH' || (isNew && hasUploadBody(request.headers))) sendContinue(request, response)
-  const tusResponse = await server.handleWeb(
-    new globalThis.Request(`http://assay${request.path}`, { method, headers: pickHeaders(request) }),
+  response.set('Location', `${parts.prefix}${collection}/${uploadId}`)
+  sendProgress(turn, 201, upload)
+}
+
+async function continueUpload(parts: ProtocolParts, turn: UploadRequest, patch: Patch): Promise<void> {
+  sendContinue(turn.request, turn.response)
+  const upload = await withLock(parts, turn, async (reception) =>
+    reception.resume(await reception.open(turn.uploadId, patch), patch),
   )
-  if (tusError !== undefined) throw await toServiceError(parts, request, call, id, tusError)
-  if (!tusResponse || tusResponse.status >= 400)
-    throw badUserInput([{ field: 'request', message: ((await tusResponse?.text()) ?? '').trim() }])
-  response.set(call.responseHeaders)
-  tusResponse.headers.forEach((value, name) => {
-    // Only the CORS handler may set these headers.
-    if (!name.startsWith('access-control-')) response.setHeader(name, value)
+  sendProgress(turn, 204, upload)
+}
+
+async function findOffset(parts: ProtocolParts, turn: UploadRequest): Promise<void> {
+  // Clients repeat this request while the file cannot be validated, so the row is read before it is locked.
+  const found = await parts.rows.find(turn.call.requireActor(), turn.uploadId)
+  assertNotEnded(found)
+  assertNotPostponed(found)
+  sendOffset(turn, await withLock(parts, turn, (reception) => reception.open(turn.uploadId)))
+}
+
+async function deleteUpload(parts: ProtocolParts, turn: UploadRequest): Promise<void> {
+  await withLock(parts, turn, (reception) => reception.remove(turn.uploadId))
+  turn.response.set(turn.call.responseHeaders).set('Cache-Control', 'no-store').status(204).end()
+}
+
+/** Runs `work` while this request holds the upload's lock. A new upload is created with its lock. */
+async function withLock<T>(
+  parts: ProtocolParts,
+  { request, call, method, uploadId }: UploadRequest,
+  work: (reception: UploadReception) => Promise<T>,
+): Promise<T> {
+  const lock = new UploadLock(parts.rows, call.requireActor(), uploadId)
+  if (method !== 'POST') await lock.acquire()
+  try {
+    return await work(new UploadReception(parts, { call, request, lock }))
+  } finally {
+    await lock.release()
+  }
+}
+
+/** Sends the response to a request that may have added bytes. */
+function sendProgress({ request, response, call }: UploadRequest, status: number, upload: ResumableUpload): void {
+  response.set(call.responseHeaders).set({
+    ...(hasUploadBody(request.headers) && { 'Upload-Offset': String(upload.offsetBytes) }),
+    ...(upload.outcome ? toFileIdHeader(upload.outcome) : { 'Upload-Expires': upload.expiresAt.toUTCString() }),
+    'Cache-Control': 'no-store',
   })
-  if (store.outcome) response.set(toFileIdHeader(store.outcome))
-  response.status(tusResponse.status).set('Cache-Control', 'no-store').end()
+  response.status(status).end()
+}
+
+/** Sends the response to HEAD. */
+function sendOffset(
+  { response, call }: UploadRequest,
+  { offsetBytes, sizeBytes, uploadMetadata, outcome }: ResumableUpload,
+): void {
+  response.set(call.responseHeaders).set({
+    'Upload-Offset': String(offsetBytes),
+    ...(sizeBytes === null ? { 'Upload-Defer-Length': '1' } : { 'Upload-Length': String(sizeBytes) }),
+    'Upload-Metadata': uploadMetadata,
+    ...(outcome && toFileIdHeader(outcome)),
+    'Cache-Control': 'no-store',
+  })
+  response.status(200).end()
 }
 
 const toFileIdHeader = (outcome: Outcome): Record<string, string> =>
   'file' in outcome ? { 'Assay-File-Id': String(outcome.file.file_id) } : {}
-
-function pickHeaders({ headers }: IncomingMessage): Headers {
-  const found = new Headers()
-  for (const name in headers)
-    if (/^(upload|tus)-/.test(name) || name.startsWith('content-')) found.set(name, String(headers[name]))
-  return found
-}
-
-/** Converts errors of the tus library to errors of this service. */
-async function toServiceError(
-  { rows }: ProtocolParts,
-  request: IncomingMessage,
-  call: Call,
-  id: string,
-  tusError: unknown,
-): Promise<unknown> {
-  const { status_code: status, body = '' } = tusError as { status_code?: number; body?: string }
-  if (tusError instanceof Error || status === undefined) return tusError
-  if (status === 404) return createUnknownUploadError(id)
-  if (status === 400 && request.headers['upload-length'] !== undefined)
-    return badUserInput([
-      { field: 'Upload-Length', message: 'can be set only once, and must not be less than the number of received bytes' },
-    ])
-  if (status !== 409 && status !== 413) return badUserInput([{ field: 'request', message: body.trim() }])
-  const { offsetBytes, sizeBytes } = await rows.find(call.requireActor(), id)
-  if (status === 413) return createExcessBytesError((sizeBytes ?? 0) - offsetBytes)
-  return createWrongOffsetError(offsetBytes)
-}
 
 function sendUploadError({ onError }: ProtocolParts, turn: UploadRequest, error: unknown): void {
   const { request, response, call, method } = turn
   if (response.headersSent || response.destroyed) return
   response.set(call.responseHeaders)
   if (error instanceof UploadEndedError) {
-    sendOutcome(turn, error)
+    sendOutcome(turn, error.upload)
     return
   }
   const publicError: PublicError = toPublicError(error)
@@ -257,15 +250,12 @@ function sendUploadError({ onError }: ProtocolParts, turn: UploadRequest, error:
 }
 
 /** Sends the upload's outcome. Also used for a repeated final PATCH whose first response was lost. */
-function sendOutcome({ request, response, call, method }: UploadRequest, { upload, outcome }: UploadEndedError): void {
-  if ('error' in outcome) {
-    sendError(request, response, outcome.error, call.id, method === 'HEAD' ? 410 : undefined)
-    return
-  }
-  const size = String(upload.sizeBytes)
-  response.set({ ...toFileIdHeader(outcome), 'Upload-Offset': size, 'Cache-Control': 'no-store' })
-  if (method === 'PATCH') return void response.status(204).end()
-  response.set({ 'Upload-Length': size, 'Upload-Metadata': upload.uploadMetadata }).status(200).end()
+function sendOutcome(turn: UploadRequest, upload: EndedUpload): void {
+  const { request, response, call, method } = turn
+  const { outcome } = upload
+  if ('error' in outcome) sendError(request, response, outcome.error, call.id, method === 'HEAD' ? 410 : undefined)
+  else if (method === 'HEAD') sendOffset(turn, upload)
+  else sendProgress(turn, 204, upload)
 }
 
 /** Sends an upload's status as JSON, which is not part of the tus protocol. */

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { Metadata } from '@tus/server'
+import { Metadata } from '@tus/utils'
 import { createImpreciseNumberMessage, findImpreciseNumber } from '../../api/bodies/json.js'
 import { createUnsupportedError, rejectEncoding } from '../../api/bodies/request-body.js'
 import { findFieldErrors } from '../../api/graphql/rules.js'
@@ -72,18 +72,28 @@ export function parseCreation(request: IncomingMessage, contextKey?: string): Cr
   return { ...described, sizeBytes: parseWholeNumber(length) ?? null, idempotencyKey: key === undefined ? null : String(key) }
 }
 
-/** Validates the headers of a PATCH request before the upload is read. */
-export function validatePatch(request: IncomingMessage): void {
+/** Properties of a PATCH request. */
+export interface Patch {
+  offset: number
+  /** File size, if the client deferred it and declares it with this request. */
+  length: number | undefined
+}
+
+/** Parses the headers of a PATCH request before the upload is read. */
+export function parsePatch(request: IncomingMessage): Patch {
   const { headers } = request
   if (headers['content-type'] !== bodyType)
     throw createUnsupportedError(`A PATCH request must have the Content-Type ${bodyType}.`)
   const errors = findBodyErrors(request)
-  const offset = headers['upload-offset']
-  if (parseWholeNumber(offset) === undefined) errors.push({ field: 'Upload-Offset', message: 'must be a whole number of bytes' })
-  const length = headers['upload-length']
-  if (length !== undefined && parseWholeNumber(length) === undefined)
-    errors.push({ field: 'Upload-Length', message: 'must be a whole number of bytes' })
-  if (errors.length > 0) throw badUserInput(errors)
+  const parse = (field: 'Upload-Offset' | 'Upload-Length', value: string | string[] | undefined) => {
+    const parsed = parseWholeNumber(value)
+    if (parsed === undefined) errors.push({ field, message: 'must be a whole number of bytes' })
+    return parsed
+  }
+  const offset = parse('Upload-Offset', headers['upload-offset'])
+  const length = headers['upload-length'] === undefined ? undefined : parse('Upload-Length', headers['upload-length'])
+  if (offset === undefined || errors.length > 0) throw badUserInput(errors)
+  return { offset, length }
 }
 
 /** Expected digest of a request body. */

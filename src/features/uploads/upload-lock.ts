@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Lock, Locker } from '@tus/server'
 import type { Actor } from '../../platform/actor.js'
 import { conflict } from '../../platform/errors/errors.js'
 import type { ResumableUploadService } from './resumable-upload.service.js'
@@ -10,20 +9,19 @@ const pollMs = 100
 const maxWaitMs = 10_000
 
 /**
- * Implements the tus library's lock as a lease on the upload's row, which one request on any replica can hold. If a newer request
- * waits for the lock, the older request stops reading and stores the received bytes, because its connection is probably dead. The
- * statement that adds bytes checks the token, so that only the holder can add bytes.
+ * Locks an upload with a lease on its row, which one request on any replica can hold. If a newer request waits for the lock, the
+ * older request stops reading and stores the received bytes, because its connection is probably dead. The statement that adds
+ * bytes checks the token, so that only the holder can add bytes.
  */
-export class UploadLock implements Locker, Lock {
+export class UploadLock {
   readonly token = randomUUID()
   readonly #interrupt = new AbortController()
-  #uploadId = ''
   #renewing: NodeJS.Timeout | undefined
 
   constructor(
     private readonly rows: ResumableUploadService,
     private readonly actor: Actor,
-    private readonly options: { isNew: boolean },
+    private readonly uploadId: string,
   ) {}
 
   /** Aborted with the error for the client if another request takes or waits for the lock. */
@@ -31,30 +29,23 @@ export class UploadLock implements Locker, Lock {
     return this.#interrupt.signal
   }
 
-  newLock(uploadId: string): Lock {
-    this.#uploadId = uploadId
-    return this
-  }
-
   /** Throws 423 if the current holder does not release the lock in time. */
-  async lock(): Promise<void> {
-    // A new upload is created with this token in its row, so it is already locked.
-    if (this.options.isNew) return
+  async acquire(): Promise<void> {
     for (const deadline = performance.now() + maxWaitMs; performance.now() < deadline; await sleep(pollMs))
-      if (await this.rows.lock(this.actor, this.#uploadId, this.token)) return this.renew()
+      if (await this.rows.lock(this.actor, this.uploadId, this.token)) return this.renew()
     throw new ProtocolError(423, 'upload', 'is locked by another request or is being validated. Retry later')
   }
 
-  /** Starts renewing the lease on the upload's row. */
+  /** Starts renewing the lease. A new upload is created with the token in its row, so it is already locked. */
   renew(): void {
     const onInterrupted = () => this.#interrupt.abort(createInterruptedError())
-    this.#renewing = this.rows.startRenewingLock(this.actor.tenantId, this.#uploadId, this.token, onInterrupted)
+    this.#renewing = this.rows.startRenewingLock(this.actor.tenantId, this.uploadId, this.token, onInterrupted)
   }
 
-  async unlock(): Promise<void> {
+  async release(): Promise<void> {
     clearInterval(this.#renewing)
     // If this request fails, the lease expires.
-    await this.rows.unlock(this.actor.tenantId, this.#uploadId, this.token).catch(() => {})
+    await this.rows.unlock(this.actor.tenantId, this.uploadId, this.token).catch(() => {})
   }
 }
 

@@ -1,150 +1,134 @@
 import type { IncomingMessage } from 'node:http'
-import { DataStore, Metadata, Upload } from '@tus/server'
 import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
 import { toPublicError } from '../../access/public-error.js'
 import type { Actor } from '../../platform/actor.js'
 import { detectLostCommit } from '../../platform/db/lost-commit.js'
-import { AssayError, conflict, httpStatus, notFound } from '../../platform/errors/errors.js'
+import { AssayError, badUserInput, conflict, httpStatus } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import { IncomingFile } from '../../platform/spool/content.js'
 import type { File } from '../files/file.types.js'
 import type { UploadService } from '../files/upload.service.js'
 import { largePartBytes } from './merge-parts.js'
 import { readParts } from './part-reader.js'
-import { PartWriter, type PartWriterParts } from './part-writer.js'
+import { appendBytes, type PartWriterParts } from './part-writer.js'
 import { assertNoExcessBytes, BodyTooLong, createExcessBytesError, receiveParts } from './receive-parts.js'
-import { lifeMs, type Outcome, type ResumableUpload } from './resumable-upload.service.js'
-import { type Creation, extensions, getMethod, parseChecksum } from './tus-request.js'
+import type { Outcome, ResumableUpload } from './resumable-upload.service.js'
+import { type Creation, type Patch, parseChecksum } from './tus-request.js'
 import type { UploadLock } from './upload-lock.js'
 import { createUnfinishedUploadsQuotaError, fitsQuotas, QuotaExceededError } from './upload-quota.js'
 
-export interface StoreParts extends PartWriterParts {
+export interface ReceptionParts extends PartWriterParts {
   uploads: UploadService
   /** Throws `scannerUnavailable` if the context scans files and the scanner is unavailable. */
   proveScanner(actor: Actor, contextKey: string): Promise<void>
 }
 
-/** Outcome of a finished upload. It is thrown if a request tries to continue the upload. */
+export type EndedUpload = ResumableUpload & { outcome: Outcome }
+
+/** Thrown if a request tries to continue an upload that has an outcome. */
 export class UploadEndedError extends Error {
   override readonly name = 'UploadEndedError'
-  constructor(
-    readonly upload: ResumableUpload,
-    readonly outcome: Outcome,
-  ) {
+  constructor(readonly upload: EndedUpload) {
     super('The upload has ended.')
   }
 }
 
-/** Data store of the tus library for one request. The state of uploads is stored in the database, and their bytes as blobs. */
-export class UploadStore extends DataStore {
-  override readonly extensions = extensions
-  /** Outcome of the upload, which is set after the last byte is received. */
-  outcome: Outcome | undefined
-  readonly #actor: Actor
-  #upload: ResumableUpload | undefined
+/** Returns the upload. Throws `UploadEndedError` if it has an outcome. */
+export function assertNotEnded({ outcome, ...upload }: ResumableUpload): void {
+  if (outcome) throw new UploadEndedError({ ...upload, outcome })
+}
 
+/** Receives and validates the bytes of an upload, for one request that holds its lock. */
+export class UploadReception {
   constructor(
-    private readonly parts: StoreParts,
-    private readonly turn: { call: Call; request: IncomingMessage; lock: UploadLock; creation: Creation | undefined },
-  ) {
-    super()
-    this.#actor = turn.call.requireActor()
-  }
-
-  override getExpiration(): number {
-    return lifeMs
-  }
+    private readonly parts: ReceptionParts,
+    private readonly turn: { call: Call; request: IncomingMessage; lock: UploadLock },
+  ) {}
 
   /** Creates an upload after the context, file name, size and quotas are checked. */
-  override async create(upload: Upload): Promise<Upload> {
-    const creation = this.turn.creation!
-    const made = await this.turn.call.run('create', uploadEndpoint, async (attempt) => {
+  async create(uploadId: string, creation: Creation): Promise<ResumableUpload> {
+    const { call, lock } = this.turn
+    const created = await call.run('create', uploadEndpoint, async (attempt) => {
       const { filename, limit } = await this.parts.uploads.checkBeforeUpload(attempt, creation)
       const { context: contextKey, sizeBytes } = creation
-      const facts = { ...creation, uploadId: upload.id, filename, contextKey, maxBytes: sizeBytes ?? limit }
-      const row = await detectLostCommit(this.parts.rows.create(attempt.actor, facts, this.turn.lock.token))
+      const facts = { ...creation, uploadId, filename, contextKey, maxBytes: sizeBytes ?? limit }
+      const row = await detectLostCommit(this.parts.rows.create(attempt.actor, facts, lock.token))
       // An upload is one call, which is logged when the upload ends.
       attempt.outcome = { status: 'unlogged' }
       return row
     })
-    this.#upload = made
-    this.turn.lock.renew()
+    lock.renew()
     // An empty upload is complete when it is created.
-    if (made.sizeBytes === 0) await this.#validateUpload(made)
-    return Object.assign(upload, { creation_date: made.createdAt.toISOString() })
+    return created.sizeBytes === 0 ? this.#validateUpload(created) : created
   }
 
-  /** Throws `UploadEndedError` if the upload has ended. */
-  override async getUpload(id: string): Promise<Upload> {
-    const known = this.#upload
-    const row = known ?? (await this.parts.rows.find(this.#actor, id))
-    this.#upload = row
-    if (!known) {
-      const isComplete = row.offsetBytes === row.sizeBytes
-      if (this.#isPatch && row.sizeBytes !== null && (isComplete || (row.outcome && 'file' in row.outcome)))
-        await this.#assertNoExcessBytes(row.sizeBytes)
-      if (row.outcome) throw new UploadEndedError(row, row.outcome)
-      // The process that received the last byte died, or it could not validate the file.
-      if (isComplete) throw new UploadEndedError(row, await this.#retryValidation(row))
-    }
-    return new Upload({
-      id,
-      ...(row.sizeBytes !== null && { size: row.sizeBytes }),
-      offset: row.offsetBytes,
-      metadata: Metadata.parse(row.uploadMetadata),
-      creation_date: row.createdAt.toISOString(),
-    })
+  /** Returns the upload. Throws `UploadEndedError` if it has ended, or ends after a validation that was due. */
+  async open(uploadId: string, patch?: Patch): Promise<ResumableUpload> {
+    const upload = await this.parts.rows.find(this.turn.call.requireActor(), uploadId)
+    const isComplete = upload.offsetBytes === upload.sizeBytes
+    if (patch && upload.sizeBytes !== null && (isComplete || (upload.outcome && 'file' in upload.outcome)))
+      await this.#assertNoExcessBytes(patch.offset, upload.sizeBytes)
+    assertNotEnded(upload)
+    // The process that received the last byte died, or it could not validate the file.
+    if (isComplete) throw new UploadEndedError(await this.#retryValidation(upload))
+    return upload
   }
 
-  override async declareUploadLength(id: string, size: number): Promise<void> {
-    const upload = this.#upload!
-    if (size > upload.maxBytes) return void (await this.#rejectTooLarge(upload, size))
-    await this.parts.rows.setSize(upload.tenantId, id, size)
-    this.#upload = { ...upload, sizeBytes: size, maxBytes: size }
+  /** Continues an upload at the offset that the client expects. Returns the upload with its new offset. */
+  async resume(upload: ResumableUpload, { offset, length }: Patch): Promise<ResumableUpload> {
+    if (upload.offsetBytes !== offset) throw createWrongOffsetError(upload.offsetBytes)
+    return this.receive(length === undefined ? upload : await this.#declareLength(upload, length))
   }
 
-  /**
-   * Reads the body directly from the request. The tus library passes it through three more streams, whose end does not show
-   * whether the body was complete.
-   */
-  override async write(): Promise<number> {
-    const upload = this.#upload!
-    const first = upload.offsetBytes
-    const writer = new PartWriter(this.parts, this.turn.lock.token)
+  async #declareLength(upload: ResumableUpload, length: number): Promise<ResumableUpload> {
+    if (upload.sizeBytes !== null || length < upload.offsetBytes)
+      throw badUserInput([
+        { field: 'Upload-Length', message: 'can be set only once, and must not be less than the number of received bytes' },
+      ])
+    if (length > upload.maxBytes) return this.#rejectTooLarge(upload, length)
+    await this.parts.rows.setSize(upload.tenantId, upload.uploadId, length)
+    return { ...upload, sizeBytes: length, maxBytes: length }
+  }
+
+  /** Receives the body of the request. Returns the upload with its new offset and, after the last byte, its outcome. */
+  async receive(upload: ResumableUpload): Promise<ResumableUpload> {
+    const { call, request, lock } = this.turn
+    const left = upload.maxBytes - upload.offsetBytes
+    let current = upload
     try {
-      await this.#assertWithinQuotas(upload)
-      await receiveParts(this.turn.request, {
+      await this.#assertDeclaredBytesFit(upload, left)
+      await receiveParts(request, {
         spool: this.parts.spool,
-        maxBytes: upload.maxBytes - first,
-        idleMs: this.turn.call.admission.uploads.idleMs,
-        checksum: parseChecksum(this.turn.request.headers),
-        interrupted: this.turn.lock.interrupted,
+        maxBytes: left,
+        idleMs: call.admission.uploads.idleMs,
+        checksum: parseChecksum(request.headers),
+        interrupted: lock.interrupted,
         storePart: async (content) => {
-          this.#upload = await writer.appendBytes(this.#upload!, content)
+          current = await appendBytes(this.parts, current, content, lock.token)
         },
       })
     } catch (error) {
-      if (error instanceof QuotaExceededError) throw await this.#createQuotaError(this.#upload!, error)
+      if (error instanceof QuotaExceededError) throw await this.#createQuotaError(current, error)
       if (!(error instanceof BodyTooLong)) throw error
-      if (upload.sizeBytes !== null) throw createExcessBytesError(upload.sizeBytes - first)
-      await this.#rejectTooLarge(this.#upload!, first + error.received)
+      if (upload.sizeBytes !== null) throw createExcessBytesError(left)
+      return this.#rejectTooLarge(current, upload.offsetBytes + error.received)
     }
-    const now = this.#upload!
-    if (now.offsetBytes === now.sizeBytes) await this.#validateUpload(now)
-    return now.offsetBytes
+    return current.offsetBytes === current.sizeBytes ? this.#validateUpload(current) : current
   }
 
-  override async remove(id: string): Promise<void> {
-    await detectLostCommit(this.parts.rows.remove(await this.parts.rows.find(this.#actor, id)))
+  async remove(uploadId: string): Promise<void> {
+    const { rows } = this.parts
+    await detectLostCommit(rows.remove(await rows.find(this.turn.call.requireActor(), uploadId)))
   }
 
-  /** Checks the quotas before a large body is read. They are checked again for each part. */
-  async #assertWithinQuotas(upload: ResumableUpload): Promise<void> {
+  /** Checks a declared length before the body is read. The quotas are checked again for each part. */
+  async #assertDeclaredBytesFit(upload: ResumableUpload, left: number): Promise<void> {
     const length = Number(this.turn.request.headers['content-length'] ?? 0)
+    if (upload.sizeBytes !== null && length > left) throw createExcessBytesError(left)
     if (length < largePartBytes) return
-    const added = Math.min(length, upload.maxBytes - upload.offsetBytes)
+    const added = Math.min(length, left)
     const quotas = await this.parts.rows.getQuotas(upload)
     if (!fitsQuotas(quotas, added)) throw new QuotaExceededError(quotas, added)
   }
@@ -166,35 +150,30 @@ export class UploadStore extends DataStore {
       attempt.outcome = { status: 'unlogged' }
       return undefined
     })
-    return createUnfinishedUploadsQuotaError(this.#actor, context, error)
-  }
-
-  get #isPatch(): boolean {
-    return getMethod(this.turn.request) === 'PATCH'
+    return createUnfinishedUploadsQuotaError(this.turn.call.requireActor(), context, error)
   }
 
   /**
    * Handles a repeated PATCH of a complete upload, whose first response may have been lost. Its body must not exceed the upload's
    * length.
    */
-  #assertNoExcessBytes(size: number): Promise<void> {
-    const left = size - Number(this.turn.request.headers['upload-offset'])
-    if (left < 0) throw createWrongOffsetError(size)
-    return assertNoExcessBytes(this.turn.request, left, this.turn.call.admission.uploads.idleMs)
+  #assertNoExcessBytes(offset: number, size: number): Promise<void> {
+    if (offset > size) throw createWrongOffsetError(size)
+    return assertNoExcessBytes(this.turn.request, size - offset, this.turn.call.admission.uploads.idleMs)
   }
 
   /** Validates a complete upload again after an attempt without a verdict. The bytes are read only if the attempt can succeed. */
-  async #retryValidation(upload: ResumableUpload): Promise<Outcome> {
+  async #retryValidation(upload: ResumableUpload): Promise<EndedUpload> {
     assertNotPostponed(upload)
     if (upload.decisionError?.code === 'scanner_unavailable')
       await this.parts
-        .proveScanner(this.#actor, upload.contextKey)
+        .proveScanner(this.turn.call.requireActor(), upload.contextKey)
         .catch((error) => this.#postponeValidation(upload, error, { isRead: false }))
     return this.#validateUpload(upload)
   }
 
   /** Validates the stored bytes like any other upload. */
-  async #validateUpload(upload: ResumableUpload): Promise<Outcome> {
+  async #validateUpload(upload: ResumableUpload): Promise<EndedUpload> {
     const { rows, storage, spool } = this.parts
     const parts = await rows.getParts(upload)
     return this.#uploadReceivedBytes(upload, (limit) =>
@@ -213,13 +192,16 @@ export class UploadStore extends DataStore {
   }
 
   /** Rejects an upload that is too large, like a single-request upload that exceeds the size limit. */
-  #rejectTooLarge(upload: ResumableUpload, sizeBytes: number): Promise<Outcome> {
+  #rejectTooLarge(upload: ResumableUpload, sizeBytes: number): Promise<EndedUpload> {
     return this.#uploadReceivedBytes(upload, async () => ({ sizeBytes, dispose: async () => {} }))
   }
 
-  async #uploadReceivedBytes(upload: ResumableUpload, receive: ConstructorParameters<typeof IncomingFile>[1]): Promise<Outcome> {
+  async #uploadReceivedBytes(
+    upload: ResumableUpload,
+    receive: ConstructorParameters<typeof IncomingFile>[1],
+  ): Promise<EndedUpload> {
     const { filename, contextKey, metadata } = upload
-    const outcome = await this.#runAndSaveOutcome(upload, (attempt) =>
+    const ended = await this.#runAndSaveOutcome(upload, (attempt) =>
       this.parts.uploads.upload(attempt, {
         file: new IncomingFile(filename, receive),
         context: contextKey,
@@ -228,7 +210,7 @@ export class UploadStore extends DataStore {
         idempotencyKey: upload.idempotencyKey ?? upload.uploadId,
       }),
     )
-    return outcome!
+    return ended!
   }
 
   /**
@@ -238,17 +220,16 @@ export class UploadStore extends DataStore {
   async #runAndSaveOutcome(
     upload: ResumableUpload,
     work: (attempt: Attempt) => Promise<File | undefined>,
-  ): Promise<Outcome | undefined> {
+  ): Promise<EndedUpload | undefined> {
     const outcome: Outcome | undefined = await this.turn.call
       .run('upload', uploadEndpoint, work, { isCounted: true })
       .then((file) => file && { file: toFileResponse(file) }, toRejectedOutcome)
     if (!outcome) return undefined
     faultPoint('part.decided')
     await this.parts.rows.saveOutcome(upload, outcome)
-    this.outcome = outcome
-    this.#upload = { ...upload, outcome }
-    if ('error' in outcome) throw new UploadEndedError(upload, outcome)
-    return outcome
+    const ended = { ...upload, outcome }
+    if ('error' in outcome) throw new UploadEndedError(ended)
+    return ended
   }
 }
 
@@ -279,8 +260,5 @@ function toRejectedOutcome(error: unknown): Outcome {
   return { error: { code, message, details } }
 }
 
-export const createWrongOffsetError = (offset: number) =>
+const createWrongOffsetError = (offset: number) =>
   conflict(`The current upload offset is ${offset}. Resume from that offset.`, { upload_offset: offset, resumable: true })
-
-/** Returns the same error as for another tenant's upload. */
-export const createUnknownUploadError = (id: string) => notFound('upload', id)
