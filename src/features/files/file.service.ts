@@ -33,10 +33,6 @@ const downloadSeconds = 300
 type CompleteFile = File & StoredFile
 
 type FileListSearch = Search & { text: TextFilter | null }
-type SearchWithText = Search & { text: TextFilter }
-
-const hasSearchText = (search: FileListSearch | undefined): search is SearchWithText =>
-  search !== undefined && search.text !== null
 
 type FileQuery = Partial<Omit<FilesArgs, keyof PageArgs>>
 
@@ -125,15 +121,12 @@ export class FileService {
   /** Lists files, newest first unless the query specifies another order. */
   async list(attempt: Attempt, { page, pageSize, after, ...query }: FileQuery & PageArgs): Promise<Page<File>> {
     const search = await this.#toSearch(attempt, query)
-    if (!search || isDefaultListing(search)) {
-      const place = toPagePosition('file', { page, pageSize, after })
-      if (!search) return toPage<File>([], 0, place)
-      return this.#list.listPage(search, place)
-    }
+    if (isDefaultListing(search)) return this.#list.listPage(search, toPagePosition('file', { page, pageSize, after }))
     const stretch = toListRange({ first: pageSize, after: after ?? null }, parseSortPosition(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: pageWithoutCursor }])
-    if (hasSearchText(search)) {
-      const { rows, matching, scanEnd } = await this.#textSearch.findPageAndTotal(search, stretch)
+    const { text } = search
+    if (text) {
+      const { rows, matching, scanEnd } = await this.#textSearch.findPageAndTotal({ ...search, text }, stretch)
       if (scanEnd !== undefined) attempt.call.nextCursor = createCursor(scanEnd)
       return toPage(rows, matching, { page, pageSize }, rows.length > pageSize || scanEnd !== undefined)
     }
@@ -146,20 +139,20 @@ export class FileService {
     { first, after, last, before, ...query }: FileQuery & ConnectionArgs,
   ): Promise<Connection<File>> {
     const search = await this.#toSearch(attempt, query)
-    const sort = search?.sort ?? FileSort.created_at
+    const { sort, text } = search
     const stretch = toListRange({ first, after, last, before }, parseSortPosition(sort))
-    const { rows, scanEnd }: { rows: File[]; scanEnd?: string | undefined } = !search
-      ? { rows: [] }
-      : hasSearchText(search)
-        ? await this.#textSearch.findPage(search, stretch)
-        : { rows: await this.#findRows(search, stretch) }
+    const { rows, scanEnd } = text
+      ? await this.#textSearch.findPage({ ...search, text }, stretch)
+      : { rows: await this.#findRows(search, stretch), scanEnd: undefined }
     const connection = toConnection(rows, stretch, {
       cursor: (file) => createCursor(file.fileId, sort === 'created_at' ? undefined : { sort, key: getSortKey(file, sort) }),
       totalCount: async () => {
-        if (hasSearchText(search))
-          return this.#textSearch.countMatches(search).then((total) => (total.isComplete ? total.matching : null))
-        const total = search ? await this.#countMatches(search) : 0
-        return search && !hasCounters(search) && total >= maxSortedFiles ? null : total
+        if (text) {
+          const { matching, isComplete } = await this.#textSearch.countMatches({ ...search, text })
+          return isComplete ? matching : null
+        }
+        const total = await this.#countMatches(search)
+        return !hasCounters(search) && total >= maxSortedFiles ? null : total
       },
     })
     return scanEnd === undefined ? connection : addScanEnd(connection, scanEnd, stretch)
@@ -208,9 +201,9 @@ export class FileService {
       throw badUserInput([
         { field: 'once', message: 'must be false, because a bucket does not support single-use download URLs' },
       ])
-    if (attempt.call.isHead) return toDownloadUrl(assertNotQuarantined(await this.#find(this.#basic, attempt, fileId)), '')
-    const { tenantId, id: by } = attempt.actor
     const file = assertNotQuarantined(await this.#find(this.#basic, attempt, fileId))
+    if (attempt.call.isHead) return toDownloadUrl(file, '')
+    const { tenantId, id: by } = attempt.actor
     const { blobPath: path, originalFilename: filename, contentType, contextId, sizeBytes } = file
     const grant = { tenantId, fileId, by, once, path, filename, contentType, expiresInSeconds: downloadSeconds }
     const downloadUrl = await this.parts.storage.signDownload(grant)
@@ -227,18 +220,14 @@ export class FileService {
     return { fileId }
   }
 
-  /** Returns undefined if no file can match, because the context is unknown or an ID is malformed. */
-  async #toSearch(attempt: Attempt, query: FileQuery): Promise<FileListSearch | undefined> {
+  async #toSearch(attempt: Attempt, query: FileQuery): Promise<FileListSearch> {
     const { actor } = attempt
-    let contextIds = actor.contexts ? [...actor.contexts] : null
-    if (typeof query.context === 'string') {
-      const context = await this.parts.contexts.find(actor, query.context)
-      if (!context) return undefined
-      attempt.setTarget({ context })
-      contextIds = [context.contextId]
-    }
-    const uploadedBy = query.uploadedBy ?? null
-    if (uploadedBy !== null && !isId('key', uploadedBy) && !isId('usr', uploadedBy)) return undefined
+    const context = typeof query.context === 'string' ? await this.parts.contexts.find(actor, query.context) : null
+    if (context) attempt.setTarget({ context })
+    // An unknown context and a malformed ID match no file.
+    const contextIds = context === null ? actor.contexts : context ? [context.contextId] : []
+    const { uploadedBy: uploader = null } = query
+    const uploadedBy = uploader === null || isId('key', uploader) || isId('usr', uploader) ? uploader : ''
     const namePrefix = query.namePrefix ?? null
     const sort = query.sort ?? (namePrefix === null ? FileSort.created_at : FileSort.original_filename)
     return {

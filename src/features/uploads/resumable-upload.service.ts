@@ -12,7 +12,7 @@ import { createUnfinishedUploadsLimitError, maxUnfinished, type Unfinished } fro
 import type { UploadQuotas } from './upload-quota.js'
 
 /** Maximum duration of an upload. The outcome of an upload is stored for the same time. */
-export const lifeMs = 24 * 3_600_000
+const lifeMs = 24 * 3_600_000
 // Parts are kept longer than their upload, so that a validation that started in time can still read them.
 const partLifeMs = 3_600_000
 const leaseSeconds = 5
