@@ -66,7 +66,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const orphanedUploads = openOrphanedUploads(parts, serviceEvents)
   const uploadStorage = measureStorage(services.storage, metrics, (path) => orphanedUploads.scheduleDeletion(path))
   const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, getTenantQuota: services.tenants.getQuota })
-  const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
+  const maintenance = new Maintenance({ ...services, orphanedUploads, logger, config })
   const rescanner = createRescanner(parts, { services, inspector, scanner, spool })
   const downloadCuts = new DownloadAborter(database.pool)
   const tracing = await openTracing(config.otlpEndpoint)

@@ -139,7 +139,7 @@ type Base = Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { scanner: Ser
 
 /** Creates all services with their dependencies. */
 function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceParts) {
-  const { db, storage, horizons } = base
+  const { db, horizons } = base
   const contexts = new FileContextService({ ...base, maxUploadMb })
   const files = new FileService({ ...base, contexts })
   const callLogs = new CallLogService({ db, horizon: horizons.calls })
@@ -172,7 +172,7 @@ function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookA
     uploadLinkLookup: new UploadLinkLookup(db.pool),
     uploadLinks: new UploadLinkService({ ...base, contexts, publicUrl }),
     ...openWebhooks(base, { allowPrivate: webhookAllowPrivate }),
-    storageHealth: new StorageHealth({ database: db, storage, horizons }),
+    storageHealth: new StorageHealth(base),
   }
 }
 

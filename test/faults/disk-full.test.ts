@@ -91,7 +91,7 @@ async function expectAgreement(root = ''): Promise<void> {
   const { pool } = world.database
   while ((await pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 minute'`)).rowCount !== 0)
     await new Sweeper(pool, storage).sweep()
-  const health = new StorageHealth({ database: world.database, storage, horizons: world.app.services.horizons })
+  const health = new StorageHealth({ ...world.app.services, storage })
   expect(await health.verify({ deep: true })).toEqual(healthy)
   expect((await tenant.admin.get('/files')).body.data.pagination.total_items).toBe(accepted.length)
   const held = (await tenant.admin.get('/tenant')).body.data.storage_used_bytes

@@ -19,7 +19,6 @@ const storage = () => world.app.services.storage as LocalStorage
 function createReconciler(pace: Partial<Pace> = {}): Reconciler {
   return new Reconciler({
     ...world.app.services,
-    database: world.database,
     logger: world.log.logger,
     pace: { pathsPerSecond: 1_000_000, sample: 1, ...pace },
   })

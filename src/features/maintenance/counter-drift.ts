@@ -3,15 +3,159 @@ import { currentUsage, getStartOfStoredHours, usageColumns } from '../../ledger/
 import { getCurrentTime } from '../../platform/clock.js'
 import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
 
-interface Horizons {
+/** Rows before these times are not recounted, because the service has deleted them. */
+export interface Horizons {
   callsSince: Date | null
   auditsSince?: Date | null
 }
 
+/** Counters and the rows that they count. The parameter $1 is the tenant. */
+export interface Counter {
+  table: string
+  /** Key columns besides `tenant_id`. */
+  keys: readonly string[]
+  columns: readonly string[]
+  /** SQL query for the correct values, with the key columns and the counter columns. */
+  correct: string
+  /** SQL condition for the stored counters to compare. */
+  within?: string
+  /** Time since which rows are counted, which is the parameter $2. */
+  since?: (horizons: Horizons) => Date
+  /** SQL text that describes a corrected counter. */
+  description: string
+  /** True if the counter only speeds up pages, and is missing for rows of earlier versions. */
+  isOptional?: true
+}
+
+const getHoursSince = () => getStartOfStoredHours(getCurrentTime())
+const getCallsSince = ({ callsSince }: Horizons) => new Date(Math.max(callsSince?.getTime() ?? 0, getHoursSince().getTime()))
+const getAuditsSince = ({ auditsSince }: Horizons) => auditsSince ?? new Date(0)
+
+/** Stored and trashed files. Trashed files count only towards the used bytes. */
+const heldFiles = `(SELECT context_id, 1 AS files, size_bytes FROM files WHERE tenant_id = $1
+  UNION ALL SELECT context_id, 0, size_bytes FROM trash WHERE tenant_id = $1) f`
+const heldSums = 'coalesce(sum(files), 0) AS files, coalesce(sum(size_bytes), 0)::bigint AS bytes'
+
+const sum = (columns: readonly string[]) => columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
+const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
+const countCallColumns = callColumns.map((column) => {
+  const [operation, status] = column.split('_')
+  return `count(*) FILTER (WHERE operation = '${operation}' AND status = '${status}') AS ${column}`
+})
+
+const period = `CASE WHEN grain = 'total' THEN grain ELSE grain || ' of ' || to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') END`
+const usage = {
+  table: 'usage_counters',
+  keys: ['subject', 'grain', 'bucket'],
+  description: `${period} || ', ' || coalesce(nullif(subject, ''), 'the tenant')`,
+}
+const audits = {
+  table: 'audit_counters',
+  keys: ['audit_type', 'action', 'grain', 'bucket'],
+  columns: ['entries'],
+  description: `'audit entries, ' || ${period} || ', ' || audit_type || ' ' || action || ': ' || entries`,
+}
+const toAuditCounter = (grain: 'hour' | 'day'): Counter => ({
+  ...audits,
+  correct: `SELECT audit_type, action, '${grain}' AS grain, date_trunc('${grain}', created_at, 'UTC') AS bucket, count(*) AS entries
+    FROM audit_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 1, 2, 4`,
+  within: `grain = '${grain}' AND bucket >= $2`,
+  since: getAuditsSince,
+})
+
+/** All counters in the order of their repair, because the sums of days and totals use repaired counters. */
+export const counters: readonly Counter[] = [
+  {
+    table: 'file_totals',
+    keys: ['context_id'],
+    columns: ['files', 'bytes'],
+    correct: `SELECT context_id, ${heldSums} FROM ${heldFiles} GROUP BY context_id`,
+    description: `'held by ' || context_id || ': ' || files || ' files, ' || bytes || ' bytes'`,
+  },
+  {
+    table: 'tenant_heads',
+    keys: [],
+    columns: ['files', 'bytes'],
+    correct: `SELECT ${heldSums} FROM ${heldFiles}`,
+    description: `'held by the tenant: ' || files || ' files, ' || bytes || ' bytes'`,
+  },
+  {
+    table: 'file_groups',
+    keys: ['context_id', 'uploaded_by', 'content_type'],
+    columns: ['files'],
+    correct: 'SELECT context_id, uploaded_by, content_type, count(*) AS files FROM files WHERE tenant_id = $1 GROUP BY 1, 2, 3',
+    description: `'files of ' || uploaded_by || ' in ' || context_id || ', ' || content_type || ': ' || files`,
+  },
+  {
+    // Counts logged calls, except for calls that have not been folded yet. The counters of contexts are not compared, because
+    // log rows do not contain the context.
+    ...usage,
+    columns: callColumns,
+    correct: `SELECT subject, 'hour' AS grain, bucket, ${sum(callColumns)} FROM (
+        SELECT coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket, ${countCallColumns.join(', ')}
+        FROM call_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 2, GROUPING SETS ((api_key_id), ())
+        UNION ALL SELECT s.subject, hour, ${callColumns.map((column) => `-${column}`).join(', ')}
+        FROM usage_deltas CROSS JOIN LATERAL (VALUES (''), (api_key_id)) AS s(subject)
+        WHERE tenant_id = $1 AND hour >= $2 AND s.subject IS NOT NULL) calls
+      GROUP BY subject, bucket`,
+    within: `grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%'`,
+    since: getCallsSince,
+  },
+  {
+    // Days whose hourly counters were deleted are not compared.
+    ...usage,
+    columns: usageColumns,
+    correct: `SELECT subject, 'day' AS grain, date_trunc('day', bucket, 'UTC') AS bucket, ${sum(usageColumns)} FROM usage_counters
+      WHERE tenant_id = $1 AND grain = 'hour' AND bucket >= $2 GROUP BY 1, 3`,
+    within: `grain = 'day' AND bucket >= $2`,
+    since: getHoursSince,
+  },
+  {
+    ...usage,
+    columns: usageColumns,
+    correct: `SELECT subject, 'total' AS grain, to_timestamp(0) AS bucket, ${sum(usageColumns)} FROM usage_counters
+      WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1`,
+    within: `grain = 'total'`,
+  },
+  { ...toAuditCounter('hour'), isOptional: true },
+  toAuditCounter('day'),
+  {
+    ...audits,
+    correct: `SELECT audit_type, action, 'total' AS grain, to_timestamp(0) AS bucket, sum(entries)::bigint AS entries
+      FROM audit_counters WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1, 2`,
+    within: `grain = 'total'`,
+  },
+]
+
+/** Returns SQL for the correct values of the stored counters that differ. */
+export function buildDifferencesSql({ table, keys, columns, correct, within = 'true' }: Counter): string {
+  const differs = columns.map((column) => `coalesce(c.${column}, 0) <> coalesce(k.${column}, 0)`).join(' OR ')
+  return `SELECT ${[...keys, ...columns.map((column) => `coalesce(c.${column}, 0) AS ${column}`)].join(', ')}
+    FROM (SELECT $1::text AS tenant_id, * FROM (${correct}) c) c
+    FULL JOIN (SELECT * FROM ${table} WHERE tenant_id = $1 AND ${within}) k USING (${['tenant_id', ...keys].join(', ')}) WHERE ${differs}`
+}
+
+export const getValues = (tenantId: string, { since }: Counter, horizons: Horizons): unknown[] =>
+  since ? [tenantId, since(horizons)] : [tenantId]
+
+/** SQL for the difference between a tenant's stored files and its uploaded files minus its deleted files. */
+export const uploadGap = `SELECT files, bytes FROM (
+  SELECT h.files - coalesce(sum(files_uploaded - files_deleted), 0) AS files, h.bytes - coalesce(sum(bytes_uploaded - bytes_deleted), 0) AS bytes
+  FROM tenant_heads h LEFT JOIN ${currentUsage} u ON u.tenant_id = $1 AND u.subject = '' AND u.grain = 'total'
+  WHERE h.tenant_id = $1 GROUP BY h.files, h.bytes) gap WHERE files <> 0 OR bytes <> 0`
+
+// Compares `files.quarantined_at` with the rows of `quarantine`.
+const quarantineDifferences = `SELECT 1 FROM (SELECT file_id FROM files WHERE quarantined_at IS NOT NULL AND tenant_id = $1) f
+  FULL JOIN (SELECT file_id FROM quarantine WHERE tenant_id = $1) q USING (file_id) WHERE f.file_id IS NULL OR q.file_id IS NULL`
+
+// Includes rows that remained after the deletion of their tenant.
+const tenantsWithRows = ['tenant_heads', 'files', 'trash', 'file_totals', 'usage_counters', 'audit_counters']
+  .map((table) => `SELECT tenant_id FROM ${table}`)
+  .join(' UNION ')
+
 /**
  * Returns the number of counters that differ from a recount of their rows, for one tenant or, if `tenantId` is null, for all
- * tenants. Rows before `callsSince` and `auditsSince` are not recounted, because the service has deleted them. Each tenant is
- * read in its own snapshot, because no counter includes rows of several tenants.
+ * tenants. Each tenant is read in its own snapshot, because no counter includes rows of several tenants.
  */
 export async function countCounterErrors(
   client: ClientBase,
@@ -24,110 +168,18 @@ export async function countCounterErrors(
   return drift
 }
 
-// Includes rows that remained after the deletion of their tenant.
-const tenantsWithRows = ['tenant_heads', 'files', 'trash', 'file_totals', 'usage_counters', 'audit_counters']
-  .map((table) => `SELECT tenant_id FROM ${table}`)
-  .join(' UNION ')
-
-async function countTenantErrors(
-  client: ClientBase,
-  tenantId: string,
-  { callsSince, auditsSince = null }: Horizons,
-): Promise<number> {
+async function countTenantErrors(client: ClientBase, tenantId: string, horizons: Horizons): Promise<number> {
   let drift = 0
-  const count = async (statement: string, values: unknown[]) => {
-    drift += Number((await client.query<{ drift: number }>(statement, values)).rows[0]!.drift)
+  const count = async (differences: string, values: unknown[]) => {
+    const { rows } = await client.query<{ drift: number }>(`SELECT count(*)::int AS drift FROM (${differences}) d`, values)
+    drift += rows[0]!.drift
   }
-  const since = getStartOfStoredHours(getCurrentTime())
   const countAll = async () => {
-    await count(filesStatement, [tenantId])
-    await count(groupsStatement, [tenantId])
-    await count(quarantineStatement, [tenantId])
-    await count(uploadsStatement, [tenantId])
-    await count(sumsStatement, [tenantId, since])
-    await count(callsStatement, [tenantId, callsSince && callsSince > since ? callsSince : since])
-    await count(auditStatement, [tenantId, auditsSince ?? new Date(0)])
-    await count(auditSumsStatement, [tenantId])
+    for (const counter of counters)
+      if (!counter.isOptional) await count(buildDifferencesSql(counter), getValues(tenantId, counter, horizons))
+    await count(quarantineDifferences, [tenantId])
+    await count(uploadGap, [tenantId])
   }
   await inTransactionOn(client, countAll, readOnlySnapshot)
   return drift
 }
-
-/** SQL for stored and trashed files. Trashed files count only towards the used bytes. */
-export const heldFiles = `(SELECT tenant_id, context_id, 1 AS files, size_bytes FROM files
-  UNION ALL SELECT tenant_id, context_id, 0, size_bytes FROM trash)`
-
-const filesStatement = `
-WITH counted AS (
-  SELECT tenant_id, coalesce(context_id, '') AS context_id, sum(files) AS files, sum(size_bytes) AS bytes
-  FROM ${heldFiles} f WHERE tenant_id = $1 GROUP BY tenant_id, ROLLUP (context_id)),
-kept AS (SELECT * FROM (SELECT * FROM file_totals UNION ALL SELECT tenant_id, '', files, bytes FROM tenant_heads) t
-  WHERE tenant_id = $1)
-SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, context_id)
-WHERE coalesce(c.files, 0) <> coalesce(k.files, 0) OR coalesce(c.bytes, 0) <> coalesce(k.bytes, 0)`
-
-// Compares the number of files per context, uploader and content type with the counters in `file_groups`.
-const groupsStatement = `
-SELECT count(*) AS drift FROM (
-  SELECT tenant_id, context_id, uploaded_by, content_type, count(*) AS files FROM files WHERE tenant_id = $1 GROUP BY 1, 2, 3, 4) c
-FULL JOIN (SELECT * FROM file_groups WHERE tenant_id = $1) k USING (tenant_id, context_id, uploaded_by, content_type)
-WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)`
-
-// Compares `files.quarantined_at` with the rows of `quarantine`.
-const quarantineStatement = `
-SELECT count(*) AS drift FROM (SELECT tenant_id, file_id FROM files WHERE quarantined_at IS NOT NULL AND tenant_id = $1) f
-FULL JOIN (SELECT tenant_id, file_id FROM quarantine WHERE tenant_id = $1) q USING (tenant_id, file_id)
-WHERE f.tenant_id IS NULL OR q.tenant_id IS NULL`
-
-// The number of uploaded files minus the number of deleted files must equal the number of stored files.
-const uploadsStatement = `
-SELECT count(*) AS drift FROM tenant_heads t LEFT JOIN (
-  SELECT tenant_id, sum(files_uploaded - files_deleted) AS files, sum(bytes_uploaded - bytes_deleted) AS bytes FROM ${currentUsage} u
-  WHERE subject = '' AND grain = 'total' AND tenant_id = $1 GROUP BY tenant_id) u USING (tenant_id)
-WHERE t.tenant_id = $1 AND (coalesce(u.files, 0) <> t.files OR coalesce(u.bytes, 0) <> t.bytes)`
-
-// Each column has a different weight, so that errors in several columns do not cancel each other out.
-const all = usageColumns.map((column, place) => `${column} * ${2 * place + 3}`).join(' + ')
-
-// The hourly counters of a day must add up to its daily counter, and the daily counters to the total. Days without hourly
-// counters are not checked.
-const sumsStatement = `
-SELECT count(*) AS drift FROM (
-  SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND bucket >= $2 AND tenant_id = $1 GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')
-  HAVING sum(${all}) FILTER (WHERE grain = 'hour') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'day')
-  UNION ALL
-  SELECT 1 FROM usage_counters WHERE grain IN ('day', 'total') AND tenant_id = $1 GROUP BY tenant_id, subject
-  HAVING sum(${all}) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')) d`
-
-/** Usage columns that count logged calls. */
-export const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
-const counted = callColumns
-  .map((column) => {
-    const [operation, status] = column.split('_')
-    return `count(*) FILTER (WHERE operation = '${operation}' AND status = '${status}') AS ${column}`
-  })
-  .join(', ')
-
-/** SQL for the number of logged calls per hour from $2 on, for the tenant and for each API key. */
-export const loggedCalls = `(SELECT tenant_id, coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket, ${counted}
-  FROM call_logs WHERE tenant_id = $1 AND created_at >= $2
-  GROUP BY tenant_id, date_trunc('hour', created_at, 'UTC'), GROUPING SETS ((api_key_id), ()))`
-
-const callsStatement = `
-WITH kept AS (SELECT tenant_id, subject, bucket, ${callColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')} FROM ${currentUsage} u
-  WHERE grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%' AND tenant_id = $1 GROUP BY 1, 2, 3)
-SELECT count(*) AS drift FROM ${loggedCalls} r FULL JOIN kept k USING (tenant_id, subject, bucket)
-WHERE ${callColumns.map((column) => `coalesce(r.${column}, 0) <> coalesce(k.${column}, 0)`).join(' OR ')}`
-
-const auditStatement = `
-WITH counted AS (
-  SELECT tenant_id, audit_type, action, date_trunc('day', created_at, 'UTC') AS bucket, count(*) AS entries
-  FROM audit_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 1, 2, 3, 4),
-kept AS (SELECT * FROM audit_counters WHERE grain = 'day' AND bucket >= $2 AND tenant_id = $1)
-SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, audit_type, action, bucket)
-WHERE coalesce(c.entries, 0) <> coalesce(k.entries, 0)`
-
-const auditSumsStatement = `
-SELECT count(*) AS drift FROM (
-  SELECT tenant_id FROM audit_counters WHERE tenant_id = $1 GROUP BY tenant_id, audit_type, action
-  HAVING sum(entries) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(entries) FILTER (WHERE grain = 'total')) d`

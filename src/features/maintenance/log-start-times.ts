@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { now, startOfDay, startOfHour } from '../../platform/clock.js'
+import { loadState } from '../../platform/db/service-state.js'
 
 interface SavedStartTimes {
   calls: string | null
@@ -38,10 +39,7 @@ export class LogStartTimes {
   readonly audits = (): Date | null => getLater(getDaysAgo(this.#days.audits, startOfDay), this.#saved.audits)
 
   async refresh(): Promise<void> {
-    const { rows } = await this.#pool.query<{ value: SavedStartTimes }>('SELECT value FROM service_state WHERE key = $1', [
-      stateKey,
-    ])
-    if (rows[0]) this.#saved = rows[0].value
+    this.#saved = (await loadState<SavedStartTimes>(this.#pool, stateKey)) ?? this.#saved
   }
 
   /** Saves the start times before rows are deleted, so that no total includes deleted rows. */

@@ -1,11 +1,8 @@
 import type { Logger } from 'pino'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
-import type { Ledger } from '../../ledger/ledger.js'
 import { ensurePartitions } from '../../ledger/partitions.js'
 import type { Config } from '../../platform/config/config.js'
-import type { Database } from '../../platform/db/client.js'
-import type { BlobStorage } from '../../platform/storage/blob-storage.js'
-import type { ServiceEvents } from '../service-events.js'
+import type { Components } from '../components.js'
 import type { TenantService } from '../tenants/tenant.service.js'
 import type { ExpiryService } from '../trash/expiry.service.js'
 import type { ResumableUploadService } from '../uploads/resumable-upload.service.js'
@@ -22,10 +19,7 @@ const minute = 60_000
 // Delay before a sweep. Deletions during this time share one sweep.
 const sweepDelayMs = 100
 
-interface Parts {
-  database: Database
-  storage: BlobStorage
-  ledger: Ledger
+interface Parts extends Pick<Components, 'db' | 'storage' | 'ledger' | 'serviceEvents'> {
   idempotency: IdempotencyService
   signIns: SignInService
   resumableUploads: ResumableUploadService
@@ -35,93 +29,76 @@ interface Parts {
   horizons: LogStartTimes
   storageHealth: StorageHealth
   orphanedUploads: OrphanedUploads
-  serviceEvents: ServiceEvents
   quarantineMoves: { moveAll(): Promise<number> }
   config: Pick<Config, 'reconcileIntervalHours'>
   logger: Logger
 }
+
+type Task = [name: string, intervalMs: number, run: () => Promise<unknown>]
 
 /**
  * Runs periodic tasks on every replica. Each task can safely run on several replicas, and a failed task runs again at its next
  * interval.
  */
 export class Maintenance {
-  readonly #parts: Parts
   readonly #reconciler: Reconciler
   readonly #timers: NodeJS.Timeout[] = []
-  readonly #running = { done: Promise.resolve() as Promise<unknown> }
-  readonly #reconciling = { done: Promise.resolve() as Promise<unknown> }
-  readonly #expiring = { done: Promise.resolve() as Promise<unknown> }
-  readonly #sweeping = { done: Promise.resolve() as Promise<unknown> }
-  #sweep: (() => Promise<unknown>) | undefined
+  readonly #queues: { last: Promise<unknown> }[] = []
+  #sweepSoon: (() => void) | undefined
   #soon: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(private readonly parts: Parts) {
     this.#reconciler = new Reconciler(parts)
     parts.serviceEvents.on('blobsReleased', () => this.#scheduleSweep())
     parts.serviceEvents.on('committed', ({ deletion }) => deletion && this.#scheduleSweep())
   }
 
   start(): void {
-    const {
-      database,
-      storage,
-      tenants,
-      idempotency,
-      signIns,
-      resumableUploads,
-      horizons,
-      orphanedUploads,
-      quarantineMoves,
-      config,
-      logger,
-    } = this.#parts
-    const sweeper = new Sweeper(database.pool, storage, (blob, error) =>
+    const { db, storage, tenants, horizons, orphanedUploads, config, logger } = this.parts
+    const { pool } = db
+    const goOn = () => !this.#closed
+    const sweeper = new Sweeper(pool, storage, (blob, error) =>
       logger.warn({ err: error, blob }, 'A blob was not deleted. The service retries in a minute.'),
     )
-    const goOn = async () => !this.#closed && !(await isSweepPaused(database.pool))
-    this.#sweep = () => sweeper.sweep(goOn)
-    this.#schedule(minute / 2, 'sweep', () => orphanedUploads.updateDueTimes().then(this.#sweep))
-    this.#schedule(minute / 2, 'quarantine', async () => {
-      if ((await quarantineMoves.moveAll()) > 0) await this.#sweep?.()
-    })
-    this.#schedule(60 * minute, 'unfinished uploads to the bucket', () => storage.abortUploads())
-    this.#schedule(60 * minute, 'partitions', () => ensurePartitions(database.pool))
-    this.#schedule(minute, 'tenant deletions', () => tenants.deletion.finishAllDeletions())
-    this.#schedule(60 * minute, 'retention', () => deleteExpiredLogs(database.pool, horizons))
-    this.#schedule(24 * 60 * minute, 'old hours', () => deleteOldHourlyCounters(database.pool))
-    this.#schedule(60 * minute, 'upload links', () => deleteOldUploadLinks(database.pool))
-    this.#schedule(10 * minute, 'idempotency keys', () => idempotency.deleteExpiredKeys(() => !this.#closed))
-    this.#schedule(10 * minute, 'resumable uploads', () => resumableUploads.sweep(() => !this.#closed))
-    this.#schedule(10 * minute, 'deliveries of webhooks', () => this.#parts.webhookDeliveries.sweep(() => !this.#closed))
-    this.#schedule(60 * minute, 'sessions', () => signIns.sweep())
-    this.#scheduleInQueue(this.#expiring, 5 * minute, 'expiry', () => this.#expireFiles())
-    if (config.reconcileIntervalHours > 0)
-      this.#scheduleInQueue(this.#reconciling, minute, 'reconcile', () =>
-        this.#reconciler.continueComparison(config.reconcileIntervalHours),
-      )
+    const sweep = () => sweeper.sweep(async () => goOn() && !(await isSweepPaused(pool)))
+    const addSweep = this.#createQueue()
+    this.#sweepSoon = () => void addSweep('sweep', sweep)
+    // These tasks share one connection.
+    this.#schedule([
+      ['sweep', minute / 2, () => orphanedUploads.updateDueTimes().then(sweep)],
+      ['quarantine', minute / 2, async () => (await this.parts.quarantineMoves.moveAll()) > 0 && sweep()],
+      ['unfinished uploads to the bucket', 60 * minute, () => storage.abortUploads()],
+      ['partitions', 60 * minute, () => ensurePartitions(pool)],
+      ['tenant deletions', minute, () => tenants.deletion.finishAllDeletions()],
+      ['retention', 60 * minute, () => deleteExpiredLogs(pool, horizons)],
+      ['old hours', 24 * 60 * minute, () => deleteOldHourlyCounters(pool)],
+      ['upload links', 60 * minute, () => deleteOldUploadLinks(pool)],
+      ['idempotency keys', 10 * minute, () => this.parts.idempotency.deleteExpiredKeys(goOn)],
+      ['resumable uploads', 10 * minute, () => this.parts.resumableUploads.sweep(goOn)],
+      ['deliveries of webhooks', 10 * minute, () => this.parts.webhookDeliveries.sweep(goOn)],
+      ['sessions', 60 * minute, () => this.parts.signIns.sweep()],
+    ])
+    // The other tasks do not wait for these, which may take a long time.
+    this.#schedule([['expiry', 5 * minute, () => this.#expireFiles()]])
+    const hours = config.reconcileIntervalHours
+    if (hours > 0) this.#schedule([['reconcile', minute, () => this.#reconciler.continueComparison(hours)]])
   }
 
-  // Expiry may take a long time, so other tasks do not wait for it.
   #expireFiles(): Promise<unknown> {
-    const { expiry, logger } = this.#parts
-    return expiry.expire({
+    return this.parts.expiry.expire({
       goOn: () => !this.#closed,
       onFailed: (context, error) =>
-        logger.warn({ err: error, context }, 'Expired files were not deleted. The service retries in five minutes.'),
+        this.parts.logger.warn({ err: error, context }, 'Expired files were not deleted. The service retries in five minutes.'),
     })
   }
 
   /** Starts a sweep within a second after a deletion, because signed URLs work until the blob is deleted. */
   #scheduleSweep(): void {
-    if (!this.#sweep || this.#closed) return
+    if (!this.#sweepSoon || this.#closed) return
     this.#soon ??= setTimeout(() => {
       this.#soon = undefined
-      this.#sweeping.done = this.#sweeping.done
-        .then(() => (this.#closed ? undefined : this.#sweep?.()))
-        .catch((error) => this.#parts.logger.warn({ err: error }, 'A sweep failed. The service retries within half a minute.'))
+      this.#sweepSoon?.()
     }, sweepDelayMs).unref()
   }
 
@@ -130,28 +107,35 @@ export class Maintenance {
     clearTimeout(this.#soon)
     for (const timer of this.#timers) clearInterval(timer)
     this.#reconciler.stop()
-    this.#parts.tenants.deletion.stop()
-    await Promise.all([this.#running.done, this.#reconciling.done, this.#sweeping.done, this.#expiring.done])
-    await this.#parts.orphanedUploads.updateDueTimes().catch(() => {})
+    this.parts.tenants.deletion.stop()
+    for (const queue of this.#queues) await queue.last
+    await this.parts.orphanedUploads.updateDueTimes().catch(() => {})
   }
 
-  // Periodic tasks run one after another and share one connection.
-  #schedule(ms: number, what: string, task: () => Promise<unknown>): void {
-    this.#scheduleInQueue(this.#running, ms, what, task)
-  }
-
-  #scheduleInQueue(queue: { done: Promise<unknown> }, ms: number, what: string, task: () => Promise<unknown>): void {
-    let queued = false
-    const turn = () => {
-      if (queued) return
-      queued = true
-      queue.done = queue.done
-        .then(() => (this.#closed ? undefined : task()))
-        .catch((error) => this.#parts.logger.warn({ err: error, task: what }, 'Maintenance failed. The service retries.'))
-        .finally(() => {
-          queued = false
-        })
+  /** Repeats the tasks, which run one after another. */
+  #schedule(tasks: readonly Task[]): void {
+    const addToQueue = this.#createQueue()
+    for (const [name, intervalMs, run] of tasks) {
+      let isQueued = false
+      const repeat = async () => {
+        if (isQueued) return
+        isQueued = true
+        await addToQueue(name, run)
+        isQueued = false
+      }
+      this.#timers.push(setInterval(() => void repeat(), intervalMs).unref())
     }
-    this.#timers.push(setInterval(turn, ms).unref())
+  }
+
+  /** Creates a queue, which runs one task after another. */
+  #createQueue(): (name: string, run: () => Promise<unknown>) => Promise<unknown> {
+    const queue = { last: Promise.resolve<unknown>(undefined) }
+    this.#queues.push(queue)
+    return (name, run) => {
+      queue.last = queue.last
+        .then(() => (this.#closed ? undefined : run()))
+        .catch((error) => this.parts.logger.warn({ err: error, task: name }, 'Maintenance failed. The service retries.'))
+      return queue.last
+    }
   }
 }

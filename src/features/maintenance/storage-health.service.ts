@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { ClientBase } from 'pg'
-import type { Database } from '../../platform/db/client.js'
 import { AssayError } from '../../platform/errors/errors.js'
 import { isBlobPath } from '../../platform/storage/blob-path.js'
-import type { BlobStorage, StoredBlob } from '../../platform/storage/blob-storage.js'
-import { countCounterErrors } from './counter-drift.js'
+import type { StoredBlob } from '../../platform/storage/blob-storage.js'
+import type { Components } from '../components.js'
+import { countCounterErrors, type Horizons } from './counter-drift.js'
 import { type Repair, repairCounters } from './counter-repair.js'
 import { countJournalErrors } from './journal-drift.js'
 import type { LogStartTimes } from './log-start-times.js'
@@ -35,107 +35,90 @@ interface FileRow {
 
 const rowsAtOnce = 1000
 
+const findingCounts = {
+  file_without_blob: 'filesWithoutBlob',
+  blob_without_file: 'blobsWithoutFile',
+  corrupted: 'corrupted',
+} as const satisfies Record<Finding['kind'], keyof HealthCounts>
+
+interface Parts extends Pick<Components, 'db' | 'storage'> {
+  horizons: Pick<LogStartTimes, 'calls' | 'audits'>
+}
+
 /** Compares counters, database rows and blobs with each other, in constant memory. */
 export class StorageHealth {
-  readonly #database: Database
-  readonly #storage: BlobStorage
-  readonly #horizons: Pick<LogStartTimes, 'calls' | 'audits'>
-
-  constructor(parts: { database: Database; storage: BlobStorage; horizons: Pick<LogStartTimes, 'calls' | 'audits'> }) {
-    this.#database = parts.database
-    this.#storage = parts.storage
-    this.#horizons = parts.horizons
-  }
+  constructor(private readonly parts: Parts) {}
 
   /** Counts inconsistencies. `deep` reads every blob, and `whole` recomputes the journals from their first entry. */
   async verify({
     tenantId,
-    deep = false,
+    deep,
     whole = false,
   }: {
     tenantId?: string
     deep?: boolean
     whole?: boolean
   } = {}): Promise<HealthCounts> {
+    const scope = { tenantId: tenantId ?? null }
     const counts: HealthCounts = {
-      countersDrift: await this.#countCounterErrors(tenantId ?? null),
+      countersDrift: await this.#runOnOwnConnection((client) =>
+        countCounterErrors(client, { ...scope, ...this.#getLogStartTimes() }),
+      ),
       filesWithoutBlob: 0,
       blobsWithoutFile: 0,
       corrupted: 0,
-      journalDrift: await this.#runWithDedicatedConnection((client) =>
-        countJournalErrors(client, { tenantId: tenantId ?? null, whole }),
-      ),
+      journalDrift: await this.#runOnOwnConnection((client) => countJournalErrors(client, { ...scope, whole })),
     }
-    for await (const { kind } of this.listFindings({ ...(tenantId && { prefix: `${tenantId}/` }), deep })) {
-      if (kind === 'file_without_blob') counts.filesWithoutBlob++
-      else if (kind === 'blob_without_file') counts.blobsWithoutFile++
-      else counts.corrupted++
-    }
+    for await (const { finding } of this.comparePaths({ prefix: tenantId && `${tenantId}/`, sample: deep ? 1 : 0 }))
+      if (finding) counts[findingCounts[finding.kind]]++
     return counts
   }
 
   /**
-   * Compares the sorted lists of rows and blobs. Each difference is checked again, because uploads and deletions continue in the
-   * meantime.
+   * Compares the sorted lists of rows and blobs, and yields each path after `after` with its finding. Each difference is checked
+   * again, because uploads and deletions continue in the meantime. `sample` is the fraction of blobs whose content is read.
    */
-  async *listFindings({
+  async *comparePaths({
     prefix = '',
-    after,
-    deep = false,
-    sample = 0,
-    onPath,
+    after = prefix,
+    sample,
   }: {
-    prefix?: string
+    prefix?: string | undefined
     after?: string
-    deep?: boolean
-    sample?: number
-    onPath?: (path: string) => void | Promise<void>
-  } = {}): AsyncGenerator<Finding> {
-    const start = after ?? prefix
-    const rows = this.#listRows(start, prefix)[Symbol.asyncIterator]()
-    const blobs = this.#listBlobs(start, prefix)[Symbol.asyncIterator]()
-    let row = await rows.next()
-    let blob = await blobs.next()
-    while (!row.done || !blob.done) {
-      const order = row.done ? 1 : blob.done ? -1 : Buffer.compare(Buffer.from(row.value.blob_path), Buffer.from(blob.value.path))
-      await onPath?.(order <= 0 ? (row.value as FileRow).blob_path : (blob.value as StoredBlob).path)
-      if (order < 0) {
-        const found = await this.#findMissingBlob(row.value as FileRow)
-        if (found) yield found
-        row = await rows.next()
-      } else if (order > 0) {
-        const found = await this.#findOrphanedBlob(blob.value as StoredBlob)
-        if (found) yield found
-        blob = await blobs.next()
-      } else {
-        const found = await this.#findChangedBlob(
-          row.value as FileRow,
-          (blob.value as StoredBlob).size,
-          deep || Math.random() < sample,
-        )
-        if (found) yield found
-        row = await rows.next()
-        blob = await blobs.next()
+    sample: number
+  }): AsyncGenerator<{ path: string; finding: Finding | undefined }> {
+    const rows = this.#listRows(after, prefix)
+    const blobs = this.#listBlobs(after, prefix)
+    let row = (await rows.next()).value
+    let blob = (await blobs.next()).value
+    while (row || blob) {
+      const order = row && blob ? Buffer.compare(Buffer.from(row.blob_path), Buffer.from(blob.path)) : row ? -1 : 1
+      if (row && blob && order === 0) {
+        yield { path: blob.path, finding: await this.#findChangedBlob(row, blob.size, Math.random() < sample) }
+        row = (await rows.next()).value
+        blob = (await blobs.next()).value
+      } else if (row && order < 0) {
+        yield { path: row.blob_path, finding: await this.#findMissingBlob(row) }
+        row = (await rows.next()).value
+      } else if (blob) {
+        yield { path: blob.path, finding: await this.#findOrphanedBlob(blob) }
+        blob = (await blobs.next()).value
       }
     }
   }
 
   /** Corrects counters that differ from the rows that they count. Returns the corrected counters. */
   repairCounters(): Promise<Repair[]> {
-    return this.#runWithDedicatedConnection((client) => repairCounters(client, this.#getLogStartTimes()))
+    return this.#runOnOwnConnection((client) => repairCounters(client, this.#getLogStartTimes()))
   }
 
-  #countCounterErrors(tenantId: string | null): Promise<number> {
-    return this.#runWithDedicatedConnection((client) => countCounterErrors(client, { tenantId, ...this.#getLogStartTimes() }))
-  }
-
-  #getLogStartTimes(): { callsSince: Date | null; auditsSince: Date | null } {
-    return { callsSince: this.#horizons.calls(), auditsSince: this.#horizons.audits() }
+  #getLogStartTimes(): Horizons {
+    return { callsSince: this.parts.horizons.calls(), auditsSince: this.parts.horizons.audits() }
   }
 
   /** Runs `work` on a dedicated connection, because a recount takes a long time. */
-  async #runWithDedicatedConnection<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
-    const client = await this.#database.connectDedicated('assay verify')
+  async #runOnOwnConnection<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+    const client = await this.parts.db.connectDedicated('assay verify')
     try {
       return await work(client)
     } finally {
@@ -143,9 +126,9 @@ export class StorageHealth {
     }
   }
 
-  async *#listRows(start: string, prefix: string): AsyncGenerator<FileRow> {
+  async *#listRows(start: string, prefix: string): AsyncGenerator<FileRow, undefined> {
     for (let after = start; ; ) {
-      const { rows } = await this.#database.pool.query<FileRow>(
+      const { rows } = await this.parts.db.pool.query<FileRow>(
         `SELECT * FROM (${buildRowsSql('files')} UNION ALL ${buildRowsSql('trash')}) held ORDER BY tenant_id, blob_path LIMIT $3`,
         [getTenantId(after), after, rowsAtOnce],
       )
@@ -158,15 +141,15 @@ export class StorageHealth {
     }
   }
 
-  async *#listBlobs(start: string, prefix: string): AsyncGenerator<StoredBlob> {
-    for await (const blob of this.#storage.list(start)) {
+  async *#listBlobs(start: string, prefix: string): AsyncGenerator<StoredBlob, undefined> {
+    for await (const blob of this.parts.storage.list(start)) {
       if (!blob.path.startsWith(prefix)) return
       yield blob
     }
   }
 
   async #findMissingBlob(row: FileRow): Promise<Finding | undefined> {
-    if (!(await this.#isReferenced(row.blob_path)) || (await this.#storage.getSize(row.blob_path)) !== null) return undefined
+    if (!(await this.#isReferenced(row.blob_path)) || (await this.parts.storage.getSize(row.blob_path)) !== null) return undefined
     return (await this.#isReferenced(row.blob_path)) ? toFinding('file_without_blob', row) : undefined
   }
 
@@ -174,11 +157,11 @@ export class StorageHealth {
     const finding = { kind: 'blob_without_file' as const, blobPath: blob.path, fileId: null, tenantId: null }
     // Another program stored this object.
     if (!isBlobPath(blob.path)) return finding
-    const { rows } = await this.#database.pool.query(
+    const { rows } = await this.parts.db.pool.query(
       `${referenceStatement} UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2`,
       [getTenantId(blob.path), blob.path],
     )
-    if (rows.length > 0 || (await this.#storage.getSize(blob.path)) === null) return undefined
+    if (rows.length > 0 || (await this.parts.storage.getSize(blob.path)) === null) return undefined
     return finding
   }
 
@@ -191,14 +174,14 @@ export class StorageHealth {
 
   /** Handles a listed blob that cannot be read, because it was deleted in the meantime or the store is damaged. */
   async #findUnreadableBlob(row: FileRow): Promise<Finding | undefined> {
-    if ((await this.#storage.getSize(row.blob_path)) === null) return this.#findMissingBlob(row)
+    if ((await this.parts.storage.getSize(row.blob_path)) === null) return this.#findMissingBlob(row)
     return (await this.#isReferenced(row.blob_path)) ? toFinding('corrupted', row) : undefined
   }
 
   async #computeDigest(path: string): Promise<string | undefined> {
     const hash = createHash('sha256')
     try {
-      for await (const chunk of await this.#storage.open(path)) hash.update(chunk as Buffer)
+      for await (const chunk of await this.parts.storage.open(path)) hash.update(chunk as Buffer)
     } catch (error) {
       if (error instanceof AssayError && error.code === 'not_found') return undefined
       throw error
@@ -207,9 +190,8 @@ export class StorageHealth {
   }
 
   async #isReferenced(blobPath: string): Promise<boolean> {
-    const values = [getTenantId(blobPath), blobPath]
-    const { rowCount } = await this.#database.pool.query(referenceStatement, values)
-    return (rowCount ?? 0) > 0
+    const { rows } = await this.parts.db.pool.query(referenceStatement, [getTenantId(blobPath), blobPath])
+    return rows.length > 0
   }
 }
 

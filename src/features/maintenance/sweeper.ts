@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { processRowsByTenant } from '../../platform/db/each-tenant.js'
 import type { Queries } from '../../platform/db/queries.js'
+import { loadState, saveState } from '../../platform/db/service-state.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
@@ -44,31 +45,27 @@ export class Sweeper {
   }
 
   async #sweepBatch(): Promise<{ removed: number; failed: number }> {
-    const taken = await this.#claimDueBlobs()
+    const claimed = await this.#claimDueBlobs()
     faultPoint('sweep.taken')
     const removed: ClaimedBlob[] = []
     let failed = 0
-    const queue = [...taken]
+    const queue = [...claimed]
     const work = async () => {
-      for (let row = queue.shift(); row && failed < maxFailures; row = queue.shift()) {
-        const { blob_path: path } = row
-        const done = await this.storage.remove(path).then(
-          () => true,
-          (reason: unknown) => {
-            this.onFailed(path, reason)
-            return false
-          },
-        )
-        if (done) removed.push(row)
-        else failed++
-      }
+      for (let row = queue.shift(); row && failed < maxFailures; row = queue.shift())
+        try {
+          await this.storage.remove(row.blob_path)
+          removed.push(row)
+        } catch (error) {
+          failed++
+          this.onFailed(row.blob_path, error)
+        }
     }
     await Promise.all(Array.from({ length: atOnce }, work))
     faultPoint('sweep.removed')
-    await this.#deleteRows(removed)
+    await this.#updatePerTenant(removed, `DELETE FROM blob_garbage WHERE ${taken}`)
     faultPoint('sweep.forgotten')
-    const gone = new Set(removed)
-    await this.#postponeRows(taken.filter((row) => !gone.has(row)))
+    const left = claimed.filter((row) => !removed.includes(row))
+    await this.#updatePerTenant(left, `UPDATE blob_garbage SET due_at = now() + interval '1 minute' WHERE ${taken}`)
     return { removed: removed.length, failed }
   }
 
@@ -85,14 +82,6 @@ export class Sweeper {
        FROM (SELECT d.blob_path FROM blob_garbage d WHERE d.tenant_id = $1 AND d.blob_path = ANY ($2) AND d.due_at <= now() AND ${buildNoFileCondition('$1')} FOR UPDATE OF d SKIP LOCKED) due
        WHERE g.tenant_id = $1 AND g.blob_path = due.blob_path RETURNING g.tenant_id, g.blob_path`,
     )
-  }
-
-  async #deleteRows(rows: ClaimedBlob[]): Promise<void> {
-    await this.#updatePerTenant(rows, `DELETE FROM blob_garbage WHERE ${taken}`)
-  }
-
-  async #postponeRows(rows: ClaimedBlob[]): Promise<void> {
-    await this.#updatePerTenant(rows, `UPDATE blob_garbage SET due_at = now() + interval '1 minute' WHERE ${taken}`)
   }
 
   #updatePerTenant<Row extends object>(rows: ClaimedBlob[], statement: string): Promise<Row[]> {
@@ -115,16 +104,9 @@ const pauseKey = 'sweep_paused'
  * Returns true if the operator has paused the deletion of blobs on all replicas, for example to find missing blobs after a
  * restore.
  */
-export async function isSweepPaused(database: Queries): Promise<boolean> {
-  return (await database.query('SELECT 1 FROM service_state WHERE key = $1', [pauseKey])).rowCount === 1
-}
+export const isSweepPaused = async (database: Queries): Promise<boolean> => (await loadState(database, pauseKey)) !== undefined
 
-export async function pauseSweep(database: Queries): Promise<void> {
-  await database.query(
-    `INSERT INTO service_state (key, value, updated_at) VALUES ($1, 'true', now()) ON CONFLICT (key) DO NOTHING`,
-    [pauseKey],
-  )
-}
+export const pauseSweep = (database: Queries): Promise<void> => saveState(database, pauseKey, { paused: true })
 
 export async function resumeSweep(database: Queries): Promise<void> {
   await database.query('DELETE FROM service_state WHERE key = $1', [pauseKey])

@@ -2,6 +2,7 @@ import { generateApiKeySecret } from '../../access/secrets.js'
 import { createSystemActor, scopes } from '../../platform/actor.js'
 import type { Config } from '../../platform/config/config.js'
 import type { Database } from '../../platform/db/client.js'
+import { saveState } from '../../platform/db/service-state.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import type { FirstRun } from '../../platform/processes/application.js'
 import type { ApiKeyService } from '../api-keys/api-key.service.js'
@@ -23,7 +24,7 @@ export async function bootstrap(
   try {
     await client.query('SELECT pg_advisory_lock($1)', [bootstrapLock])
     if (await isBootstrapped(database)) return undefined
-    await saveState(database, { done: false })
+    await saveState(client, stateKey, { done: false })
     const { rows } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id LIMIT 1')
     // A start that was killed may have left a tenant without a user, which this start completes.
     const tenantId = rows[0]?.tenant_id ?? (await services.tenants.create({ name: 'Default' })).tenantId
@@ -40,7 +41,7 @@ export async function bootstrap(
       scopes: [...scopes],
       password: adminPassword ?? null,
     })
-    await saveState(database, { done: true })
+    await saveState(client, stateKey, { done: true })
     const welcome = await services.welcomes.createWelcomeToken(user.userId)
     return { apiKey: configuredSecret ? undefined : secret, adminEmail, adminPassword: password ?? undefined, welcome }
   } finally {
@@ -58,13 +59,4 @@ async function isBootstrapped({ pool }: Database): Promise<boolean> {
     [stateKey],
   )
   return rows[0]!.done
-}
-
-async function saveState({ prisma }: Database, value: { done: boolean }): Promise<void> {
-  const updatedAt = new Date()
-  await prisma.serviceState.upsert({
-    where: { key: stateKey },
-    create: { key: stateKey, value, updatedAt },
-    update: { value, updatedAt },
-  })
 }

@@ -3,6 +3,7 @@ import type { DatabaseError, Pool } from 'pg'
 import { notifyIdentityChange } from '../../access/identity-listener.js'
 import type { Database } from '../../platform/db/client.js'
 import { distributedTables } from '../../platform/db/distribution.js'
+import { loadState } from '../../platform/db/service-state.js'
 import { inTransaction } from '../../platform/db/transaction.js'
 
 // Target duration of a batch, and therefore of its locks, on any machine and with rows of any size.
@@ -184,11 +185,8 @@ export class TenantDeletion {
     }
   }
 
-  async #loadState(tenantId: string): Promise<State | undefined> {
-    const { rows } = await this.#pool.query<{ value: State }>('SELECT value FROM service_state WHERE key = $1', [
-      keyPrefix + tenantId,
-    ])
-    return rows[0]?.value
+  #loadState(tenantId: string): Promise<State | undefined> {
+    return loadState(this.#pool, keyPrefix + tenantId)
   }
 }
 
