@@ -120,6 +120,14 @@ export const createAuditRow = (
   details,
 })
 
+/** Returns the previous and the new value of each field that differs, for the details of an audit log entry. */
+export const getChanges = <Fields extends object>(before: Fields, after: Fields): Record<string, unknown> =>
+  Object.fromEntries(
+    (Object.keys(after) as (keyof Fields)[])
+      .filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
+      .map((field) => [field, { previous: before[field], new: after[field] }]),
+  )
+
 /** Creates the audit log entry for a change to one file. */
 export const createFileAuditRow = (
   actor: Actor,

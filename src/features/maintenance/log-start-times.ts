@@ -7,6 +7,11 @@ interface SavedStartTimes {
   audits: string | null
 }
 
+interface RetentionDays {
+  calls: number | undefined
+  audits: number | undefined
+}
+
 const stateKey = 'logs_dropped_until'
 
 /**
@@ -14,16 +19,14 @@ const stateKey = 'logs_dropped_until'
  * deleted rows, because a setting may have been increased.
  */
 export class LogStartTimes {
-  readonly #pool: Pool
-  readonly #days: { calls: number | undefined; audits: number | undefined }
   #saved: SavedStartTimes = { calls: null, audits: null }
 
-  private constructor(pool: Pool, days: { calls: number | undefined; audits: number | undefined }) {
-    this.#pool = pool
-    this.#days = days
-  }
+  private constructor(
+    private readonly pool: Pool,
+    private readonly days: RetentionDays,
+  ) {}
 
-  static async open(pool: Pool, days: { calls: number | undefined; audits: number | undefined }): Promise<LogStartTimes> {
+  static async open(pool: Pool, days: RetentionDays): Promise<LogStartTimes> {
     const horizons = new LogStartTimes(pool, days)
     await horizons.refresh()
     return horizons
@@ -33,18 +36,18 @@ export class LogStartTimes {
    * Returns the start of the retained call log, or null if retention is unlimited. The start is a full hour, so that counters
    * match the remaining rows.
    */
-  readonly calls = (): Date | null => getLater(getDaysAgo(this.#days.calls, startOfHour), this.#saved.calls)
+  readonly calls = (): Date | null => getLater(getDaysAgo(this.days.calls, startOfHour), this.#saved.calls)
 
   /** Returns the start of the retained audit log, or null if retention is unlimited. The start is the beginning of a day. */
-  readonly audits = (): Date | null => getLater(getDaysAgo(this.#days.audits, startOfDay), this.#saved.audits)
+  readonly audits = (): Date | null => getLater(getDaysAgo(this.days.audits, startOfDay), this.#saved.audits)
 
   async refresh(): Promise<void> {
-    this.#saved = (await loadState<SavedStartTimes>(this.#pool, stateKey)) ?? this.#saved
+    this.#saved = (await loadState<SavedStartTimes>(this.pool, stateKey)) ?? this.#saved
   }
 
   /** Saves the start times before rows are deleted, so that no total includes deleted rows. */
   async saveStartTimes(): Promise<void> {
-    const { rows } = await this.#pool.query<{ value: SavedStartTimes }>(
+    const { rows } = await this.pool.query<{ value: SavedStartTimes }>(
       `INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_object('calls', $2::text, 'audits', $3::text), now())
        ON CONFLICT (key) DO UPDATE SET updated_at = excluded.updated_at,
          value = jsonb_build_object('calls', greatest(s.value->>'calls', $2::text), 'audits', greatest(s.value->>'audits', $3::text)) RETURNING value`,

@@ -5,17 +5,11 @@ import { getCurrentTime, startOfDay, startOfHour } from '../../platform/clock.js
 import type { Database } from '../../platform/db/client.js'
 import { createStatementNamer } from '../../platform/db/statement-names.js'
 import { countCalls, noUsage, type Usage } from './stats.service.js'
-import type { ApiCallsPoint, ChartPeriod, StoragePoint, UploadsPoint } from './stats.types.js'
+import type { ApiCallsPoint, Chart, ChartPeriod, StoragePoint, UploadsPoint } from './stats.types.js'
 
 interface Args {
   period: ChartPeriod
   days?: number | null
-}
-
-interface Chart<Point> {
-  // The two charts have different GraphQL enums with the same values.
-  period: never
-  dataPoints: Point[]
 }
 
 const hourMs = 3_600_000
@@ -42,7 +36,7 @@ export function getBucketStarts(period: ChartPeriod, days: number | null | undef
 
 /** Creates the data points only when GraphQL serializes them, so that a long list does not block the event loop. */
 const toChart = <Point>({ period }: Args, buckets: number[], toPoint: (bucket: number) => Point): Chart<Point> => ({
-  period: period as never,
+  period,
   get dataPoints() {
     return createList(buckets, toPoint)
   },
@@ -78,7 +72,7 @@ export class Charts {
       files -= usage.files_uploaded - usage.files_deleted
       bytes -= usage.bytes_uploaded - usage.bytes_deleted
     }
-    return { period: args.period as never, dataPoints: dataPoints.reverse() }
+    return { period: args.period, dataPoints: dataPoints.reverse() }
   }
 
   /** Sums the given columns in each bucket. Other columns are 0 or missing. */

@@ -1,4 +1,4 @@
-import { ArgsType, Field, Float, Int, ObjectType } from 'type-graphql'
+import { ArgsType, type ClassType, Field, Float, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { IntegerRange, Optional } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
@@ -154,7 +154,6 @@ export const StorageChartPeriod = createEnum('StorageChartPeriod', 'Length of ea
   daily: 'Each bucket is one day in UTC.',
   weekly: 'Each bucket is one week in UTC, starting on Monday.',
 })
-export type StorageChartPeriod = keyof typeof StorageChartPeriod
 
 @ArgsType()
 class DaysArgs {
@@ -176,7 +175,7 @@ export class ChartArgs extends DaysArgs {
 @ArgsType()
 export class StorageChartArgs extends DaysArgs {
   @Field(() => StorageChartPeriod, { defaultValue: StorageChartPeriod.daily, description: 'Length of each bucket in the chart.' })
-  period!: StorageChartPeriod
+  period!: keyof typeof StorageChartPeriod
 }
 
 @ObjectType({ simpleResolvers: true, description: 'Number of API calls in one bucket.' })
@@ -213,35 +212,27 @@ export class UploadsPoint {
   totalBytes!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Chart of API calls over time.' })
-export class ApiCallsChart {
-  @Field(() => ChartPeriod, { description: 'Length of each bucket in the chart.' })
-  period!: ChartPeriod
-  @Field(() => [ApiCallsPoint], {
-    description: 'One data point per bucket, in chronological order. The last data point describes the current bucket.',
-  })
-  dataPoints!: ApiCallsPoint[]
+export interface Chart<Point> {
+  period: ChartPeriod
+  dataPoints: Point[]
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Chart of storage usage over time.' })
-export class StorageChart {
-  @Field(() => StorageChartPeriod, { description: 'Length of each bucket in the chart.' })
-  period!: StorageChartPeriod
-  @Field(() => [StoragePoint], {
-    description: 'One data point per bucket, in chronological order. The last data point describes the current bucket.',
-  })
-  dataPoints!: StoragePoint[]
+function chartType<Point extends object>(name: string, point: ClassType<Point>, period: object, description: string) {
+  @ObjectType(name, { simpleResolvers: true, description })
+  class ChartOfPoints {
+    @Field(() => period, { description: 'Length of each bucket in the chart.' })
+    period!: ChartPeriod
+    @Field(() => [point], {
+      description: 'One data point per bucket, in chronological order. The last data point describes the current bucket.',
+    })
+    dataPoints!: Point[]
+  }
+  return ChartOfPoints
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Chart of accepted uploads over time.' })
-export class UploadsChart {
-  @Field(() => ChartPeriod, { description: 'Length of each bucket in the chart.' })
-  period!: ChartPeriod
-  @Field(() => [UploadsPoint], {
-    description: 'One data point per bucket, in chronological order. The last data point describes the current bucket.',
-  })
-  dataPoints!: UploadsPoint[]
-}
+export const ApiCallsChart = chartType('ApiCallsChart', ApiCallsPoint, ChartPeriod, 'Chart of API calls over time.')
+export const StorageChart = chartType('StorageChart', StoragePoint, StorageChartPeriod, 'Chart of storage usage over time.')
+export const UploadsChart = chartType('UploadsChart', UploadsPoint, ChartPeriod, 'Chart of accepted uploads over time.')
 
 @ObjectType({ simpleResolvers: true, description: 'Number of API calls that used one context.' })
 export class ContextApiCalls {

@@ -1,5 +1,5 @@
 import { changeIdentity } from '../../access/identity-change.js'
-import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow, getChanges } from '../../ledger/entry.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, conflict, notFound } from '../../platform/errors/errors.js'
@@ -125,7 +125,7 @@ export class TenantService {
 
   async #updateTenant(actor: Actor, plan: (before: TenantRow) => Partial<TenantRow>): Promise<Tenant> {
     await this.#updateRow(actor, plan, (before, after) => {
-      const changed = getChanges(before, after)
+      const changed = getChanges(toAuditFields(before), toAuditFields(after))
       return Object.keys(changed).length > 0 ? [toTenantAudit(actor, 'updated', after, { changed })] : []
     })
     return this.get(actor)
@@ -163,21 +163,12 @@ export class TenantService {
 
 type TenantRow = Awaited<ReturnType<Database['prisma']['tenant']['findMany']>>[number]
 
-const auditedFields = {
-  name: 'name',
-  storageQuotaMb: 'storage_quota_mb',
-  storageQuotaCeilingMb: 'storage_quota_ceiling_mb',
-  secondFactorRequired: 'second_factor_required',
-} as const satisfies Partial<Record<keyof TenantRow, string>>
-
-function getChanges(before: TenantRow, after: TenantRow): Record<string, unknown> {
-  const fields = Object.keys(auditedFields) as (keyof typeof auditedFields)[]
-  return Object.fromEntries(
-    fields
-      .filter((field) => before[field] !== after[field])
-      .map((field) => [auditedFields[field], { previous: before[field], new: after[field] }]),
-  )
-}
+const toAuditFields = (row: TenantRow) => ({
+  name: row.name,
+  storage_quota_mb: row.storageQuotaMb,
+  storage_quota_ceiling_mb: row.storageQuotaCeilingMb,
+  second_factor_required: row.secondFactorRequired,
+})
 
 function assertQuota(quotaMb: number): void {
   if (!(Number.isInteger(quotaMb) && quotaMb >= 1 && quotaMb <= 2_147_483_647))

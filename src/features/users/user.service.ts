@@ -1,7 +1,7 @@
 import { changeIdentity } from '../../access/identity-change.js'
 import { generatePassword } from '../../access/passwords.js'
 import { listNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
-import type { AuditRow } from '../../ledger/entry.js'
+import { type AuditRow, getChanges } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
@@ -145,10 +145,10 @@ export class UserService {
   }
 }
 
+const toAuditFields = ({ name, scopes }: UserRow) => ({ name, scopes })
+
 /** Returns no audit log entry if the update changed nothing. */
 function toUpdateAudits(actor: Actor, before: UserRow, after: UserRow): AuditRow[] {
-  const changed: Record<string, unknown> = {}
-  if (before.name !== after.name) changed.name = { previous: before.name, new: after.name }
-  if (before.scopes.join() !== after.scopes.join()) changed.scopes = { previous: before.scopes, new: after.scopes }
+  const changed = getChanges(toAuditFields(before), toAuditFields(after))
   return Object.keys(changed).length > 0 ? [toUserAudit(actor, 'updated', after, { changed })] : []
 }

@@ -47,28 +47,22 @@ export async function deliverEvents(parts: DeliveryParts, key: WebhookKey): Prom
 }
 
 class DeliveryTurn {
-  readonly #parts: DeliveryParts
-  readonly #webhook: LeasedWebhook
-  readonly #secrets: string[]
   readonly #until = performance.now() + turnMs
-  #sequence: number
-  #writtenSequence: number
-  #attempts: number
+  #sequence = this.webhook.sequence
+  #writtenSequence = this.webhook.sequence
+  #attempts = this.webhook.attempts
   #unwritten: Delivery[] = []
   #writtenAt = performance.now()
 
-  constructor(parts: DeliveryParts, webhook: LeasedWebhook, secrets: string[]) {
-    this.#parts = parts
-    this.#webhook = webhook
-    this.#secrets = secrets
-    this.#sequence = webhook.sequence
-    this.#writtenSequence = webhook.sequence
-    this.#attempts = webhook.attempts
-  }
+  constructor(
+    private readonly parts: DeliveryParts,
+    private readonly webhook: LeasedWebhook,
+    private readonly secrets: string[],
+  ) {}
 
   async run(): Promise<void> {
     for (;;) {
-      const { events, through, atEnd } = await readEvents(this.#parts.journal, { ...this.#webhook, after: this.#sequence })
+      const { events, through, atEnd } = await readEvents(this.parts.journal, { ...this.webhook, after: this.#sequence })
       for (const event of events) {
         if (this.#isTurnOver()) return void (await this.#writeDeliveries())
         if (!(await this.#deliverEvent(event))) return
@@ -81,30 +75,30 @@ class DeliveryTurn {
   }
 
   #isTurnOver(): boolean {
-    return this.#parts.stopping.aborted || performance.now() > this.#until
+    return this.parts.stopping.aborted || performance.now() > this.#until
   }
 
   /** Returns true if the turn continues with the next event. */
   async #deliverEvent(event: OutgoingEvent): Promise<boolean> {
-    const { outbound, stopping } = this.#parts
-    const { url } = this.#webhook
-    const tried = await attemptDelivery(outbound, { url, secrets: this.#secrets, signal: stopping }, event)
+    const { outbound, stopping } = this.parts
+    const { url } = this.webhook
+    const tried = await attemptDelivery(outbound, { url, secrets: this.secrets, signal: stopping }, event)
     // The receiver may have received the event. The service sends it again, and the interrupted attempt does not count.
     const isCut = stopping.aborted && tried.responseStatus === null
-    const delivery = isCut ? undefined : await this.toDelivery(event, tried)
+    const delivery = isCut ? undefined : await this.#toDelivery(event, tried)
     if (!delivery || !isSuccessful(tried)) {
       if ((await this.#writeDeliveries()) && delivery) await this.#recordFailure(event, delivery)
       return false
     }
-    this.#parts.onAttempt('delivered')
+    this.parts.onAttempt('delivered')
     this.#unwritten.push(delivery)
     this.#sequence = event.sequence
     this.#attempts = 0
     return !this.#isWriteDue() || this.#writeDeliveries()
   }
 
-  async toDelivery({ eventId, type, sequence }: OutgoingEvent, tried: Attempt): Promise<Delivery> {
-    const known = this.#attempts > 0 ? await this.#parts.positions.findPendingDelivery(this.#webhook) : undefined
+  async #toDelivery({ eventId, type, sequence }: OutgoingEvent, tried: Attempt): Promise<Delivery> {
+    const known = this.#attempts > 0 ? await this.parts.positions.findPendingDelivery(this.webhook) : undefined
     return {
       deliveryId: known ?? newId('dlv'),
       sequence,
@@ -118,7 +112,7 @@ class DeliveryTurn {
   }
 
   async #recordFailure(event: OutgoingEvent, delivery: Delivery): Promise<void> {
-    const { positions, disable, retrySeconds: schedule = retrySeconds } = this.#parts
+    const { positions, disable, retrySeconds: schedule = retrySeconds } = this.parts
     const isGone = delivery.responseStatus === 410
     const wait = isGone ? undefined : schedule[this.#attempts]
     const next = {
@@ -128,9 +122,9 @@ class DeliveryTurn {
       seconds: wait ?? null,
     }
     const failed: Delivery = { ...delivery, status: wait === undefined ? 'failed' : 'pending', nextSeconds: next.seconds }
-    this.#parts.onAttempt(failed.status)
-    const days = await positions.recordFailure(this.#webhook, next, failed)
-    if (days !== undefined && (isGone || days >= maxFailingDays)) await disable(this.#webhook, isGone ? 'gone' : 'failing')
+    this.parts.onAttempt(failed.status)
+    const days = await positions.recordFailure(this.webhook, next, failed)
+    if (days !== undefined && (isGone || days >= maxFailingDays)) await disable(this.webhook, isGone ? 'gone' : 'failing')
   }
 
   #isWriteDue(): boolean {
@@ -144,7 +138,7 @@ class DeliveryTurn {
     this.#writtenAt = performance.now()
     if (this.#sequence === this.#writtenSequence) return true
     this.#writtenSequence = this.#sequence
-    return this.#parts.positions.advance(this.#webhook, this.#sequence, deliveries)
+    return this.parts.positions.advance(this.webhook, this.#sequence, deliveries)
   }
 }
 

@@ -25,8 +25,6 @@ export type SenderParts = Omit<DeliveryParts, 'positions' | 'stopping'> & { pool
  * Commits therefore need no queue, and a killed process loses no events.
  */
 export class WebhookSender {
-  readonly #parts: SenderParts
-  readonly #pool: LimitedConnections
   readonly #positions: WebhookPositions
   readonly #running = new Map<Promise<void>, WebhookKey>()
   readonly #stopping = new AbortController()
@@ -38,10 +36,8 @@ export class WebhookSender {
   #soon: NodeJS.Timeout | undefined
   #restsUntil = 0
 
-  constructor(parts: SenderParts) {
-    this.#parts = parts
-    this.#pool = new LimitedConnections(parts.pool, maxConnections)
-    this.#positions = new WebhookPositions(this.#pool)
+  constructor(private readonly parts: SenderParts) {
+    this.#positions = new WebhookPositions(new LimitedConnections(parts.pool, maxConnections))
     setMaxListeners(maxDeliveries, this.#stopping.signal)
   }
 
@@ -78,8 +74,8 @@ export class WebhookSender {
     clearInterval(this.#timer)
     clearTimeout(this.#soon)
     if (!(await settlesWithin(maxCloseMs, this.#finishDeliveries())))
-      this.#parts.onError(new Error(`${this.#running.size} webhook deliveries did not end within ${maxCloseMs} ms.`))
-    this.#parts.outbound.close()
+      this.parts.onError(new Error(`${this.#running.size} webhook deliveries did not end within ${maxCloseMs} ms.`))
+    this.parts.outbound.close()
   }
 
   async #finishDeliveries(): Promise<void> {
@@ -96,7 +92,7 @@ export class WebhookSender {
         await this.#startDeliveries()
       } catch (error) {
         this.#restsUntil = performance.now() + pauseMs
-        this.#parts.onError(error as Error)
+        this.parts.onError(error as Error)
         return
       }
     }
@@ -121,8 +117,8 @@ export class WebhookSender {
   }
 
   #startDelivery(webhook: WebhookKey): void {
-    const running = deliverEvents({ ...this.#parts, positions: this.#positions, stopping: this.#stopping.signal }, webhook)
-      .catch(this.#parts.onError)
+    const running = deliverEvents({ ...this.parts, positions: this.#positions, stopping: this.#stopping.signal }, webhook)
+      .catch(this.parts.onError)
       .finally(() => {
         this.#running.delete(running)
         this.checkForEvents()

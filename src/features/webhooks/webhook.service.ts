@@ -1,6 +1,6 @@
 import { getWebhookSecretLabel } from '../../access/secrets.js'
 import { listNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
-import type { AuditRow } from '../../ledger/entry.js'
+import { type AuditRow, getChanges } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
@@ -240,10 +240,7 @@ function toAuditRows(actor: Actor, before: WebhookRow, after: WebhookRow): Audit
         new_status: after.status,
       }),
     )
-  const [was, is] = [toAuditFields(before), toAuditFields(after)]
-  const changed: Record<string, unknown> = before.url === after.url ? {} : { url: true }
-  for (const field of ['host', 'types', 'contexts', 'description'] as const)
-    if (JSON.stringify(was[field]) !== JSON.stringify(is[field])) changed[field] = { previous: was[field], new: is[field] }
+  const changed = { ...(before.url !== after.url && { url: true }), ...getChanges(toAuditFields(before), toAuditFields(after)) }
   if (Object.keys(changed).length > 0) audits.push(toWebhookAudit(actor, 'updated', after, { changed }))
   return audits
 }
