@@ -4,34 +4,25 @@ import { AdoptionService } from '../features/adoption/adoption.service.js'
 import { type AdoptionOutcome, adoptionOutcomes } from '../features/adoption/adoption-result.js'
 import { createInspector } from '../inspection/engine/inspect.js'
 import { createSpoolFolder, openConfiguredScanner, openWorkers } from '../inspection/open-inspection.js'
-import { createSystemActor } from '../platform/actor.js'
 import { isId } from '../platform/ids.js'
 import { Spool } from '../platform/spool/spool.js'
 import { openStoredObjects, toStoreFolder } from '../platform/storage/stored-objects.js'
 import { megabyte } from '../platform/units.js'
 import { AdoptionReport } from './adoption-report.js'
-import { type Command, type CommandContext, type OptionValues, UsageError } from './command.js'
+import { type Command, type CommandContext, findTenantActor, flag, type OptionValues, text, UsageError } from './command.js'
 
-const text = { type: 'string' } as const
 const progressMs = 5_000
 
 export const adoptCommands: Record<string, Command> = {
   adopt: {
     usage: 'adopt --context C [--dry-run] [--quarantine] [--report FILE.csv] [--mb-per-second N] STORAGE_URL/TEN/FOLDER',
-    options: {
-      context: text,
-      'dry-run': { type: 'boolean' },
-      quarantine: { type: 'boolean' },
-      report: text,
-      'mb-per-second': text,
-    },
+    options: { context: text, 'dry-run': flag, quarantine: flag, report: text, 'mb-per-second': text },
     argument: 'url',
     required: ['context', 'url'],
     run: async (command, values) => {
       const { tenantId, folder } = parseFolder(String(values.url), command.config.storageUrl)
       const context = String(values.context)
-      await command.services.tenants.get(createSystemActor(tenantId))
-      const found = await command.services.contexts.get(createSystemActor(tenantId), context)
+      const found = await command.services.contexts.get(await findTenantActor(command, tenantId), context)
       if (found.status !== 'active')
         throw new UsageError(`Context '${context}' (--context) is disabled. Enable the context, then run the command again.`)
       const report = typeof values.report === 'string' ? await AdoptionReport.open(values.report) : undefined

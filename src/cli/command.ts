@@ -1,5 +1,7 @@
 import type { ParseArgsConfig } from 'node:util'
 import type { Services } from '../features/services.js'
+import { type Actor, createSystemActor } from '../platform/actor.js'
+import { toSnakeCase } from '../platform/case-conversion.js'
 import type { Config } from '../platform/config/config.js'
 import type { Database } from '../platform/db/client.js'
 
@@ -24,6 +26,20 @@ export interface Command {
   run(context: CommandContext, values: OptionValues): Promise<{ result: Record<string, unknown>; error?: string }>
 }
 
+export const text = { type: 'string' } as const
+export const flag = { type: 'boolean' } as const
+
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
+
+/** Returns the actor for changes to a tenant. Throws 404 if the tenant does not exist. */
+export async function findTenantActor({ services }: CommandContext, tenantId: OptionValues[string]): Promise<Actor> {
+  const actor = createSystemActor(String(tenantId))
+  await services.tenants.get(actor)
+  return actor
+}
+
+/** Returns fields of an object with names in snake_case. */
+export const pickFields = <Item extends object>(item: Item, fields: readonly (keyof Item & string)[]): Record<string, unknown> =>
+  Object.fromEntries(fields.map((field) => [toSnakeCase(field), item[field]]))

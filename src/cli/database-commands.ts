@@ -2,12 +2,12 @@ import { runSelfTest } from '../features/files/self-test.js'
 import type { Database } from '../platform/db/client.js'
 import { checkCluster } from '../platform/db/cluster-check.js'
 import { distribute, planDistribution } from '../platform/db/distribute.js'
-import { type Command, UsageError } from './command.js'
+import { type Command, flag, UsageError } from './command.js'
 
 export const databaseCommands: Record<string, Command> = {
   distribute: {
     usage: 'distribute [--dry-run | --check]',
-    options: { 'dry-run': { type: 'boolean' }, check: { type: 'boolean' } },
+    options: { 'dry-run': flag, check: flag },
     run: async ({ database, print }, values) => {
       if (values['dry-run'] && values.check) throw new UsageError('--dry-run and --check cannot be combined. Use one of them.')
       const client = await database.connectDedicated('assay distribute')

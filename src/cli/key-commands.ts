@@ -1,15 +1,13 @@
-import { createSystemActor, isScope, scopes } from '../platform/actor.js'
+import { isScope, scopes } from '../platform/actor.js'
 import { toSingleLine } from '../platform/text.js'
-import { type Command, UsageError } from './command.js'
-
-const text = { type: 'string' } as const
+import { type Command, findTenantActor, pickFields, text, UsageError } from './command.js'
 
 export const keyCommands: Record<string, Command> = {
   'key create': {
     usage: 'key create --tenant TEN [--name NAME] [--scopes a,b] (default: all scopes)',
     options: { tenant: text, name: text, scopes: text },
     required: ['tenant'],
-    run: async ({ services }, values) => {
+    run: async (context, values) => {
       const requested =
         values.scopes === undefined
           ? [...scopes]
@@ -21,9 +19,9 @@ export const keyCommands: Record<string, Command> = {
         throw new UsageError(`--scopes contains the unknown scope '${unknown}'. Use one or more of ${scopes.join(', ')}.`)
       const name = values.name === undefined ? 'Key of the operator' : toSingleLine(String(values.name))
       if (name.length < 1 || name.length > 255) throw new UsageError('--name must have 1 to 255 characters.')
-      const { tenantId } = await services.tenants.get(createSystemActor(String(values.tenant)))
-      const key = await services.apiKeys.create(createSystemActor(tenantId), { name, scopes: requested.filter(isScope) })
-      return { result: { tenant_id: tenantId, api_key_id: key.apiKeyId, name, scopes: key.scopes, api_key: key.apiKey } }
+      const actor = await findTenantActor(context, values.tenant)
+      const key = await context.services.apiKeys.create(actor, { name, scopes: requested.filter(isScope) })
+      return { result: { tenant_id: actor.tenantId, ...pickFields(key, ['apiKeyId', 'name', 'scopes', 'apiKey']) } }
     },
   },
 }

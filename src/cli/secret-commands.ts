@@ -1,14 +1,14 @@
 import { forgetOldMasterKeys, openMasterKey, renewMasterKeyFile } from '../access/master-key.js'
 import { reencryptSecrets } from '../access/reencrypt.js'
 import { type SigningPurpose, signingPurposes } from '../platform/signing-keys.js'
-import { type Command, UsageError } from './command.js'
+import { type Command, flag, text, UsageError } from './command.js'
 
 const isPurpose = (value: unknown): value is SigningPurpose => signingPurposes.some((purpose) => purpose === value)
 
 export const secretCommands: Record<string, Command> = {
   'secrets rotate': {
     usage: `secrets rotate --purpose ${signingPurposes.join('|')} [--leaked]`,
-    options: { purpose: { type: 'string' }, leaked: { type: 'boolean' } },
+    options: { purpose: text, leaked: flag },
     required: ['purpose'],
     run: async ({ services }, values) => {
       const { purpose } = values

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { proveStorage } from '../features/maintenance/prove-storage.js'
 import { isSweepPaused, pauseSweep, resumeSweep, Sweeper } from '../features/maintenance/sweeper.js'
-import { type Command, UsageError } from './command.js'
+import { type Command, flag, pickFields, text, UsageError } from './command.js'
 
 export const storageCommands: Record<string, Command> = {
   sweep: {
     usage: 'sweep [--pause | --resume]',
-    options: { pause: { type: 'boolean' }, resume: { type: 'boolean' } },
+    options: { pause: flag, resume: flag },
     run: async ({ database, services }, { pause, resume }) => {
       if (pause && resume) throw new UsageError('--pause and --resume cannot be combined. Use one of them.')
       if (pause || resume) await (pause ? pauseSweep : resumeSweep)(database.pool)
@@ -62,21 +62,16 @@ export const storageCommands: Record<string, Command> = {
 
   verify: {
     usage: 'verify [--deep] [--repair] [--checkpoint FILE]',
-    options: { deep: { type: 'boolean' }, repair: { type: 'boolean' }, checkpoint: { type: 'string' } },
+    options: { deep: flag, repair: flag, checkpoint: text },
     run: async ({ services }, { deep, repair, checkpoint }) => {
       const logError =
         typeof checkpoint === 'string' ? await services.log.findCheckpointError(await readCheckpoint(checkpoint)) : undefined
       const repaired = repair ? await services.storageHealth.repairCounters() : undefined
       const counts = await services.storageHealth.verify({ deep: deep === true, whole: true })
-      const result = {
-        counters_drift: counts.countersDrift,
-        files_without_blob: counts.filesWithoutBlob,
-        blobs_without_file: counts.blobsWithoutFile,
-        corrupted: counts.corrupted,
-        journal_drift: counts.journalDrift,
-      }
+      const fields = ['countersDrift', 'filesWithoutBlob', 'blobsWithoutFile', 'corrupted', 'journalDrift'] as const
+      const result = pickFields(counts, fields)
       const response = { ...result, ...(repaired && { repaired: repaired.map(({ tenantId, what }) => `${tenantId}: ${what}`) }) }
-      const inconsistencies = Object.entries(result).filter(([, count]) => count > 0)
+      const inconsistencies = Object.entries(result).filter(([, count]) => count !== 0)
       const drift = `Inconsistencies found: ${inconsistencies.map(([what, count]) => `${what} is ${count}`).join(', ')}.`
       const errors = [...(inconsistencies.length > 0 ? [drift] : []), ...(logError === undefined ? [] : [logError])]
       return { result: response, ...(errors.length > 0 && { error: errors.join(' ') }) }

@@ -1,8 +1,7 @@
 import { createSystemActor, scopes } from '../platform/actor.js'
 import { toSingleLine } from '../platform/text.js'
-import { type Command, UsageError } from './command.js'
+import { type Command, pickFields, text, UsageError } from './command.js'
 
-const text = { type: 'string' } as const
 const progressMs = 5_000
 
 export const tenantCommands: Record<string, Command> = {
@@ -23,19 +22,8 @@ export const tenantCommands: Record<string, Command> = {
     usage: 'tenant list',
     options: {},
     run: async ({ services }) => {
-      const tenants = await services.tenants.list()
-      return {
-        result: {
-          tenants: tenants.map((tenant) => ({
-            tenant_id: tenant.tenantId,
-            name: tenant.name,
-            status: tenant.status,
-            storage_quota_mb: tenant.storageQuotaMb,
-            storage_used_bytes: tenant.storageUsedBytes,
-            created_at: tenant.createdAt,
-          })),
-        },
-      }
+      const fields = ['tenantId', 'name', 'status', 'storageQuotaMb', 'storageUsedBytes', 'createdAt'] as const
+      return { result: { tenants: (await services.tenants.list()).map((tenant) => pickFields(tenant, fields)) } }
     },
   },
 
@@ -44,11 +32,8 @@ export const tenantCommands: Record<string, Command> = {
     options: { tenant: text, mb: text },
     required: ['tenant', 'mb'],
     run: async ({ services }, values) => {
-      const { tenantId, storageQuotaMb } = await services.tenants.setQuota(
-        String(values.tenant),
-        parseWholeNumber('mb', String(values.mb)),
-      )
-      return { result: { tenant_id: tenantId, storage_quota_mb: storageQuotaMb } }
+      const tenant = await services.tenants.setQuota(String(values.tenant), parseWholeNumber('mb', String(values.mb)))
+      return { result: pickFields(tenant, ['tenantId', 'storageQuotaMb']) }
     },
   },
 
@@ -56,14 +41,18 @@ export const tenantCommands: Record<string, Command> = {
     usage: 'tenant suspend --tenant TEN',
     options: { tenant: text },
     required: ['tenant'],
-    run: async ({ services }, values) => toStatusResult(await services.tenants.suspend(String(values.tenant))),
+    run: async ({ services }, values) => ({
+      result: pickFields(await services.tenants.suspend(String(values.tenant)), ['tenantId', 'status']),
+    }),
   },
 
   'tenant resume': {
     usage: 'tenant resume --tenant TEN',
     options: { tenant: text },
     required: ['tenant'],
-    run: async ({ services }, values) => toStatusResult(await services.tenants.resume(String(values.tenant))),
+    run: async ({ services }, values) => ({
+      result: pickFields(await services.tenants.resume(String(values.tenant)), ['tenantId', 'status']),
+    }),
   },
 
   'tenant delete': {
@@ -84,10 +73,6 @@ export const tenantCommands: Record<string, Command> = {
     },
   },
 }
-
-const toStatusResult = ({ tenantId, status }: { tenantId: string; status: string }) => ({
-  result: { tenant_id: tenantId, status },
-})
 
 function parseWholeNumber(option: string, value: string): number {
   if (!/^\d{1,10}$/.test(value))

@@ -2,40 +2,38 @@ import { findPasswordError } from '../access/passwords.js'
 import { findFieldErrors } from '../api/graphql/rules.js'
 import type { Services } from '../features/services.js'
 import { InviteUserInput, type User } from '../features/users/user.types.js'
-import { createSystemActor } from '../platform/actor.js'
-import { type Command, UsageError } from './command.js'
-
-const text = { type: 'string' } as const
+import { type Command, findTenantActor, flag, pickFields, text, UsageError } from './command.js'
 
 export const userCommands: Record<string, Command> = {
   'user create': {
     usage: 'user create --tenant TEN --email E --name N --scopes a,b [--password P]',
     options: { tenant: text, email: text, name: text, scopes: text, password: text },
     required: ['tenant', 'email', 'name', 'scopes'],
-    run: async ({ services }, { tenant, email, name, scopes, password }) => {
+    run: async (context, { tenant, email, name, scopes, password: chosen }) => {
       const input = Object.assign(new InviteUserInput(), {
         email,
         name,
         scopes: String(scopes)
           .split(',')
           .map((scope) => scope.trim()),
-        ...(password !== undefined && { password }),
+        ...(chosen !== undefined && { password: chosen }),
       })
       assertValid(input)
       // Report an unknown tenant here, because the database's foreign key error would not name the tenant.
-      const actor = createSystemActor((await services.tenants.get(createSystemActor(String(tenant)))).tenantId)
-      const created = await services.users.create(actor, input)
-      const { userId, email: storedEmail } = created.user
-      return { result: { user_id: userId, email: storedEmail, ...(created.password !== null && { password: created.password }) } }
+      const actor = await findTenantActor(context, tenant)
+      const created = await context.services.users.create(actor, input)
+      const password = created.password === null ? {} : { password: created.password }
+      return { result: { ...pickFields(created.user, ['userId', 'email']), ...password } }
     },
   },
 
   'user set-password': {
     usage: 'user set-password --tenant TEN --email E [--password P] [--remove-second-factor]',
-    options: { tenant: text, email: text, password: text, 'remove-second-factor': { type: 'boolean' } },
+    options: { tenant: text, email: text, password: text, 'remove-second-factor': flag },
     required: ['tenant', 'email'],
-    run: async ({ services }, values) => {
-      const actor = createSystemActor((await services.tenants.get(createSystemActor(String(values.tenant)))).tenantId)
+    run: async (context, values) => {
+      const { services } = context
+      const actor = await findTenantActor(context, values.tenant)
       const { userId, email } = await services.users.getByEmail(actor, String(values.email))
       const password = typeof values.password === 'string' ? values.password : undefined
       const passwordError = password === undefined ? undefined : findPasswordError(password)
@@ -51,21 +49,11 @@ export const userCommands: Record<string, Command> = {
     usage: 'user list --tenant TEN',
     options: { tenant: text },
     required: ['tenant'],
-    run: async ({ services }, values) => {
-      const { tenantId } = await services.tenants.get(createSystemActor(String(values.tenant)))
-      const users = await listAllUsers(services, tenantId)
-      return {
-        result: {
-          users: users.map((user) => ({
-            user_id: user.userId,
-            email: user.email,
-            name: user.name,
-            scopes: user.scopes,
-            status: user.status,
-            created_at: user.createdAt,
-          })),
-        },
-      }
+    run: async (context, values) => {
+      const { tenantId } = await findTenantActor(context, values.tenant)
+      const fields = ['userId', 'email', 'name', 'scopes', 'status', 'createdAt'] as const
+      const users = await listAllUsers(context.services, tenantId)
+      return { result: { users: users.map((user) => pickFields(user, fields)) } }
     },
   },
 }

@@ -15,7 +15,6 @@ export interface CommandIo {
 /** Opens the scanner. Called only if the command scans files. */
 export interface CommandParts {
   scanner: VirusScanner | (() => Promise<VirusScanner>)
-  workers?: number
   io?: CommandIo
 }
 
@@ -46,7 +45,7 @@ export async function validateCommand(argv: string[], parts: CommandParts): Prom
   if (flags.includes('--help') || (paths.length === 0 && !labels)) return printFailure(io, usage)
   const scan = !flags.includes('--no-scan')
   const scanner = !scan ? noScanner : typeof parts.scanner === 'function' ? await parts.scanner() : parts.scanner
-  const inspector = createInspector({ scanner, ...(parts.workers && { workers: parts.workers }) })
+  const inspector = createInspector({ scanner })
   try {
     let allAccepted = true
     if (labels) allAccepted = await printErrorRates(await readLabels(labels), inspector, scan, io)

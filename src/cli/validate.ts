@@ -1,5 +1,5 @@
 import { findLocalClamd, openScanner } from '../inspection/scanners/index.js'
-import { ConfigError, readConfig } from '../platform/config/config.js'
+import { readConfig } from '../platform/config/config.js'
 import { validateCommand } from './validate-command.js'
 
 async function openConfiguredScanner() {
@@ -13,6 +13,6 @@ async function openConfiguredScanner() {
 try {
   process.exitCode = await validateCommand(process.argv.slice(2), { scanner: openConfiguredScanner })
 } catch (error) {
-  console.error(error instanceof ConfigError || error instanceof Error ? error.message : String(error))
+  console.error(error instanceof Error ? error.message : String(error))
   process.exitCode = 1
 }

@@ -1,5 +1,5 @@
 import type { RequestListener, Server } from 'node:http'
-import type { Express, RequestHandler } from 'express'
+import type { Express } from 'express'
 import type { GraphQLSchema } from 'graphql'
 import { Admission, requireAccess } from '../access/admission.js'
 import { JsonAdmission } from '../access/json-admission.js'
@@ -88,19 +88,12 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   const graphql = await openGraphql({ schema, explorer: config.graphqlExplorer, onError })
   const callers = createCallDependencies(parts)
   const health = createHealthCheck(parts)
-  const streams = { schema, streams: new LiveStreams(), isCredentialValid: createCredentialCheck(identity) }
-  const subscriptions = createSubscriptions(parts, callers, streams)
+  const streams = createStreams(parts, schema, callers)
   const { app, listener, getAddress } = createApplication({
     ...callers,
-    rest: createRestApi(parts, schema),
+    ...(await createFeatureHandlers(parts, schema, callers)),
     graphql: graphql.handle,
-    download: createDownloadHandler(parts),
-    exports: createExportHandler(parts, schema, callers),
-    events: createEventHandler(parts, callers, streams),
-    dashboard: await createDashboard(parts, callers),
-    log: createLogHandler({ ...services, ...callers, hasFailedOften: services.limits.hasFailedOften.bind(services.limits) }),
-    resumable: createResumableHandlers(parts, callers),
-    uploadLinks: createUploadLinkEndpoints(parts, schema, callers),
+    events: streams.events,
     documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
     jwks: () => identity.getJwks(),
     health,
@@ -117,14 +110,10 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   return {
     app,
     listener,
-    attach: (server) => subscriptions.attach(server, getAddress),
+    attach: (server) => streams.subscriptions.attach(server, getAddress),
     warm: graphql.warmUp,
     announceStop: () => health.beginShutdown(),
-    endStreams: () => {
-      // Subscriptions must be closed first, with code 1001 (going away), because clients do not reconnect after 4403.
-      subscriptions.close()
-      streams.streams.endAll()
-    },
+    endStreams: streams.end,
     close: () => graphql.close(),
   }
 }
@@ -139,6 +128,7 @@ function createCallDependencies(parts: HandlerParts) {
   const callers = {
     authenticate: identity.authenticate,
     countRejectedCredential: limits.countRejectedCredential.bind(limits),
+    hasFailedOften: limits.hasFailedOften.bind(limits),
     admission: createAdmission(parts),
     security,
     metrics: parts.metrics,
@@ -146,58 +136,71 @@ function createCallDependencies(parts: HandlerParts) {
   return { ...callers, createCall: (request: Parameters<typeof createCall>[1]) => createCall(callers, request) }
 }
 
-interface Streams {
-  schema: GraphQLSchema
-  streams: LiveStreams
-  isCredentialValid(rawHeaders: readonly string[], origin: Origin): Promise<boolean>
-}
-
-/** Returns a function that checks whether the credential of an open event stream is still valid. */
-const createCredentialCheck =
-  (identity: Services['identity']): Streams['isCredentialValid'] =>
-  async (rawHeaders, origin) => {
+/** Creates event streams and subscriptions, which end when their credential becomes invalid. */
+function createStreams(parts: HandlerParts, schema: GraphQLSchema, callers: CallDependencies) {
+  const { events, identity } = parts.services
+  const streams = new LiveStreams()
+  const isCredentialValid = async (rawHeaders: readonly string[], origin: Origin) => {
     const found = await identity.authenticate(rawHeaders, origin)
     if (found.outcome !== 'actor') return false
     requireAccess(found.actor, eventsEndpoint)
     return true
   }
-
-const createSubscriptions = (parts: HandlerParts, callers: CallDependencies, streams: Streams) =>
-  openSubscriptions({
+  const subscriptions = openSubscriptions({
     ...callers,
-    ...streams,
+    schema,
+    streams,
+    isCredentialValid,
     endpoint: eventsEndpoint,
-    source: { events: parts.services.events.subscribe.bind(parts.services.events) } satisfies EventSource,
+    source: { events: events.subscribe.bind(events) } satisfies EventSource,
     onError: createErrorLogger(parts, 'A GraphQL subscription failed because of an internal error.'),
   })
+  return {
+    subscriptions,
+    events: createEventStream({
+      schema,
+      streams,
+      events,
+      createCall: callers.createCall,
+      isCredentialValid: (request) => isCredentialValid(request.rawHeaders, { ip: '', userAgent: '' }),
+      onError: createErrorLogger(parts, 'An event stream failed because of an internal error.'),
+    }),
+    end: () => {
+      // Subscriptions must be closed first, with code 1001 (going away), because clients do not reconnect after 4403.
+      subscriptions.close()
+      streams.endAll()
+    },
+  }
+}
 
-const createEventHandler = (
-  parts: HandlerParts,
-  { createCall }: CallDependencies,
-  { isCredentialValid, ...streams }: Streams,
-): RequestHandler =>
-  createEventStream({
-    ...parts.services,
-    ...streams,
-    createCall,
-    isCredentialValid: (request) => isCredentialValid(request.rawHeaders, { ip: '', userAgent: '' }),
-    onError: createErrorLogger(parts, 'An event stream failed because of an internal error.'),
-  })
-
-const createRestApi = (parts: HandlerParts, schema: GraphQLSchema): ApplicationParts['rest'] =>
-  createRestHandler({
-    schema,
-    spool: parts.spool,
-    contexts: parts.services.contexts,
-    onError: createErrorLogger(parts, 'A REST request failed because of an internal error.'),
-  })
-
-async function createDashboard(
-  { config, services }: HandlerParts,
-  { createCall }: CallDependencies,
-): Promise<ApplicationParts['dashboard']> {
+async function createFeatureHandlers(parts: HandlerParts, schema: GraphQLSchema, callers: CallDependencies) {
+  const { config, services, database, spool } = parts
+  const { contexts } = services
+  const { createCall } = callers
   const secure = config.publicUrl.startsWith('https:')
-  return config.dashboard ? openDashboard(createSessionHandler({ ...services, createCall, secure })) : undefined
+  const maxBytes = config.maxUploadMb * megabyte
+  const protocol = createProtocolParts(parts)
+  const onRestError = createErrorLogger(parts, 'A REST request failed because of an internal error.')
+  const onLinkError = createErrorLogger(parts, 'An upload through a link failed because of an internal error.')
+  const onExportError = createErrorLogger(parts, 'An export failed after it had started.')
+  return {
+    rest: createRestHandler({ schema, spool, contexts, onError: onRestError }),
+    download: createDownloadHandler(parts),
+    exports: createExportRouter({ ...services, schema, database, createCall, onError: onExportError }),
+    dashboard: config.dashboard ? await openDashboard(createSessionHandler({ ...services, createCall, secure })) : undefined,
+    log: createLogHandler({ ...services, ...callers }),
+    resumable: {
+      describe: describeProtocol(maxBytes),
+      exposedHeaders,
+      handle: createResumableUploadHandler({ ...protocol, createCall }),
+    },
+    uploadLinks: createUploadLinkHandler({
+      ...callers,
+      lookup: services.uploadLinkLookup,
+      upload: createLinkUpload({ schema, contexts, spool, onError: onLinkError }),
+      tus: createLinkUploadProtocol(protocol, maxBytes),
+    }),
+  }
 }
 
 function createAdmission({ config, services, slots, isDiskFull = () => false, logger }: HandlerParts): Admission {
@@ -234,17 +237,6 @@ function createDownloadHandler({ services, metrics, downloadCuts, logger }: Hand
   })
 }
 
-function createExportHandler(parts: HandlerParts, schema: GraphQLSchema, { createCall }: CallDependencies): RequestHandler {
-  const { services, database } = parts
-  return createExportRouter({
-    ...services,
-    schema,
-    database,
-    createCall,
-    onError: createErrorLogger(parts, 'An export failed after it had started.'),
-  })
-}
-
 function createProtocolParts(parts: HandlerParts): ProtocolParts {
   const { config, services, uploads, uploadStorage, spool, scanner } = parts
   return {
@@ -260,24 +252,6 @@ function createProtocolParts(parts: HandlerParts): ProtocolParts {
     },
     onError: createErrorLogger(parts, 'A resumable upload failed because of an internal error.'),
   }
-}
-
-const createResumableHandlers = (parts: HandlerParts, { createCall }: CallDependencies): ApplicationParts['resumable'] => ({
-  describe: describeProtocol(parts.config.maxUploadMb * megabyte),
-  exposedHeaders,
-  handle: createResumableUploadHandler({ ...createProtocolParts(parts), createCall }),
-})
-
-function createUploadLinkEndpoints(parts: HandlerParts, schema: GraphQLSchema, callers: CallDependencies): RequestHandler {
-  const { services, spool, config } = parts
-  const onError = createErrorLogger(parts, 'An upload through a link failed because of an internal error.')
-  return createUploadLinkHandler({
-    ...callers,
-    lookup: services.uploadLinkLookup,
-    hasFailedOften: services.limits.hasFailedOften.bind(services.limits),
-    upload: createLinkUpload({ schema, contexts: services.contexts, spool, onError }),
-    tus: createLinkUploadProtocol(createProtocolParts(parts), config.maxUploadMb * megabyte),
-  })
 }
 
 function createHealthCheck(parts: HandlerParts): Health {

@@ -48,9 +48,9 @@ export async function deliverEvents(parts: DeliveryParts, key: WebhookKey): Prom
 
 class DeliveryTurn {
   readonly #until = performance.now() + turnMs
-  #sequence = this.webhook.sequence
-  #writtenSequence = this.webhook.sequence
-  #attempts = this.webhook.attempts
+  #sequence: number
+  #writtenSequence: number
+  #attempts: number
   #unwritten: Delivery[] = []
   #writtenAt = performance.now()
 
@@ -58,7 +58,11 @@ class DeliveryTurn {
     private readonly parts: DeliveryParts,
     private readonly webhook: LeasedWebhook,
     private readonly secrets: string[],
-  ) {}
+  ) {
+    this.#sequence = webhook.sequence
+    this.#writtenSequence = webhook.sequence
+    this.#attempts = webhook.attempts
+  }
 
   async run(): Promise<void> {
     for (;;) {
