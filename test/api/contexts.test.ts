@@ -80,7 +80,7 @@ test("stores a context's extensions in lower case, without dots or duplicates", 
   })
 })
 
-test('a context key must be unique only within its tenant', async () => {
+test('context keys must be unique only within a tenant', async () => {
   const other = await world.createTenant()
   getData(await tenant.admin.post('/contexts', createMinimalContext('twice')), { status: 201 })
   expect(toStatusAndCode(await tenant.admin.post('/contexts', createMinimalContext('twice')))).toEqual([409, 'conflict'])

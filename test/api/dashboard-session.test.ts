@@ -111,7 +111,7 @@ describe('the cookie', () => {
     expect(rest.status).toBe(counts ? 200 : 401)
   })
 
-  test('does not authenticate a form submission from another site that includes the session cookie', async () => {
+  test('does not authenticate a form submission from another site, even if it includes the session cookie', async () => {
     const cookie = await getCookie()
     const form = new FormData()
     form.append('context', 'notes')

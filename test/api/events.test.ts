@@ -283,7 +283,7 @@ describe('the GraphQL subscription', () => {
     await client.dispose()
   })
 
-  test('rejects a subscription over HTTP', async () => {
+  test('rejects a GraphQL subscription over HTTP', async () => {
     const { status, body } = await tenant.admin.graphql('subscription { events { type } }')
     expect([status, body.errors[0].extensions.code]).toEqual([400, 'BAD_USER_INPUT'])
   })

@@ -197,7 +197,7 @@ describe('errors have the codes of REST', () => {
     if (!/bad_user/.test(code)) expect(graphql.body.errors[0].message).toBe(rest.body.message)
   })
 
-  test('rejects a subscription sent by POST with 400 and names the WebSocket protocol', async () => {
+  test('returns 400 for a subscription sent by POST and names the WebSocket protocol', async () => {
     const response = await world.unauthenticated.graphql('subscription { events { sequence } }')
     expect(getGraphqlCode(response)).toBe('BAD_USER_INPUT')
     expect(response.status).toBe(400)

@@ -39,7 +39,7 @@ describe('a key restricted to some contexts', () => {
       expect(getData(await key.get(path)).map((row: Record<string, string>) => row.context_key)).toEqual(['mine'])
   })
 
-  test('a restricted key gets the same response for another context as for an unknown context', async () => {
+  test('a restricted key receives the same response for another context as for an unknown context', async () => {
     const nowhere = `file_${files.other!.slice(5, -4)}zzzz`
     const same = (other: ApiResponse, unknown: ApiResponse, [id, ghost]: [string, string]) => {
       expect(toStatusAndCode(other)).toEqual([404, 'not_found'])

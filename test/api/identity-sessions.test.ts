@@ -29,7 +29,7 @@ const signInAgain = async (user: Person) => (await signIn(user, user.password)) 
 const fields = 'data { sessionId createdAt expiresAt ipAddress userAgent isCurrent } pagination { totalItems }'
 
 describe('a disabled user', () => {
-  test("disabling a user permanently ends all of the user's sessions", async () => {
+  test("disabling a user ends all of the user's sessions permanently", async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     await queryData(tenant.admin, 'mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })

@@ -185,7 +185,7 @@ describe('actions of a user', () => {
   })
 })
 
-test('a suspended tenant gets 403 for keys, users, sign-in and signed URLs until it is resumed', async () => {
+test('a suspended tenant receives 403 for keys, users, sign-in and signed URLs until it is resumed', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('inbox')
   const { file_id: fileId } = getData(await tenant.admin.upload('inbox', 'a.txt', 'kept'), {

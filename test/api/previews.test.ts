@@ -116,7 +116,7 @@ test('responds to a conditional preview request with 304 and to a HEAD request w
   expect([head.status, head.body, head.headers.get('content-type')]).toEqual([200, '', 'image/webp'])
 })
 
-test('rejects a preview of an unsupported file type with 404 and names the type', async () => {
+test('returns 404 for a preview of an unsupported file type and names the type', async () => {
   const { status, bytes } = await preview(await upload('all.zip', zip({ 'a.txt': 'text' })))
   expect(status).toBe(404)
   expect(JSON.parse(bytes.toString())).toMatchObject({

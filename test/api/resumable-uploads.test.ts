@@ -130,7 +130,7 @@ describe('an upload in several requests', () => {
     expect(getFileId(await tus.patch(known, 5, '', { 'upload-length': '5' }))).toMatch(/^file_/)
   })
 
-  test('a resumable upload of many small requests stores few parts', async () => {
+  test('a resumable upload that consists of many small requests stores few parts', async () => {
     const path = await tus.begin('notes', 'drops.txt', 40)
     for (let at = 0; at < 39; at++) expect((await tus.patch(path, at, 'x')).status).toBe(204)
     const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE upload_id = $1', [getUploadId(path)])
@@ -138,7 +138,7 @@ describe('an upload in several requests', () => {
     expect(await downloadBytes(getFileId(await tus.patch(path, 39, 'y'))!)).toEqual(Buffer.from(`${'x'.repeat(39)}y`))
   })
 
-  test('a resumable upload of many megabytes stores the same bytes', async () => {
+  test('a resumable upload of many megabytes is stored unchanged', async () => {
     const content = randomBytes(30 * 1_048_576)
     const path = await tus.begin('raw', 'large.bin', content.length)
     expect((await tus.patch(path, 0, content.subarray(0, 20_000_003))).status).toBe(204)

@@ -47,13 +47,13 @@ describe('the parts of the body', () => {
     expect(await uploads.countUploadCalls()).toBe(before + 1)
   })
 
-  test('rejects a multipart body that does not match its boundary with 400', async () => {
+  test('returns 400 for a multipart body that does not match its boundary', async () => {
     const { body } = multipart([context, file])
     for (const type of ['multipart/form-data; boundary=other', 'multipart/form-data'])
       expect((await uploads.sendBytes(body, type)).status).toBe(400)
   })
 
-  test('rejects a truncated multipart part header with 400', async () => {
+  test('returns 400 for a truncated multipart part header', async () => {
     const body = Buffer.from('--test-boundary\r\nContent-Disposition: form-da')
     const type = 'multipart/form-data; boundary=test-boundary'
     expect((await uploads.sendBytes(body, type)).status).toBe(400)

@@ -41,7 +41,7 @@ describe('parts', () => {
     }
   })
 
-  test('accepts the context and metadata parts with file names, as browsers send typed Blobs', async () => {
+  test('accepts the context and metadata parts with file names, because browsers send typed Blobs that way', async () => {
     const blobs = [
       { ...context, filename: 'blob' },
       { name: 'metadata', filename: 'blob', content: '{"page":8}' },
@@ -115,12 +115,12 @@ describe('parts', () => {
     ],
     ['an empty context', [{ name: 'context', content: '' }, file], ['context']],
   ]
-  test.each(invalidBodies)('rejects a multipart body with %s with 400 and logs a failed call', async (_what, parts, fields) => {
+  test.each(invalidBodies)('returns 400 for a multipart body with %s and logs a failed call', async (_what, parts, fields) => {
     expect(getInvalidFields(await send(key, parts))).toEqual(fields)
     expect(await getLastCall()).toMatchObject({ operation: 'upload', status: 'failure', file_id: null })
   })
 
-  test('rejects an upload to an unknown context with 404 and logs a call without a context', async () => {
+  test('returns 404 for an upload to an unknown context and logs the call without a context', async () => {
     for (const unknown of ['unknown', 'No Key', 'x'.repeat(200)]) {
       expect(toStatusAndCode(await send(key, [{ name: 'context', content: unknown }, file]))).toEqual([404, 'not_found'])
       expect(await getLastCall()).toMatchObject({ operation: 'upload', status: 'failure', context_key: null })

@@ -96,7 +96,7 @@ describe('a rejected file', () => {
 })
 
 describe('sizes', () => {
-  test('accepts a file of exactly the size limit and rejects one more byte', async () => {
+  test('accepts a file of exactly the size limit and rejects a file with one more byte', async () => {
     const own = await world.createTenant()
     await own.createContext('notes', { max_file_size_mb: 1 })
     expect(getData(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded).size_bytes).toBe(megabyte)

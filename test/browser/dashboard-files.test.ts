@@ -163,7 +163,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await page.locator('.upload').count()).toBe(1)
   })
 
-  test('asks for confirmation before leaving the page only while an upload runs', async () => {
+  test('the dashboard asks for confirmation before leaving the page only during an upload', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     await page.locator('.drop').waitFor()
     let release = () => {}

@@ -305,7 +305,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await button(page, 'Actions for Shop').count()).toBe(0)
   })
 
-  test('highlights an API key that was not used for 90 days', async () => {
+  test('highlights an API key that has not been used for 90 days', async () => {
     const { id } = await tenant.createKey(['metadata'], { name: 'Forgotten' })
     await world.database.pool.query(`UPDATE api_keys SET created_at = now() - interval '91 days' WHERE api_key_id = $1`, [id])
     const page = await dashboard.openSignedIn(tenant, { at: '/keys' })

@@ -157,7 +157,7 @@ test('the link command creates, lists and revokes upload links, and upload --lin
   expect([revoked.status, revoked.out]).toEqual([1, expect.stringMatching(/^linked\.txt\trejected\tnot_found\t/)])
 })
 
-test('the `receipt` and `verify` commands prove a stored file offline', async () => {
+test('the `receipt` command downloads a receipt, and the `verify` command verifies it offline', async () => {
   await writeFile(join(folder, 'proven.txt'), 'proven')
   const { file_id } = (await runForJson(['upload', 'proven.txt', '--context', 'notes'])).rows[0]
   await writeFile(join(folder, 'receipt.jws'), (await runAssay(['receipt', file_id])).out)

@@ -101,7 +101,7 @@ describe('an API key', () => {
     })
   })
 
-  test('rejects a key of a suspended tenant with 403 and accepts it after the tenant is resumed', async () => {
+  test("rejects a suspended tenant's key with 403 and accepts it after the tenant is resumed", async () => {
     const tenant = await world.createTenant()
     const key = await world.createApiKey(tenant)
     await authenticate(here, key.secret)

@@ -221,7 +221,7 @@ describe('forged tokens of the service', () => {
     })
   })
 
-  test('rejects a token of 100 KB and malformed tokens', async () => {
+  test('rejects a 100 KB token and malformed tokens', async () => {
     const before = world.queries.count
     expect(await authenticate(here, await forged({ junk: 'x'.repeat(100_000) }, undefined))).toMatchObject({
       outcome: 'rejected',

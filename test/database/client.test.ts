@@ -106,7 +106,7 @@ const waitingFor = async (event: string) =>
     .rowCount
 
 describe('an outage', () => {
-  test('the process and the connection pool survive the loss of every connection', async () => {
+  test('the process and the connection pool keep working after the loss of every connection', async () => {
     await Promise.all([database.pool.query('SELECT 1'), database.pool.query('SELECT 1')])
     const other = await database.connectDedicated('assay test')
     await other.query(

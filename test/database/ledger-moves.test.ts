@@ -62,7 +62,7 @@ test('deletes a file once if two ledgers delete it in the same transaction', asy
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
 })
 
-test("commits a dead process's pending entries with the next transaction, regardless of their age", async () => {
+test("commits a killed process's pending entries with the next transaction, regardless of their age", async () => {
   const context = await books.createContext('orphans')
   const [young, old, next] = await Promise.all([1, 2, 4].map((size) => books.createUpload(context, size)))
   for (const entry of [young!, old!]) {
@@ -81,7 +81,7 @@ test("commits a dead process's pending entries with the next transaction, regard
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 13 })
 })
 
-test('an upload finds its path in the garbage journal, however large the journal is', async () => {
+test('an upload reads at most two rows to find its path in a large garbage journal', async () => {
   const context = await books.createContext('garbage')
   const entry = await books.createUpload(context, 1)
   await books.queryRows(

@@ -204,7 +204,7 @@ test("counts a user's download once and logs no call", async () => {
   expect(await count()).toEqual([before! + 1, 1])
 })
 
-test('counts a file in the hour of its row, even if its upload ends in the next hour', async () => {
+test('counts a file in the hour of its creation time, even if its upload ends in the next hour', async () => {
   const context = await books.createContext('midnight')
   const upload = await books.createUpload(context, 5)
   upload.upload!.file.createdAt = new Date(Date.now() - 3 * 3_600_000)

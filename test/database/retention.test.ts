@@ -44,7 +44,7 @@ beforeAll(async () => {
 }, avoidMidnightMs)
 afterAll(() => books.close())
 
-test('retention removes expired rows from logs and totals, drops expired months, and keeps statistics', async () => {
+test('retention deletes expired log rows, drops partitions of expired months, and keeps statistics', async () => {
   const { database, key } = books
   const horizons = await LogStartTimes.open(database.pool, { calls: keepDays, audits: keepDays })
   const log = new CallLogService({ db: database, horizon: horizons.calls })

@@ -175,7 +175,7 @@ describe('with a running service', () => {
     })
   })
 
-  test('the admin command replaces a lost first key or password', async () => {
+  test('the admin command replaces a lost initial key or password', async () => {
     const tenant = await world.createTenant()
     const created = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--name', 'Found again')
     expect(created.result).toEqual({

@@ -138,7 +138,7 @@ test('one of two concurrent PATCH requests succeeds, the other returns a conflic
   }
 })
 
-test('a new request takes over an upload from a dead connection and keeps its received bytes', async () => {
+test('a new request takes over an upload from a lost connection and keeps its received bytes', async () => {
   const path = await startUpload()
   const calls = () => uploads.countUploadCalls()
   const before = await calls()

@@ -124,7 +124,7 @@ describe('cross-site requests', () => {
     ['a body without a content type', JSON.stringify({ query }), ''],
   ]
 
-  test.each(simple)('rejects a cross-site GraphQL request by %s', async (_what, body, type) => {
+  test.each(simple)('rejects a cross-site GraphQL request sent as %s', async (_what, body, type) => {
     const response = await world.unauthenticated.raw('/graphql', {
       method: 'POST',
       ...(type !== undefined && { headers: { 'content-type': type } }),
@@ -134,7 +134,7 @@ describe('cross-site requests', () => {
     expect(response.body.data ?? null).toBeNull()
   })
 
-  test('rejects a cross-site GraphQL request by GET, as sent by an image tag', async () => {
+  test('rejects a cross-site GraphQL request sent with GET, for example by an image tag', async () => {
     expect((await tenant.admin.raw(`/graphql?query=${encodeURIComponent('{ me { id } }')}`)).status).toBe(400)
     const preflighted = { 'apollo-require-preflight': 'true' }
     expect(
@@ -145,7 +145,7 @@ describe('cross-site requests', () => {
     expect(mutation.body.data ?? null).toBeNull()
   })
 
-  test('rejects a cross-site GraphQL request by multipart form', async () => {
+  test('rejects a cross-site GraphQL request sent as a multipart form', async () => {
     const form = new FormData()
     form.append(
       'operations',
@@ -161,7 +161,7 @@ describe('cross-site requests', () => {
   })
 
   test.each(routes.filter(({ body }) => body === 'json').map(({ method, path }) => [method, path]))(
-    'rejects a cross-site request to %s %s by a form or plain text',
+    'rejects a cross-site request to %s %s sent by a form or as plain text',
     async (method, route) => {
       const path = route.replace('{api_key_id}', tenant.admin.id).replace('{context_key}', 'inbox')
       for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data; boundary=x'])

@@ -157,7 +157,7 @@ describe('one DATA_DIR', () => {
     await database.stop()
   })
 
-  test('DATA_DIR is released even if another program reuses the process id of the dead service', async () => {
+  test('DATA_DIR is released even if another program reuses the process id of the killed service', async () => {
     const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(
@@ -172,7 +172,7 @@ describe('one DATA_DIR', () => {
     await second.stop()
   })
 
-  test('only one of many concurrent processes acquires the DATA_DIR of a dead service', async () => {
+  test('only one of many concurrent processes acquires the DATA_DIR of a killed service', async () => {
     const path = join(scratch, 'contended.lock')
     writeFileSync(path, JSON.stringify({ pid: process.pid, started: 'long ago', purpose: 'service', nonce: 'dead' }))
     const module = new URL('../../dist/platform/db/embedded/lock.js', import.meta.url)

@@ -154,7 +154,7 @@ test.each(steps('sweep').map((point) => [point]))('the next sweep completes a sw
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
 })
 
-test('an acknowledged upload survives a later kill, and the next start removes temporary files', async () => {
+test('an acknowledged upload is intact after a later kill, and the next start removes temporary files', async () => {
   const { service, caller } = await startUntilKilled('delete.found')
   const content = randomBytes(large)
   const { body, status } = await upload(caller, content, 'acknowledged')

@@ -87,7 +87,7 @@ test('a concurrent deletion and restore leave a file in exactly one state', asyn
   }
 })
 
-test('a restored file survives a concurrent trash purge', async () => {
+test('a concurrent trash purge does not delete a restored file', async () => {
   const upload = await context('lowered', { trash_days: 7 })
   for (const _ of rounds.slice(0, 4)) {
     const id = await upload()

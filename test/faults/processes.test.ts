@@ -139,7 +139,7 @@ async function makeContext(service: Service): Promise<void> {
 jest.setTimeout(300_000)
 
 describe('two processes on one port', () => {
-  test('two processes share the upload limit of one process and reject further uploads with 429', async () => {
+  test('two processes together enforce the upload limit of one and reject further uploads with 429', async () => {
     const service = await start({ MAX_UPLOADS_AT_ONCE: '8' })
     await makeContext(service)
     // One credential can use a quarter of the upload slots, which is one of four slots per process.
@@ -163,7 +163,7 @@ describe('two processes on one port', () => {
   })
   afterAll(() => service?.stop('SIGKILL'))
 
-  test('two processes on one port act as one service with one initial key, shared metrics and one readiness status', async () => {
+  test('two processes on one port act as one service with one initial key, combined metrics and one readiness status', async () => {
     expect(service.stdout.match(/API key/g)).toHaveLength(1)
     expect(service.stdout).toContain('with 2 processes')
     expect(listWorkers(service)).toHaveLength(2)

@@ -277,7 +277,7 @@ describe('limits of the pool', () => {
     expect(inspector.pool.threads + inspector.pool.processes.length).toBeGreaterThan(0)
   })
 
-  test('rejects polyglots even among files that need no worker', async () => {
+  test('rejects a polyglot file even if it needs no worker', async () => {
     const page = Buffer.from(`<html><body>${' '.repeat(20)}%PDF-1.4\nstartxref\n9\n%%EOF\n`)
     const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
     expect(await start({ readerModule: undefined }).inspect(submission('a.log', page, accepting))).toMatchObject({

@@ -196,7 +196,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('ods', packed({ ...openDocument('ods'), 'content.xml': sheet }))).toEqual(['DDE link'])
   })
 
-  test('reports active content in rich text', async () => {
+  test('reports active content in RTF files', async () => {
     const rich = (inside: string) => Buffer.from(`{\\rtf1\\ansi ${inside} Hello}`)
     expect(await runSearch('rtf', rich('{\\object\\objemb{\\*\\objdata 0105}}'))).toEqual(['embedded object'])
     expect(await runSearch('rtf', rich('{\\*\\template http://example.com/a.dot}'))).toEqual(['remote template'])

@@ -48,7 +48,7 @@ describe('several daemons', () => {
     expect(alive.streams).toBe(5)
   })
 
-  test('another clamd daemon scans the complete file if the first one dies during a scan', async () => {
+  test('another clamd daemon scans the complete file if the first one disconnects during a scan', async () => {
     const dying = await startDaemon({ dieAfter: 1_000 })
     const alive = await startDaemon({})
     const scanner = createScanner([dying, alive])

@@ -15,7 +15,7 @@ function createLookup(statements: unknown[][]) {
   return FileLookup.basic(database as never)
 }
 
-test('the file lookups for a tenant that arrive during a statement share the next one', async () => {
+test('file lookups for a tenant that arrive while a statement runs share the next statement', async () => {
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
   const found = await Promise.all([

@@ -181,7 +181,7 @@ describe('addresses of connections', () => {
     },
   )
 
-  test('reports a missing webhook response without any data from the receiver', () => {
+  test('the error for a missing webhook response contains no data from the receiver', () => {
     expect(describeConnectionError(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe('the connection was refused')
     expect(describeConnectionError(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe(
       'no response in time',

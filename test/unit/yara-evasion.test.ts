@@ -214,7 +214,7 @@ describe('finds the EICAR string', () => {
 })
 
 describe('limits of detection', () => {
-  test('reports a zip with an encrypted member and without a directory as incomplete', async () => {
+  test('reports a zip as incomplete if it has an encrypted member and no directory', async () => {
     expect(await scan(createLocalEntry({ data: generateNoise(100), encrypted: true }))).toMatchObject({ verdict: 'incomplete' })
   })
 })

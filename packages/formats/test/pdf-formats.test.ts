@@ -46,7 +46,7 @@ describe('a PDF that a browser opens', () => {
 })
 
 describe('a PDF that a browser does not open', () => {
-  test('rejects a PDF without a body, or without a header in its first 1024 bytes', async () => {
+  test('rejects a PDF that has no body or no header in its first 1024 bytes', async () => {
     expect(await read(Buffer.from('Dear reader, this is no PDF.\n'))).toMatchObject(damaged(/no PDF header/))
     expect(await read(Buffer.from('%PDF-1.7\n'))).toMatchObject(damaged(/cannot open/))
     expect(await read(Buffer.concat([Buffer.alloc(2000, 0x20), pdf()]))).toMatchObject(damaged(/no PDF header/))
