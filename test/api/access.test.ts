@@ -212,7 +212,7 @@ describe('tenant isolation by route', () => {
 
   test.each(rows)("does not return another tenant's data at %s", async (route, row) => {
     const answer = await call(mine.admin, route, row)
-    const told = JSON.stringify(answer.body)
+    const responseText = JSON.stringify(answer.body)
     if (row.theirs === 'unknown') {
       expect(toStatusAndCode(answer)).toEqual([404, 'not_found'])
       // The response to another tenant's id must equal the response to an unknown id.
@@ -240,7 +240,7 @@ describe('tenant isolation by route', () => {
       expect(answer.status).toBe(200)
       expect(answer.body.data).toMatchObject({ data: [], pagination: { total_items: 0 } })
     }
-    for (const secret of hidden()) expect(told).not.toContain(secret)
+    for (const secret of hidden()) expect(responseText).not.toContain(secret)
   })
 
   test("REST requests with another tenant's ids do not change that tenant's data", async () => {

@@ -255,9 +255,9 @@ test('rejects an adoption with a missing URL, two URLs or an invalid rate', asyn
 })
 
 test('adopts bucket objects in place and does not delete rejected objects', async () => {
-  const standIn = await FakeS3.start()
+  const fakeS3 = await FakeS3.start()
   const bucketEnv = {
-    STORAGE_URL: `s3://blobs/files?endpoint=${encodeURIComponent(standIn.url)}&path_style=true`,
+    STORAGE_URL: `s3://blobs/files?endpoint=${encodeURIComponent(fakeS3.url)}&path_style=true`,
     S3_ACCESS_KEY_ID: 'id',
     S3_SECRET_ACCESS_KEY: 'secret',
   }
@@ -267,28 +267,28 @@ test('adopts bucket objects in place and does not delete rejected objects', asyn
     await owner.createContext('notes', { scan_for_viruses: false })
     const folder = `files/${owner.tenantId}/import`
     const put = (name: string, text: string) =>
-      standIn.objects.set(`${folder}/${name}`, { bytes: Buffer.from(text), headers: {}, storedAt: new Date() })
+      fakeS3.objects.set(`${folder}/${name}`, { bytes: Buffer.from(text), headers: {}, storedAt: new Date() })
     for (let index = 0; index < 70; index++) put(`${index}/a document.txt`, `text ${index}`)
     put('program.exe', 'MZ')
     for (const name of ['/two slashes.txt', '../parent.txt', './here.txt', 'line\nbreak.txt']) put(name, 'text')
     put('folder/', '')
-    standIn.objects.set(`files/${owner.tenantId}/import-2/neighbour.txt`, {
+    fakeS3.objects.set(`files/${owner.tenantId}/import-2/neighbour.txt`, {
       bytes: Buffer.from('text'),
       headers: {},
       storedAt: new Date(),
     })
     const { result } = await run(createCommandEnv(bucketWorld, bucketEnv), 'adopt', '--context', 'notes', `s3://blobs/${folder}`)
     expect(result).toMatchObject({ objects: 75, accepted: 70, rejected: 1, failed: 4 })
-    expect(standIn.calls.filter((call) => call === 'copy')).toEqual([])
+    expect(fakeS3.calls.filter((call) => call === 'copy')).toEqual([])
     const { data } = (await owner.admin.get('/files?page_size=1')).body.data
     const { download_url: url } = (await owner.admin.get(`/files/${data[0].file_id}`)).body.data
     expect(await (await fetch(url)).text()).toMatch(/^text \d+$/)
     await run(createCommandEnv(bucketWorld, bucketEnv), 'sweep')
-    expect(standIn.objects.has(`${folder}/program.exe`)).toBe(true)
+    expect(fakeS3.objects.has(`${folder}/program.exe`)).toBe(true)
     expect(await bucketWorld.app.services.storageHealth.verify({ deep: true })).toEqual({ ...healthy, blobsWithoutFile: 6 })
   } finally {
     await bucketWorld.close()
-    await standIn.stop()
+    await fakeS3.stop()
   }
 })
 

@@ -215,13 +215,13 @@ describe('tenant isolation by root field', () => {
       expect(withoutIds(answer, ids)).toBe(withoutIds(await callRootField(mine.admin, kind, field, row, unknownIds), unknownIds))
       return
     }
-    const told = JSON.stringify(answer.body)
+    const responseText = JSON.stringify(answer.body)
     if (row.theirs === 'empty')
       expect(answer.body.data[field]).toEqual(
         row.asks.includes('edges') ? { edges: [] } : { data: [], pagination: { totalItems: 0 } },
       )
     for (const secret of [...Object.values(ids), theirs.tenantId, theirs.admin.id, 'Hidden', 'hidden', 'Theirs'])
-      expect(told).not.toContain(secret)
+      expect(responseText).not.toContain(secret)
   })
 
   test("GraphQL requests with another tenant's ids do not change that tenant's data", async () => {

@@ -5,14 +5,14 @@ import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
 import { FakeS3 } from '../support/s3/fake-s3.js'
 import { type TestTenant, World } from '../support/world.js'
 
-let standIn: FakeS3
+let fakeS3: FakeS3
 let env: Record<string, string>
 let world: World
 let tenant: TestTenant
 beforeAll(async () => {
-  standIn = await FakeS3.start()
+  fakeS3 = await FakeS3.start()
   env = {
-    STORAGE_URL: `s3://blobs/files?endpoint=${encodeURIComponent(standIn.url)}&path_style=true`,
+    STORAGE_URL: `s3://blobs/files?endpoint=${encodeURIComponent(fakeS3.url)}&path_style=true`,
     S3_ACCESS_KEY_ID: 'id',
     S3_SECRET_ACCESS_KEY: 'secret',
   }
@@ -20,10 +20,10 @@ beforeAll(async () => {
   tenant = await world.createTenant()
   await tenant.createContext('notes', { scan_for_viruses: false })
 })
-afterEach(() => void Object.assign(standIn, { ignoresConditions: false, ignoresHashes: false }))
+afterEach(() => void Object.assign(fakeS3, { ignoresConditions: false, ignoresHashes: false }))
 afterAll(async () => {
   await world?.close()
-  await standIn.stop()
+  await fakeS3.stop()
 })
 
 const runAdmin = async (...words: string[]) => {
@@ -49,11 +49,11 @@ test('an S3 store serves an uploaded file at its signed URL for 300 seconds and 
     'response-content-type': 'text/plain',
   })
   expect(await (await fetch(url)).text()).toBe('some text')
-  const blob = [...standIn.objects.keys()].find((name) => name.startsWith(`files/${tenant.tenantId}/`))
+  const blob = [...fakeS3.objects.keys()].find((name) => name.startsWith(`files/${tenant.tenantId}/`))
   expect(blob).toBeDefined()
   expect((await tenant.admin.delete(`/files/${id}`)).status).toBe(200)
   expect((await runAdmin('sweep')).result).toMatchObject({ removed: 1, failed: 0, aborted_uploads: 0 })
-  expect(standIn.objects.has(blob!)).toBe(false)
+  expect(fakeS3.objects.has(blob!)).toBe(false)
 })
 
 test('rejects a single-use URL for a bucket because the bucket cannot count its uses', async () => {
@@ -63,26 +63,26 @@ test('rejects a single-use URL for a bucket because the bucket cannot count its 
 })
 
 test('does not start with an object store that ignores conditional writes', async () => {
-  standIn.ignoresConditions = true
+  fakeS3.ignoresConditions = true
   await expect(World.open(env)).rejects.toThrow("The bucket 'blobs' ignores write conditions and overwrites objects.")
 })
 
 test('does not start with an object store that does not verify checksums', async () => {
-  standIn.ignoresHashes = true
+  fakeS3.ignoresHashes = true
   await expect(World.open(env)).rejects.toThrow("The bucket 'blobs' stores content that does not match its checksum.")
 })
 
 test('the `storage prove` command reports each guarantee and leaves no object', async () => {
-  const before = [...standIn.objects.keys()].filter((name) => !name.endsWith('.assay/ready'))
+  const before = [...fakeS3.objects.keys()].filter((name) => !name.endsWith('.assay/ready'))
   const { result, error } = await runAdmin('storage', 'prove')
   const { guarantees } = result as { guarantees: { guarantee: string; result: string; detail?: string }[] }
   expect(guarantees.filter((each) => each.result !== 'pass')).toEqual([])
   expect([guarantees.length, error]).toEqual([10, undefined])
-  expect([...standIn.objects.keys()].filter((name) => !name.endsWith('.assay/ready'))).toEqual(before)
+  expect([...fakeS3.objects.keys()].filter((name) => !name.endsWith('.assay/ready'))).toEqual(before)
 })
 
 test('the `storage prove` command fails if the store does not verify checksums', async () => {
-  standIn.ignoresHashes = true
+  fakeS3.ignoresHashes = true
   const { result, error } = await runAdmin('storage', 'prove')
   const { guarantees } = result as { guarantees: { guarantee: string; result: string; detail?: string }[] }
   expect(guarantees.find(({ guarantee }) => guarantee.includes('checksum'))).toMatchObject({

@@ -158,7 +158,7 @@ async function runClient(index, { url, admin, world, record, state }) {
       const facts = { name, status: response.status, operation: step.operation }
       if (step.operation) record.calls.push(facts)
       else if (response.status === 200) record.changes.push(facts)
-      step.learn?.(response.status, reported.data)
+      step.addSignature?.(response.status, reported.data)
     } catch {
       record.unanswered++
       await sleep(30 + Math.random() * 50)
@@ -190,7 +190,7 @@ function chooseStep({ turn, index, world, mine: own, admin, record }) {
     path: `/files/${file}`,
     operation: 'delete',
     key,
-    learn: (status) => {
+    addSignature: (status) => {
       if (status !== 200) return
       known.deleted = true
       own.splice(own.indexOf(file), 1)
@@ -207,7 +207,7 @@ function upload(context, key, own, record) {
   const content = Buffer.from(randomBytes(Math.floor(Math.random() * 40_000) + 1).toString('base64'))
   return {
     ...send(context, 'a.txt', content, key),
-    learn: (status, data) => {
+    addSignature: (status, data) => {
       if (status !== 201) return
       own.push(data.file_id)
       record.uploads.set(data.file_id, {

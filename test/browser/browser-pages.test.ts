@@ -21,7 +21,7 @@ describeWith('chromium')('the API reference in a browser', () => {
   })
 
   test('the page at /docs uploads a file with metadata through “Try it out”', async () => {
-    const { page, strays } = await openPage(browser, world.url)
+    const { page, foreignRequests } = await openPage(browser, world.url)
     await page.goto(`${world.url}/docs`)
     await page.click('button.authorize')
     await page.fill('.auth-container input', tenant.admin.credential!)
@@ -41,7 +41,7 @@ describeWith('chromium')('the API reference in a browser', () => {
     const [file] = getItems(await tenant.admin.get('/files?name_prefix=tried'))
     const stored = await tenant.admin.get(`/files/${file.file_id}/metadata`)
     expect(stored.body.data.metadata).toEqual({ order: 4711 })
-    expect(strays).toEqual([])
+    expect(foreignRequests).toEqual([])
     await page.close()
   })
 })

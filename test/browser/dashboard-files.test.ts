@@ -183,9 +183,9 @@ describeWith('chromium')('files in the dashboard', () => {
     await page.locator('h1').click()
     await drop(page, '.sidebar', 'slow.txt')
     await page.locator('.upload', { hasText: 'slow.txt' }).waitFor()
-    const asked = page.waitForEvent('dialog')
+    const dialogShown = page.waitForEvent('dialog')
     await page.close({ runBeforeUnload: true })
-    await asked
+    await dialogShown
     expect(questions).toEqual(['beforeunload'])
     release()
     await page.locator('.upload.accepted', { hasText: 'slow.txt' }).waitFor()

@@ -90,7 +90,7 @@ describeWith('chromium')('guide for a browser form', () => {
   test('the back end in the guide streams a form to the service and returns a link to the stored file', async () => {
     const browser = await openBrowser()
     try {
-      const { page, complaints } = await openPage(browser, url)
+      const { page, pageErrors } = await openPage(browser, url)
       const send = async (name: string, content: string) => {
         await page.goto(url)
         await page.setInputFiles('input[type=file]', { name, mimeType: 'text/csv', buffer: Buffer.from(content) })
@@ -100,7 +100,7 @@ describeWith('chromium')('guide for a browser form', () => {
       expect(await page.textContent('p')).toBe('Stored: a <b> & c.csv')
       const link = (await page.getAttribute('a', 'href'))!
       expect(await (await fetch(link)).text()).toBe('id,amount\n3,9.00\n')
-      expect(complaints).toEqual([])
+      expect(pageErrors).toEqual([])
       await send('a.exe', 'x')
       expect(await page.textContent('p')).toMatch(/^Rejected: Extension 'exe' is not allowed/)
     } finally {

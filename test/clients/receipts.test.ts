@@ -79,7 +79,7 @@ describeWith('go')('Go packages for transparency logs', () => {
     await setup.world.database.pool.query("UPDATE journal SET entry = entry || ' ' WHERE tenant_id = $1 AND sequence = 7", [
       own.tenantId,
     ])
-    expect(await readLog(token)).toEqual({ status: 1, stdout: 'the entries do not make the root\n' })
+    expect(await readLog(token)).toEqual({ status: 1, stdout: 'the entries do not match the root\n' })
   })
 })
 

@@ -67,25 +67,25 @@ const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
 }
 
 async function openS3(): Promise<StoreUnderTest> {
-  const standIn = await FakeS3.start()
+  const fakeS3 = await FakeS3.start()
   const limits = { requestMs: 8000, idleMs: 8000, callMs: 10_000, retryDelayMs: 20 }
   const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' }
-  const location = { bucket: 'blobs', prefix: 'some/prefix', region: 'us-east-1', endpoint: standIn.url, pathStyle: true }
+  const location = { bucket: 'blobs', prefix: 'some/prefix', region: 'us-east-1', endpoint: fakeS3.url, pathStyle: true }
   const storage = new S3Storage({ ...location, credentials, limits, requireProof: true })
   return {
     storage,
-    down: () => standIn.stop(),
-    up: () => standIn.start(),
+    down: () => fakeS3.stop(),
+    up: () => fakeS3.start(),
     async temporaryFiles() {
       await storage.close()
-      for (let waited = 0; standIn.connections > 0 && waited < 1000; waited++) await sleep(10)
+      for (let waited = 0; fakeS3.connections > 0 && waited < 1000; waited++) await sleep(10)
       return [
-        ...Array.from({ length: standIn.connections }, () => 'connection'),
-        ...[...standIn.uploads.values()].map(({ name }) => `unfinished upload ${name}`),
-        ...[...standIn.objects.keys()].filter((name) => name.includes('.assay/') && !name.endsWith('.assay/ready')),
+        ...Array.from({ length: fakeS3.connections }, () => 'connection'),
+        ...[...fakeS3.uploads.values()].map(({ name }) => `unfinished upload ${name}`),
+        ...[...fakeS3.objects.keys()].filter((name) => name.includes('.assay/') && !name.endsWith('.assay/ready')),
       ]
     },
-    close: () => standIn.stop(),
+    close: () => fakeS3.stop(),
   }
 }
 

@@ -9,7 +9,7 @@ const types = ['api_key', 'file', 'context', 'tenant']
 const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'deleted']
 const entities = [newId('file'), newId('key'), newId('ctx')]
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 /** Rows that the pages must contain, newest first. */
 let all: { auditId: string; auditType: string; action: string; entityId: string; at: number }[]
 // A fixed seed makes runs reproducible.
@@ -21,7 +21,7 @@ const random = () => {
 const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!
 
 beforeAll(async () => {
-  books = await LedgerFixture.open()
+  fixture = await LedgerFixture.open()
   const rows = Array.from({ length: 1200 }, (_, index) => {
     const at = new Date(Math.floor(Date.now() - (index % 2 ? random() * 300 : 20 + random()) * day))
     return {
@@ -31,11 +31,11 @@ beforeAll(async () => {
       action: pick(actions),
     }
   })
-  await books.database.pool.query(
+  await fixture.database.pool.query(
     `INSERT INTO audit_logs (audit_id, tenant_id, audit_type, action, entity_type, entity_id, entity_name, performed_by_id, performed_by_name, performed_by_type, ip_address, user_agent, created_at)
      SELECT id, $1, ty, ac, ty, en, 'x', 'system', 'system', 'system', '', '', at FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS s(id, ty, ac, en, at)`,
     [
-      books.tenantId,
+      fixture.tenantId,
       rows.map(({ id }) => id),
       rows.map(({ type }) => type),
       rows.map(({ action }) => action),
@@ -43,21 +43,21 @@ beforeAll(async () => {
       rows.map(({ at }) => at),
     ],
   )
-  await books.database.pool.query(
+  await fixture.database.pool.query(
     `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, grain, bucket, count(*) FROM audit_logs
      CROSS JOIN LATERAL (VALUES ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket) GROUP BY 1, 2, 3, 4, 5`,
   )
   // Simulates days from before hourly counts existed, one of them with partial counts.
-  await books.database.pool.query(
+  await fixture.database.pool.query(
     `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, 'hour', date_trunc('hour', created_at, 'UTC'), count(*) FROM audit_logs
      WHERE created_at > now() - interval '100 days' AND created_at NOT BETWEEN now() - interval '20 days 8 hours' AND now() - interval '20 days' GROUP BY 1, 2, 3, 4, 5`,
   )
-  all = await books.queryRows(
+  all = await fixture.queryRows(
     `SELECT audit_id AS "auditId", audit_type AS "auditType", action, entity_id AS "entityId", extract(epoch FROM created_at) * 1000 AS at FROM audit_logs ORDER BY audit_id DESC`,
   )
-  await books.expectExact()
+  await fixture.expectExact()
 })
-afterAll(() => books.close())
+afterAll(() => fixture.close())
 
 const createRandomFilter = (): AuditFilter => ({
   ...(random() < 0.5 && { auditType: pick(types) }),
@@ -84,13 +84,13 @@ const horizons = [
 test.each(horizons)(
   'audit log pages, connections and exports with any filter match a row-by-row scan (earliest time: %s)',
   async (horizon) => {
-    const log = new AuditLogService({ db: books.database, horizon: () => horizon })
+    const log = new AuditLogService({ db: fixture.database, horizon: () => horizon })
     for (let times = 0; times < 80; times++) {
       const filter = createRandomFilter()
       const expected = filterRows(filter, horizon)
       const pageSize = pick([1, 7, 20, 100])
       const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
-      const found = await log.list(books.key, { ...filter, page, pageSize })
+      const found = await log.list(fixture.key, { ...filter, page, pageSize })
       expect({
         filter,
         page,
@@ -109,12 +109,12 @@ test.each(horizons)(
       const filter = createRandomFilter()
       const expected = filterRows(filter, horizon)
       const exported: string[] = []
-      for await (const batch of log.readInBatches(books.database.pool, books.key, filter, 77))
+      for await (const batch of log.readInBatches(fixture.database.pool, fixture.key, filter, 77))
         exported.push(...batch.map(({ auditId }) => auditId))
       expect(exported).toEqual(expected)
       const walked: string[] = []
       for (let after: string | undefined; ; ) {
-        const { edges, pageInfo } = await log.connection(books.key, { ...filter, first: 100, ...(after && { after }) })
+        const { edges, pageInfo } = await log.connection(fixture.key, { ...filter, first: 100, ...(after && { after }) })
         walked.push(...edges.map(({ node }) => node.auditId))
         if (!pageInfo.hasNextPage) break
         after = pageInfo.endCursor!

@@ -11,7 +11,7 @@ const day = 24 * hour
 const now = new Date()
 const keys = [newId('key'), newId('key'), newId('key')]
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 let log: CallLogService
 /** Rows that the pages must contain, newest first. */
 let all: { callId: string; apiKeyId: string; operation: string; status: string; at: number }[]
@@ -25,7 +25,7 @@ const random = () => {
 const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!
 
 beforeAll(async () => {
-  books = await LedgerFixture.open()
+  fixture = await LedgerFixture.open()
   const calls: SeededCall[] = []
   const midnight = Math.floor(now.getTime() / day) * day
   for (let index = 0; index < 1500; index++) {
@@ -44,14 +44,14 @@ beforeAll(async () => {
       status: random() < 0.1 ? 'failure' : 'success',
     })
   }
-  await seedCalls(books.url, books.tenantId, calls)
-  all = await books.queryRows(
+  await seedCalls(fixture.url, fixture.tenantId, calls)
+  all = await fixture.queryRows(
     `SELECT call_id AS "callId", api_key_id AS "apiKeyId", operation, status, extract(epoch FROM created_at) * 1000 AS at FROM call_logs ORDER BY call_id DESC`,
   )
   for (const row of all) row.at = Math.round(Number(row.at))
-  log = new CallLogService({ db: books.database, horizon: () => null })
+  log = new CallLogService({ db: fixture.database, horizon: () => null })
 })
-afterAll(() => books.close())
+afterAll(() => fixture.close())
 
 function filterRows(filter: CallLogFilter, horizon = 0) {
   const from = filter.startDate ? Date.parse(filter.startDate) : 0
@@ -95,7 +95,7 @@ test('every page of the call log with any filter matches a row-by-row scan', asy
     const pageSize = pick([1, 3, 20, 100])
     const expected = filterRows(filter)
     const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
-    const found = await log.list(books.key, { ...filter, page, pageSize })
+    const found = await log.list(fixture.key, { ...filter, page, pageSize })
     expect({ filter, page, pageSize, total: found.pagination.totalItems, ids: listIds(found.data) }).toEqual({
       filter,
       page,
@@ -113,7 +113,7 @@ test('a GraphQL connection returns every matching call log entry once', async ()
     const ids: string[] = []
     let after: string | undefined
     for (;;) {
-      const found = await log.connection(books.key, { ...filter, first, ...(after && { after }) })
+      const found = await log.connection(fixture.key, { ...filter, first, ...(after && { after }) })
       ids.push(...listIds(found.edges.map(({ node }) => node)))
       if (!found.pageInfo.hasNextPage) break
       after = found.pageInfo.endCursor!
@@ -126,7 +126,7 @@ test('an export returns every matching call log entry in order', async () => {
   for (let times = 0; times < 12; times++) {
     const filter = createRandomFilter()
     const ids: string[] = []
-    for await (const batch of log.readInBatches(books.database.pool, books.key, filter, 41)) ids.push(...listIds(batch))
+    for await (const batch of log.readInBatches(fixture.database.pool, fixture.key, filter, 41)) ids.push(...listIds(batch))
     expect({ filter, ids }).toEqual({ filter, ids: filterRows(filter).map(({ callId }) => callId) })
   }
 })
@@ -134,27 +134,28 @@ test('an export returns every matching call log entry in order', async () => {
 test('excludes call log entries deleted by retention from pages, totals, connections and exports', async () => {
   for (const retentionDays of [1, 39, 100]) {
     const horizon = Math.floor((Date.now() - retentionDays * day) / hour) * hour
-    const short = new CallLogService({ db: books.database, horizon: () => new Date(horizon) })
+    const short = new CallLogService({ db: fixture.database, horizon: () => new Date(horizon) })
     for (let times = 0; times < 20; times++) {
       const filter = createRandomFilter()
       const expected = filterRows(filter, horizon).map(({ callId }) => callId)
-      const found = await short.list(books.key, { ...filter, page: 1, pageSize: 100 })
+      const found = await short.list(fixture.key, { ...filter, page: 1, pageSize: 100 })
       expect({ filter, total: found.pagination.totalItems, ids: listIds(found.data) }).toEqual({
         filter,
         total: expected.length,
         ids: expected.slice(0, 100),
       })
-      const walked = await short.connection(books.key, { ...filter, first: 100 })
+      const walked = await short.connection(fixture.key, { ...filter, first: 100 })
       expect(walked.edges.map(({ node }) => node.callId)).toEqual(expected.slice(0, 100))
       const exported: string[] = []
-      for await (const batch of short.readInBatches(books.database.pool, books.key, filter, 500)) exported.push(...listIds(batch))
+      for await (const batch of short.readInBatches(fixture.database.pool, fixture.key, filter, 500))
+        exported.push(...listIds(batch))
       expect(exported).toEqual(expected)
     }
   }
 })
 
 test('returns the newest calls separately for each of several keys', async () => {
-  const found = await log.getRecentByKeys(books.tenantId, [...keys, newId('key')], 5)
+  const found = await log.getRecentByKeys(fixture.tenantId, [...keys, newId('key')], 5)
   expect([...found].map(([key, calls]) => [key, listIds(calls)])).toEqual(
     [...found.keys()].map((key) => [
       key,
@@ -166,7 +167,7 @@ test('returns the newest calls separately for each of several keys', async () =>
 })
 
 test('returns no calls from another tenant', async () => {
-  const foreign = { ...books.key, tenantId: newId('ten') }
+  const foreign = { ...fixture.key, tenantId: newId('ten') }
   expect((await log.list(foreign, { page: 1, pageSize: 20 })).pagination.totalItems).toBe(0)
   expect((await log.connection(foreign, { first: 20 })).edges).toEqual([])
 })

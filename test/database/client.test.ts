@@ -135,10 +135,10 @@ describe('an outage', () => {
     const mute = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(mute, 'listening')
     const { port } = mute.address() as { port: number }
-    const lame = createDatabase(`postgresql://me@127.0.0.1:${port}/x`, { poolSize: 2, logger })
-    const error = await lame.pool.query('SELECT 1').catch((fault) => fault)
+    const unresponsive = createDatabase(`postgresql://me@127.0.0.1:${port}/x`, { poolSize: 2, logger })
+    const error = await unresponsive.pool.query('SELECT 1').catch((fault) => fault)
     expect(isDatabaseOutage(error)).toBe(true)
-    await lame.close()
+    await unresponsive.close()
     mute.close()
   })
 

@@ -3,20 +3,20 @@ import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
 import { FileContextService } from '../../src/features/contexts/context.service.js'
 import { LedgerFixture } from '../support/ledger-fixture.js'
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 beforeAll(async () => {
-  books = await LedgerFixture.open()
+  fixture = await LedgerFixture.open()
 })
-afterAll(() => books.close())
+afterAll(() => fixture.close())
 
-const createService = () => new FileContextService({ db: books.database, ledger: books.createLedger(), maxUploadMb: 50 })
+const createService = () => new FileContextService({ db: fixture.database, ledger: fixture.createLedger(), maxUploadMb: 50 })
 
 test('concurrent reads for a tenant share a statement, and each caller gets its own context', async () => {
-  const created = await Promise.all(['alpha', 'beta'].map((key) => books.createContext(key)))
+  const created = await Promise.all(['alpha', 'beta'].map((key) => fixture.createContext(key)))
   const service = createService()
-  const query = jest.spyOn(books.database.pool, 'query')
+  const query = jest.spyOn(fixture.database.pool, 'query')
   const keys = ['alpha', 'beta', 'alpha', 'missing', 'beta', 'alpha']
-  const found = await Promise.all(keys.map((key) => service.find(books.key, key)))
+  const found = await Promise.all(keys.map((key) => service.find(fixture.key, key)))
   const ids = { alpha: created[0]!.contextId, beta: created[1]!.contextId, missing: undefined }
   expect(found.map((context) => context?.contextId)).toEqual(keys.map((key) => ids[key as keyof typeof ids]))
   // The first caller reads immediately. The others share the next statement.
@@ -25,10 +25,10 @@ test('concurrent reads for a tenant share a statement, and each caller gets its 
 })
 
 test('a read that starts after a change returns the changed rules, although an earlier read is still running', async () => {
-  await books.createContext('gamma')
+  await fixture.createContext('gamma')
   const service = createService()
-  const running = service.find(books.key, 'gamma')
-  await service.update(books.key, 'gamma', { displayName: 'Changed' })
-  expect((await service.find(books.key, 'gamma'))?.displayName).toBe('Changed')
+  const running = service.find(fixture.key, 'gamma')
+  await service.update(fixture.key, 'gamma', { displayName: 'Changed' })
+  expect((await service.find(fixture.key, 'gamma'))?.displayName).toBe('Changed')
   await running
 })

@@ -9,26 +9,26 @@ import { Fold } from '../../src/ledger/fold.js'
 import { runInOneWindow } from '../support/clock.js'
 import { LedgerFixture, seedCalls } from '../support/ledger-fixture.js'
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 beforeAll(async () => {
-  books = await LedgerFixture.open()
-  const ledger = books.createLedger()
-  const context = await books.createContext('notes')
-  const uploads = await Promise.all([1, 20, 300].map((size) => books.createUpload(context, size)))
+  fixture = await LedgerFixture.open()
+  const ledger = fixture.createLedger()
+  const context = await fixture.createContext('notes')
+  const uploads = await Promise.all([1, 20, 300].map((size) => fixture.createUpload(context, size)))
   for (const entry of uploads) await ledger.commit(entry)
-  await ledger.commit(books.createDeletion(uploads[0]!))
-  await ledger.commit({ call: books.createCall('metadata') })
-  await new Fold(books.database.writes).foldNow({ everyTenant: true })
+  await ledger.commit(fixture.createDeletion(uploads[0]!))
+  await ledger.commit({ call: fixture.createCall('metadata') })
+  await new Fold(fixture.database.writes).foldNow({ everyTenant: true })
   // The download is not yet counted when its counters are read.
-  await ledger.commit(books.createDownload(uploads[1]!))
+  await ledger.commit(fixture.createDownload(uploads[1]!))
 })
-afterAll(() => books.close())
+afterAll(() => fixture.close())
 
 const all = { callsSince: null, auditsSince: null }
 async function withClient<T>(
   work: (client: Awaited<ReturnType<LedgerFixture['database']['connectDedicated']>>) => Promise<T>,
 ): Promise<T> {
-  const client = await books.database.connectDedicated('test')
+  const client = await fixture.database.connectDedicated('test')
   return work(client).finally(() => client.end())
 }
 const findDrift = () => withClient((client) => countCounterErrors(client, { tenantId: null, ...all }))
@@ -72,13 +72,13 @@ test.each([
   ],
   ['a total of audit entries', `DELETE FROM audit_counters WHERE grain = 'total'`, /^audit entries, total, file created: 3$/],
 ])('repairs %s by recounting and reports the repair', async (_what, damaged, output) => {
-  await books.queryRows(damaged)
+  await fixture.queryRows(damaged)
   expect(await findDrift()).toBeGreaterThan(0)
   const repairs = await repair()
-  expect(repairs.map(({ tenantId }) => tenantId)).toContain(books.tenantId)
+  expect(repairs.map(({ tenantId }) => tenantId)).toContain(fixture.tenantId)
   expect(repairs.map(({ what }) => what)).toContainEqual(expect.stringMatching(output))
   expect(await findDrift()).toBe(0)
-  await books.expectExact()
+  await fixture.expectExact()
 })
 
 test('deletes hourly statistics after 400 days and keeps daily statistics, totals, lists and charts', () =>
@@ -138,12 +138,12 @@ test('deletes hourly statistics after 400 days and keeps daily statistics, total
 
 test('recounts hourly counts of audit entries without reporting them as drift', async () => {
   const hours = () =>
-    books.queryRows(`SELECT bucket, audit_type, action, entries FROM audit_counters WHERE grain = 'hour' ORDER BY 1, 2, 3`)
+    fixture.queryRows(`SELECT bucket, audit_type, action, entries FROM audit_counters WHERE grain = 'hour' ORDER BY 1, 2, 3`)
   const counted = await hours()
   expect(counted.length).toBeGreaterThan(0)
-  await books.queryRows(`DELETE FROM audit_counters WHERE grain = 'hour'`)
+  await fixture.queryRows(`DELETE FROM audit_counters WHERE grain = 'hour'`)
   expect(await findDrift()).toBe(0)
-  await books.queryRows(`UPDATE audit_counters SET entries = 40 WHERE grain = 'total'`)
+  await fixture.queryRows(`UPDATE audit_counters SET entries = 40 WHERE grain = 'total'`)
   expect((await repair()).map(({ what }) => what)).toContainEqual(
     expect.stringMatching(/^audit entries, hour of .*, file created: 3$/),
   )

@@ -9,7 +9,7 @@ import { getFirstId, newId } from '../../src/platform/ids.js'
 import { LedgerFixture } from '../support/ledger-fixture.js'
 import { countFiles } from '../support/recount-files.js'
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 let contexts: string[]
 const uploaders = [newId('key'), newId('key'), newId('usr')]
 /** Rows that the pages must contain, newest first. */
@@ -24,16 +24,16 @@ const random = () => {
 const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!
 
 beforeAll(async () => {
-  books = await LedgerFixture.open()
-  contexts = await Promise.all(['one', 'two', 'three'].map(async (key) => (await books.createContext(key)).contextId))
+  fixture = await LedgerFixture.open()
+  contexts = await Promise.all(['one', 'two', 'three'].map(async (key) => (await fixture.createContext(key)).contextId))
   for (let round = 0; round < 12; round++) {
     // Most files are newer than existing ones. Some are older, as if uploaded by a replica with a slow clock.
     await add(60, Date.UTC(2026, round) - (round % 4 === 3 ? 200 * 86_400_000 : 0))
     await remove(round % 3 === 2 ? 50 : 7)
   }
-  await countFiles(books.database.pool, books.tenantId)
+  await countFiles(fixture.database.pool, fixture.tenantId)
 })
-afterAll(() => books.close())
+afterAll(() => fixture.close())
 
 async function add(count: number, around: number) {
   const files = Array.from({ length: count }, (_, index) => ({
@@ -41,17 +41,20 @@ async function add(count: number, around: number) {
     contextId: random() < 0.05 ? contexts[2]! : pick(contexts.slice(0, 2)),
     uploadedBy: pick(uploaders),
   }))
-  await books.database.pool.query(
+  await fixture.database.pool.query(
     `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
      SELECT "fileId", $1, "contextId", 'a.txt', 'text/plain', 1, repeat('0', 64), "fileId", "uploadedBy", now(), now() FROM jsonb_to_recordset($2) f("fileId" text, "contextId" text, "uploadedBy" text)`,
-    [books.tenantId, JSON.stringify(files)],
+    [fixture.tenantId, JSON.stringify(files)],
   )
   keep([...all, ...files])
 }
 
 async function remove(count: number) {
   const deleted = new Set(Array.from({ length: count }, () => pick(all).fileId))
-  await books.database.pool.query('DELETE FROM files WHERE tenant_id = $1 AND file_id = ANY($2)', [books.tenantId, [...deleted]])
+  await fixture.database.pool.query('DELETE FROM files WHERE tenant_id = $1 AND file_id = ANY($2)', [
+    fixture.tenantId,
+    [...deleted],
+  ])
   keep(all.filter(({ fileId }) => !deleted.has(fileId)))
 }
 
@@ -79,9 +82,9 @@ const filters: Record<string, () => Omit<FileFilter, 'tenantId'>> = {
 
 describe.each(Object.keys(filters))('files by %s', (name) => {
   test.each([1, 7, 100])('returns files with any filter in order, with %d per page', async (pageSize) => {
-    const filter = { tenantId: books.tenantId, ...filters[name]!() }
+    const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
     const expected = filterFiles(filter)
-    const list = new FileList(books.database.pool)
+    const list = new FileList(fixture.database.pool)
     const pages = Math.ceil(expected.length / pageSize)
     const some = new Set([
       1,
@@ -100,8 +103,8 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
   })
 
   test('following the page links of a filtered file list returns each file once', async () => {
-    const filter = { tenantId: books.tenantId, ...filters[name]!() }
-    const list = new FileList(books.database.pool)
+    const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
+    const list = new FileList(fixture.database.pool)
     const observed: string[] = []
     for (let page = 1, afterId: string | undefined; ; page++) {
       const { data, pagination } = await list.listPage(filter, { page, pageSize: 9, afterId })
@@ -121,8 +124,8 @@ test.each([
 ])(
   'with %s, a page in the middle reads at most half of the index entries, and the last page reads at most %d',
   async (name, maxLastRows) => {
-    const filter = { tenantId: books.tenantId, ...filters[name]!() }
-    const client = await books.database.connectDedicated('assay test')
+    const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
+    const client = await fixture.database.connectDedicated('assay test')
     // Forces index scans as in a large table.
     await client.query('SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off')
     const requested: { text: string; values: unknown[] }[] = []
@@ -148,16 +151,19 @@ test.each([
 )
 
 test('uses generic plans for common read statements', async () => {
-  const client = await books.database.pool.connect()
+  const client = await fixture.database.pool.connect()
   await client.query('ANALYZE')
   const { fileId } = all[0]!
   const downloads = new SignedDownloads(client)
   const requested = [
-    () => FileLookup.complete(client).findByIds(books.tenantId, [fileId]),
-    () => FileLookup.basic(client).findByIds(books.tenantId, [fileId]),
-    () => downloads.findFile({ tenantId: books.tenantId, fileId, by: uploaders[0]! } as never).catch(() => {}),
+    () => FileLookup.complete(client).findByIds(fixture.tenantId, [fileId]),
+    () => FileLookup.basic(client).findByIds(fixture.tenantId, [fileId]),
+    () => downloads.findFile({ tenantId: fixture.tenantId, fileId, by: uploaders[0]! } as never).catch(() => {}),
     () =>
-      new FileList(client).listPage({ tenantId: books.tenantId, contextIds: null, uploadedBy: null }, { page: 1, pageSize: 20 }),
+      new FileList(client).listPage(
+        { tenantId: fixture.tenantId, contextIds: null, uploadedBy: null },
+        { page: 1, pageSize: 20 },
+      ),
   ]
   for (const request of requested) for (let time = 0; time < 8; time++) await request()
   const names = ['basic-files-by-id', 'complete-files-by-id', 'files-first-', 'files-for-download']
@@ -170,16 +176,16 @@ test('uses generic plans for common read statements', async () => {
 })
 
 test("uses an index to find a file's uncounted downloads, even if nearly all downloads belong to another file", async () => {
-  const client = await books.database.connectDedicated('assay test')
+  const client = await fixture.database.connectDedicated('assay test')
   await client.query('BEGIN')
   await client.query(
     'INSERT INTO download_deltas (tenant_id, file_id, times, last_at) SELECT $1, $2, 1, now() FROM generate_series(1, 3000)',
-    [books.tenantId, all[1]!.fileId],
+    [fixture.tenantId, all[1]!.fileId],
   )
   await client.query('ANALYZE download_deltas')
-  await FileLookup.complete(client).findByIds(books.tenantId, [all[0]!.fileId])
+  await FileLookup.complete(client).findByIds(fixture.tenantId, [all[0]!.fileId])
   const { rows } = await client.query<{ 'QUERY PLAN': string }>(
-    `EXPLAIN EXECUTE "complete-files-by-id" ('${books.tenantId}', '{${all[0]!.fileId}}')`,
+    `EXPLAIN EXECUTE "complete-files-by-id" ('${fixture.tenantId}', '{${all[0]!.fileId}}')`,
   )
   expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('using download_deltas_pkey')
   await client.query('ROLLBACK')
@@ -191,10 +197,10 @@ test('a page far beyond the end queries only the total', async () => {
   const watched = {
     query: (statement: { name: string; text: string; values: unknown[] }) => {
       requested.push(statement.text)
-      return books.database.pool.query(statement)
+      return fixture.database.pool.query(statement)
     },
   } as unknown as Queries
-  const filter = { tenantId: books.tenantId, contextIds: null, uploadedBy: null }
+  const filter = { tenantId: fixture.tenantId, contextIds: null, uploadedBy: null }
   const found = await new FileList(watched).listPage(filter, { page: 2_147_483_647, pageSize: 100 })
   expect([found.data, found.pagination.totalItems]).toEqual([[], all.length])
   expect(requested.filter((text) => /\bfiles f\b/.test(text))).toEqual([])

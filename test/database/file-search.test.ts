@@ -14,36 +14,36 @@ const uploaders = [newId('key'), newId('key')]
 const types = ['application/pdf', 'image/png', 'text/plain', 'text/csv', 'application/zip']
 const groups = 2 * uploaders.length * types.length
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 let everything: Omit<Search, 'sort' | 'descending'>
 beforeAll(async () => {
-  books = await LedgerFixture.open()
-  const contexts = await Promise.all(['one', 'two'].map(async (key) => (await books.createContext(key)).contextId))
-  await books.database.pool.query(
+  fixture = await LedgerFixture.open()
+  const contexts = await Promise.all(['one', 'two'].map(async (key) => (await fixture.createContext(key)).contextId))
+  await fixture.database.pool.query(
     `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
      SELECT 'file_01k' || lpad(to_hex(i), 7, '0') || repeat('0', 16), $1, ($2::text[])[1 + i % 2], md5(i::text), ($3::text[])[1 + i % 5], hashint4(i) & 65535,
        repeat('0', 64), 'p' || i, ($4::text[])[1 + (i / 2) % 2], now(), now() FROM generate_series(1, ${files}) i`,
-    [books.tenantId, contexts, types, uploaders],
+    [fixture.tenantId, contexts, types, uploaders],
   )
-  await countFiles(books.database.pool, books.tenantId)
-  await books.database.pool.query('ANALYZE files, file_groups')
+  await countFiles(fixture.database.pool, fixture.tenantId)
+  await fixture.database.pool.query('ANALYZE files, file_groups')
   const window = { from: null, until: null }
-  everything = { tenantId: books.tenantId, contextIds: null, uploadedBy: null, contentType: null, namePrefix: null, window }
+  everything = { tenantId: fixture.tenantId, contextIds: null, uploadedBy: null, contentType: null, namePrefix: null, window }
 })
-afterAll(() => books.close())
+afterAll(() => fixture.close())
 
 /** Counts the file rows that a list statement reads, including those that it filters out. */
 async function read(search: Search, after: SortPosition | undefined): Promise<number> {
   const requested: { text: string; values: unknown[] }[] = []
   const query = (text: string, values: unknown[]) => {
     requested.push({ text, values })
-    return books.database.pool.query(text, values)
+    return fixture.database.pool.query(text, values)
   }
   const list = new FileSearch({ query } as unknown as Queries)
   const rows = await list.findRows(search, { limit: pageRows - 1, fromEnd: false, after, before: undefined })
   expect(rows).toHaveLength(pageRows)
   const { text, values } = requested.at(-1)!
-  return countFilesRead(books.database.pool, text, values)
+  return countFilesRead(fixture.database.pool, text, values)
 }
 
 const deep = { id: `file_01k0001000${'0'.repeat(16)}`, name: '8', size: '30000' }

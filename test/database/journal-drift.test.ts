@@ -2,28 +2,28 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { countJournalErrors } from '../../src/features/maintenance/journal-drift.js'
 import { LedgerFixture } from '../support/ledger-fixture.js'
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 const entries = 600
 beforeAll(async () => {
-  books = await LedgerFixture.open()
-  const context = await books.createContext('notes')
-  const uploads = await books.createUploads(context, Array(entries).fill(1))
-  const ledger = books.createLedger()
+  fixture = await LedgerFixture.open()
+  const context = await fixture.createContext('notes')
+  const uploads = await fixture.createUploads(context, Array(entries).fill(1))
+  const ledger = fixture.createLedger()
   await Promise.all(uploads.map((upload) => ledger.commit(upload)))
-  await books.queryRows('CREATE TABLE sound AS SELECT * FROM journal')
-  await books.queryRows('CREATE TABLE sound_heads AS SELECT * FROM tenant_heads')
+  await fixture.queryRows('CREATE TABLE sound AS SELECT * FROM journal')
+  await fixture.queryRows('CREATE TABLE sound_heads AS SELECT * FROM tenant_heads')
 })
 beforeEach(async () => {
-  await books.queryRows('DELETE FROM journal')
-  await books.queryRows('INSERT INTO journal SELECT * FROM sound')
-  await books.queryRows(
+  await fixture.queryRows('DELETE FROM journal')
+  await fixture.queryRows('INSERT INTO journal SELECT * FROM sound')
+  await fixture.queryRows(
     'UPDATE tenant_heads h SET journal_length = s.journal_length, journal_frontier = s.journal_frontier FROM sound_heads s',
   )
 })
-afterAll(() => books.close())
+afterAll(() => fixture.close())
 
 async function drift(complete: boolean): Promise<number> {
-  const client = await books.database.connectDedicated('test')
+  const client = await fixture.database.connectDedicated('test')
   try {
     return await countJournalErrors(client, { tenantId: null, whole: complete })
   } finally {
@@ -56,18 +56,18 @@ const changes: [string, string][] = [
   ['a frontier of other leaves', `UPDATE tenant_heads SET journal_frontier[1] = sha256('other')`],
 ]
 test.each(changes)('verifying the journal detects %s', async (_what, statement) => {
-  await books.queryRows(statement)
+  await fixture.queryRows(statement)
   expect(await drift(true)).toBeGreaterThan(0)
 })
 
 test('finds an error at the end of a journal without recomputing the whole journal', async () => {
-  await books.queryRows(
+  await fixture.queryRows(
     `UPDATE journal SET entry = replace(entry, '"size_bytes":1,', '"size_bytes":2,') WHERE sequence = ${entries - 1}`,
   )
   expect(await drift(false)).toBeGreaterThan(0)
 })
 
 test('finds a Merkle tree node that does not match its leaves', async () => {
-  await books.queryRows(`UPDATE journal_nodes SET hash = sha256('other') WHERE level = 1 AND place = 1`)
+  await fixture.queryRows(`UPDATE journal_nodes SET hash = sha256('other') WHERE level = 1 AND place = 1`)
   expect([await drift(true), await drift(false)]).toEqual([1, 1])
 })

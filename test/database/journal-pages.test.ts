@@ -10,22 +10,22 @@ const events = 20_000
 const rare = 500
 const limit = 50
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 let journal: JournalService
 beforeAll(async () => {
-  books = await LedgerFixture.open()
-  await books.queryRows(
+  fixture = await LedgerFixture.open()
+  await fixture.queryRows(
     `INSERT INTO journal SELECT $1, n, 'evt_' || n, CASE WHEN n % ${rare} = 0 THEN 'context.updated' ELSE 'file.accepted' END, 'file_' || n,
        'c' || n % 3, now(), '{"sequence":' || n || '}', sha256(n::text::bytea) FROM generate_series(1, ${events}) n`,
-    [books.tenantId],
+    [fixture.tenantId],
   )
-  await books.queryRows('UPDATE tenant_heads SET journal_length = $2 WHERE tenant_id = $1', [books.tenantId, events])
-  await books.queryRows('ANALYZE journal')
-  journal = new JournalService(books.database, new EventEmitter())
+  await fixture.queryRows('UPDATE tenant_heads SET journal_length = $2 WHERE tenant_id = $1', [fixture.tenantId, events])
+  await fixture.queryRows('ANALYZE journal')
+  journal = new JournalService(fixture.database, new EventEmitter())
 })
 afterAll(async () => {
   journal.close()
-  await books.close()
+  await fixture.close()
 })
 
 interface Plan {
@@ -46,16 +46,16 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
   const options: { text: string; values: unknown[] }[] = []
   const query = (statement: { name: string; text: string; values: unknown[] }) => {
     options.push(statement)
-    return books.database.pool.query(statement)
+    return fixture.database.pool.query(statement)
   }
-  await new JournalService({ ...books.database, pool: { query } as unknown as Pool }, new EventEmitter()).readPage({
-    tenantId: books.tenantId,
+  await new JournalService({ ...fixture.database, pool: { query } as unknown as Pool }, new EventEmitter()).readPage({
+    tenantId: fixture.tenantId,
     after,
     types,
     limit,
   })
   const { text, values } = options[0]!
-  const { rows } = await books.database.pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)
+  const { rows } = await fixture.database.pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)
   return countRowsRead(rows[0]['QUERY PLAN'][0].Plan)
 }
 
@@ -77,7 +77,7 @@ describe('a page reads no more rows than it returns, at any depth', () => {
 })
 
 const page = (options: { after: number; types?: EventType[]; contexts?: string[] }) =>
-  journal.readPage({ tenantId: books.tenantId, limit, ...options })
+  journal.readPage({ tenantId: fixture.tenantId, limit, ...options })
 
 test('a page of events returns the last position read so that no event is read twice', async () => {
   const all = await page({ after: 0 })

@@ -5,11 +5,11 @@ import type { AuditRow, Entry } from '../../src/ledger/entry.js'
 import { LedgerFixture } from '../support/ledger-fixture.js'
 import { computeTreeHash } from '../support/transparency.js'
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 beforeAll(async () => {
-  books = await LedgerFixture.open()
+  fixture = await LedgerFixture.open()
 })
-afterAll(() => books.close())
+afterAll(() => fixture.close())
 
 interface Row {
   sequence: number
@@ -20,13 +20,13 @@ interface Row {
   checks: unknown
 }
 
-const rows = (of = books) =>
+const rows = (of = fixture) =>
   of.queryRows<Row>('SELECT sequence, type, subject, entry, leaf, checks FROM journal WHERE tenant_id = $1 ORDER BY sequence', [
     of.tenantId,
   ])
 
 /** Checks that the journal has no gaps and that leaves, frontier and nodes match its entries. */
-async function expectSound(of = books): Promise<Row[]> {
+async function expectSound(of = fixture): Promise<Row[]> {
   const all = await rows(of)
   expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, index) => index + 1))
   for (const { sequence, type, entry, leaf } of all) {
@@ -51,8 +51,8 @@ async function expectSound(of = books): Promise<Row[]> {
 }
 
 const audit = (more: Partial<AuditRow>): AuditRow => ({
-  actor: books.key,
-  tenantId: books.tenantId,
+  actor: fixture.key,
+  tenantId: fixture.tenantId,
   auditType: 'context',
   action: 'updated',
   entityType: 'context',
@@ -63,10 +63,10 @@ const audit = (more: Partial<AuditRow>): AuditRow => ({
 })
 
 test('an upload and a deletion each create one event about their object', async () => {
-  const context = await books.createContext('events')
-  const upload = await books.createUpload(context, 3)
-  await books.createLedger().commit(upload)
-  await books.createLedger().commit(books.createDeletion(upload))
+  const context = await fixture.createContext('events')
+  const upload = await fixture.createUpload(context, 3)
+  await fixture.createLedger().commit(upload)
+  await fixture.createLedger().commit(fixture.createDeletion(upload))
   const [accepted, deleted] = (await expectSound()).slice(-2)
   const { fileId } = upload.upload!.file
   expect(JSON.parse(accepted!.entry)).toEqual({
@@ -82,12 +82,12 @@ test('an upload and a deletion each create one event about their object', async 
       checksum: `sha256:${'0'.repeat(64)}`,
       context_key: 'events',
       rules_version: 1,
-      uploaded_by: books.key.id,
+      uploaded_by: fixture.key.id,
     },
   })
   expect(JSON.parse(deleted!.entry)).toMatchObject({
     type: 'file.deleted',
-    data: { file_id: fileId, context_key: 'events', performed_by_id: books.key.id, performed_by_type: 'api_key' },
+    data: { file_id: fileId, context_key: 'events', performed_by_id: fixture.key.id, performed_by_type: 'api_key' },
   })
 })
 
@@ -95,21 +95,21 @@ test('sorts event fields by name and replaces a long value with its hash', async
   const long = { note: 'x'.repeat(1100) }
   const hash = createHash('sha256').update(JSON.stringify(long)).digest('hex')
   const changed = { metadata: { previous: {}, new: long }, description: { previous: 'ä\u2028"', new: '' } }
-  await books.createLedger().commit({ audit: [audit({ details: { changed } })] })
+  await fixture.createLedger().commit({ audit: [audit({ details: { changed } })] })
   const { entry, sequence } = (await expectSound()).at(-1)!
   const { event_id, occurred_at } = JSON.parse(entry)
   expect(entry).toBe(
     `{"data":{"changed":{"description":{"new":"","previous":"ä\u2028\\""},"metadata":{"new":{"sha256":"${hash}"},"previous":{}}},` +
-      `"context_id":"ctx_1","context_key":"notes","performed_by_id":"${books.key.id}","performed_by_type":"api_key"},` +
+      `"context_id":"ctx_1","context_key":"notes","performed_by_id":"${fixture.key.id}","performed_by_type":"api_key"},` +
       `"event_id":"${event_id}","occurred_at":"${occurred_at}","sequence":${sequence},"type":"context.updated"}`,
   )
 })
 
 test('four ledgers write to one journal without gaps, and rejected entries leave no rows', async () => {
   const before = (await rows()).length
-  const context = await books.createContext('full', 1)
-  const uploads = await books.createUploads(context, Array(300).fill(4096))
-  const ledgers = Array.from({ length: 4 }, () => books.createLedger())
+  const context = await fixture.createContext('full', 1)
+  const uploads = await fixture.createUploads(context, Array(300).fill(4096))
+  const ledgers = Array.from({ length: 4 }, () => fixture.createLedger())
   const outcomes = await Promise.allSettled(uploads.map((entry, index) => ledgers[index % 4]!.commit(entry)))
   const stored = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled').map(({ upload }) => upload!.file.fileId)
   expect(stored).toHaveLength(256)
@@ -141,30 +141,30 @@ test('creates one event each time a quota threshold is crossed', async () => {
 })
 
 test('moves a deleted file with its report to the trash, where its bytes still count', async () => {
-  const context = await books.createContext('kept')
-  await books.queryRows('UPDATE file_contexts SET trash_days = 3 WHERE context_id = $1', [context.contextId])
-  const upload = await books.createUpload(context, 7)
+  const context = await fixture.createContext('kept')
+  await fixture.queryRows('UPDATE file_contexts SET trash_days = 3 WHERE context_id = $1', [context.contextId])
+  const upload = await fixture.createUpload(context, 7)
   const { fileId, blobPath } = upload.upload!.file
-  await books.createLedger().commit(upload)
-  await books.createLedger().commit(books.createDeletion(upload))
-  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 7 })
-  expect(await books.queryRows('SELECT 1 FROM files WHERE file_id = $1', [fileId])).toEqual([])
-  expect(await books.queryRows('SELECT deleted_by, deleted_by_type FROM trash WHERE file_id = $1', [fileId])).toEqual([
-    { deleted_by: books.key.id, deleted_by_type: 'api_key' },
+  await fixture.createLedger().commit(upload)
+  await fixture.createLedger().commit(fixture.createDeletion(upload))
+  expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 7 })
+  expect(await fixture.queryRows('SELECT 1 FROM files WHERE file_id = $1', [fileId])).toEqual([])
+  expect(await fixture.queryRows('SELECT deleted_by, deleted_by_type FROM trash WHERE file_id = $1', [fileId])).toEqual([
+    { deleted_by: fixture.key.id, deleted_by_type: 'api_key' },
   ])
-  expect(await books.queryRows('SELECT 1 FROM validation_reports WHERE file_id = $1', [fileId])).toHaveLength(1)
-  expect(await books.queryRows('SELECT 1 FROM blob_garbage WHERE blob_path = $1', [blobPath])).toEqual([])
+  expect(await fixture.queryRows('SELECT 1 FROM validation_reports WHERE file_id = $1', [fileId])).toHaveLength(1)
+  expect(await fixture.queryRows('SELECT 1 FROM blob_garbage WHERE blob_path = $1', [blobPath])).toEqual([])
 })
 
 test.each([
   ['on_hold', `INSERT INTO holds VALUES ($1, $2, 'A case', 'usr_1', 'user', now())`],
   ['quarantined', 'UPDATE files SET quarantined_at = now() WHERE tenant_id = $1 AND file_id = $2'],
 ])('does not delete a file that is %s', async (code, statement) => {
-  const context = await books.createContext(code)
-  const upload = await books.createUpload(context, 7)
-  await books.createLedger().commit(upload)
-  await books.queryRows(statement, [books.tenantId, upload.upload!.file.fileId])
-  await expect(books.createLedger().commit(books.createDeletion(upload))).rejects.toMatchObject({ code })
-  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 1, bytes: 7 })
+  const context = await fixture.createContext(code)
+  const upload = await fixture.createUpload(context, 7)
+  await fixture.createLedger().commit(upload)
+  await fixture.queryRows(statement, [fixture.tenantId, upload.upload!.file.fileId])
+  await expect(fixture.createLedger().commit(fixture.createDeletion(upload))).rejects.toMatchObject({ code })
+  expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 1, bytes: 7 })
   expect((await expectSound()).at(-1)!.type).toBe('file.accepted')
 })

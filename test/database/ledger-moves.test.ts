@@ -4,133 +4,133 @@ import type { Entry } from '../../src/ledger/entry.js'
 import { createMoveStatement } from '../../src/ledger/move-lane.js'
 import { LedgerFixture } from '../support/ledger-fixture.js'
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 beforeAll(async () => {
-  books = await LedgerFixture.open()
+  fixture = await LedgerFixture.open()
 })
 afterEach(async () => {
-  await books.expectExact()
-  expect(await books.queryRows('SELECT * FROM pending_moves')).toEqual([])
+  await fixture.expectExact()
+  expect(await fixture.queryRows('SELECT * FROM pending_moves')).toEqual([])
 })
-afterAll(() => books.close())
+afterAll(() => fixture.close())
 
 /** Queues moves in several ledgers while another ledger commits. */
 async function commitWhileAnotherLeads(
   entries: Entry[],
 ): Promise<{ outcomes: Promise<PromiseSettledResult<void>[]>; end: () => Promise<void> }> {
-  const leader = new pg.Client({ connectionString: books.url })
+  const leader = new pg.Client({ connectionString: fixture.url })
   await leader.connect()
   await leader.query('BEGIN')
-  await leader.query('SELECT ledger_leads($1)', [books.tenantId])
-  const outcomes = Promise.allSettled(entries.map((entry) => books.createLedger().commit(entry)))
-  while ((await books.queryRows('SELECT 1 FROM pending_moves')).length < entries.length) await new Promise(setImmediate)
+  await leader.query('SELECT ledger_leads($1)', [fixture.tenantId])
+  const outcomes = Promise.allSettled(entries.map((entry) => fixture.createLedger().commit(entry)))
+  while ((await fixture.queryRows('SELECT 1 FROM pending_moves')).length < entries.length) await new Promise(setImmediate)
   return { outcomes, end: () => leader.query('COMMIT').then(() => leader.end()) }
 }
 const listTransactions = (contextId: string) =>
-  books.queryRows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
+  fixture.queryRows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
 
 test('commits the pending entries of four ledgers in one transaction, and returns each ledger its own results', async () => {
-  const context = await books.createContext('shared', 1)
-  const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => books.createUpload(context, size)))
+  const context = await fixture.createContext('shared', 1)
+  const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => fixture.createUpload(context, size)))
   const { outcomes, end } = await commitWhileAnotherLeads(uploads)
   await end()
   expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected'])
   expect((await outcomes)[3]).toMatchObject({ reason: { code: 'quota_exceeded' } })
-  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 7 })
+  expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 7 })
   expect(await listTransactions(context.contextId)).toHaveLength(1)
 })
 
 test('a pending ledger entry that cannot be written fails without affecting others', async () => {
-  const context = await books.createContext('pending')
-  const uploads = await Promise.all([1, 2, 4].map((size) => books.createUpload(context, size)))
+  const context = await fixture.createContext('pending')
+  const uploads = await Promise.all([1, 2, 4].map((size) => fixture.createUpload(context, size)))
   uploads[1]!.upload!.file.checksum = 'none'
   const { outcomes, end } = await commitWhileAnotherLeads(uploads)
   await end()
   expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
+  expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
 
 test('deletes a file once if two ledgers delete it in the same transaction', async () => {
-  const context = await books.createContext('twice')
-  const upload = await books.createUpload(context, 3)
-  await books.createLedger().commit(upload)
-  const { outcomes, end } = await commitWhileAnotherLeads([books.createDeletion(upload), books.createDeletion(upload)])
+  const context = await fixture.createContext('twice')
+  const upload = await fixture.createUpload(context, 3)
+  await fixture.createLedger().commit(upload)
+  const { outcomes, end } = await commitWhileAnotherLeads([fixture.createDeletion(upload), fixture.createDeletion(upload)])
   await end()
   const settled = await outcomes
   expect(settled.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   expect(settled.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'not_found' } })
-  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
+  expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
 })
 
 test("commits a killed process's pending entries with the next transaction, regardless of their age", async () => {
-  const context = await books.createContext('orphans')
-  const [young, old, next] = await Promise.all([1, 2, 4].map((size) => books.createUpload(context, size)))
+  const context = await fixture.createContext('orphans')
+  const [young, old, next] = await Promise.all([1, 2, 4].map((size) => fixture.createUpload(context, size)))
   for (const entry of [young!, old!]) {
     const { outcomes, end } = await commitWhileAnotherLeads([entry])
     // Simulates a dead process's pending moves.
-    await books.queryRows(`UPDATE pending_moves SET tenant_id = tenant_id || '/dead'`)
+    await fixture.queryRows(`UPDATE pending_moves SET tenant_id = tenant_id || '/dead'`)
     await end()
     expect((await outcomes)[0]).toMatchObject({ status: 'rejected', reason: { code: 'database_unavailable' } })
-    await books.queryRows(`UPDATE pending_moves SET tenant_id = $1, created_at = now() - make_interval(secs => $2)`, [
-      books.tenantId,
+    await fixture.queryRows(`UPDATE pending_moves SET tenant_id = $1, created_at = now() - make_interval(secs => $2)`, [
+      fixture.tenantId,
       entry === old ? 20 : 1,
     ])
-    await books.createLedger().commit(entry === old ? next! : await books.createUpload(context, 8))
-    await books.queryRows('DELETE FROM pending_moves')
+    await fixture.createLedger().commit(entry === old ? next! : await fixture.createUpload(context, 8))
+    await fixture.queryRows('DELETE FROM pending_moves')
   }
-  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 13 })
+  expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 13 })
 })
 
 test('an upload reads at most two rows to find its path in a large garbage journal', async () => {
-  const context = await books.createContext('garbage')
-  const entry = await books.createUpload(context, 1)
-  await books.queryRows(
+  const context = await fixture.createContext('garbage')
+  const entry = await fixture.createUpload(context, 1)
+  await fixture.queryRows(
     `INSERT INTO blob_garbage (tenant_id, blob_path, due_at)
      SELECT $1, $1 || '/waits/' || n, now() + interval '1 hour' FROM generate_series(1, 3000) n`,
-    [books.tenantId],
+    [fixture.tenantId],
   )
-  const client = new pg.Client({ connectionString: books.url })
+  const client = new pg.Client({ connectionString: fixture.url })
   await client.connect()
   await client.query('BEGIN')
-  await client.query(createMoveStatement(books.tenantId, [entry]))
+  await client.query(createMoveStatement(fixture.tenantId, [entry]))
   const { rows } = await client.query(
     "SELECT seq_tup_read + idx_tup_fetch AS read FROM pg_stat_xact_user_tables WHERE relname = 'blob_garbage'",
   )
   await client.query('ROLLBACK')
   await client.end()
-  await books.queryRows("DELETE FROM blob_garbage WHERE blob_path LIKE '%/waits/%'")
+  await fixture.queryRows("DELETE FROM blob_garbage WHERE blob_path LIKE '%/waits/%'")
   expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
 
 test('a ledger entry that is announced but never arrives does not delay other entries', async () => {
-  const context = await books.createContext('expected')
-  const ledger = books.createLedger()
+  const context = await fixture.createContext('expected')
+  const ledger = fixture.createLedger()
   const failed = ledger.announce('move', Promise.reject(new Error('no room')))
   await expect(failed).rejects.toThrow('no room')
   void ledger.announce('move', new Promise(() => {}))
-  for (const size of [1, 2]) await ledger.commit(await books.createUpload(context, size))
-  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 3 })
+  for (const size of [1, 2]) await ledger.commit(await fixture.createUpload(context, size))
+  expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 3 })
 })
 
 test('an imported object becomes a file only if no existing or deleted file uses its path', async () => {
-  const context = await books.createContext('adopted')
-  const ledger = books.createLedger()
+  const context = await fixture.createContext('adopted')
+  const ledger = fixture.createLedger()
   const adopt = async (path: string) => {
-    const { upload } = await books.createUpload(context, 1)
+    const { upload } = await fixture.createUpload(context, 1)
     return ledger.commit({ upload: { ...upload!, file: { ...upload!.file, blobPath: path, isAdopted: true } } })
   }
-  const path = (name: string) => `${books.tenantId}/import/${name}`
-  await books.queryRows("INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now() + interval '1 hour')", [
-    books.tenantId,
+  const path = (name: string) => `${fixture.tenantId}/import/${name}`
+  await fixture.queryRows("INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now() + interval '1 hour')", [
+    fixture.tenantId,
     path('deleted'),
   ])
   await adopt(path('new'))
   for (const name of ['new', 'deleted']) await expect(adopt(path(name))).rejects.toMatchObject({ reason: 'sweep' })
-  expect(await books.queryRows('SELECT blob_path FROM files WHERE context_id = $1', [context.contextId])).toEqual([
+  expect(await fixture.queryRows('SELECT blob_path FROM files WHERE context_id = $1', [context.contextId])).toEqual([
     { blob_path: path('new') },
   ])
   // The garbage journal keeps the deleted file's path but not the new file's path.
-  expect(await books.queryRows('SELECT blob_path FROM blob_garbage WHERE starts_with(blob_path, $1)', [path('')])).toEqual([
+  expect(await fixture.queryRows('SELECT blob_path FROM blob_garbage WHERE starts_with(blob_path, $1)', [path('')])).toEqual([
     { blob_path: path('deleted') },
   ])
 })

@@ -15,37 +15,37 @@ import { LedgerFixture, seedCalls } from '../support/ledger-fixture.js'
 const day = 86_400_000
 const keepDays = 40
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 beforeAll(async () => {
   // The test avoids the end of an hour because expired rows are counted in full hours.
   await avoidHourEnd()
-  books = await LedgerFixture.open()
+  fixture = await LedgerFixture.open()
   const calls = Array.from({ length: 1000 }, (_, index) => ({
     at: new Date(Date.now() - ((index * 130) / 1000) * day),
-    apiKeyId: books.key.id,
+    apiKeyId: fixture.key.id,
     operation: 'metadata' as const,
     status: 'success' as const,
   }))
-  await seedCalls(books.url, books.tenantId, calls)
+  await seedCalls(fixture.url, fixture.tenantId, calls)
   // Inserts one audit row per day with its counters.
   const ids = Array.from(
     { length: 100 },
     (_, index) => getFirstId('aud', new Date(Date.now() - index * day)).slice(0, -10) + newId('aud').slice(-10),
   )
-  await books.database.pool.query(
+  await fixture.database.pool.query(
     `INSERT INTO audit_logs (audit_id, tenant_id, audit_type, action, entity_type, entity_id, entity_name, performed_by_id, performed_by_name, performed_by_type, ip_address, user_agent, created_at)
      SELECT id, $2, 'file', 'created', 'file', 'x', 'x', 'system', 'system', 'system', '', '', at FROM unnest($1::text[], $3::timestamptz[]) AS s(id, at)`,
-    [ids, books.tenantId, ids.map((_, index) => new Date(Date.now() - index * day))],
+    [ids, fixture.tenantId, ids.map((_, index) => new Date(Date.now() - index * day))],
   )
-  await books.database.pool.query(
+  await fixture.database.pool.query(
     `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, grain, bucket, count(*) FROM audit_logs
      CROSS JOIN LATERAL (VALUES ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket) GROUP BY 1, 2, 3, 4, 5`,
   )
 }, avoidMidnightMs)
-afterAll(() => books.close())
+afterAll(() => fixture.close())
 
 test('retention deletes expired log rows, drops partitions of expired months, and keeps statistics', async () => {
-  const { database, key } = books
+  const { database, key } = fixture
   const horizons = await LogStartTimes.open(database.pool, { calls: keepDays, audits: keepDays })
   const log = new CallLogService({ db: database, horizon: horizons.calls })
   const audits = new AuditLogService({ db: database, horizon: horizons.audits })
@@ -62,7 +62,7 @@ test('retention deletes expired log rows, drops partitions of expired months, an
     files: (await audits.list(key, { page: 1, pageSize: 100, auditType: 'file' })).pagination.totalItems,
   })
   const before = { counts: await countRows(), lists: await lists() }
-  const count = async (table: string) => (await books.queryRows<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))[0]!.n
+  const count = async (table: string) => (await fixture.queryRows<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))[0]!.n
   expect(before.lists.calls).toBeLessThan(await count('call_logs'))
 
   const dropped = await deleteExpiredLogs(database.pool, horizons)
@@ -95,12 +95,12 @@ test('retention deletes expired log rows, drops partitions of expired months, an
 test('retention skips a month that is being read and drops it in the next run', async () => {
   const month = getMonthStart(new Date(), 2)
   const { name } = toPartition(month)
-  const reader = await books.database.pool.connect()
+  const reader = await fixture.database.pool.connect()
   await reader.query('BEGIN')
   await reader.query(`SELECT count(*) FROM ${name}`)
   const later = getMonthStart(month, 1)
-  expect(await dropPartitionsBefore(books.database.pool, later)).not.toContain(name)
+  expect(await dropPartitionsBefore(fixture.database.pool, later)).not.toContain(name)
   await reader.query('ROLLBACK')
   reader.release()
-  expect(await dropPartitionsBefore(books.database.pool, later)).toContain(name)
+  expect(await dropPartitionsBefore(fixture.database.pool, later)).toContain(name)
 })

@@ -174,15 +174,15 @@ describe('an address from a proxy', () => {
 
 describe('information for unauthorized clients', () => {
   test('hides scanner and store addresses from unauthorized clients', async () => {
-    const lame = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' }, world)
+    const withoutScanner = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' }, world)
     try {
-      const ready = await lame.unauthenticated.raw('/health/ready')
+      const ready = await withoutScanner.unauthenticated.raw('/health/ready')
       expect(ready.body.checks.scanner).toEqual({ status: 'down', reason: 'No clamd server responds.' })
-      const rejected = await lame.createCaller(tenant.admin.credential!).upload('inbox', 'a.txt', 'a')
+      const rejected = await withoutScanner.createCaller(tenant.admin.credential!).upload('inbox', 'a.txt', 'a')
       expect(toStatusAndCode(rejected)).toEqual([503, 'scanner_unavailable'])
       for (const { body } of [ready, rejected]) expect(JSON.stringify(body)).not.toMatch(/127\.0\.0\.1|ECONN|:1\b/)
     } finally {
-      await lame.close()
+      await withoutScanner.close()
     }
   })
 })

@@ -171,10 +171,10 @@ test('stores the received bytes of a client that disconnects and logs no call', 
 
 test('rejects a chunked body longer than the upload and stores none of it', async () => {
   const path = await tus.begin('raw', 'long.bin', 10)
-  const liar = await uploads.connect()
-  await liar.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })
-  await liar.send(`b\r\n${'x'.repeat(11)}\r\n0\r\n\r\n`)
-  expect((await liar.readResponse()).status).toBe(400)
+  const sender = await uploads.connect()
+  await sender.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })
+  await sender.send(`b\r\n${'x'.repeat(11)}\r\n0\r\n\r\n`)
+  expect((await sender.readResponse()).status).toBe(400)
   expect(await tus.offset(path)).toBe(0)
 })
 

@@ -6,7 +6,7 @@ import { BucketEmulator } from '../support/bucket/bucket.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'
 
 // Tests responses that Google should not send or that a proxy sends. Timeouts are long except in tests that wait for one.
-const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
+const longTimeouts = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
 const type = { contentType: 'application/pdf' }
 const small = noise(100_000)
 const large = noise(9 * 1024 * 1024 + 7)
@@ -18,8 +18,8 @@ let storage: GcsStorage
 let brief: GcsStorage
 beforeEach(async () => {
   bucket = await BucketEmulator.start({ name: 'blobs' })
-  storage = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits: patient })
-  brief = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits: { ...patient, callMs: 4000 } })
+  storage = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits: longTimeouts })
+  brief = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits: { ...longTimeouts, callMs: 4000 } })
 })
 afterEach(async () => {
   await Promise.all([storage.close(), brief.close()])
@@ -90,10 +90,10 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
       done: false,
       reached: () => bucket.objects.store({ name: 'a/b', metadata: { upload: 'another' } }, bytes),
     })
-    const limits = { ...patient, idleMs: 2000, callMs: 4000 }
-    const hurried = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits })
-    await expect(hurried.put('a/b', inMemory(bytes), type)).rejects.toThrow()
-    await hurried.close()
+    const limits = { ...longTimeouts, idleMs: 2000, callMs: 4000 }
+    const impatientStorage = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits })
+    await expect(impatientStorage.put('a/b', inMemory(bytes), type)).rejects.toThrow()
+    await impatientStorage.close()
     expect(bucket.objects.get('a/b').metadata).toEqual({ upload: 'another' })
   })
 

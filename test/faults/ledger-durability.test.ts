@@ -16,7 +16,7 @@ import { rejectWalFunctions } from '../support/reject-wal-functions.js'
 const folder = mkdtempSync(join(tmpdir(), 'assay-durable-'))
 let server: EmbeddedServer
 let admin: pg.Client
-let books: LedgerFixture
+let fixture: LedgerFixture
 let ledgers: Ledger[]
 beforeAll(async () => {
   mkdirSync(join(folder, 'data'))
@@ -24,15 +24,15 @@ beforeAll(async () => {
   await migrate(server.url)
   admin = new pg.Client({ connectionString: server.url })
   await admin.connect()
-  books = await LedgerFixture.open({ url: server.url })
-  ledgers = [books.createLedger(), books.createLedger()]
+  fixture = await LedgerFixture.open({ url: server.url })
+  ledgers = [fixture.createLedger(), fixture.createLedger()]
 })
 afterEach(async () => {
   await releaseCommits()
-  await books.expectExact()
+  await fixture.expectExact()
 })
 afterAll(async () => {
-  await books?.close()
+  await fixture?.close()
   await admin?.end()
   await server?.stop()
   rmSync(folder, { recursive: true, force: true })
@@ -48,7 +48,7 @@ async function holdCommits(): Promise<void> {
   await standby('none_there')
   while ((await held()) === 0) {
     let ended = false
-    probe = books.database.pool.query(`SELECT setval('wal_flush', 1)`).finally(() => {
+    probe = fixture.database.pool.query(`SELECT setval('wal_flush', 1)`).finally(() => {
       ended = true
     })
     while (!ended && (await held()) === 0) await new Promise(setImmediate)
@@ -65,8 +65,8 @@ const held = async () =>
   (await admin.query(`SELECT count(*)::int AS held FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)).rows[0].held
 
 test('ledgers do not lock tenants while a commit waits for durability, and respond only after it is durable', async () => {
-  const context = await books.createContext('held')
-  const uploads = await Promise.all([1, 2].map((size) => books.createUpload(context, size)))
+  const context = await fixture.createContext('held')
+  const uploads = await Promise.all([1, 2].map((size) => fixture.createUpload(context, size)))
   await holdCommits()
   const responded: number[] = []
   const commits = uploads.map((upload, n) => ledgers[n]!.commit(upload).then(() => responded.push(n)))
@@ -77,7 +77,7 @@ test('ledgers do not lock tenants while a commit waits for durability, and respo
   expect(responded.sort()).toEqual([0, 1])
 })
 
-test('publishes journal events only after they are durable', () => expectDurableEvents('events', books.database))
+test('publishes journal events only after they are durable', () => expectDurableEvents('events', fixture.database))
 
 test('publishes only durable events, even if the database rejects WAL functions', async () => {
   await rejectWalFunctions(server.url)
@@ -87,15 +87,15 @@ test('publishes only durable events, even if the database rejects WAL functions'
 })
 
 async function expectDurableEvents(contextKey: string, database: Database): Promise<void> {
-  const context = await books.createContext(contextKey)
+  const context = await fixture.createContext(contextKey)
   const journal = new JournalService(database, new EventEmitter())
-  const { lastSequence } = await journal.readPage({ tenantId: books.tenantId, after: 0, limit: 1 })
-  const upload = await books.createUpload(context, 3)
+  const { lastSequence } = await journal.readPage({ tenantId: fixture.tenantId, after: 0, limit: 1 })
+  const upload = await fixture.createUpload(context, 3)
   await holdCommits()
   const commit = ledgers[0]!.commit(upload)
   while ((await visible(context.contextId)) < 1 || (await held()) < 2) await new Promise(setImmediate)
   let read = false
-  const page = journal.readPage({ tenantId: books.tenantId, after: lastSequence, limit: 10 }).finally(() => {
+  const page = journal.readPage({ tenantId: fixture.tenantId, after: lastSequence, limit: 10 }).finally(() => {
     read = true
   })
   while ((await held()) < 3 && !read) await new Promise(setImmediate)

@@ -5,16 +5,16 @@ import type { Entry } from '../../src/ledger/entry.js'
 import { toMovesJson } from '../../src/ledger/move-lane.js'
 import { LedgerFixture } from '../support/ledger-fixture.js'
 
-let books: LedgerFixture
+let fixture: LedgerFixture
 let client: pg.Client
 beforeAll(async () => {
-  books = await LedgerFixture.open({ quotaMb: 3 })
-  client = new pg.Client({ connectionString: books.url })
+  fixture = await LedgerFixture.open({ quotaMb: 3 })
+  client = new pg.Client({ connectionString: fixture.url })
   await client.connect()
 })
 afterAll(async () => {
   await client.end()
-  await books.close()
+  await fixture.close()
 })
 
 const megabyte = 1 << 20
@@ -25,7 +25,7 @@ async function commitAndRollBack(groups: Entry[][]): Promise<{ refusals: object[
   const rejections: object[] = []
   let first = 0
   for (const entries of groups) {
-    const { rows } = await client.query('SELECT ledger_move($1, $2::jsonb) AS refusals', [books.tenantId, toMovesJson(entries)])
+    const { rows } = await client.query('SELECT ledger_move($1, $2::jsonb) AS refusals', [fixture.tenantId, toMovesJson(entries)])
     for (const rejection of rows[0].refusals) rejections.push({ ...rejection, n: first + rejection.n })
     first += entries.length
   }
@@ -49,17 +49,17 @@ async function commitAndRollBack(groups: Entry[][]): Promise<{ refusals: object[
 test('a group of uploads has the same result as the same uploads committed one by one', async () => {
   const below = seeded(20261123)
   const oneOf = <T>(...values: T[]): T => values[below(values.length)]!
-  const contexts = await Promise.all(['one', 'two'].map((name) => books.createContext(name, 1)))
-  const keys = [books.key, await books.addKey()]
+  const contexts = await Promise.all(['one', 'two'].map((name) => fixture.createContext(name, 1)))
+  const keys = [fixture.key, await fixture.addKey()]
   const observed = { accepted: 0, rejected: 0, noticed: 0 }
   for (let round = 0; round < 150; round++) {
     const mixed = oneOf(false, false, true)
     const entries: Entry[] = []
     for (let n = 1 + below(7); n > 0; n--) {
-      const entry = await books.createUpload(
+      const entry = await fixture.createUpload(
         mixed ? oneOf(...contexts) : contexts[0]!,
         oneOf(0, 1, 1000, megabyte >> 3),
-        mixed ? oneOf(...keys) : books.key,
+        mixed ? oneOf(...keys) : fixture.key,
       )
       if (below(40) === 0) entry.upload!.file.rulesVersion = 2
       if (below(40) === 0) entry.upload!.file.blobPath += '/swept'
@@ -72,7 +72,7 @@ test('a group of uploads has the same result as the same uploads committed one b
     await client.query('UPDATE tenants SET status = $1', [below(20) === 0 ? 'suspended' : 'active'])
     await client.query('UPDATE api_keys SET status = $1 WHERE api_key_id = $2', [
       below(20) === 0 ? 'disabled' : 'active',
-      books.key.id,
+      fixture.key.id,
     ])
     for (const { contextId } of contexts) {
       const held = oneOf(0, 0, below(megabyte), Math.floor(megabyte * 0.79), megabyte)
@@ -94,25 +94,25 @@ test('a group of uploads has the same result as the same uploads committed one b
 
 test('a rejected upload neither changes the quota level nor repeats a threshold event', async () => {
   const level = async () => (await client.query('SELECT quota_level FROM tenant_heads')).rows[0].quota_level
-  const { key: actor } = books
+  const { key: actor } = fixture
   const rejection = { contextKey: null, rulesVersion: null, originalFilename: 'a.txt', sizeBytes: 0, checksum: null }
   await client.query('BEGIN')
   await client.query('UPDATE tenant_heads SET bytes = $1, quota_level = 80', [2.5 * megabyte])
   const entry = {
     rejection: { actor, ...rejection, reason: 'blank_file', message: 'The file is blank.', validation: { checks: [] } },
   }
-  await client.query('SELECT ledger_move($1, $2::jsonb)', [books.tenantId, toMovesJson([entry])])
+  await client.query('SELECT ledger_move($1, $2::jsonb)', [fixture.tenantId, toMovesJson([entry])])
   expect(await level()).toBe(80)
   await client.query('ROLLBACK')
 })
 
 test('counts an audit entry in its hour, its day and the total', async () => {
-  const { contextId, contextKey, rulesAt } = await books.createContext('counted')
-  const entries = await Promise.all([1, 2, 3].map((size) => books.createUpload({ contextId, contextKey, rulesAt }, size)))
-  await Promise.all(entries.map((entry) => books.createLedger().commit(entry)))
-  const counted = await books.queryRows(
+  const { contextId, contextKey, rulesAt } = await fixture.createContext('counted')
+  const entries = await Promise.all([1, 2, 3].map((size) => fixture.createUpload({ contextId, contextKey, rulesAt }, size)))
+  await Promise.all(entries.map((entry) => fixture.createLedger().commit(entry)))
+  const counted = await fixture.queryRows(
     `SELECT grain, sum(entries)::int AS entries FROM audit_counters WHERE tenant_id = $1 GROUP BY 1 ORDER BY 1`,
-    [books.tenantId],
+    [fixture.tenantId],
   )
   expect(counted).toEqual(['day', 'hour', 'total'].map((grain) => ({ grain, entries: 3 })))
 })

@@ -146,7 +146,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
         try {
           const tenant = await world.createTenant()
           const { clean, infected } = await uploadAll(tenant)
-          await clamd.learn('Test.Tomorrow', newlyInfected)
+          await clamd.addSignature('Test.Tomorrow', newlyInfected)
           // A custom database has no version, so a rescan must be requested.
           getData(await tenant.admin.post('/contexts/sizes/rescan'))
           await rescanAll(world)

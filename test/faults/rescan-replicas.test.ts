@@ -145,7 +145,7 @@ describeWith('clamd')('a real clamd', () => {
     const hidden = (await owner.admin.upload('notes', 'a.txt', `a note, ${newlyInfected}`)).body.data.file_id
     const clean = (await owner.admin.upload('notes', 'b.txt', 'another note')).body.data.file_id
     await rescanAll(scanned)
-    await real.learn('Test.Tomorrow', newlyInfected)
+    await real.addSignature('Test.Tomorrow', newlyInfected)
     expect(await rescanAll(scanned)).toBe(0)
     expect((await owner.admin.post('/contexts/notes/rescan')).body.data).toMatchObject({
       status: 'running',

@@ -5,39 +5,39 @@ import { inMemory, noise, readBytes } from '../contract/contents.js'
 import { FakeS3, type S3Call, type S3Fault } from '../support/s3/fake-s3.js'
 
 // The fake server responds immediately, so timeouts are long except in tests that wait for one.
-const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
+const longTimeouts = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
 const type = { contentType: 'application/pdf' }
 const small = noise(100_000)
 const large = noise(17 * 1024 * 1024 + 7)
 const unavailable = { code: 'storage_unavailable', retryAfter: expect.any(Number) }
 
-let standIn: FakeS3
+let fakeS3: FakeS3
 let storage: S3Storage
 /** A store with short timeouts. */
 let brief: S3Storage
 beforeEach(async () => {
-  standIn = await FakeS3.start()
-  storage = openStore(patient)
-  brief = openStore({ ...patient, callMs: 2000 })
+  fakeS3 = await FakeS3.start()
+  storage = openStore(longTimeouts)
+  brief = openStore({ ...longTimeouts, callMs: 2000 })
 })
 afterEach(async () => {
   await Promise.all([storage.close(), brief.close()])
-  await standIn.stop()
+  await fakeS3.stop()
 })
 
-const openStore = (limits: typeof patient, more: { unconditionalWrites?: boolean; requireProof?: boolean } = {}) =>
+const openStore = (limits: typeof longTimeouts, more: { unconditionalWrites?: boolean; requireProof?: boolean } = {}) =>
   new S3Storage({
     bucket: 'blobs',
     prefix: undefined,
     region: 'us-east-1',
-    endpoint: standIn.url,
+    endpoint: fakeS3.url,
     pathStyle: true,
     credentials: { accessKeyId: 'id', secretAccessKey: 'secret' },
     limits,
     ...more,
   })
-const count = (call: S3Call) => standIn.calls.filter((each) => each === call).length
-const stored = (path: string) => standIn.objects.get(path)?.bytes
+const count = (call: S3Call) => fakeS3.calls.filter((each) => each === call).length
+const stored = (path: string) => fakeS3.objects.get(path)?.bytes
 const status = (number: number, code?: string): S3Fault => ({ kind: 'status', status: number, ...(code && { code }) })
 
 const puts: [name: string, call: S3Call, bytes: Buffer][] = [
@@ -55,11 +55,11 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['a slow response', { kind: 'slow', ms: 200 }],
     ['a lost response', { kind: 'lost' }],
   ])('an S3 upload survives %s and stores the object once', async (_what, fault) => {
-    standIn.plan(call, fault)
+    fakeS3.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
-    expect([...standIn.objects.keys()]).toEqual(['a/b'])
+    expect([...fakeS3.objects.keys()]).toEqual(['a/b'])
     expect(stored('a/b')!.equals(bytes)).toBe(true)
-    expect(standIn.uploads.size).toBe(0)
+    expect(fakeS3.uploads.size).toBe(0)
   })
 
   test.each<[string, S3Fault]>([
@@ -67,27 +67,27 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['closes all connections', { kind: 'cut' }],
     ['never responds', { kind: 'silent' }],
   ])('an S3 upload fails within its timeout if the store %s', async (_what, fault) => {
-    standIn.plan(call, fault, 1000)
+    fakeS3.plan(call, fault, 1000)
     await expect(brief.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(stored('a/b')).toBeUndefined()
-    expect(standIn.uploads.size).toBe(0)
+    expect(fakeS3.uploads.size).toBe(0)
   })
 
   test('an S3 upload reports a permanent rejection (403) immediately', async () => {
-    standIn.plan(call, status(403, 'AccessDenied'))
+    fakeS3.plan(call, status(403, 'AccessDenied'))
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(count(call)).toBe(1)
   })
 
   test('an S3 upload neither overwrites nor claims another object at its path', async () => {
-    standIn.objects.set('a/b', { bytes: Buffer.from('other'), headers: {}, storedAt: new Date() })
+    fakeS3.objects.set('a/b', { bytes: Buffer.from('other'), headers: {}, storedAt: new Date() })
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)
     expect(stored('a/b')!.toString()).toBe('other')
   })
 })
 
 test('an S3 upload whose content changes during the transfer is retried once and then rejected', async () => {
-  standIn.plan('put', status(400, 'XAmzContentSHA256Mismatch'))
+  fakeS3.plan('put', status(400, 'XAmzContentSHA256Mismatch'))
   await storage.put('a/b', inMemory(small), type)
   expect(count('put')).toBe(2)
   const damaged = { ...inMemory(small), sha256: '0'.repeat(64) }
@@ -109,7 +109,7 @@ describe.each(reads)('a request of the kind %s', (call, send) => {
     ['a lost response', { kind: 'lost' }],
   ])('an S3 request survives %s', async (_what, fault) => {
     await storage.put('a/b', inMemory(small), type)
-    standIn.plan(call, fault)
+    fakeS3.plan(call, fault)
     await send()
     expect(count(call)).toBe(2)
   })
@@ -117,7 +117,7 @@ describe.each(reads)('a request of the kind %s', (call, send) => {
 
 test.each<S3Call>(['list', 'create', 'complete', 'copy'])('repeats an S3 %s request after truncated XML', async (call) => {
   await storage.put('a/b', inMemory(small), type)
-  standIn.plan(call, { kind: 'half' })
+  fakeS3.plan(call, { kind: 'half' })
   if (call === 'list') await storage.list().next()
   else if (call === 'copy') await storage.copy('a/b', 'c/d')
   else await storage.put('a/large', inMemory(large), type)
@@ -126,16 +126,16 @@ test.each<S3Call>(['list', 'create', 'complete', 'copy'])('repeats an S3 %s requ
 
 test('a truncated S3 download fails instead of ending without an error', async () => {
   await storage.put('a/b', inMemory(large), type)
-  standIn.plan('get', { kind: 'cut' })
+  fakeS3.plan('get', { kind: 'cut' })
   await expect(readBytes(await storage.open('a/b'))).rejects.toMatchObject(unavailable)
 })
 
 test('reads an S3 object that the store does not list yet, and lists it later', async () => {
-  standIn.unlisted.add('a/b')
+  fakeS3.unlisted.add('a/b')
   await storage.put('a/b', inMemory(small), type)
   expect((await storage.list().next()).done).toBe(true)
   expect(await storage.getSize('a/b')).toBe(small.length)
-  standIn.unlisted.clear()
+  fakeS3.unlisted.clear()
   expect((await storage.list().next()).value).toMatchObject({ path: 'a/b', size: small.length })
 })
 
@@ -146,9 +146,9 @@ test('aborts only unfinished S3 uploads that started more than a day ago', async
     parts: new Map(),
     initiated: new Date(Date.now() - hours * 3_600_000),
   })
-  standIn.uploads.set('old', initiated(25)).set('new', initiated(23))
+  fakeS3.uploads.set('old', initiated(25)).set('new', initiated(23))
   expect(await storage.abortUploads()).toBe(1)
-  expect([...standIn.uploads.keys()]).toEqual(['new'])
+  expect([...fakeS3.uploads.keys()]).toEqual(['new'])
 })
 
 describe('the proof of a store', () => {
@@ -156,19 +156,19 @@ describe('the proof of a store', () => {
     ['ignores the condition of a write', { ignoresConditions: true }, 'ignores write conditions and overwrites objects'],
     ['does not verify checksums', { ignoresHashes: true }, 'stores content that does not match its checksum'],
   ])('rejects an S3 store that %s before storing anything', async (_what, flaw, problem) => {
-    Object.assign(standIn, flaw)
-    const proved = openStore(patient, { requireProof: true })
+    Object.assign(fakeS3, flaw)
+    const proved = openStore(longTimeouts, { requireProof: true })
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toThrow(problem)
     await expect(proved.assertReady()).rejects.toThrow(problem)
-    expect([...standIn.objects.keys()]).toEqual(['.assay/ready'])
+    expect([...fakeS3.objects.keys()]).toEqual(['.assay/ready'])
     await proved.close()
   })
 
   test('retries the test of an S3 store after an outage, but does not repeat it after it succeeds', async () => {
-    const proved = openStore({ ...patient, callMs: 1000 }, { requireProof: true })
-    await standIn.stop()
+    const proved = openStore({ ...longTimeouts, callMs: 1000 }, { requireProof: true })
+    await fakeS3.stop()
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toMatchObject(unavailable)
-    await standIn.start()
+    await fakeS3.start()
     await proved.put('a/b', inMemory(small), type)
     await proved.put('a/c', inMemory(small), type)
     // Three of the five writes belong to the store proof.
@@ -178,14 +178,14 @@ describe('the proof of a store', () => {
 })
 
 test('reports a clock difference between the service and the S3 store', async () => {
-  standIn.clockOffsetMs = 3_600_000
+  fakeS3.clockOffsetMs = 3_600_000
   const problem = /^The clock of this machine is 3(600|599|601) s behind the bucket's clock\. Synchronize it \(NTP\)\./
   await expect(storage.assertReady()).rejects.toThrow(problem)
-  standIn.plan('put', status(403, 'RequestTimeTooSkewed'))
+  fakeS3.plan('put', status(403, 'RequestTimeTooSkewed'))
   await expect(storage.put('a/b', inMemory(small), type)).rejects.toMatchObject({
     cause: { message: expect.stringMatching(/The clock of this machine is 3\d{3} s behind/) },
   })
-  standIn.clockOffsetMs = 0
+  fakeS3.clockOffsetMs = 0
   await storage.assertReady()
 })
 
@@ -201,9 +201,9 @@ test('reports missing S3 credentials with the variables that set them', async ()
     bucket: 'blobs',
     prefix: undefined,
     region: 'us-east-1',
-    endpoint: standIn.url,
+    endpoint: fakeS3.url,
     pathStyle: true,
-    limits: patient,
+    limits: longTimeouts,
   })
   await expect(bare.assertReady()).rejects.toThrow(
     'There are no credentials for the bucket. Set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY',

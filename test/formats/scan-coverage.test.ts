@@ -77,7 +77,7 @@ describeWith('clamd')('clamd', () => {
     describe(name, () =>
       findsEveryMarker(async () => {
         const daemon = await startRealClamd(lines)
-        await daemon.learn('Test.Marker', marker.toString())
+        await daemon.addSignature('Test.Marker', marker.toString())
         return { scanner: await openScanner(daemon.unixUrl), close: () => daemon.close() }
       }),
     )

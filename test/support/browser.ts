@@ -9,19 +9,22 @@ export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: programPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: timeoutMs })
 
 /** Opens a page that can reach only one service, and records requests to other hosts and console errors. */
-export async function openPage(browser: Browser, url: string): Promise<{ page: Page; strays: string[]; complaints: string[] }> {
+export async function openPage(
+  browser: Browser,
+  url: string,
+): Promise<{ page: Page; foreignRequests: string[]; pageErrors: string[] }> {
   const page = await browser.newPage()
   page.setDefaultTimeout(timeoutMs)
-  const strays: string[] = []
-  const complaints: string[] = []
+  const foreignRequests: string[] = []
+  const pageErrors: string[] = []
   await page.route(
     (requestUrl) => requestUrl.origin !== new URL(url).origin,
     (route) => {
-      strays.push(route.request().url())
+      foreignRequests.push(route.request().url())
       return route.abort()
     },
   )
-  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
-  page.on('pageerror', (error) => complaints.push(error.message))
-  return { page, strays, complaints }
+  page.on('console', (message) => message.type() === 'error' && pageErrors.push(message.text()))
+  page.on('pageerror', (error) => pageErrors.push(error.message))
+  return { page, foreignRequests, pageErrors }
 }

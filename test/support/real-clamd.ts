@@ -23,7 +23,7 @@ export interface RealClamd {
   /** Loads signatures without the EICAR string and resolves when they are active. */
   forgetEicar(): Promise<void>
   /** Loads an additional signature for these bytes and resolves when it is active. */
-  learn(name: string, bytes: string): Promise<void>
+  addSignature(name: string, bytes: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -70,7 +70,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     while ((await sendToClamd(address, inMemory(eicar), deadlines)) !== 'stream: OK')
       await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  const learn = async (name: string, bytes: string) => {
+  const addSignature = async (name: string, bytes: string) => {
     const address = parseClamdUrl(unixUrl)
     const deadlines = { connectMs: 5_000, idleMs: 5_000, answerMs: 20_000, overallMs: 20_000 }
     await appendFile(database, `${name}:0:*:${Buffer.from(bytes).toString('hex')}\n`)
@@ -96,7 +96,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     freeze: () => void daemon.kill('SIGSTOP'),
     restart: start,
     forgetEicar,
-    learn,
+    addSignature,
     close,
   }
 }

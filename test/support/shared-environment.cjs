@@ -9,7 +9,7 @@ if (process.send) process.once('beforeExit', () => process.exit())
 
 const folders = [`${sep}test${sep}api${sep}`, `${sep}test${sep}faults${sep}`]
 
-class KeptEnvironment extends TestEnvironment {
+class SharedEnvironment extends TestEnvironment {
   isKept = true
   #exit = this.global.process.exit
   #variables = { ...this.global.process.env }
@@ -29,6 +29,6 @@ let shared
 
 module.exports = function environmentFor(config, context) {
   if (!folders.some((folder) => context.testPath.includes(folder))) return new TestEnvironment(config, context)
-  shared ??= new KeptEnvironment(config, context)
+  shared ??= new SharedEnvironment(config, context)
   return shared
 }

@@ -7,7 +7,7 @@ const { default: Runtime } = require('jest-runtime')
 const tests = pathToFileURL(join(__dirname, '..') + sep).href
 const globals = '@jest/globals/'
 
-class KeptRuntime extends Runtime {
+class SharedRuntime extends Runtime {
   begin() {
     this.testState.state = 'loading'
     return this
@@ -27,6 +27,6 @@ let shared
 
 module.exports = function runtimeFor(config, environment, ...more) {
   if (!environment.isKept) return new Runtime(config, environment, ...more)
-  shared ??= new KeptRuntime(config, environment, ...more)
+  shared ??= new SharedRuntime(config, environment, ...more)
   return shared.begin()
 }

@@ -36,15 +36,15 @@ export class UpdatableClamd {
   /** Detects `bad` without a new version. */
   startDetecting(): void {
     const response = (stream: Buffer) => (stream.includes(newlyInfected) ? 'stream: Test.Tomorrow FOUND\0' : detectEicar(stream))
-    this.daemon.script = { version: this.#said, response }
+    this.daemon.script = { version: this.#versionReply, response }
   }
 
   /** Stops detecting `bad`. */
   stopDetecting(): void {
-    this.daemon.script = { version: this.#said }
+    this.daemon.script = { version: this.#versionReply }
   }
 
-  get #said(): string {
+  get #versionReply(): string {
     // The signature version determines the signature date.
     const day = new Date(Date.UTC(2026, 10, 22 + this.#version - 27_900)).toUTCString()
     return `ClamAV 1.4.6/${this.#version}/${day}`

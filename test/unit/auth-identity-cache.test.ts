@@ -68,11 +68,11 @@ describe('the identity cache', () => {
     await cache.get('k', load)
     await cache.get('k', load)
     expect(load.calls).toBe(3)
-    const impatient = cacheWith({ maxAgeMs: 1 })
+    const expiringCache = cacheWith({ maxAgeMs: 1 })
     // The age counts from the start of the lookup.
     const slow = async () => setTimeout(5).then(load)
-    await impatient.get('k', slow)
-    await impatient.get('k', slow)
+    await expiringCache.get('k', slow)
+    await expiringCache.get('k', slow)
     expect(load.calls).toBe(5)
   })
 

@@ -15,7 +15,7 @@ const type = { contentType: 'application/pdf' }
 const large = noise(9 * 1024 * 1024 + 7)
 // Timeouts are long because a stalling machine must not change the number of calls.
 const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 20_000, retryDelayMs: 10 }
-const hastyLimits = { requestMs: 1000, idleMs: 1000, callMs: 5000, retryDelayMs: 10 }
+const shortRequestLimits = { requestMs: 1000, idleMs: 1000, callMs: 5000, retryDelayMs: 10 }
 const unavailable = { code: 'storage_unavailable' }
 
 let keys: string
@@ -23,9 +23,9 @@ let keyFile: string
 let bucket: BucketEmulator
 let storage: GcsStorage
 /** A store with short timeouts for a bucket that does not respond. */
-let hasty: GcsStorage
+let shortRequestStorage: GcsStorage
 /** A store with a short total timeout. */
-let impatient: GcsStorage
+let shortCallStorage: GcsStorage
 
 beforeAll(async () => {
   keys = await mkdtemp(join(tmpdir(), 'assay-key-'))
@@ -36,8 +36,8 @@ afterAll(() => rm(keys, { recursive: true }))
 beforeEach(async () => {
   bucket = await BucketEmulator.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
   storage = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile, limits })
-  hasty = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile, limits: hastyLimits })
-  impatient = new GcsStorage({
+  shortRequestStorage = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile, limits: shortRequestLimits })
+  shortCallStorage = new GcsStorage({
     bucket: 'blobs',
     emulatorHost: bucket.url,
     keyFile,
@@ -45,7 +45,7 @@ beforeEach(async () => {
   })
 })
 afterEach(async () => {
-  await Promise.all([storage.close(), hasty.close(), impatient.close()])
+  await Promise.all([storage.close(), shortRequestStorage.close(), shortCallStorage.close()])
   await bucket.stop()
 })
 
@@ -72,14 +72,14 @@ describe('uploads', () => {
 
   test.each(passing)('a small bucket upload succeeds despite %s', async (_name, fault) => {
     bucket.faults.plan('upload', fault, fault.kind === 'silent' ? 1 : 2)
-    await (fault.kind === 'silent' ? hasty : storage).put('a/small', inMemory(noise(100_000)), type)
+    await (fault.kind === 'silent' ? shortRequestStorage : storage).put('a/small', inMemory(noise(100_000)), type)
     expect((await readBack('a/small')).equals(noise(100_000))).toBe(true)
   })
 
   test.each(passing)('a large bucket upload succeeds despite %s for its session and a chunk', async (_name, fault) => {
     if (fault.kind !== 'lost') bucket.faults.plan('session', fault)
     bucket.faults.plan('chunk', fault)
-    await (fault.kind === 'silent' ? hasty : storage).put('a/large', inMemory(large), type)
+    await (fault.kind === 'silent' ? shortRequestStorage : storage).put('a/large', inMemory(large), type)
     expect((await readBack('a/large')).equals(large)).toBe(true)
   })
 
@@ -103,8 +103,8 @@ describe('uploads', () => {
   })
 
   test('allows a small upload to the bucket a longer timeout than other requests', async () => {
-    bucket.faults.plan('upload', { kind: 'slow', ms: hastyLimits.requestMs + 400 })
-    await hasty.put('a/slow', inMemory(noise(1000)), type)
+    bucket.faults.plan('upload', { kind: 'slow', ms: shortRequestLimits.requestMs + 400 })
+    await shortRequestStorage.put('a/slow', inMemory(noise(1000)), type)
     expect(calls('upload')).toBe(1)
   })
 
@@ -161,7 +161,9 @@ describe('uploads', () => {
     'gives up on a bucket that always returns 503 (%s) and leaves no session',
     async (call) => {
       bucket.faults.plan(call, { kind: 'status', status: 503 }, 1000)
-      await expect(impatient.put('a/b', inMemory(call === 'upload' ? noise(10) : large), type)).rejects.toMatchObject(unavailable)
+      await expect(shortCallStorage.put('a/b', inMemory(call === 'upload' ? noise(10) : large), type)).rejects.toMatchObject(
+        unavailable,
+      )
       // The last bytes may arrive late, but the bucket still returns 503.
       expect(bucket.objects.names).toEqual([])
       // Retries of one kind of call do not prevent those of another.
@@ -192,16 +194,16 @@ describe('reads', () => {
     bucket.faults.plan(call, { kind: 'status', status: 503 })
     bucket.faults.plan(call, { kind: 'silent' })
     if (call !== 'media') bucket.faults.plan(call, { kind: 'cut' })
-    await doing(hasty)
+    await doing(shortRequestStorage)
     bucket.faults.plan(call, { kind: 'silent' }, 50)
-    await expect(doing(impatient)).rejects.toMatchObject(unavailable)
+    await expect(doing(shortCallStorage)).rejects.toMatchObject(unavailable)
   })
 
   test('the bucket readiness check reads one object each time and rarely writes it', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     for (let requested = 0; requested < 5; requested++) await storage.assertReady()
     expect([calls('upload'), calls('media'), calls('delete')]).toEqual([2, 5, 0])
-    await hasty.assertReady()
+    await shortRequestStorage.assertReady()
     expect(bucket.objects.names).toHaveLength(2)
     expect((await storage.list().next()).value?.path).toBe('a/b')
   })
@@ -317,7 +319,7 @@ describe('signed URLs', () => {
   test('signs bucket URLs even while the bucket is down', async () => {
     await bucket.stop()
     const url = await storage.signDownload(grant)
-    await expect(impatient.assertReady()).rejects.toMatchObject(unavailable)
+    await expect(shortCallStorage.assertReady()).rejects.toMatchObject(unavailable)
     await bucket.start()
     const response = await get(url)
     await response.arrayBuffer()

@@ -72,9 +72,9 @@ export class FakeS3 {
   #port = 0
 
   static async start(): Promise<FakeS3> {
-    const standIn = new FakeS3()
-    await standIn.start()
-    return standIn
+    const fakeS3 = new FakeS3()
+    await fakeS3.start()
+    return fakeS3
   }
 
   get url(): string {

@@ -1,4 +1,4 @@
-// Reads a log as an auditor would, with Go's own packages for transparency logs: nothing in it is ours but the paths.
+// Audits a transparency log with Go's packages for transparency logs. Only the request paths are specific to the service.
 package main
 
 import (
@@ -38,8 +38,8 @@ func get(path string) []byte {
 	return body
 }
 
-// Go's tiles carry their height in the path, and `data` for entries: tile/8/0/001 is C2SP's tile/0/001.
-func pathOf(tile tlog.Tile) string {
+// Converts a path of Go's package to the C2SP format, which omits the tile height: tile/8/0/001 becomes tile/0/001.
+func toTilePath(tile tlog.Tile) string {
 	path := strings.Replace(tile.Path(), "tile/8/", "tile/", 1)
 	return strings.Replace(path, "tile/data/", "tile/entries/", 1)
 }
@@ -50,7 +50,7 @@ func (tiles) Height() int { return 8 }
 func (tiles) ReadTiles(wanted []tlog.Tile) ([][]byte, error) {
 	found := make([][]byte, len(wanted))
 	for i, tile := range wanted {
-		found[i] = get(pathOf(tile))
+		found[i] = get(toTilePath(tile))
 	}
 	return found, nil
 }
@@ -71,8 +71,8 @@ func open(signed string, verifier note.Verifier) tlog.Tree {
 	return tlog.Tree{N: size, Hash: root}
 }
 
-// The entries of a bundle, each behind its length.
-func entriesOf(bundle []byte) [][]byte {
+// Splits a bundle into its entries, each of which is preceded by its length.
+func splitBundle(bundle []byte) [][]byte {
 	var entries [][]byte
 	for len(bundle) > 0 {
 		length := int(bundle[0])<<8 | int(bundle[1])
@@ -113,7 +113,7 @@ func main() {
 	tree := open(string(get("checkpoint")), verifier)
 	reader := tlog.TileHashReader(tree, tiles{})
 
-	// Every entry, hashed anew, makes the root that was signed.
+	// The hashes of all entries must result in the signed root.
 	var hashes []tlog.Hash
 	stored := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 		found := make([]tlog.Hash, len(indexes))
@@ -127,7 +127,7 @@ func main() {
 		if width > 256 {
 			width = 256
 		}
-		for _, entry := range entriesOf(get(pathOf(tlog.Tile{H: 8, L: -1, N: n / 256, W: int(width)}))) {
+		for _, entry := range splitBundle(get(toTilePath(tlog.Tile{H: 8, L: -1, N: n / 256, W: int(width)}))) {
 			more, err := tlog.StoredHashes(n, entry, stored)
 			check(err, "entries")
 			hashes = append(hashes, more...)
@@ -137,18 +137,18 @@ func main() {
 	root, err := tlog.TreeHash(tree.N, stored)
 	check(err, "root")
 	if root != tree.Hash {
-		fmt.Println("the entries do not make the root")
+		fmt.Println("the entries do not match the root")
 		os.Exit(1)
 	}
 
-	// Some of them are proven from tiles.
+	// Verifies inclusion proofs that are computed from tiles.
 	for n := int64(0); n < tree.N; n = n*2 + 1 {
 		proof, err := tlog.ProveRecord(tree.N, n, reader)
 		check(err, "proof")
 		check(tlog.CheckRecord(proof, tree.N, tree.Hash, n, hashes[tlog.StoredHashIndex(0, n)]), "proof")
 	}
 
-	// What was signed before is the beginning of what is signed now.
+	// The earlier signed tree must be a prefix of the current one.
 	if before := os.Getenv("BEFORE"); before != "" {
 		older := open(before, verifier)
 		proof, err := tlog.ProveTree(tree.N, older.N, reader)

@@ -265,15 +265,15 @@ describe('tiff', () => {
 
   test('decodes a tiff without a PhotometricInterpretation field, and adds a note to the report', async () => {
     for (const compression of ['none', 'lzw'] as const) {
-      const untold = withoutTiffField(await tiff(compression), 262)
-      expect(await read(readTiff, untold)).toEqual({
+      const stripped = withoutTiffField(await tiff(compression), 262)
+      expect(await read(readTiff, stripped)).toEqual({
         sound: true,
         notes: [expect.stringMatching(/PhotometricInterpretation/)],
         evidence: { pages: 1, width: 64, height: 48 },
       })
     }
-    const untold = withoutTiffField(await tiff('lzw'), 262)
-    expect(await read(readTiff, damaged(untold, 40, 200, 0xff))).toMatchObject(invalid(/decoded/))
+    const stripped = withoutTiffField(await tiff('lzw'), 262)
+    expect(await read(readTiff, damaged(stripped, 40, 200, 0xff))).toMatchObject(invalid(/decoded/))
     const layout = { bits: 8, samples: 1, compression: 1, data: Buffer.alloc(40, 0x5a) }
     expect(await read(readTiff, withoutTiffField(rawTiff(layout), 262))).toMatchObject(valid)
     const cut = withoutTiffField(rawTiff({ ...layout, data: Buffer.alloc(30) }), 262)
