@@ -14,6 +14,16 @@ export class TenantSlots {
     this.#limits = limits
   }
 
+  /** Runs `work` with a slot. Throws like `acquire` if none is free. */
+  async run<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+    const release = this.acquire(tenantId)
+    try {
+      return await work()
+    } finally {
+      release()
+    }
+  }
+
   /** Reserves a slot and returns a function that releases it. Throws 429 at the tenant's limit, and 503 at the total limit. */
   acquire(tenantId: string): () => void {
     const own = this.#running.get(tenantId)

@@ -5,6 +5,7 @@ import type { ValidationReport } from '../inspection/report.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
 import { openLocalContent } from '../platform/spool/content.js'
 import { maxMegabytes, megabyte } from '../platform/units.js'
+import { pickFields } from './command.js'
 import { formatRate, type LabeledFile, readLabels } from './error-rates.js'
 
 export interface CommandIo {
@@ -158,21 +159,12 @@ async function* walkFiles(folder: string): AsyncIterable<string> {
 }
 
 function toReport(report: ValidationReport): Record<string, unknown> {
-  const { engine } = report
+  const { checks, engine } = report
+  const fields = ['outcome', 'reason', 'checks', 'detectedContentType', 'sizeBytes', 'checksum', 'engine', 'validatedAt'] as const
   return {
-    outcome: report.outcome,
-    reason: report.reason,
-    checks: report.checks.map(({ durationMs, ...check }) => ({ ...check, duration_ms: durationMs })),
-    detected_content_type: report.detectedContentType,
-    size_bytes: report.sizeBytes,
-    checksum: report.checksum,
-    engine: engine && {
-      name: engine.name,
-      version: engine.version,
-      signatures_version: engine.signaturesVersion,
-      signatures_date: engine.signaturesDate,
-    },
-    validated_at: report.validatedAt,
+    ...pickFields(report, fields),
+    checks: checks.map(({ durationMs, ...check }) => ({ ...check, duration_ms: durationMs })),
+    engine: engine && pickFields(engine, ['name', 'version', 'signaturesVersion', 'signaturesDate']),
   }
 }
 

@@ -1,4 +1,4 @@
-import { Arg, ArgsType, Field, ID } from 'type-graphql'
+import { Arg, ArgsType, type ClassType, Field, ID } from 'type-graphql'
 import { PageArgs } from './page.js'
 
 /** Arguments that many fields share, with one description each. */
@@ -6,6 +6,8 @@ export const ContextKey = () => Arg('contextKey', () => String, { description: '
 export const FileId = () => Arg('fileId', () => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
 export const UserId = () => Arg('userId', () => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })
 export const ApiKeyId = () => Arg('apiKeyId', () => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
+export const UpdateInput = (type: () => ClassType) =>
+  Arg('input', type, { description: 'Fields to change. Omitted fields keep their values.' })
 export const IdempotencyKey = () =>
   Arg('idempotencyKey', () => String, {
     nullable: true,

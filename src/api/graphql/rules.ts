@@ -79,6 +79,13 @@ export const IntegerRange =
     getRules(target, key).rules[0]!.isRange = true
   }
 
+/** Requires a list of 1 to 100 context keys. */
+export const ContextKeys = (): PropertyDecorator =>
+  Rule((value) => Array.isArray(value) && isWithin(value.length, 1, 100), 'must be 1 to 100 context keys', {
+    minItems: 1,
+    maxItems: 100,
+  })
+
 /** Requires an ISO 8601 date with an optional time. */
 export const DateString = (): PropertyDecorator =>
   Rule(

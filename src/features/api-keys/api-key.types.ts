@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { IntegerRange, Metadata, Optional, Rule, SingleLineText } from '../../api/graphql/rules.js'
+import { ContextKeys, IntegerRange, Metadata, Optional, Rule, SingleLineText } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { type Scope, scopes } from '../../platform/actor.js'
 
@@ -109,10 +109,7 @@ export class CreateApiKeyInput {
     description: 'Keys of the contexts that the API key can access. Null means all contexts.',
   })
   @Optional()
-  @Rule((value) => Array.isArray(value) && value.length >= 1 && value.length <= 100, 'must be 1 to 100 context keys', {
-    minItems: 1,
-    maxItems: 100,
-  })
+  @ContextKeys()
   contexts?: string[] | null
 }
 

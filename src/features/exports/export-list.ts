@@ -1,12 +1,23 @@
 import { type FragmentDefinitionNode, type GraphQLSchema, Kind } from 'graphql'
 import type { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
+import type { LogReader } from '../../api/graphql/log-reader.js'
 import { validateArguments } from '../../api/graphql/rules.js'
 import { loadOperations, type Operation } from '../../api/rest/operations.js'
 import { readArguments, readParameters } from '../../api/rest/variables.js'
 import { type ExportFormat, exportFormats } from './export-format.js'
 
 const paging = ['page', 'page_size', 'after']
+
+export interface ExportOptions<Args extends object> {
+  path: string
+  filename: string
+  operation: string
+  /** Fragment of the operation's document that selects the fields of a row. */
+  fragment: string
+  args: new () => Args
+  log: LogReader<object, Args>
+}
 
 /**
  * A REST list that can be exported. The list and its export share a GraphQL document, so that their filters, errors and fields
@@ -15,17 +26,14 @@ const paging = ['page', 'page_size', 'after']
 export class ExportList<Args extends object> {
   readonly columns: string[]
   readonly #operation: Operation
-  readonly #args: new () => Args
   readonly #fields: { column: string; field: string }[]
 
-  /** `fragment` is the fragment of the document that selects the fields of a row. */
   constructor(
     schema: GraphQLSchema,
-    { operation, fragment, args }: { operation: string; fragment: string; args: new () => Args },
+    readonly options: ExportOptions<Args>,
   ) {
-    this.#operation = loadOperations(schema).get(operation)!
-    this.#args = args
-    this.#fields = getSelectedFields(this.#operation, fragment)
+    this.#operation = loadOperations(schema).get(options.operation)!
+    this.#fields = getSelectedFields(this.#operation, options.fragment)
     this.columns = this.#fields.map(({ column }) => column)
   }
 
@@ -43,8 +51,8 @@ export class ExportList<Args extends object> {
     for (const name of ['format', ...paging]) query.delete(name)
     const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
     const raw = readParameters(call, query, ['format', ...filters])
-    const args = readArguments(call, this.#operation, raw, Object.assign(new this.#args(), { page: 1, pageSize: 1 }))
-    validateArguments(call, args, this.#args)
+    const args = readArguments(call, this.#operation, raw, Object.assign(new this.options.args(), { page: 1, pageSize: 1 }))
+    validateArguments(call, args, this.options.args)
     return { args, format: format as ExportFormat }
   }
 

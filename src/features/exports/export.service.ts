@@ -6,16 +6,14 @@ import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import { TenantSlots } from '../../access/tenant-slots.js'
 import { getTarget } from '../../api/http/caller.js'
-import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
-import type { Queries } from '../../platform/db/queries.js'
 import { rejectMethod } from '../../platform/errors/errors.js'
 import type { AuditLogService } from '../audit-logs/audit-log.service.js'
 import { AuditLogsArgs } from '../audit-logs/audit-log.types.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'
 import { CallLogsArgs } from '../call-logs/call-log.types.js'
 import { writers } from './export-format.js'
-import { ExportList } from './export-list.js'
+import { ExportList, type ExportOptions } from './export-list.js'
 
 interface Parts {
   schema: GraphQLSchema
@@ -27,14 +25,6 @@ interface Parts {
   onError(error: unknown): void
 }
 
-/** A list that can be exported. `batches` yields its rows, newest first. */
-interface Exported<Args extends object> {
-  path: string
-  name: string
-  list: ExportList<Args>
-  batches(connection: Queries, actor: Actor, args: Args): AsyncGenerator<object[]>
-}
-
 // Rows per batch. Formatting a batch takes a few milliseconds, and other calls run between batches.
 const rowsAtOnce = 200
 
@@ -43,42 +33,30 @@ export function createExportRouter(parts: Parts): RequestHandler {
   const { schema, callLogs, auditLogs } = parts
   const slots = new TenantSlots('exports', { inAll: 8, byTenant: 2 })
   const router = Router({ caseSensitive: true, strict: true })
-  const mount = <Args extends object>(exported: Exported<Args>) => {
-    router.get(exported.path, (request, response) => handleExport(parts, slots, exported, request, response))
-    router.all(exported.path, rejectMethod)
+  const mount = <Args extends object>(options: ExportOptions<Args>) => {
+    const list = new ExportList(schema, options)
+    router.get(options.path, (request, response) => handleExport(parts, slots, list, request, response))
+    router.all(options.path, rejectMethod)
   }
-  mount({
-    path: '/api/v1/stats/logs/export',
-    name: 'call-logs',
-    list: new ExportList(schema, { operation: 'ListCallLogs', fragment: 'CallLog', args: CallLogsArgs }),
-    batches: (connection, actor, args) => callLogs.readInBatches(connection, actor, args, rowsAtOnce),
-  })
-  mount({
-    path: '/api/v1/audit-logs/export',
-    name: 'audit-logs',
-    list: new ExportList(schema, { operation: 'ListAuditLogs', fragment: 'AuditLog', args: AuditLogsArgs }),
-    batches: (connection, actor, args) => auditLogs.readInBatches(connection, actor, args, rowsAtOnce),
-  })
+  const calls = { operation: 'ListCallLogs', fragment: 'CallLog', args: CallLogsArgs, log: callLogs }
+  mount({ path: '/api/v1/stats/logs/export', filename: 'call-logs', ...calls })
+  const audits = { operation: 'ListAuditLogs', fragment: 'AuditLog', args: AuditLogsArgs, log: auditLogs }
+  mount({ path: '/api/v1/audit-logs/export', filename: 'audit-logs', ...audits })
   return router
 }
 
 async function handleExport<Args extends object>(
   parts: Parts,
   slots: TenantSlots,
-  exported: Exported<Args>,
+  list: ExportList<Args>,
   request: Request,
   response: Response,
 ): Promise<void> {
   const call = await parts.createCall(request)
   try {
-    await call.run('data', exported.list.endpoint, async (attempt) => {
-      const wanted = exported.list.parseQuery(call, getTarget(request).query)
-      const leave = slots.acquire(attempt.actor.tenantId)
-      try {
-        await sendExport(parts, exported, wanted, attempt, call, response)
-      } finally {
-        leave()
-      }
+    await call.run('data', list.endpoint, async (attempt) => {
+      const wanted = list.parseQuery(call, getTarget(request).query)
+      await slots.run(attempt.actor.tenantId, () => sendExport(parts, list, wanted, attempt, call, response))
     })
   } catch (error) {
     response.set(call.responseHeaders)
@@ -88,7 +66,7 @@ async function handleExport<Args extends object>(
 
 async function sendExport<Args extends object>(
   { database, onError }: Parts,
-  { name, list, batches }: Exported<Args>,
+  list: ExportList<Args>,
   { args, format }: { args: Args; format: keyof typeof writers },
   attempt: Attempt,
   call: Call,
@@ -97,12 +75,12 @@ async function sendExport<Args extends object>(
   const connection = await database.connectDedicatedReads('assay export')
   try {
     // An export contains the rows up to the current time, so it does not include its own call.
-    const rows = batches(connection, attempt.actor, args)
+    const rows = list.options.log.readInBatches(connection, attempt.actor, args, rowsAtOnce)
     const first = await rows.next()
     await call.admission.logSuccess(attempt)
     response.set(call.responseHeaders).set({
       'Content-Type': writers[format].contentType,
-      'Content-Disposition': `attachment; filename="${name}-${new Date().toISOString().slice(0, 10)}.${format}"`,
+      'Content-Disposition': `attachment; filename="${list.options.filename}-${new Date().toISOString().slice(0, 10)}.${format}"`,
       'Cache-Control': 'no-store',
     })
     // The connection is closed before the response ends, so that the client can start the next export immediately.

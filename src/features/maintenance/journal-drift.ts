@@ -53,38 +53,21 @@ async function readJournalHead(client: ClientBase, tenantId: string): Promise<He
 
 async function countAllErrors(client: ClientBase, head: Head): Promise<number> {
   const nodes = await readNodes(client, head.tenantId)
+  let wrongNodes = 0
   const tree = new Tree((level, place, hash) => {
-    if (!nodes.get(`${level}/${place}`)?.equals(hash)) drift++
+    if (!nodes.get(`${level}/${place}`)?.equals(hash)) wrongNodes++
     nodes.delete(`${level}/${place}`)
   })
-  let drift = 0
-  let before: Row | undefined
-  for await (const row of readRows(client, head.tenantId, 0)) {
-    drift += row.sequence - (before?.sequence ?? 0) - 1
-    drift += countRowErrors(row, before)
-    tree.addLeaf(hashLeaf(row.entry))
-    before = row
-  }
-  drift += Math.abs(head.length - (before?.sequence ?? 0))
+  const wrongEntries = await countEntryErrors(client, head, { from: 0, onEntry: (entry) => tree.addLeaf(hashLeaf(entry)) })
+  const hasSameFrontier =
+    computeRoot(head.frontier).equals(computeRoot(tree.frontier)) && head.frontier.length === tree.frontier.length
   // Each remaining node is stored, although its leaves do not exist.
-  drift += nodes.size
-  return (
-    drift +
-    (computeRoot(head.frontier).equals(computeRoot(tree.frontier)) && head.frontier.length === tree.frontier.length ? 0 : 1)
-  )
+  return wrongEntries + wrongNodes + nodes.size + (hasSameFrontier ? 0 : 1)
 }
 
 async function countErrorsAtEnd(client: ClientBase, head: Head): Promise<number> {
   const { tenantId, length } = head
-  let drift = 0
-  let before: Row | undefined
-  const from = Math.max(0, length - tileWidth)
-  for await (const row of readRows(client, tenantId, from)) {
-    drift += row.sequence - (before?.sequence ?? from) - 1
-    drift += countRowErrors(row, before)
-    before = row
-  }
-  drift += Math.abs(length - (before?.sequence ?? from))
+  const drift = await countEntryErrors(client, head, { from: Math.max(0, length - tileWidth) })
   const subtrees: Buffer[] = []
   for (const { level, place, count } of getStoredHashes({ from: 0, to: length })) {
     const { rows } = await client.query<{ hash: Buffer }>(
@@ -97,6 +80,23 @@ async function countErrorsAtEnd(client: ClientBase, head: Head): Promise<number>
     subtrees.push(computeCompleteSubtreeRoot(rows.map(({ hash }) => hash)))
   }
   return drift + (computeRoot(head.frontier).equals(computeRoot(subtrees)) ? 0 : 1)
+}
+
+/** Returns the number of errors in the journal entries after `from`: gaps, wrong rows and missing entries. */
+async function countEntryErrors(
+  client: ClientBase,
+  { tenantId, length }: Head,
+  { from, onEntry = () => {} }: { from: number; onEntry?: (entry: string) => void },
+): Promise<number> {
+  let errors = 0
+  let before: Row | undefined
+  for await (const row of readRows(client, tenantId, from)) {
+    errors += row.sequence - (before?.sequence ?? from) - 1
+    errors += countRowErrors(row, before)
+    onEntry(row.entry)
+    before = row
+  }
+  return errors + Math.abs(length - (before?.sequence ?? from))
 }
 
 /** Returns the number of errors in a journal row: in its event, its leaf hash and its time. */

@@ -18,12 +18,7 @@ export class StorageHealthResolver {
     description:
       "Compares the tenant's counters, rows and blobs without reading file contents. Only one check can run at a time, and only one per request.",
   })
-  async storageHealth(@CurrentActor() actor: Actor) {
-    const leave = this.#slots.acquire(actor.tenantId)
-    try {
-      return await this.service.verify({ tenantId: actor.tenantId })
-    } finally {
-      leave()
-    }
+  storageHealth(@CurrentActor() { tenantId }: Actor) {
+    return this.#slots.run(tenantId, () => this.service.verify({ tenantId }))
   }
 }

@@ -53,12 +53,16 @@ export class ApiCallStats {
   byStatus!: CallsByStatus
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage used by one context.' })
-export class ContextStorage {
+@ObjectType({ simpleResolvers: true })
+abstract class ContextFields {
   @Field(() => String, { description: 'Key of the context that the statistics describe.' })
   contextKey!: string
   @Field(() => String, { description: 'Display name of the context.' })
   contextName!: string
+}
+
+@ObjectType({ simpleResolvers: true, description: 'Storage used by one context.' })
+export class ContextStorage extends ContextFields {
   @Field(() => LongScalar, { description: 'Number of files in the context.' })
   count!: number
   @Field(() => LongScalar, { description: 'Total size of the files in the context, in bytes.' })
@@ -235,11 +239,7 @@ export const StorageChart = chartType('StorageChart', StoragePoint, StorageChart
 export const UploadsChart = chartType('UploadsChart', UploadsPoint, ChartPeriod, 'Chart of accepted uploads over time.')
 
 @ObjectType({ simpleResolvers: true, description: 'Number of API calls that used one context.' })
-export class ContextApiCalls {
-  @Field(() => String, { description: 'Key of the context that the statistics describe.' })
-  contextKey!: string
-  @Field(() => String, { description: 'Display name of the context.' })
-  contextName!: string
+export class ContextApiCalls extends ContextFields {
   @Field(() => LongScalar, { description: 'Number of API calls that used the context.' })
   total!: number
   @Field(() => LongScalar, { description: 'Number of successful API calls that used the context.' })
@@ -251,11 +251,7 @@ export class ContextApiCalls {
 }
 
 @ObjectType({ simpleResolvers: true, description: 'Number and size of the files in one context.' })
-export class ContextFiles {
-  @Field(() => String, { description: 'Key of the context that the statistics describe.' })
-  contextKey!: string
-  @Field(() => String, { description: 'Display name of the context.' })
-  contextName!: string
+export class ContextFiles extends ContextFields {
   @Field(() => LongScalar, { description: 'Number of files currently in the context.' })
   fileCount!: number
   @Field(() => LongScalar, { description: 'Total size of the files in the context, in bytes.' })

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DatabaseError, Pool } from 'pg'
+import type { DatabaseError } from 'pg'
 import { notifyIdentityChange } from '../../access/identity-listener.js'
 import type { Database } from '../../platform/db/client.js'
 import { distributedTables } from '../../platform/db/distribution.js'
@@ -16,33 +16,21 @@ const maxWaitMs = 30_000
 const foreignKeyViolation = '23503'
 const keyPrefix = 'tenant_deletion/'
 
-/** Numbers of files and rows that the current run has deleted so far. */
-export interface DeletionProgress {
-  files: number
-  rows: number
-}
-
 /**
  * Deletes a tenant and its data. The tenant is suspended first, so that its calls are rejected. Its rows are then deleted in
  * batches that are committed separately, and the tenant's own row is deleted last. Rows that were written in the meantime require
  * another pass. The state of the deletion is stored, so that a restart continues it.
  */
 export class TenantDeletion {
-  readonly #pool: Pool
-  readonly #progress: DeletionProgress = { files: 0, rows: 0 }
+  /** Numbers of files and rows that the current run has deleted so far. */
+  readonly progress = { files: 0, rows: 0 }
   #stopped = false
 
-  constructor({ pool }: Pick<Database, 'pool'>) {
-    this.#pool = pool
-  }
-
-  get progress(): Readonly<DeletionProgress> {
-    return this.#progress
-  }
+  constructor(private readonly db: Pick<Database, 'pool'>) {}
 
   /** Suspends the tenant and records the start of its deletion. `finishDeletion` deletes the data. */
   async startDeletion(tenantId: string): Promise<void> {
-    await inTransaction(this.#pool, async (client) => {
+    await inTransaction(this.db.pool, async (client) => {
       // Waits for the tenant's lock, so that all earlier changes are committed first.
       await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
       await client.query(`UPDATE tenants SET status = 'suspended', updated_at = now() WHERE tenant_id = $1`, [tenantId])
@@ -61,11 +49,11 @@ export class TenantDeletion {
 
   /** Continues all interrupted tenant deletions. */
   async finishAllDeletions(): Promise<void> {
-    await this.#pool.query(
+    await this.db.pool.query(
       `DELETE FROM service_state WHERE starts_with(key, $1) AND value ? 'complete' AND updated_at < now() - interval '1 day'`,
       [keyPrefix],
     )
-    const { rows } = await this.#pool.query<{ key: string }>(
+    const { rows } = await this.db.pool.query<{ key: string }>(
       `SELECT key FROM service_state WHERE starts_with(key, $1) AND NOT value ? 'complete'`,
       [keyPrefix],
     )
@@ -82,7 +70,7 @@ export class TenantDeletion {
     await this.#waitForOlderTransactions()
     // Transactions that started while the tenant existed may have written rows.
     await this.#deleteRows(tenantId)
-    const { rows } = await this.#pool.query<{ files: string }>(
+    const { rows } = await this.db.pool.query<{ files: string }>(
       `UPDATE service_state SET updated_at = now(), value = value || '{"complete": true}' WHERE key = $1 RETURNING value->>'files' AS files`,
       [keyPrefix + tenantId],
     )
@@ -99,60 +87,57 @@ export class TenantDeletion {
     try {
       await this.#deleteRows(tenantId)
       if (this.#stopped) return false
-      await this.#pool.query('DELETE FROM tenants WHERE tenant_id = $1', [tenantId])
+      await this.db.pool.query('DELETE FROM tenants WHERE tenant_id = $1', [tenantId])
     } catch (error) {
       // A file that was committed in the meantime refers to the row to delete.
       if ((error as DatabaseError).code !== foreignKeyViolation) throw error
       return false
     }
-    await notifyIdentityChange(this.#pool, 'tenant', tenantId)
+    await notifyIdentityChange(this.db.pool, 'tenant', tenantId)
     return true
   }
 
   async #deleteRows(tenantId: string): Promise<void> {
-    await this.#deleteInBatches(tenantId, 'files', (range) => this.#deleteFiles('files', tenantId, range))
-    await this.#deleteInBatches(tenantId, 'trash', (range) => this.#deleteFiles('trash', tenantId, range))
-    await this.#deleteInBatches(tenantId, 'upload_parts', ({ where, values }) =>
-      this.#runDelete(buildDeletePartsSql(where), [tenantId, ...values]),
-    )
-    for (const table of plainTables)
-      await this.#deleteInBatches(tenantId, table, ({ where, values }) =>
-        this.#runDelete(`DELETE FROM ${table} WHERE tenant_id = $1${where}`, [tenantId, ...values]),
-      )
+    for (const table of tablesInOrder) await this.#deleteInBatches(tenantId, table)
   }
 
-  async #runDelete(statement: string, values: unknown[]): Promise<void> {
-    this.#progress.rows += (await this.#pool.query(statement, values)).rowCount ?? 0
+  async #deleteRange(tenantId: string, table: Table, where: string, bounds: string[]): Promise<void> {
+    const values = [tenantId, ...bounds]
+    if (table === 'files' || table === 'trash') this.progress.files += await this.#deleteFiles(table, where, values)
+    else {
+      const statement =
+        table === 'upload_parts' ? buildDeletePartsSql(where) : `DELETE FROM ${table} WHERE tenant_id = $1${where}`
+      this.progress.rows += (await this.db.pool.query(statement, values)).rowCount ?? 0
+    }
   }
 
   /** Deletes and counts files, and schedules the deletion of their blobs in the same transaction. */
-  async #deleteFiles(table: 'files' | 'trash', tenantId: string, { where, values }: Range): Promise<void> {
-    const files = await inTransaction(this.#pool, async (client) => {
-      const { rowCount } = await client.query(buildDeleteFilesSql(table, where), [tenantId, ...values])
+  #deleteFiles(table: 'files' | 'trash', where: string, values: string[]): Promise<number> {
+    return inTransaction(this.db.pool, async (client) => {
+      const { rowCount } = await client.query(buildDeleteFilesSql(table, where), values)
       // In a distributed database, `service_state` is on another node, so it needs a separate statement.
       await client.query(
         `UPDATE service_state SET updated_at = now(), value = jsonb_build_object('files', (value->>'files')::bigint + $2) WHERE key = $1`,
-        [keyPrefix + tenantId, rowCount],
+        [keyPrefix + values[0], rowCount],
       )
       return rowCount ?? 0
     })
-    this.#progress.files += files
   }
 
   /**
    * Deletes the tenant's rows from a table in the order of a key column. Each batch begins at the end of the previous one, so
    * that no scan reads deleted rows. The number of rows per batch is adjusted to the duration of the previous batch.
    */
-  async #deleteInBatches(tenantId: string, table: Table, deleteRange: (range: Range) => Promise<void>): Promise<void> {
+  async #deleteInBatches(tenantId: string, table: Table): Promise<void> {
     const column = batchColumns[table]
     let after: string | undefined
     for (let rows = batchRows.first; !this.#stopped; ) {
       const began = performance.now()
       const last = column === null ? undefined : await this.#findBatchEnd(tenantId, { table, column, after, rows })
-      const values = [after, last].filter((bound) => bound !== undefined)
+      const bounds = [after, last].filter((bound) => bound !== undefined)
       const lower = after === undefined ? '' : ` AND ${column} > $2`
-      const upper = last === undefined ? '' : ` AND ${column} <= $${values.length + 1}`
-      await deleteRange({ where: lower + upper, values })
+      const upper = last === undefined ? '' : ` AND ${column} <= $${bounds.length + 1}`
+      await this.#deleteRange(tenantId, table, lower + upper, bounds)
       if (last === undefined) return
       after = last
       const ms = performance.now() - began
@@ -166,7 +151,7 @@ export class TenantDeletion {
     tenantId: string,
     { table, column, after, rows: count }: { table: Table; column: string; after: string | undefined; rows: number },
   ): Promise<string | undefined> {
-    const { rows } = await this.#pool.query<{ last: string }>(
+    const { rows } = await this.db.pool.query<{ last: string }>(
       `SELECT ${column}::text AS last FROM ${table} WHERE tenant_id = $1${after === undefined ? '' : ` AND ${column} > $2`}
        ORDER BY ${column} OFFSET ${count} LIMIT 1`,
       [tenantId, ...(after === undefined ? [] : [after])],
@@ -176,9 +161,11 @@ export class TenantDeletion {
 
   /** Waits up to 30 seconds for all transactions that were running when the tenant's row was deleted. */
   async #waitForOlderTransactions(): Promise<void> {
-    const { rows } = await this.#pool.query<{ latest: string }>('SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS latest')
+    const { rows } = await this.db.pool.query<{ latest: string }>(
+      'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS latest',
+    )
     for (const until = performance.now() + maxWaitMs; performance.now() < until && !this.#stopped; await sleep(50)) {
-      const ended = await this.#pool.query('SELECT WHERE pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8', [
+      const ended = await this.db.pool.query('SELECT WHERE pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8', [
         rows[0]!.latest,
       ])
       if (ended.rowCount === 1) return
@@ -186,7 +173,7 @@ export class TenantDeletion {
   }
 
   #loadState(tenantId: string): Promise<State | undefined> {
-    return loadState(this.#pool, keyPrefix + tenantId)
+    return loadState(this.db.pool, keyPrefix + tenantId)
   }
 }
 
@@ -196,12 +183,6 @@ interface State {
 }
 
 type Table = (typeof distributedTables)[number]
-
-/** SQL condition for the rows in a batch, with its parameters from $2 on. */
-interface Range {
-  where: string
-  values: string[]
-}
 
 /**
  * Key column by which each table is split into batches. Null means that the table has few rows and needs no batches. The sweep
@@ -244,10 +225,9 @@ const batchColumns: Record<Table, string | null> = {
 }
 
 // Rows in reference tables are deleted with the tenant's own row. `tenant_heads` comes last, because it is the tenant's lock.
-const plainTables = [
-  ...distributedTables.filter((table) => !['files', 'trash', 'upload_parts', 'blob_garbage', 'tenant_heads'].includes(table)),
-  'tenant_heads' as const,
-]
+const [first, last] = [['files', 'trash', 'upload_parts'] as const, 'tenant_heads' as const]
+const others = distributedTables.filter((table) => ![...first, last, 'blob_garbage'].includes(table))
+const tablesInOrder: Table[] = [...first, ...others, last]
 
 // The row count of this statement is the number of deleted files.
 const buildDeleteFilesSql = (table: 'files' | 'trash', where: string) => `

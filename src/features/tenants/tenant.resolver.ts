@@ -1,4 +1,5 @@
 import { Arg, Mutation, Query, Resolver } from 'type-graphql'
+import { UpdateInput } from '../../api/graphql/arguments.js'
 import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { TenantService } from './tenant.service.js'
@@ -16,11 +17,7 @@ export class TenantResolver {
 
   @Requires('admin')
   @Mutation(() => Tenant, { description: 'Changes the name or the storage quota of the tenant.' })
-  updateTenant(
-    @CurrentActor() actor: Actor,
-    @Arg('input', () => UpdateTenantInput, { description: 'Fields to change. Omitted fields keep their values.' })
-    input: UpdateTenantInput,
-  ) {
+  updateTenant(@CurrentActor() actor: Actor, @UpdateInput(() => UpdateTenantInput) input: UpdateTenantInput) {
     return this.service.update(actor, input)
   }
 

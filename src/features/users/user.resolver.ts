@@ -1,6 +1,6 @@
 import { Arg, Args, Mutation, Query, Resolver } from 'type-graphql'
 import type { Call } from '../../access/call.js'
-import { UserId } from '../../api/graphql/arguments.js'
+import { UpdateInput, UserId } from '../../api/graphql/arguments.js'
 import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { SignInService } from './sign-in.service.js'
@@ -92,12 +92,7 @@ export class UserResolver {
   @Mutation(() => User, {
     description: 'Changes the name or scopes of a dashboard user. Admins cannot remove their own `admin` scope.',
   })
-  updateUser(
-    @CurrentActor() actor: Actor,
-    @UserId() userId: string,
-    @Arg('input', () => UpdateUserInput, { description: 'Fields to change. Omitted fields keep their values.' })
-    input: UpdateUserInput,
-  ) {
+  updateUser(@CurrentActor() actor: Actor, @UserId() userId: string, @UpdateInput(() => UpdateUserInput) input: UpdateUserInput) {
     return this.services.users.update(actor, userId, input)
   }
 

@@ -26,8 +26,7 @@ export class WebhookDeliveryService {
   async sendTestDelivery(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
     const { tenantId } = actor
     const { row } = await findWebhook(this.parts.db, tenantId, webhookId)
-    const leave = this.#tests.acquire(tenantId)
-    try {
+    return this.#tests.run(tenantId, async () => {
       const event = createTestEvent(webhookId)
       const secret = await this.parts.masterKey.decrypt(Buffer.from(row.secretEncrypted), getWebhookSecretLabel(webhookId))
       const tried = await attemptDelivery(this.parts.outbound, { url: row.url, secrets: [secret.toString()] }, event)
@@ -35,10 +34,8 @@ export class WebhookDeliveryService {
       const { eventId, type } = event
       const delivery = { deliveryId: newId('dlv'), sequence: null, eventId, type, attempts: 1, status, ...tried }
       await this.#positions.logDelivery({ tenantId, webhookId }, { ...delivery, nextSeconds: null })
-      return { ...delivery, status: status as WebhookDelivery['status'], createdAt: tried.attemptedAt, nextAttemptAt: null }
-    } finally {
-      leave()
-    }
+      return { ...delivery, createdAt: tried.attemptedAt, nextAttemptAt: null }
+    })
   }
 
   /** Lists a webhook's deliveries, newest first. */

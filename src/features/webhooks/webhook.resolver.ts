@@ -1,4 +1,5 @@
 import { Arg, Args, ID, Mutation, Query, Resolver } from 'type-graphql'
+import { UpdateInput } from '../../api/graphql/arguments.js'
 import { PageArgs } from '../../api/graphql/page.js'
 import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
@@ -58,8 +59,7 @@ export class WebhookResolver {
   updateWebhook(
     @CurrentActor() actor: Actor,
     @WebhookId() webhookId: string,
-    @Arg('input', () => UpdateWebhookInput, { description: 'Fields to change. Omitted fields keep their values.' })
-    input: UpdateWebhookInput,
+    @UpdateInput(() => UpdateWebhookInput) input: UpdateWebhookInput,
   ) {
     return this.services.webhooks.update(actor, webhookId, input)
   }

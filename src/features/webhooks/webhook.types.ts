@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { IntegerRange, MultiLineText, Optional, Rule, Text, UpdateField } from '../../api/graphql/rules.js'
+import { ContextKeys, IntegerRange, MultiLineText, Optional, Text, UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
 
@@ -143,8 +143,6 @@ export class DeletedWebhook {
   deleted!: boolean
 }
 
-const isContextKeyList = (value: unknown) => Array.isArray(value) && value.length >= 1 && value.length <= 100
-
 @InputType({ description: 'Properties of a new webhook.' })
 export class CreateWebhookInput {
   @Field(() => String, {
@@ -160,7 +158,7 @@ export class CreateWebhookInput {
   types!: string[]
   @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
   @Optional()
-  @Rule(isContextKeyList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
+  @ContextKeys()
   contexts?: string[] | null
   @Field(() => String, { defaultValue: '', description: 'Free-text description of the webhook, at most 1,000 characters.' })
   @MultiLineText(0, 1000)
@@ -177,7 +175,7 @@ export class UpdateWebhookInput {
   types?: string[]
   @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
   @Optional()
-  @Rule(isContextKeyList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
+  @ContextKeys()
   contexts?: string[] | null
   @UpdateField(() => String, 'Free-text description of the webhook, at most 1,000 characters.')
   @MultiLineText(0, 1000)
