@@ -81,11 +81,11 @@ export class Authenticator {
   async authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readCredential(rawHeaders)
     if (presented === undefined) return this.#authenticateSession(rawHeaders, origin)
-    if ('error' in presented) return { outcome: 'rejected', why: 'header', message: presented.error }
+    if ('error' in presented) return reject('header', presented.error)
     const { credential } = presented
     if (isToken(credential)) return this.#authenticateToken(credential, origin)
-    if (logTokenForm.test(credential)) return { outcome: 'rejected', why: 'log_share', message: isLogShareToken }
-    if (uploadTokenForm.test(credential)) return { outcome: 'rejected', why: 'upload_link', message: isUploadToken }
+    if (logTokenForm.test(credential)) return reject('log_share', isLogShareToken)
+    if (uploadTokenForm.test(credential)) return reject('upload_link', isUploadToken)
     return this.#authenticateKey(credential, origin)
   }
 
@@ -93,30 +93,21 @@ export class Authenticator {
   async #authenticateSession(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readSessionCookie(rawHeaders)
     if (presented === undefined) return { outcome: 'none' }
-    if ('error' in presented) return { outcome: 'rejected', why: 'header', message: presented.error }
+    if ('error' in presented) return reject('header', presented.error)
     const found = await this.#authenticateToken(presented.session, origin)
     if (found.outcome === 'actor' && !found.actor.sessionId)
-      return {
-        outcome: 'rejected',
-        why: 'token_claims',
-        message: 'The session cookie is invalid. Sign in again.',
-      }
+      return reject('token_claims', 'The session cookie is invalid. Sign in again.')
     return found
   }
 
   async #authenticateKey(secret: string, origin: Origin): Promise<Authentication> {
     const { keys, loadApiKey, onKeyUsed } = this.#parts
     const key = await keys.get(fingerprint(secret), () => loadApiKey(hashSecret(secret)))
-    if (!key)
-      return {
-        outcome: 'rejected',
-        why: 'key_unknown',
-        message: 'This API key does not exist. Check that the complete key was sent.',
-      }
+    if (!key) return reject('key_unknown', 'This API key does not exist. Check that the complete key was sent.')
     if (key.tenantStatus !== 'active')
       return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownKey(key) }
     const error = findKeyError(key, now())
-    if (error) return { outcome: 'rejected', ...error, known: toKnownKey(key) }
+    if (error) return reject(...error, { known: toKnownKey(key) })
     onKeyUsed(key.apiKeyId)
     const { tenantId, apiKeyId: id, name, scopes, contexts } = key
     return { outcome: 'actor', actor: { tenantId, kind: 'api_key', id, name, email: null, scopes, contexts, ...origin } }
@@ -133,18 +124,13 @@ export class Authenticator {
         const owner = await this.#parts.tokens.findOwner(token)
         return owner && toKnownUser(owner, hasVerifiedSignature.includes(why))
       }
-      return { outcome: 'rejected', why, message, find }
+      return reject(why, message, { find })
     }
     const { user, sessionId, issuer } = record
     if (user.tenantStatus !== 'active')
       return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownUser(user) }
     if (user.status !== 'active')
-      return {
-        outcome: 'rejected',
-        why: 'user_disabled',
-        message: 'This user is disabled. Ask an admin to enable the user.',
-        known: toKnownUser(user),
-      }
+      return reject('user_disabled', 'This user is disabled. Ask an admin to enable the user.', { known: toKnownUser(user) })
     const { tenantId, userId: id, name, email, scopes, secondFactorDue } = user
     const actor: Actor = { tenantId, kind: 'user', id, name, email, scopes, contexts: null, ...origin, issuer }
     return { outcome: 'actor', actor: { ...actor, ...(sessionId && { sessionId }), ...(secondFactorDue && { secondFactorDue }) } }
@@ -153,6 +139,13 @@ export class Authenticator {
 
 // Reasons that are determined after the verification of a token's signature.
 const hasVerifiedSignature: RejectionReason[] = ['token_claims', 'token_expired', 'session_ended']
+
+const reject = (why: RejectionReason, message: string, owner: Pick<Rejected, 'known' | 'find'> = {}): Authentication => ({
+  outcome: 'rejected',
+  why,
+  message,
+  ...owner,
+})
 
 const toKnownKey = ({ tenantId, apiKeyId: id, name }: ApiKeyRecord): KnownCaller => ({
   tenantId,
@@ -172,15 +165,11 @@ const toKnownUser = ({ tenantId, userId: id, name, email }: UserRecord, isProven
   isProven,
 })
 
-function findKeyError(key: ApiKeyRecord, now: number): Pick<Rejected, 'why' | 'message'> | undefined {
-  if (key.status !== 'active') return { why: 'key_disabled', message: `This API key is ${key.status}. Use an active API key.` }
-  if (key.expiresAt && key.expiresAt.getTime() <= now)
-    return { why: 'key_expired', message: 'This API key has expired. Create a new API key.' }
-  if (key.graceEndsAt && key.graceEndsAt.getTime() <= now)
-    return {
-      why: 'key_expired',
-      message: 'The API key was rotated, and its previous secret is no longer valid. Send the new secret.',
-    }
+function findKeyError({ status, expiresAt, graceEndsAt }: ApiKeyRecord, now: number): [RejectionReason, string] | undefined {
+  if (status !== 'active') return ['key_disabled', `This API key is ${status}. Use an active API key.`]
+  if (expiresAt && expiresAt.getTime() <= now) return ['key_expired', 'This API key has expired. Create a new API key.']
+  if (graceEndsAt && graceEndsAt.getTime() <= now)
+    return ['key_expired', 'The API key was rotated, and its previous secret is no longer valid. Send the new secret.']
   return undefined
 }
 

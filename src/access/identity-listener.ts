@@ -10,9 +10,6 @@ export interface IdentityChange {
   id: string
 }
 
-/** Returns the notification payload for a change. */
-const createPayload = (kind: IdentityKind, id: string): string => JSON.stringify({ kind, id } satisfies IdentityChange)
-
 /**
  * Notifies all replicas of a change, as part of the transaction on `client`. PostgreSQL delivers the notification after the
  * commit.
@@ -22,7 +19,7 @@ export async function notifyIdentityChange(
   kind: IdentityKind,
   id: string,
 ) {
-  await client.query('select pg_notify($1, $2)', [identityChannel, createPayload(kind, id)])
+  await client.query('select pg_notify($1, $2)', [identityChannel, JSON.stringify({ kind, id } satisfies IdentityChange)])
 }
 
 /** Time for which cached values stay valid after the last echo. A change must reach every replica within a second. */

@@ -8,7 +8,7 @@ import { IdentityListener } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
 import { ExternalTokens, type ExternalTokensOptions } from './outside-tokens.js'
 import { Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
-import { StoredSigningSecrets } from './signing-secrets.js'
+import { StoredSigningSecrets, type StoredSigningSecretsOptions } from './signing-secrets.js'
 import { Tokens } from './tokens.js'
 
 export interface IdentityOptions {
@@ -46,25 +46,15 @@ export class Identity {
       ...(onError ? { onError } : {}),
     })
     const trust = this.listener
-    const stored = { pool, masterKey, trust }
-    // One minute longer than the URL lifetime, to tolerate clock differences between replicas.
-    const urlSeconds = (options.downloadUrlSeconds ?? 300) + 60
+    const createSecrets = (purpose: SigningPurpose, make: StoredSigningSecretsOptions['make'], lifetimeSeconds: number | null) =>
+      new StoredSigningSecrets({ pool, masterKey, trust, purpose, make, lifetimeSeconds })
+    // One minute longer than the lifetime of URLs and tokens, to tolerate clock differences between replicas.
     this.signing = {
-      download_url: new StoredSigningSecrets({
-        ...stored,
-        purpose: 'download_url',
-        make: createRandomSecret,
-        lifetimeSeconds: urlSeconds,
-      }),
-      session: new StoredSigningSecrets({
-        ...stored,
-        purpose: 'session',
-        make: createEd25519Key,
-        lifetimeSeconds: sessionSeconds + 60,
-      }),
+      download_url: createSecrets('download_url', createRandomSecret, (options.downloadUrlSeconds ?? 300) + 60),
+      session: createSecrets('session', createEd25519Key, sessionSeconds + 60),
       // Signatures made with these keys must remain verifiable forever.
-      receipt: new StoredSigningSecrets({ ...stored, purpose: 'receipt', make: createEd25519Key, lifetimeSeconds: null }),
-      log: new StoredSigningSecrets({ ...stored, purpose: 'log', make: createEd25519Key, lifetimeSeconds: null }),
+      receipt: createSecrets('receipt', createEd25519Key, null),
+      log: createSecrets('log', createEd25519Key, null),
     }
     this.#keys = new IdentityCache({ trust, idsOf: (key) => [key.apiKeyId, key.tenantId] })
     this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })

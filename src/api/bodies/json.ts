@@ -20,8 +20,7 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   const isLong = bytes.length > longBytes
   // Parsing a long body may take milliseconds. Serve other requests between two steps.
   if (isLong) await nextTurn()
-  if (hasTooManyValues(bytes))
-    throw badUserInput([{ field: 'body', message: `must contain at most ${maxJsonValues} JSON values` }])
+  if (hasTooManyValues(bytes)) throw createBodyError(`must contain at most ${maxJsonValues} JSON values`)
   if (isLong) await nextTurn()
   let parsed: unknown
   let inexact: string | undefined
@@ -31,24 +30,18 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
     if (isLong) await nextTurn()
     inexact = findImpreciseNumber(text)
   } catch (error) {
-    throw badUserInput([
-      { field: 'body', message: `must be valid JSON, encoded as UTF-8 (${(error as Error).message.slice(0, 100)})` },
-    ])
+    throw createBodyError(`must be valid JSON, encoded as UTF-8 (${(error as Error).message.slice(0, 100)})`)
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
-    throw badUserInput([{ field: 'body', message: 'must be a JSON object' }])
-  if (inexact) throw badUserInput([{ field: 'body', message: createImpreciseNumberMessage(inexact) }])
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw createBodyError('must be a JSON object')
+  if (inexact) throw createBodyError(createImpreciseNumberMessage(inexact))
   if (isLong) await nextTurn()
   return parsed as Record<string, unknown>
 }
 
+const createBodyError = (message: string) => badUserInput([{ field: 'body', message }])
+
 const createBodyTooLargeError = (maxBytes: number) =>
-  badUserInput([
-    {
-      field: 'body',
-      message: `must be at most ${maxBytes >= megabyte ? `${maxBytes / megabyte} MiB` : `${maxBytes / 1024} KiB`}`,
-    },
-  ])
+  createBodyError(`must be at most ${maxBytes >= megabyte ? `${maxBytes / megabyte} MiB` : `${maxBytes / 1024} KiB`}`)
 
 function readBytes(request: IncomingMessage, { maxBytes, ...limits }: JsonLimits): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(createBodyTooLargeError(maxBytes))

@@ -4,29 +4,25 @@ import { AssayError } from '../../platform/errors/errors.js'
 // Minimum average rate per idle interval. A slower client is disconnected like a client that has stopped sending.
 const minBytesPerSecond = 2_048
 
+const createBodyError = (message: string, rule: string) =>
+  new AssayError('bad_user_input', message, { details: { fields: [{ field: 'body', message: rule }] } })
+
 const createDisconnectedError = () =>
-  new AssayError('bad_user_input', 'The client disconnected before it had sent the complete request body.', {
-    details: { fields: [{ field: 'body', message: 'is incomplete, because the client disconnected' }] },
-  })
+  createBodyError(
+    'The client disconnected before it had sent the complete request body.',
+    'is incomplete, because the client disconnected',
+  )
 
 const createStalledBodyError = (idleMs: number) =>
-  new AssayError(
-    'bad_user_input',
+  createBodyError(
     `The request body arrived too slowly: at less than ${minBytesPerSecond} bytes per second for ${idleMs / 1000} s. Retry the request.`,
-    {
-      details: {
-        fields: [{ field: 'body', message: `must arrive at a rate of at least ${minBytesPerSecond} bytes per second` }],
-      },
-    },
+    `must arrive at a rate of at least ${minBytesPerSecond} bytes per second`,
   )
 
 const createBodyTimeoutError = (deadlineMs: number) =>
-  new AssayError(
-    'bad_user_input',
+  createBodyError(
     `The request body was not received within ${deadlineMs / 1000} s. Retry the request, or send a smaller body.`,
-    {
-      details: { fields: [{ field: 'body', message: `must arrive within ${deadlineMs / 1000} s` }] },
-    },
+    `must arrive within ${deadlineMs / 1000} s`,
   )
 
 /** Throws 415 for a compressed body. */

@@ -130,14 +130,7 @@ export function toPage<T>(
   const totalPages = Math.ceil(totalItems / pageSize)
   return {
     data: data.slice(0, pageSize),
-    pagination: {
-      page,
-      pageSize,
-      totalItems,
-      totalPages,
-      hasNext,
-      hasPrevious: page > 1 && totalPages > 0,
-    },
+    pagination: { page, pageSize, totalItems, totalPages, hasNext, hasPrevious: page > 1 && totalPages > 0 },
   }
 }
 
@@ -149,12 +142,9 @@ interface PrismaModel<Row> {
 /** Returns a page of a Prisma model in descending order of `key`, whose values are also in the cursors. */
 export async function listNewestFirst<Row>(
   model: PrismaModel<Row>,
-  {
-    key,
-    where,
-    place,
-  }: { key: keyof Row & string; where: Partial<Record<keyof Row, unknown>>; place: PagePosition<string | number> },
+  list: { key: keyof Row & string; where: Partial<Record<keyof Row, unknown>>; place: PagePosition<string | number> },
 ): Promise<Page<Row>> {
+  const { key, where, place } = list
   const older = place.afterId === undefined ? where : { AND: [where, { [key]: { lt: place.afterId } }] }
   const [rows, total] = await Promise.all([
     model.findMany({ where: older, orderBy: { [key]: 'desc' }, ...toSkipAndTake(place) } as never),

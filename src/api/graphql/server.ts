@@ -47,8 +47,7 @@ export async function openGraphql(
         : ApolloServerPluginLandingPageDisabled(),
       // The plugin would wrap every resolver, including those of REST requests, to set a header that never changes.
       ApolloServerPluginCacheControlDisabled(),
-      createPausesPlugin(),
-      createCallLogPlugin(parts),
+      createCallPlugin(parts),
     ],
   })
   await server.start()
@@ -149,22 +148,17 @@ const pauseIfLong = async ({ query }: { query?: unknown }): Promise<void> => {
   if (typeof query === 'string' && query.length > longDocument) await nextTurn()
 }
 
-function createPausesPlugin(): ApolloServerPlugin<Call> {
+/**
+ * Sets the cost of a request, and logs calls whose request fails before a resolver runs, for example because of an invalid
+ * document or variable.
+ */
+function createCallPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async ({ request }) => ({
       validationDidStart: async () => pauseIfLong(request),
       executionDidStart: async () => pauseIfLong(request),
       willSendResponse: async () => pauseIfLong(request),
-    }),
-  }
-}
-
-/** Logs calls whose request fails before a resolver runs, for example because of an invalid document or variable. */
-function createCallLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
-  return {
-    requestDidStart: async () => ({
-      didResolveOperation: async ({ contextValue: call, document, operation, request }) => {
-        // Apollo Server runs the hooks of all plugins concurrently, so the pauses plugin does not delay this hook.
+      didResolveOperation: async ({ contextValue: call, document, operation }) => {
         await pauseIfLong(request)
         // Apollo Server reports a missing operation.
         if (operation) rejectSubscription(operation)
@@ -176,7 +170,7 @@ function createCallLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
           variables: request.variables ?? null,
         })
       },
-      didEncounterErrors: async ({ contextValue: call, document, errors, request }) => {
+      didEncounterErrors: async ({ contextValue: call, document, errors }) => {
         for (const error of errors) if (isInternalError(error)) parts.onError(error.originalError ?? error, call)
         if (call.hasRootField || !document) return
         const reported = errors[0] ? formatError(errors[0].toJSON(), errors[0]) : undefined

@@ -223,12 +223,10 @@ function rejectBadFraming(request: Request, response: Response, next: NextFuncti
 }
 
 /** Detects a request whose length a proxy could interpret differently (request smuggling). */
-function findFramingError({ rawHeaders, headers, httpVersion }: IncomingMessage): FieldError | undefined {
+function findFramingError({ headersDistinct, headers, httpVersion }: IncomingMessage): FieldError | undefined {
   // A request must have exactly one Host header (RFC 9112, section 3.2). Node.js's own check is disabled, because its response
   // has no body.
-  let hosts = 0
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') hosts++
+  const hosts = headersDistinct.host?.length ?? 0
   if (hosts > 1) return { field: 'Host', message: 'must not be sent more than once' }
   if (hosts === 0 && httpVersion === '1.1') return { field: 'Host', message: 'is required' }
   // HTTP/1.0 has no chunked encoding (RFC 9112, section 6.1). An old proxy would forward the chunks as the next request.

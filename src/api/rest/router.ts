@@ -32,14 +32,14 @@ interface Target {
 /** Creates the REST handler, which finds the route, reads the variables, runs the stored document and sends the envelope. */
 export function createRestHandler(parts: RestParts): RestHandler {
   const operations = loadOperations(parts.schema)
-  const tree = new RouteTree(routes)
+  const table = new RouteTable(routes)
   for (const route of routes)
     if (!operations.has(route.operation))
       throw new Error(`No GraphQL document '${route.operation}' exists for the route ${route.method} ${route.path}.`)
 
   return (request, response, call, target) =>
     respond(parts, { request, response, call }, async () => {
-      const { route, parameters } = findRoute(tree, request, target.path.slice('/api/v1'.length))
+      const { route, parameters } = findRoute(table, request, target.path.slice('/api/v1'.length))
       const operation = operations.get(route.operation)!
       const data = await runRoute(parts, { request, response, call, route, operation }, parameters, target.query)
       const next = createNextPageLink(route, target, data, call.nextCursor)
@@ -74,11 +74,11 @@ export async function respond(
 }
 
 function findRoute(
-  tree: RouteTree,
+  table: RouteTable,
   request: IncomingMessage,
   path: string,
 ): { route: Route; parameters: Record<string, string> } {
-  const match = tree.find(path)
+  const match = table.find(path)
   if (!match) throw notFound('endpoint', path)
   const route = match.routes.get(request.method === 'HEAD' ? 'GET' : request.method!)
   if (route) return { route, parameters: match.parameters }
@@ -168,57 +168,44 @@ function getRequestedSort(query: URLSearchParams): string | undefined {
   return sort === 'created_at' ? undefined : sort
 }
 
-interface TreeNode {
-  literals: Map<string, TreeNode>
-  parameter?: { name: string; createNode: TreeNode }
-  routes: Map<string, Route>
-}
-
-const createNode = (): TreeNode => ({ literals: new Map(), routes: new Map() })
-
 /** Routes for a path by method, and the values of its path parameters. */
 interface Match {
   routes: ReadonlyMap<string, Route>
   parameters: Record<string, string>
 }
 
-/** Finds routes by path. Literal segments take precedence over parameters. */
-export class RouteTree {
-  readonly #root = createNode()
+/** Finds routes by path. Paths without parameters take precedence. */
+export class RouteTable {
+  readonly #literal = new Map<string, Map<string, Route>>()
+  readonly #patterns: { pattern: RegExp; routes: Map<string, Route> }[] = []
 
   constructor(routes: readonly Route[]) {
-    for (const route of routes) {
-      let at = this.#root
-      for (const segment of route.path.split('/').slice(1)) {
-        const name = /^\{(\w+)\}$/.exec(segment)?.[1]
-        if (name) at = (at.parameter ??= { name, createNode: createNode() }).createNode
-        else {
-          if (!at.literals.has(segment)) at.literals.set(segment, createNode())
-          at = at.literals.get(segment)!
-        }
-      }
-      at.routes.set(route.method, route)
+    const byPath = new Map(routes.map(({ path }) => [path, new Map<string, Route>()]))
+    for (const route of routes) byPath.get(route.path)!.set(route.method, route)
+    for (const [path, methods] of byPath) {
+      const pattern = path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')
+      if (pattern === path) this.#literal.set(path, methods)
+      else this.#patterns.push({ pattern: new RegExp(`^${pattern}$`), routes: methods })
     }
   }
 
   /** Returns undefined if the path does not exist or contains a malformed percent-encoding. */
   find(path: string): Match | undefined {
-    const parameters: Record<string, string> = {}
-    let at: TreeNode | undefined = this.#root
-    for (const segment of path.split('/').slice(1)) {
-      const literal: TreeNode | undefined = at.literals.get(segment)
-      if (literal) {
-        at = literal
-        continue
-      }
-      if (!at.parameter || segment === '') return undefined
-      try {
-        parameters[at.parameter.name] = decodeURIComponent(segment)
-      } catch {
-        return undefined
-      }
-      at = at.parameter.createNode
+    const literal = this.#literal.get(path)
+    if (literal) return { routes: literal, parameters: {} }
+    for (const { pattern, routes } of this.#patterns) {
+      const groups = pattern.exec(path)?.groups
+      if (groups) return decodeMatch(routes, groups)
     }
-    return at.routes.size > 0 ? { routes: at.routes, parameters } : undefined
+    return undefined
+  }
+}
+
+function decodeMatch(routes: ReadonlyMap<string, Route>, groups: Record<string, string>): Match | undefined {
+  try {
+    const parameters = Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)])
+    return { routes, parameters: Object.fromEntries(parameters) }
+  } catch {
+    return undefined
   }
 }

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals'
-import { RouteTree } from '../../src/api/rest/router.js'
+import { RouteTable } from '../../src/api/rest/router.js'
 import { type Route, routes } from '../../src/api/rest/routes.js'
 
-const tree = new RouteTree(routes)
+const table = new RouteTable(routes)
 const found = (path: string, method: Route['method'] = 'GET') => {
-  const match = tree.find(path)
+  const match = table.find(path)
   return match && [match.routes.get(method)?.operation, match.parameters]
 }
 
