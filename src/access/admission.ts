@@ -19,7 +19,7 @@ import type { UploadAdmission } from './upload-admission.js'
 /** A rejected credential. If its API key is known, the rejection is recorded in the call log of the key's tenant. */
 export interface Rejection {
   error: AssayError
-  known?: { tenantId: string; apiKeyId: string; name: string }
+  known?: Pick<Actor, 'tenantId' | 'id' | 'name'> | undefined
 }
 
 export interface RequestOptions {
@@ -146,11 +146,11 @@ export class Attempt {
   #createRow(): CallRow | undefined {
     const { operation } = this
     const { actor, rejection, origin } = this.call
-    const key = actor?.kind === 'api_key' ? { tenantId: actor.tenantId, apiKeyId: actor.id, name: actor.name } : rejection?.known
+    const key = actor?.kind === 'api_key' ? actor : rejection?.known
     if (!operation || !key) return undefined
     return {
       tenantId: key.tenantId,
-      apiKeyId: key.apiKeyId,
+      apiKeyId: key.id,
       apiKeyName: key.name,
       operation,
       status: 'success',

@@ -21,13 +21,8 @@ export interface ApiKeyRecord {
   graceEndsAt: Date | null
 }
 
-/** Owner of a rejected credential. The rejection is recorded in the tenant's audit log and, for an API key, in its call log. */
-export interface KnownCaller {
-  tenantId: string
-  kind: 'api_key' | 'user'
-  id: string
-  name: string
-  email: string | null
+/** Owner of a rejected credential, without access. The rejection is recorded in the tenant's audit log and, for an API key, in its call log. */
+export type KnownCaller = Actor & {
   /** False if the ownership is only claimed, for example by a token with an invalid signature. */
   isProven: boolean
 }
@@ -105,9 +100,9 @@ export class Authenticator {
     const key = await keys.get(fingerprint(secret), () => loadApiKey(hashSecret(secret)))
     if (!key) return reject('key_unknown', 'This API key does not exist. Check that the complete key was sent.')
     if (key.tenantStatus !== 'active')
-      return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownKey(key) }
+      return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownKey(key, origin) }
     const error = findKeyError(key, now())
-    if (error) return reject(...error, { known: toKnownKey(key) })
+    if (error) return reject(...error, { known: toKnownKey(key, origin) })
     onKeyUsed(key.apiKeyId)
     const { tenantId, apiKeyId: id, name, scopes, contexts } = key
     return { outcome: 'actor', actor: { tenantId, kind: 'api_key', id, name, email: null, scopes, contexts, ...origin } }
@@ -122,15 +117,17 @@ export class Authenticator {
       const { why, message } = error
       const find = async () => {
         const owner = await this.#parts.tokens.findOwner(token)
-        return owner && toKnownUser(owner, hasVerifiedSignature.includes(why))
+        return owner && toKnownUser(owner, origin, hasVerifiedSignature.includes(why))
       }
       return reject(why, message, { find })
     }
     const { user, sessionId, issuer } = record
     if (user.tenantStatus !== 'active')
-      return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownUser(user) }
+      return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownUser(user, origin) }
     if (user.status !== 'active')
-      return reject('user_disabled', 'This user is disabled. Ask an admin to enable the user.', { known: toKnownUser(user) })
+      return reject('user_disabled', 'This user is disabled. Ask an admin to enable the user.', {
+        known: toKnownUser(user, origin),
+      })
     const { tenantId, userId: id, name, email, scopes, secondFactorDue } = user
     const actor: Actor = { tenantId, kind: 'user', id, name, email, scopes, contexts: null, ...origin, issuer }
     return { outcome: 'actor', actor: { ...actor, ...(sessionId && { sessionId }), ...(secondFactorDue && { secondFactorDue }) } }
@@ -147,23 +144,15 @@ const reject = (why: RejectionReason, message: string, owner: Pick<Rejected, 'kn
   ...owner,
 })
 
-const toKnownKey = ({ tenantId, apiKeyId: id, name }: ApiKeyRecord): KnownCaller => ({
-  tenantId,
-  kind: 'api_key',
-  id,
-  name,
-  email: null,
-  isProven: true,
-})
+const noAccess = { scopes: [], contexts: null }
 
-const toKnownUser = ({ tenantId, userId: id, name, email }: UserRecord, isProven = true): KnownCaller => ({
-  tenantId,
-  kind: 'user',
-  id,
-  name,
-  email,
-  isProven,
-})
+const toKnownKey = ({ tenantId, apiKeyId: id, name }: ApiKeyRecord, origin: Origin): KnownCaller => {
+  return { tenantId, kind: 'api_key', id, name, email: null, ...noAccess, ...origin, isProven: true }
+}
+
+const toKnownUser = ({ tenantId, userId: id, name, email }: UserRecord, origin: Origin, isProven = true): KnownCaller => {
+  return { tenantId, kind: 'user', id, name, email, ...noAccess, ...origin, isProven }
+}
 
 function findKeyError({ status, expiresAt, graceEndsAt }: ApiKeyRecord, now: number): [RejectionReason, string] | undefined {
   if (status !== 'active') return ['key_disabled', `This API key is ${status}. Use an active API key.`]

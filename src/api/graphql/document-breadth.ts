@@ -10,35 +10,31 @@ const limits = { operations: 20, fragments: 50, variables: 100, arguments: 50, s
 export function findBreadthError(document: DocumentNode): string | undefined {
   let literals = 0
   let error: string | undefined
-  const refuse = (message: string) => {
+  const check = (count: number | undefined, max: number, message: string) => {
+    if (count === undefined || count <= max) return undefined
     error = message
     return BREAK
   }
-  const definitions = (kind: Kind) => document.definitions.filter((node) => node.kind === kind).length
-  if (definitions(Kind.OPERATION_DEFINITION) > limits.operations) return `must have at most ${limits.operations} operations`
-  if (definitions(Kind.FRAGMENT_DEFINITION) > limits.fragments) return `must have at most ${limits.fragments} fragments`
+  const countDefinitions = (kind: Kind) => document.definitions.filter((node) => node.kind === kind).length
+  const { operations, fragments, sameName } = limits
+  if (countDefinitions(Kind.OPERATION_DEFINITION) > operations) return `must have at most ${operations} operations`
+  if (countDefinitions(Kind.FRAGMENT_DEFINITION) > fragments) return `must have at most ${fragments} fragments`
+  const checkArguments = (list: readonly unknown[] | undefined, of: string) =>
+    check(list?.length, limits.arguments, `must not pass more than ${limits.arguments} arguments to a ${of}`)
+  const checkLiterals = ({ length }: readonly unknown[]) => check((literals += length), limits.literals, tooManyLiterals)
   visit(document, {
-    OperationDefinition: ({ variableDefinitions }) => {
-      if ((variableDefinitions?.length ?? 0) > limits.variables) return refuse(`must have at most ${limits.variables} variables`)
-    },
-    SelectionSet: (node) => {
-      if (countRepetitions(node, new Map()) > limits.sameName)
-        return refuse(`must not repeat a name more than ${limits.sameName} times in one selection set`)
-    },
-    Field: ({ arguments: list }) => {
-      if ((list?.length ?? 0) > limits.arguments)
-        return refuse(`must not pass more than ${limits.arguments} arguments to a field`)
-    },
-    Directive: ({ arguments: list }) => {
-      if ((list?.length ?? 0) > limits.arguments)
-        return refuse(`must not pass more than ${limits.arguments} arguments to a directive`)
-    },
-    ListValue: ({ values }) => {
-      if ((literals += values.length) > limits.literals) return refuse(tooManyLiterals)
-    },
-    ObjectValue: ({ fields }) => {
-      if ((literals += fields.length) > limits.literals) return refuse(tooManyLiterals)
-    },
+    OperationDefinition: ({ variableDefinitions: list }) =>
+      check(list?.length, limits.variables, `must have at most ${limits.variables} variables`),
+    SelectionSet: (node) =>
+      check(
+        countRepetitions(node, new Map()),
+        sameName,
+        `must not repeat a name more than ${sameName} times in one selection set`,
+      ),
+    Field: (node) => checkArguments(node.arguments, 'field'),
+    Directive: (node) => checkArguments(node.arguments, 'directive'),
+    ListValue: ({ values }) => checkLiterals(values),
+    ObjectValue: ({ fields }) => checkLiterals(fields),
   })
   return error
 }

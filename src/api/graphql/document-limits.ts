@@ -12,7 +12,7 @@ import {
   TokenKind,
 } from 'graphql'
 import { type CostRequest, computeCost, maxCost } from '../../access/request-cost.js'
-import { badUserInput } from '../../platform/errors/errors.js'
+import { type AssayError, badUserInput } from '../../platform/errors/errors.js'
 import { findBreadthError } from './document-breadth.js'
 
 const maxDepth = 12
@@ -37,7 +37,7 @@ const createDocumentError = (message: string) => badUserInput([{ field: 'query',
  */
 export function screenDocument(text: string): {
   document: DocumentNode | undefined
-  error: ReturnType<typeof createDocumentError> | undefined
+  error: AssayError | undefined
 } {
   const error = findTokenError(text)
   if (error) return { document: undefined, error }
@@ -51,7 +51,7 @@ export function screenDocument(text: string): {
   }
 }
 
-function findTokenError(text: string): ReturnType<typeof createDocumentError> | undefined {
+function findTokenError(text: string): AssayError | undefined {
   if (text.length > maxCharacters)
     return createDocumentError(`must have at most ${maxCharacters} characters. Send long values as variables`)
   const lexer = new Lexer(new Source(text))
@@ -82,6 +82,13 @@ const onceEach = 'must select each introspection field at most once, without ali
 
 const nothing: Size = { depth: 0, selections: 0, rootFields: 0, introspections: 0 }
 
+const addSizes = (one: Size, other: Size): Size => ({
+  depth: Math.max(one.depth, other.depth),
+  selections: one.selections + other.selections,
+  rootFields: one.rootFields + other.rootFields,
+  introspections: one.introspections + other.introspections,
+})
+
 class Screen {
   readonly #document: DocumentNode
   readonly #fragments = new Map<string, FragmentDefinitionNode>()
@@ -95,7 +102,7 @@ class Screen {
       if (node.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(node.name.value, node)
   }
 
-  findError(): ReturnType<typeof createDocumentError> | undefined {
+  findError(): AssayError | undefined {
     for (const node of this.#document.definitions) {
       if (node.kind !== Kind.OPERATION_DEFINITION && node.kind !== Kind.FRAGMENT_DEFINITION) continue
       const size = this.measure(node.selectionSet)
@@ -119,24 +126,15 @@ class Screen {
     return undefined
   }
 
-  recordFirstError(message: string): void {
+  recordFirstError(message: string): Size {
     this.#error ??= message
+    return nothing
   }
 
   measure({ selections }: SelectionSetNode, level = 0): Size {
     if (this.#error) return nothing
-    if (level > maxNesting) {
-      this.recordFirstError(`must not be nested more than ${maxNesting} levels deep`)
-      return nothing
-    }
-    const sizes = selections.map((selection) => this.#measureSelection(selection, level))
-    const sum = (of: (size: Size) => number) => sizes.reduce((total, size) => total + of(size), 0)
-    return {
-      depth: sizes.reduce((deepest, { depth }) => Math.max(deepest, depth), 0),
-      selections: sum((size) => size.selections),
-      rootFields: sum((size) => size.rootFields),
-      introspections: sum((size) => size.introspections),
-    }
+    if (level > maxNesting) return this.recordFirstError(`must not be nested more than ${maxNesting} levels deep`)
+    return selections.map((selection) => this.#measureSelection(selection, level)).reduce(addSizes, nothing)
   }
 
   #measureSelection(selection: SelectionNode, level: number): Size {
@@ -158,10 +156,7 @@ class Screen {
     if (!fragment) return { ...nothing, selections: 1 }
     const known = this.#sizes.get(name)
     if (known) return known
-    if (this.#open.has(name)) {
-      this.recordFirstError(`must not have cyclic fragments ('${name.slice(0, 100)}')`)
-      return nothing
-    }
+    if (this.#open.has(name)) return this.recordFirstError(`must not have cyclic fragments ('${name.slice(0, 100)}')`)
     this.#open.add(name)
     const inner = this.measure(fragment.selectionSet, level + 1)
     this.#open.delete(name)

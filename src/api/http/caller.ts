@@ -1,11 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { Express } from 'express'
-import type { Rejection } from '../../access/admission.js'
-import type { KnownCaller } from '../../access/authenticate.js'
 import { Call } from '../../access/call.js'
-import type { SecurityTrail } from '../../access/security-trail.js'
-import { type Actor, type Origin, sanitizeUserAgent } from '../../platform/actor.js'
+import { type Origin, sanitizeUserAgent } from '../../platform/actor.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import type { ApplicationParts } from './application-parts.js'
 
@@ -15,7 +12,7 @@ export interface IdentifiedRequest extends IncomingMessage {
   address: string
 }
 
-type Callers = Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'>
+export type Callers = Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'>
 
 /** Authenticates a request before its body is read. */
 export function createCall(parts: Callers, request: IncomingMessage): Promise<Call> {
@@ -58,23 +55,17 @@ export async function authenticateCall(
   // Rejecting a known key is cheap. All other rejections are limited per address.
   if (found.known?.kind !== 'api_key' && found.outcome === 'rejected') await parts.countRejectedCredential(origin.ip)
   const known = found.known ?? (await found.find?.())
-  if (known) recordRejection(parts.security, known, found.message, origin)
+  if (known)
+    parts.security.recordEvent({
+      reason: 'credential_refused',
+      message: found.message,
+      tenantId: known.tenantId,
+      about: known,
+      origin,
+      actor: known.isProven ? known : undefined,
+    })
   const error = found.outcome === 'rejected' ? unauthenticated(found.message) : forbidden(found.message)
-  const key = known?.kind === 'api_key' && { tenantId: known.tenantId, apiKeyId: known.id, name: known.name }
-  const rejection: Rejection = key ? { error, known: key } : { error }
-  return new Call({ ...facts, rejection })
-}
-
-function recordRejection(
-  security: SecurityTrail,
-  { tenantId, kind, id, name, email, isProven }: KnownCaller,
-  message: string,
-  origin: Origin,
-): void {
-  const actor: Actor | undefined = isProven
-    ? { tenantId, kind, id, name, email, scopes: [], contexts: null, ...origin }
-    : undefined
-  security.recordEvent({ reason: 'credential_refused', message, tenantId, about: { id, name }, origin, actor })
+  return new Call({ ...facts, rejection: { error, known: known?.kind === 'api_key' ? known : undefined } })
 }
 
 export type GetAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string

@@ -22,13 +22,11 @@ import { newId } from '../../platform/ids.js'
 import { computeCostWithinLimit, maxTokens, screenDocument } from '../graphql/document-limits.js'
 import { formatError, isInternalError } from '../graphql/public-errors.js'
 import { rejectInvalidVariables } from '../graphql/variable-errors.js'
-import type { ApplicationParts } from './application-parts.js'
-import { authenticateCall, type GetAddress } from './caller.js'
+import { authenticateCall, type Callers, type GetAddress } from './caller.js'
 import { closeCodes, closeSocket, limitMessages, sendBounded } from './socket-limits.js'
 import { UnauthenticatedSockets, type WaitingSlot } from './unauthenticated-sockets.js'
 
-interface Parts
-  extends Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'> {
+interface Parts extends Callers {
   schema: GraphQLSchema
   /** Scope and limits that apply to every subscription. */
   endpoint: Endpoint
