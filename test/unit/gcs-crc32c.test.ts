@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { CRC32C } from '@google-cloud/storage'
 import { expect, test } from '@jest/globals'
 import { Crc32c } from '../../src/platform/storage/gcs/crc32c.js'
+import { crc32c } from '../support/bucket/crc32c.js'
 
 const computeChecksum = (...parts: Buffer[]): string => {
   const sum = new Crc32c()
@@ -20,13 +20,11 @@ test.each([
   expect(computeChecksum(bytes)).toBe(Buffer.from(sum, 'hex').toString('base64'))
 })
 
-test('computes the same CRC32C as the official library for parts of any length and offset', () => {
+test('computes the same CRC32C as the emulator for parts of any length and offset', () => {
   const bytes = randomBytes(1000)
   for (let cut = 0; cut < 40; cut++) {
-    const library = new CRC32C()
-    library.update(bytes.subarray(cut, 900 + cut))
     expect(computeChecksum(bytes.subarray(cut, cut * 2), bytes.subarray(cut * 2, 500), bytes.subarray(500, 900 + cut))).toBe(
-      library.toString(),
+      crc32c(bytes.subarray(cut, 900 + cut)),
     )
   }
 })

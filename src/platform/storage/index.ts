@@ -37,7 +37,7 @@ async function openGcs(url: string, options: OpenStorageOptions): Promise<BlobSt
     throw new Error(
       `STORAGE_URL '${url}' contains no valid bucket name. Use gs://name or gs://name/prefix. A name may contain only lower-case letters, digits, '-', '_' and '.'.`,
     )
-  // Load on demand, because the Google SDK takes 11 MB of memory, which a local store does not need.
+  // Load on demand, because Google's credentials library takes memory that a local store does not need.
   const { GcsStorage } = await import('./gcs/gcs.js')
   return new GcsStorage({
     bucket: parts[1],

@@ -1,47 +1,61 @@
-import type { File, Storage } from '@google-cloud/storage'
+import { GoogleAuth } from 'google-auth-library'
 import { BucketConnection, type BucketRequest, type BucketResponse, readText } from '../bucket/connection.js'
 import { BucketError, type BucketLimits, defaultLimits, type RetryOptions, retry, toBucketError } from '../bucket/retry.js'
-import { createClient, type GcsOptions, setTokenTimeout } from './client.js'
+import type { HmacKey, UrlSigner } from './sign-url.js'
+
+export interface GcsOptions {
+  bucket: string
+  prefix?: string
+  /** True if the guarantees of the bucket must be proved before the first write. */
+  requireProof?: boolean
+  /** Address of an emulator, as in STORAGE_EMULATOR_HOST. An emulator receives no credentials. */
+  emulatorHost?: string
+  /** Alternative address of the Google API, for example for Private Service Connect. It receives credentials. */
+  endpoint?: string
+  /** Key file of a service account. If undefined, the client uses application default credentials. */
+  keyFile?: string
+  /** Alternative address of the IAM endpoint `…/serviceAccounts/`, which signs URLs if no key is available. */
+  signingEndpoint?: string
+  /** HMAC key that signs URLs without a key file and without IAM. */
+  hmac?: HmacKey
+  limits?: Partial<BucketLimits>
+}
 
 type CallOptions = Omit<RetryOptions, 'limits' | 'onTimeout'> & { limits?: BucketLimits }
 
-/** Access to one bucket. The Google SDK provides credentials and signs URLs. All requests to the bucket use `connection`. */
+const scopes = ['iam', 'cloud-platform', 'devstorage.full_control'].map((name) => `https://www.googleapis.com/auth/${name}`)
+
+/** Access to one bucket. `google-auth-library` provides credentials. All requests to the bucket use `connection`. */
 export class GcsAccess {
   readonly limits: BucketLimits
   readonly connection: BucketConnection
   readonly emulated: boolean
+  readonly bucketName: string
+  /** Base URL of the API, without a trailing slash. */
+  readonly endpoint: string
   readonly #options: GcsOptions
-  #client: Storage
+  #auth: GoogleAuth
 
   constructor(options: GcsOptions) {
     this.#options = options
     this.limits = { ...defaultLimits, ...options.limits }
     this.connection = new BucketConnection(this.limits.idleMs)
     this.emulated = options.emulatorHost !== undefined
-    this.#client = createClient(options)
+    this.bucketName = options.bucket
+    this.endpoint = toBaseUrl(options.emulatorHost ?? options.endpoint ?? 'storage.googleapis.com')
+    this.#auth = this.#createAuth()
   }
 
-  /** Returns a file of the Google SDK, which is used only to sign URLs. */
-  getFile(name: string): File {
-    return this.#client.bucket(this.#options.bucket).file(name)
-  }
-
-  get bucketName(): string {
-    return this.#options.bucket
-  }
-
-  /** Base URL of the API, without a trailing slash. */
-  get endpoint(): string {
-    return this.#client.apiEndpoint
-  }
-
-  /** Calls `retry`. Creates a new client after a timeout. */
+  /** Calls `retry`. Replaces the credentials after a time-out, because all calls wait for the same token request, which may never end. */
   call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    let client = this.#client
-    return retry({ limits: this.limits, ...options, onTimeout: () => this.#replaceClient(client) }, async (signal) => {
-      // Another call may have already replaced the client.
-      client = this.#client
-      if (!this.emulated) await setTokenTimeout(client, this.limits)
+    let auth = this.#auth
+    const onTimeout = () => {
+      // Another call may have already replaced the credentials.
+      if (auth === this.#auth) this.#auth = this.#createAuth()
+    }
+    return retry({ limits: this.limits, ...options, onTimeout }, async (signal) => {
+      auth = this.#auth
+      if (!this.emulated) await setTokenTimeout(auth, this.limits)
       return attempt(signal)
     })
   }
@@ -49,7 +63,7 @@ export class GcsAccess {
   /** Sends an authorized request to `path`, such as `/storage/v1/b/{bucket}/o`. */
   async send(path: string, request: Omit<BucketRequest, 'url'>): Promise<BucketResponse> {
     const url = `${this.endpoint}${path}`
-    const authorization = this.emulated ? {} : { ...(await this.#client.authClient.getRequestHeaders(url)) }
+    const authorization = this.emulated ? {} : { ...(await this.#auth.getRequestHeaders(url)) }
     return this.connection.send({ ...request, url, headers: { ...authorization, ...request.headers } })
   }
 
@@ -62,6 +76,17 @@ export class GcsAccess {
     return text === '' ? undefined : parseJson(text)
   }
 
+  /** Returns a signer with the key of the service account, or else with the IAM API. */
+  async getAccountSigner(): Promise<UrlSigner> {
+    const auth = this.#auth
+    const { client_email } = await auth.getCredentials()
+    return {
+      algorithm: 'GOOG4-RSA-SHA256',
+      accessId: String(client_email),
+      sign: async (text) => Buffer.from(await auth.sign(text, this.#options.signingEndpoint), 'base64'),
+    }
+  }
+
   /** Returns the path of an object in the JSON API. */
   getObjectPath(name: string): string {
     return `/storage/v1/b/${this.bucketName}/o/${encodeURIComponent(name)}`
@@ -71,11 +96,28 @@ export class GcsAccess {
     this.connection.close()
   }
 
-  // Replaces the client, because all of its calls wait for the same token request, which may never end.
-  #replaceClient(client: Storage): void {
-    if (this.emulated || client !== this.#client) return
-    this.#client = createClient(this.#options)
+  #createAuth(): GoogleAuth {
+    return new GoogleAuth({
+      ...(this.#options.keyFile !== undefined && { keyFilename: this.#options.keyFile }),
+      scopes,
+      // Prevents a search for a project id (gcloud, metadata server, resource manager), which no call needs.
+      projectId: 'none',
+      clientOptions: { transporterOptions: { timeout: this.limits.requestMs } },
+    })
   }
+}
+
+const toBaseUrl = (address: string) => (/^https?:\/\//.test(address) ? address : `https://${address}`).replace(/\/+$/, '')
+
+/** Sets a time-out for the token exchange, which would otherwise wait forever. The library has no option for it. */
+async function setTokenTimeout(auth: GoogleAuth, { requestMs }: BucketLimits): Promise<void> {
+  const { stsCredential } = (await auth.getClient()) as unknown as StsClient
+  if (stsCredential && stsCredential.transporter.defaults.timeout === undefined)
+    stsCredential.transporter.defaults = { timeout: requestMs }
+}
+
+interface StsClient {
+  stsCredential?: { transporter: { defaults: { timeout?: number } } }
 }
 
 function parseJson(text: string): unknown {

@@ -1,4 +1,4 @@
-// The implementation in @google-cloud/storage blocks the event loop for 31 ms per 8 MiB. Processing eight bytes per step takes 6 ms.
+// One byte per step would block the event loop for 31 ms per 8 MiB. Eight bytes per step take 6 ms.
 const tables = Array.from({ length: 8 }, () => new Int32Array(256))
 const [table0, table1, table2, table3, table4, table5, table6, table7] = tables as Eight<Int32Array>
 type Eight<T> = [T, T, T, T, T, T, T, T]

@@ -23,12 +23,11 @@ import {
   getHttpStatus,
   toBucketError,
 } from '../bucket/retry.js'
-import { GcsAccess } from './access.js'
-import type { GcsOptions } from './client.js'
+import { GcsAccess, type GcsOptions } from './access.js'
 import { Crc32c } from './crc32c.js'
-import { type HmacKey, signUrl } from './hmac-url.js'
 import { parseObject } from './object-metadata.js'
 import { type StoredObject, uploadResumable } from './resumable.js'
+import { createHmacSigner, type HmacKey, signUrl } from './sign-url.js'
 import { uploadObject } from './upload-object.js'
 
 /** Larger uploads need several requests. */
@@ -46,12 +45,10 @@ class GcsBucket implements BucketApi {
   readonly requiresConditions = true
   readonly description: string
   readonly #access: GcsAccess
-  readonly #signingEndpoint: string | undefined
   readonly #hmac: HmacKey | undefined
 
   constructor(options: GcsOptions) {
     this.#access = new GcsAccess(options)
-    this.#signingEndpoint = options.signingEndpoint
     this.#hmac = options.hmac
     const endpoint = options.emulatorHost ?? options.endpoint
     this.description = `gs://${options.bucket}${options.prefix ? `/${options.prefix}` : ''}${endpoint ? ` at ${this.#access.endpoint}` : ''}`
@@ -131,36 +128,18 @@ class GcsBucket implements BucketApi {
     return this.#delete(object)
   }
 
-  async sign(name: string, grant: BlobDownloadGrant): Promise<string> {
-    // Use the same time for the start and the expiry. Otherwise rounding could shorten the lifetime by a second.
-    const now = Date.now()
-    if (this.#hmac) return this.#signWithHmac(this.#hmac, { ...grant, name }, new Date(now))
-    const [url] = await this.#access.call({ action: `sign a URL for '${grant.path}'` }, () =>
-      this.#access.getFile(name).getSignedUrl({
-        version: 'v4',
-        action: 'read',
-        accessibleAt: now,
-        expires: now + grant.expiresInSeconds * 1000,
-        responseDisposition: createAttachmentHeader(grant.filename),
-        responseType: grant.contentType,
-        ...(this.#signingEndpoint && { signingEndpoint: this.#signingEndpoint }),
-      }),
+  sign(name: string, { path, filename, contentType, expiresInSeconds }: BlobDownloadGrant): Promise<string> {
+    const { endpoint, bucketName: bucket } = this.#access
+    const query = {
+      'response-content-disposition': createAttachmentHeader(filename),
+      'response-content-type': contentType,
+    }
+    const download = { endpoint, bucket, name, expiresInSeconds, query }
+    // An HMAC key needs no credentials and no request.
+    if (this.#hmac) return signUrl(createHmacSigner(this.#hmac), download)
+    return this.#access.call({ action: `sign a URL for '${path}'` }, async () =>
+      signUrl(await this.#access.getAccountSigner(), download),
     )
-    return url
-  }
-
-  #signWithHmac(key: HmacKey, grant: BlobDownloadGrant & { name: string }, now: Date): string {
-    return signUrl(key, {
-      endpoint: this.#access.endpoint,
-      bucket: this.#access.bucketName,
-      name: grant.name,
-      expiresInSeconds: grant.expiresInSeconds,
-      now,
-      query: {
-        'response-content-disposition': createAttachmentHeader(grant.filename),
-        'response-content-type': grant.contentType,
-      },
-    })
   }
 
   /**

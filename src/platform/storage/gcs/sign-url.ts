@@ -6,22 +6,35 @@ export interface HmacKey {
   secret: string
 }
 
-export interface DownloadRequest {
+/** Credential that signs URLs. */
+export interface UrlSigner {
+  algorithm: string
+  accessId: string
+  sign(text: string, date: string): Promise<Buffer>
+}
+
+interface DownloadRequest {
   /** Base URL of the API, such as `https://storage.googleapis.com`. */
   endpoint: string
   bucket: string
   name: string
   expiresInSeconds: number
-  now: Date
   /** Query parameters for response headers, such as response-content-disposition. */
   query: Record<string, string>
 }
 
-const algorithm = 'GOOG4-HMAC-SHA256'
+export const createHmacSigner = ({ accessId, secret }: HmacKey): UrlSigner => ({
+  algorithm: 'GOOG4-HMAC-SHA256',
+  accessId,
+  sign: async (text, date) => {
+    const key = [date, 'auto', 'storage', 'goog4_request'].reduce<Buffer | string>(hmacSha256, `GOOG4${secret}`)
+    return hmacSha256(key, text)
+  },
+})
 
 /** Creates a V4 signed URL. See https://cloud.google.com/storage/docs/authentication/canonical-requests */
-export function signUrl({ accessId, secret }: HmacKey, get: DownloadRequest): string {
-  const time = get.now.toISOString().replace(/[-:]|\.\d{3}/g, '')
+export async function signUrl({ algorithm, accessId, sign }: UrlSigner, get: DownloadRequest): Promise<string> {
+  const time = new Date().toISOString().replace(/[-:]|\.\d{3}/g, '')
   const date = time.slice(0, 8)
   const scope = `${date}/auto/storage/goog4_request`
   const query = Object.entries({
@@ -37,9 +50,8 @@ export function signUrl({ accessId, secret }: HmacKey, get: DownloadRequest): st
     .join('&')
   const path = `/${get.bucket}/${get.name.split('/').map(percentEncode).join('/')}`
   const canonical = ['GET', path, query, `host:${new URL(get.endpoint).hostname}\n`, 'host', 'UNSIGNED-PAYLOAD'].join('\n')
-  const signed = [algorithm, time, scope, createHash('sha256').update(canonical).digest('hex')].join('\n')
-  const key = [date, 'auto', 'storage', 'goog4_request'].reduce<Buffer | string>(hmacSha256, `GOOG4${secret}`)
-  return `${get.endpoint}${path}?${query}&X-Goog-Signature=${hmacSha256(key, signed).toString('hex')}`
+  const text = [algorithm, time, scope, createHash('sha256').update(canonical).digest('hex')].join('\n')
+  return `${get.endpoint}${path}?${query}&X-Goog-Signature=${(await sign(text, date)).toString('hex')}`
 }
 
 const hmacSha256 = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
