@@ -177,11 +177,11 @@ describe('openStorage', () => {
     ['', 'It must be gs://bucket, s3://bucket?region=eu-central-1 or file:///directory'],
     ['/var/lib/assay', 'It must be gs://bucket, s3://bucket?region=eu-central-1 or file:///directory'],
     ['s3://bucket', 'It must be an S3 URL with a region'],
-    ['gs://', 'contains no valid bucket'],
-    ['gs://UPPER', 'contains no valid bucket'],
-    ['gs://bucket?x=1', 'contains no valid bucket'],
-    ['file://server/share', "contains the host 'server'"],
-    ['file:///', 'contains no directory'],
+    ['gs://', 'It must be gs://bucket or gs://bucket/prefix'],
+    ['gs://UPPER', 'It must be gs://bucket or gs://bucket/prefix'],
+    ['gs://bucket?x=1', 'It must be gs://bucket or gs://bucket/prefix'],
+    ['file://server/share', 'It must be the URL of a local directory'],
+    ['file:///', 'It must be the URL of a local directory'],
   ])('reports the error in the storage URL %j', async (url, message) => {
     await expect(openStorage(url, options)).rejects.toThrow(message)
   })

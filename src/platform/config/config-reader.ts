@@ -76,6 +76,10 @@ export class EnvReader {
     return choices.find((choice) => choice === value) ?? this.addError(name, value, `one of ${choices.join(', ')}`)
   }
 
+  readFlag(name: string): boolean {
+    return this.readChoice(name, ['true', 'false']) === 'true'
+  }
+
   readUrl(name: string, protocols: string[], { example, secret }: { example: string; secret?: boolean }): string | undefined {
     const value = this.readText(name)
     if (value === undefined || protocols.includes(getProtocol(value))) return value

@@ -2,80 +2,16 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseDatabaseUrl } from '../db/database-url.js'
-import { parseS3Url } from '../storage/s3/s3-url.js'
+import { parseStorageUrl } from '../storage/storage-url.js'
 import { maxMegabytes } from '../units.js'
 import { EnvReader } from './config-reader.js'
-import { type IdentityConfig, readIdentityConfig } from './identity-config.js'
+import { readIdentityConfig } from './identity-config.js'
 import { secretVariables } from './secret-files.js'
 
-export type LogLevel = (typeof logLevels)[number]
 const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
 /** Parsed and frozen configuration. docs/configuration.md lists the variables. */
-export interface Config extends IdentityConfig {
-  readonly host: string
-  readonly port: number
-  /** Number of processes that serve HTTP on the port. */
-  readonly processes: number
-  readonly publicUrl: string
-  readonly dataDir: string
-  /** If undefined, the service starts the embedded PostgreSQL in `dataDir`. */
-  readonly databaseUrl: string | undefined
-  /** URL of PostgreSQL itself, if `databaseUrl` points to a pooler in transaction mode. */
-  readonly databaseDirectUrl: string | undefined
-  /** URL of a streaming replica of the database. */
-  readonly databaseReadUrl: string | undefined
-  readonly databasePoolSize: number
-  /** URL of the blob store: `gs://bucket`, `s3://bucket?region=…` or `file:///directory`. */
-  readonly storageUrl: string
-  readonly storageEmulatorHost: string | undefined
-  /** HMAC key that signs download URLs of a Google Cloud Storage bucket without calls to IAM. */
-  readonly storageHmac: { accessId: string; secret: string } | undefined
-  /** If undefined, the AWS SDK finds credentials in its environment variables, files, or the metadata service of the machine. */
-  readonly s3Credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
-  /** True if an S3 store without conditional writes is acceptable. */
-  readonly s3UnconditionalWrites: boolean
-  /** Timeout of one bucket call, including its retries. */
-  readonly storageDeadlineSeconds: number
-  /** If undefined, the service uses a running local clamd, or else `yara:`. */
-  readonly scannerUrl: string | undefined
-  readonly rulesDir: string | undefined
-  readonly maxUploadMb: number
-  readonly maxUploadsAtOnce: number
-  /** The service closes an upload that sends no data for this many seconds. */
-  readonly uploadIdleSeconds: number
-  readonly validationWorkers: number
-  readonly production: boolean
-  readonly graphqlExplorer: boolean
-  /** True if `/` serves the dashboard. */
-  readonly dashboard: boolean
-  readonly logLevel: LogLevel
-  /** Seconds that the service continues to serve after SIGTERM, while its readiness check fails. */
-  readonly shutdownDelaySeconds: number
-  /** Maximum seconds that a shutdown waits for calls in progress. */
-  readonly shutdownGraceSeconds: number
-  /** Token for the metrics endpoint. If undefined, the endpoint needs no credential. */
-  readonly metricsToken: string | undefined
-  /** Separate port for the metrics endpoint. If undefined, the main port serves it. */
-  readonly metricsPort: number | undefined
-  /** Base URL of an OTLP/HTTP collector. If undefined, the service sends no traces. */
-  readonly otlpEndpoint: string | undefined
-  /** Value of the Express setting 'trust proxy'. */
-  readonly trustProxy: false | number | string[]
-  /** Days that the call log is kept. If undefined, it is kept forever. */
-  readonly callLogRetentionDays: number | undefined
-  readonly auditLogRetentionDays: number | undefined
-  /** Hours between runs of the reconciler. 0 disables it. */
-  readonly reconcileIntervalHours: number
-  /** Maximum read rate of each replica when it rescans stored files. */
-  readonly rescanMbPerSecond: number
-  readonly rateLimitPerMinute: number
-  readonly redisUrl: string | undefined
-  /** Allowed origins, or `['*']`. If empty, CORS is disabled. */
-  readonly corsOrigins: string[]
-  /** True if webhooks may use private addresses and plain HTTP. */
-  readonly webhookAllowPrivate: boolean
-}
+export type Config = Readonly<ReturnType<typeof readVariables>>
 
 /** Contains all configuration errors, one sentence per error. */
 export class ConfigError extends Error {
@@ -91,32 +27,38 @@ const century = 36_500
 /** Reads the configuration from environment variables, which no other module reads. Throws a `ConfigError` with all errors. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const reader = new EnvReader(env, secretVariables)
+  const config = readVariables(reader)
+  if (reader.errors.length > 0) throw new ConfigError(reader.errors)
+  return deepFreeze(config)
+}
+
+function readVariables(reader: EnvReader) {
   const port = reader.readInteger('PORT', { from: 0, to: 65_535, fallback: 8080 })
   const processes = reader.readInteger('PROCESSES', { from: 1, to: 64, fallback: 1 })
-  const databaseLocation = readDatabaseLocation(reader)
-  const production = reader.readText('NODE_ENV') === 'production'
-  const config: Config = {
+  const database = readDatabaseLocation(reader)
+  return {
     host:
       reader.readPattern('HOST', /^[A-Za-z0-9.:%_-]+$/, 'an address or a host name to listen on, such as 0.0.0.0') ?? '0.0.0.0',
     port,
+    /** Number of processes that serve HTTP on the port. */
     processes,
     publicUrl: reader.readBaseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
-    ...databaseLocation,
-    databaseReadUrl: readReplicaUrl(reader, databaseLocation.databaseUrl),
+    ...database,
+    /** URL of a streaming replica of the database. */
+    databaseReadUrl: readReplicaUrl(reader, database.databaseUrl),
     databasePoolSize: reader.readInteger('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
-    ...readStorage(reader, databaseLocation.dataDir),
+    ...readStorage(reader, database.dataDir),
     ...readUploads(reader, processes),
-    ...readIdentityConfig(reader, databaseLocation.databaseUrl !== undefined || reader.hasError('DATABASE_URL')),
-    production,
-    ...readOperationSettings(reader, production),
+    ...readIdentityConfig(reader, database.databaseUrl !== undefined || reader.hasError('DATABASE_URL')),
+    ...readOperationSettings(reader),
     ...readRetention(reader),
     rateLimitPerMinute: reader.readInteger('RATE_LIMIT_PER_MINUTE', { from: 1, to: 1_000_000_000, fallback: 120_000 }),
     redisUrl: reader.readUrl('REDIS_URL', ['redis:', 'rediss:'], { example: 'redis://host:6379', secret: true }),
+    /** Allowed origins, or `['*']`. If empty, CORS is disabled. */
     corsOrigins: reader.readOrigins('CORS_ORIGINS'),
-    webhookAllowPrivate: reader.readChoice('WEBHOOK_ALLOW_PRIVATE', ['true', 'false']) === 'true',
+    /** True if webhooks may use private addresses and plain HTTP. */
+    webhookAllowPrivate: reader.readFlag('WEBHOOK_ALLOW_PRIVATE'),
   }
-  if (reader.errors.length > 0) throw new ConfigError(reader.errors)
-  return deepFreeze(config)
 }
 
 function readStorage(reader: EnvReader, dataDir: string) {
@@ -127,9 +69,12 @@ function readStorage(reader: EnvReader, dataDir: string) {
       /^(https?:\/\/)?[^\s/]+\/?$/,
       'host:port or http://host:port',
     ),
+    /** HMAC key that signs download URLs of a Google Cloud Storage bucket without calls to IAM. */
     storageHmac: readStorageHmac(reader),
     s3Credentials: readS3Credentials(reader),
-    s3UnconditionalWrites: reader.readChoice('S3_UNCONDITIONAL_WRITES', ['true', 'false']) === 'true',
+    /** True if an S3 store without conditional writes is acceptable. */
+    s3UnconditionalWrites: reader.readFlag('S3_UNCONDITIONAL_WRITES'),
+    /** Time-out of one bucket call, including its retries. */
     storageDeadlineSeconds: reader.readInteger('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
   }
 }
@@ -137,39 +82,52 @@ function readStorage(reader: EnvReader, dataDir: string) {
 function readUploads(reader: EnvReader, processes: number) {
   const rulesDir = reader.readText('RULES_DIR')
   return {
+    /** If undefined, the service uses a running local clamd, or else `yara:`. */
     scannerUrl: readScannerUrl(reader),
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
     maxUploadMb: reader.readInteger('MAX_UPLOAD_MB', { from: 1, to: maxMegabytes, fallback: 1024 }),
     maxUploadsAtOnce: reader.readInteger('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
+    /** The service closes an upload that sends no data for this many seconds. */
     uploadIdleSeconds: reader.readInteger('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
     validationWorkers: readValidationWorkers(reader, processes),
   }
 }
 
-function readOperationSettings(reader: EnvReader, production: boolean) {
+function readOperationSettings(reader: EnvReader) {
+  const production = reader.readText('NODE_ENV') === 'production'
   return {
+    production,
     graphqlExplorer: (reader.readChoice('GRAPHQL_EXPLORER', ['on', 'off']) ?? (production ? 'off' : 'on')) === 'on',
+    /** True if `/` serves the dashboard. */
     dashboard: reader.readChoice('DASHBOARD', ['on', 'off']) !== 'off',
     logLevel: reader.readChoice('LOG_LEVEL', logLevels) ?? 'info',
+    /** Seconds that the service continues to serve after SIGTERM, while its readiness check fails. */
     shutdownDelaySeconds: reader.readInteger('SHUTDOWN_DELAY_SECONDS', { from: 0, to: 300, fallback: production ? 5 : 0 }),
+    /** Maximum seconds that a shutdown waits for calls in progress. */
     shutdownGraceSeconds: reader.readInteger('SHUTDOWN_GRACE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
+    /** Token for the metrics endpoint. If undefined, the endpoint needs no credential. */
     metricsToken: reader.readPattern(
       'METRICS_TOKEN',
       /^[\x21-\x7e]{16,200}$/,
       '16 to 200 visible ASCII characters without spaces',
       'secret',
     ),
-    otlpEndpoint: reader.readBaseUrl('OTEL_EXPORTER_OTLP_ENDPOINT'),
+    /** Separate port for the metrics endpoint. If undefined, the main port serves it. */
     metricsPort: reader.readOptionalInteger('METRICS_PORT', { from: 1, to: 65_535 }),
+    /** Base URL of an OTLP/HTTP collector. If undefined, the service sends no traces. */
+    otlpEndpoint: reader.readBaseUrl('OTEL_EXPORTER_OTLP_ENDPOINT'),
     trustProxy: reader.readProxies('TRUST_PROXY'),
   }
 }
 
+// If a retention is undefined, the log is kept forever.
 function readRetention(reader: EnvReader) {
   return {
     callLogRetentionDays: reader.readOptionalInteger('CALL_LOG_RETENTION_DAYS', { from: 1, to: century }),
     auditLogRetentionDays: reader.readOptionalInteger('AUDIT_LOG_RETENTION_DAYS', { from: 1, to: century }),
+    /** Hours between runs of the reconciler. 0 disables it. */
     reconcileIntervalHours: reader.readInteger('RECONCILE_INTERVAL_HOURS', { from: 0, to: 52 * week, fallback: 24 }),
+    /** Maximum read rate of each replica when it rescans stored files. */
     rescanMbPerSecond: reader.readInteger('RESCAN_MB_PER_SECOND', { from: 1, to: 10_000, fallback: 20 }),
   }
 }
@@ -183,26 +141,30 @@ function readValidationWorkers(reader: EnvReader, processes: number): number {
   return workers
 }
 
-type DatabaseLocation = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDirectUrl'>
-
 /** Returns the name of the variable that sets a secret: `<name>_FILE` if it is set, and otherwise `<name>`. */
 export const getSecretSource = (name: (typeof secretVariables)[number], env: NodeJS.ProcessEnv = process.env): string =>
   env[`${name}_FILE`]?.trim() ? `${name}_FILE` : name
 
 /** Reads only the variables that a migration needs. */
-export function readDatabaseConfig(env: NodeJS.ProcessEnv = process.env): DatabaseLocation {
+export function readDatabaseConfig(env: NodeJS.ProcessEnv = process.env) {
   const reader = new EnvReader(env, ['DATABASE_URL', 'DATABASE_DIRECT_URL'])
-  const databaseLocation = readDatabaseLocation(reader)
+  const location = readDatabaseLocation(reader)
   if (reader.errors.length > 0) throw new ConfigError(reader.errors)
-  return databaseLocation
+  return location
 }
 
-function readDatabaseLocation(reader: EnvReader): DatabaseLocation {
+function readDatabaseLocation(reader: EnvReader) {
   const databaseUrl = readDatabaseUrl(reader, 'DATABASE_URL')
   const databaseDirectUrl = readDatabaseUrl(reader, 'DATABASE_DIRECT_URL')
   if (databaseDirectUrl && !databaseUrl && !reader.hasError('DATABASE_URL'))
     reader.addError('DATABASE_URL', undefined, 'the URL of the pooler if DATABASE_DIRECT_URL is set')
-  return { dataDir: resolve(reader.readText('DATA_DIR') ?? '.data'), databaseUrl, databaseDirectUrl }
+  return {
+    dataDir: resolve(reader.readText('DATA_DIR') ?? '.data'),
+    /** If undefined, the service starts the embedded PostgreSQL in `dataDir`. */
+    databaseUrl,
+    /** URL of PostgreSQL itself, if `databaseUrl` points to a pooler in transaction mode. */
+    databaseDirectUrl,
+  }
 }
 
 function readReplicaUrl(reader: EnvReader, databaseUrl: string | undefined): string | undefined {
@@ -222,15 +184,11 @@ function readDatabaseUrl(reader: EnvReader, name: string): string | undefined {
 
 function readStorageUrl(reader: EnvReader): string | undefined {
   const value = reader.readText('STORAGE_URL')
-  if (value === undefined) return undefined
-  if (/^gs:\/\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](\/[^?#]*)?$/.test(value)) return value
-  if (/^file:\/\/\/./.test(value) && URL.canParse(value)) return value
-  const s3 = value.startsWith('s3:') ? parseS3Url(value) : undefined
-  if (typeof s3 === 'object') return value
-  return reader.addError('STORAGE_URL', value, s3 ?? 'gs://bucket, s3://bucket?region=eu-central-1 or file:///directory')
+  const location = value === undefined ? undefined : parseStorageUrl(value)
+  return typeof location === 'string' ? reader.addError('STORAGE_URL', value, location) : value
 }
 
-function readStorageHmac(reader: EnvReader): Config['storageHmac'] {
+function readStorageHmac(reader: EnvReader) {
   const accessId = reader.readPattern('STORAGE_HMAC_ACCESS_ID', /^[A-Z0-9]{24,61}$/, "an HMAC key's access id, such as GOOG1E…")
   const secret = reader.readPattern(
     'STORAGE_HMAC_SECRET',
@@ -243,7 +201,8 @@ function readStorageHmac(reader: EnvReader): Config['storageHmac'] {
   return undefined
 }
 
-function readS3Credentials(reader: EnvReader): Config['s3Credentials'] {
+/** If undefined, the AWS SDK finds credentials in its environment variables, files, or the metadata service of the machine. */
+function readS3Credentials(reader: EnvReader) {
   const accessKeyId = reader.readText('S3_ACCESS_KEY_ID')
   const secretAccessKey = reader.readText('S3_SECRET_ACCESS_KEY')
   const sessionToken = reader.readText('S3_SESSION_TOKEN')

@@ -1,37 +1,18 @@
 import type { EnvReader } from './config-reader.js'
 
-/** External identity provider, and the names of the claims to read. */
-interface JwtConfig {
-  issuer: string
-  audience: string
-  jwksUrl: string
-  claims: { tenant: string; scopes: string; email: string; name: string }
-}
-
-/** Initial credentials, external identity provider, and encryption keys for stored secrets. */
-export interface IdentityConfig {
-  readonly bootstrap: {
-    readonly apiKey: string | undefined
-    readonly adminEmail: string
-    readonly adminPassword: string | undefined
-  }
-  readonly jwt: JwtConfig | undefined
-  /** Encryption key of 32 bytes. Required with an external database. */
-  readonly masterKey: Buffer | undefined
-  /** Previous values of MASTER_KEY. Stored secrets may still be encrypted with them. */
-  readonly previousMasterKeys: Buffer[]
-}
-
-export function readIdentityConfig(reader: EnvReader, masterKeyRequired: boolean): IdentityConfig {
+/** Reads initial credentials, the external identity provider, and the encryption keys for stored secrets. */
+export function readIdentityConfig(reader: EnvReader, masterKeyRequired: boolean) {
   return {
     bootstrap: readBootstrapCredentials(reader),
     jwt: readJwtConfig(reader),
+    /** Encryption key of 32 bytes. Required with an external database. */
     masterKey: readMasterKey(reader, masterKeyRequired),
+    /** Previous values of MASTER_KEY. Stored secrets may still be encrypted with them. */
     previousMasterKeys: readPreviousMasterKeys(reader),
   }
 }
 
-function readBootstrapCredentials(reader: EnvReader): IdentityConfig['bootstrap'] {
+function readBootstrapCredentials(reader: EnvReader) {
   return {
     apiKey: reader.readPattern(
       'BOOTSTRAP_API_KEY',
@@ -52,7 +33,7 @@ function readBootstrapCredentials(reader: EnvReader): IdentityConfig['bootstrap'
   }
 }
 
-function readJwtConfig(reader: EnvReader): JwtConfig | undefined {
+function readJwtConfig(reader: EnvReader) {
   const claims = {
     tenant: reader.readText('JWT_TENANT_CLAIM') ?? 'tenant_id',
     scopes: reader.readText('JWT_SCOPES_CLAIM') ?? 'scope',

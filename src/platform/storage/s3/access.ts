@@ -2,7 +2,7 @@ import type { ServiceInputTypes, ServiceOutputTypes } from '@aws-sdk/client-s3'
 import { type $Command, S3Client, type S3ClientConfig, type S3ClientResolvedConfig } from '@aws-sdk/client-s3'
 import { storageUnavailable } from '../../errors/errors.js'
 import { BucketError, type BucketLimits, defaultLimits, type RetryOptions, retry } from '../bucket/retry.js'
-import type { S3Location } from './s3-url.js'
+import type { S3Location } from '../storage-url.js'
 import { SdkConnection } from './sdk-connection.js'
 
 export interface S3Options extends S3Location {
