@@ -28,17 +28,22 @@ export interface BucketPage {
   nextPageToken: string | undefined
 }
 
-/** Result of a write that the bucket should reject. `unsupported`: the bucket does not implement conditional writes. */
-export type TrialResult = 'stored' | 'rejected' | 'unsupported'
-
-/** A small write that the bucket should reject, used by `proveBucket`. */
-export interface TrialWrite {
+/** A small object that tests the bucket. */
+export interface TestWrite {
   name: string
   bytes: Buffer
-  /** Bytes whose checksum the request declares. They may differ from the sent bytes. */
-  declared: Buffer
+  /** Bytes whose checksum the request declares. Defaults to `bytes`. */
+  declared?: Buffer
   /** True if the write must fail when an object has this name. */
-  ifAbsent: boolean
+  ifAbsent?: boolean
+  limits?: BucketLimits
+}
+
+/** Metadata of an object. */
+export interface BucketMetadata {
+  size: number
+  /** Id of the upload that stored the object. */
+  upload?: unknown
 }
 
 /** Sends requests to one kind of bucket. Each call has a timeout, and failed calls throw `storageUnavailable`. */
@@ -51,15 +56,14 @@ export interface BucketApi {
   readonly requiresConditions: boolean
   /** Stores an object and verifies its checksum. Throws `BlobExistsError` if another object has the name. */
   upload(upload: BucketUpload): Promise<void>
-  /** Stores an object, replacing an existing one. */
-  overwrite(name: string, bytes: Buffer): Promise<void>
-  tryToWrite(write: TrialWrite): Promise<TrialResult>
+  /** Stores a small object. Replaces an existing one unless `ifAbsent` is true. */
+  write(write: TestWrite): Promise<void>
   /** Opens an object. Throws `notFound` if it does not exist. */
   read(read: BucketRead): Promise<Readable>
   /** Copies an object within the bucket, so that the service transfers no content. Throws `notFound`. */
   copy(from: BucketObject, to: BucketObject): Promise<void>
-  /** Returns the size in bytes, or null if the object does not exist. */
-  getSize(object: BucketObject): Promise<number | null>
+  /** Returns null if the object does not exist. */
+  getMetadata(object: BucketObject): Promise<BucketMetadata | null>
   /** Deletes an object. Succeeds if the object does not exist. */
   remove(object: BucketObject): Promise<void>
   /** Returns a page of objects in ascending order, after the name `after` or at the page token. */

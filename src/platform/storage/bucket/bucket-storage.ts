@@ -65,7 +65,7 @@ export class BucketStorage implements BlobStorage {
   }
 
   async getSize(path: string): Promise<number | null> {
-    return this.#api.getSize(this.#toObject(path))
+    return (await this.#api.getMetadata(this.#toObject(path)))?.size ?? null
   }
 
   async remove(path: string): Promise<void> {
@@ -142,11 +142,11 @@ export class BucketStorage implements BlobStorage {
    */
   async #probe(): Promise<void> {
     const name = `${this.#prefix}${reservedPrefix}ready`
+    const limits = { ...this.#api.limits, callMs: Math.min(5000, this.#api.limits.callMs) }
     if (this.#probedAt === undefined || performance.now() - this.#probedAt > probeIntervalMs) {
-      await this.#api.overwrite(name, Buffer.from(probeText))
+      await this.#api.write({ name, bytes: Buffer.from(probeText), limits })
       this.#probedAt = performance.now()
     }
-    const limits = { ...this.#api.limits, callMs: Math.min(5000, this.#api.limits.callMs) }
     const text = await readAll(await this.#api.read({ name, path: 'a probe', limits }))
     if (text.toString() !== probeText) throw storageUnavailable('The bucket does not return the content that was written to it.')
   }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { AssayError } from '../../errors/errors.js'
 import { reservedPrefix } from '../blob-path.js'
-import type { BucketApi, TrialResult } from './bucket-api.js'
+import type { BucketApi, TestWrite } from './bucket-api.js'
+import { getCauseStatus } from './retry.js'
 
 /** Guarantees that only the server of a bucket can provide. */
 export interface BucketGuarantees {
@@ -24,18 +25,27 @@ export async function proveBucket(api: BucketApi, prefix: string): Promise<Bucke
   const [conditional, damaged] = names as [string, string]
   const [first, second] = [Buffer.from('first'), Buffer.from('other')]
   try {
-    const created = await api.tryToWrite({ name: conditional, bytes: first, declared: first, ifAbsent: true })
-    const overwritten: TrialResult =
-      created === 'unsupported'
-        ? created
-        : await api.tryToWrite({ name: conditional, bytes: second, declared: second, ifAbsent: true })
-    const written = await api.tryToWrite({ name: damaged, bytes: first, declared: second, ifAbsent: false })
+    await findStatus(api, { name: conditional, bytes: first, ifAbsent: true }, [412, 501])
+    const overwritten = await findStatus(api, { name: conditional, bytes: second, ifAbsent: true }, [412, 501])
+    const written = await findStatus(api, { name: damaged, bytes: first, declared: second }, [400])
     return {
-      conditionalWrites: overwritten === 'stored' ? 'ignored' : overwritten === 'unsupported' ? 'unsupported' : 'kept',
-      checksums: written === 'stored' ? 'ignored' : 'kept',
+      conditionalWrites: overwritten === 501 ? 'unsupported' : overwritten === 412 ? 'kept' : 'ignored',
+      checksums: written === 400 ? 'kept' : 'ignored',
     }
   } finally {
     for (const name of names) await api.remove({ name, path: 'a test object' }).catch(() => {})
+  }
+}
+
+/** Returns the status with which the bucket rejects the write, or undefined if it stores the object. Throws any other error. */
+async function findStatus(api: BucketApi, write: TestWrite, expected: number[]): Promise<number | undefined> {
+  try {
+    await api.write(write)
+    return undefined
+  } catch (error) {
+    const status = getCauseStatus(error)
+    if (status === undefined || !expected.includes(status)) throw error
+    return status
   }
 }
 

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
-import { BlobExistsError } from '../blob-storage.js'
 
 /** Timeouts of calls to a bucket. */
 export interface BucketLimits {
@@ -46,6 +45,8 @@ export interface RetryOptions {
   limits: BucketLimits
   attemptMs?: number
   signal?: AbortSignal
+  /** HTTP statuses that one retry may resolve, such as a checksum error after a transmission error. */
+  retryOnceOn?: readonly number[]
   /** Called after each attempt that timed out. */
   onTimeout?: () => void
 }
@@ -56,6 +57,7 @@ export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSi
   const deadline = Date.now() + limits.callMs
   const attemptMs = attempts.attemptMs ?? limits.requestMs
   let previousError: unknown
+  let retriesLeft = 1
   for (let count = 0; ; count++) {
     signal?.throwIfAborted()
     const ms = Math.max(1, Math.min(attemptMs, deadline - Date.now()))
@@ -63,12 +65,13 @@ export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSi
       return await withTimeout(ms, { signal, attempt, onTimeout: attempts.onTimeout })
     } catch (caught) {
       if (signal?.aborted) throw signal.reason
-      if (isServiceError(caught)) throw caught
+      if (caught instanceof AssayError) throw caught
       // The last attempt may have had too little time, so report the previous error, which states the actual cause.
       const error = caught instanceof TimeoutError && ms < attemptMs && previousError !== undefined ? previousError : caught
       previousError = error
       const pause = Math.max(limits.retryDelayMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), getRetryAfterMs(error))
-      if (!isTransient(error) || Date.now() + pause >= deadline) throw createUnavailableError(action, error)
+      const isRepeatable = isTransient(error) || (attempts.retryOnceOn?.includes(getHttpStatus(error) ?? 0) && retriesLeft-- > 0)
+      if (!isRepeatable || Date.now() + pause >= deadline) throw createUnavailableError(action, error)
       await sleep(pause, undefined, { signal }).catch(() => {})
     }
   }
@@ -104,13 +107,11 @@ function getRetryAfterMs(error: unknown): number {
   return Math.max(ms || 0, 0)
 }
 
-const isServiceError = (error: unknown) => error instanceof AssayError || error instanceof BlobExistsError
-
 /** True if a retry may succeed. See https://cloud.google.com/storage/docs/retry-strategy */
 function isTransient(error: unknown): boolean {
   const { type } = error as { type?: unknown }
   const code = getHttpStatus(error)
-  if (code !== undefined) return code === 408 || code === 429 || code >= 500
+  if (code !== undefined) return code === 408 || code === 429 || (code >= 500 && code !== 501)
   if (connectionErrorCodes.has(String((error as { code?: unknown }).code))) return true
   // Errors of node-fetch, which google-auth-library uses, have no code.
   return (
@@ -148,7 +149,14 @@ export function getBucketMessage(error: unknown): string {
   }
 }
 
-/** Returns the HTTP status of an error from the SDK or this service. */
+/** Returns a `catch` handler that ignores one HTTP status. */
+export const ignoreStatus =
+  (status: number) =>
+  (error: unknown): undefined => {
+    if (getHttpStatus(error) !== status) throw error
+  }
+
+/** Returns the HTTP status of an error of the SDK or of this service. */
 export function getHttpStatus(error: unknown): number | undefined {
   const { code, status } = (error ?? {}) as { code?: unknown; status?: unknown }
   for (const value of [code, status]) {

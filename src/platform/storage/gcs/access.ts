@@ -120,7 +120,8 @@ interface StsClient {
   stsCredential?: { transporter: { defaults: { timeout?: number } } }
 }
 
-function parseJson(text: string): unknown {
+/** Throws a `BucketError`, which causes a retry, if the text is not valid JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -3,32 +3,16 @@ import { notFound, storageUnavailable } from '../../errors/errors.js'
 import { megabyte } from '../../units.js'
 import { createAttachmentHeader } from '../attachment.js'
 import { type BlobDownloadGrant, BlobExistsError } from '../blob-storage.js'
-import type {
-  BucketApi,
-  BucketObject,
-  BucketPage,
-  BucketRead,
-  BucketUpload,
-  TrialResult,
-  TrialWrite,
-} from '../bucket/bucket-api.js'
+import type { BucketApi, BucketObject, BucketPage, BucketRead, BucketUpload, TestWrite } from '../bucket/bucket-api.js'
 import { BucketStorage } from '../bucket/bucket-storage.js'
 import { readContent, readText } from '../bucket/connection.js'
 import { readWithChecksum } from '../bucket/content.js'
-import {
-  BucketError,
-  type BucketLimits,
-  createUnavailableError,
-  getBucketMessage,
-  getHttpStatus,
-  toBucketError,
-} from '../bucket/retry.js'
+import { BucketError, type BucketLimits, getHttpStatus, ignoreStatus, toBucketError } from '../bucket/retry.js'
 import { GcsAccess, type GcsOptions } from './access.js'
 import { Crc32c } from './crc32c.js'
-import { parseObject } from './object-metadata.js'
 import { type StoredObject, uploadResumable } from './resumable.js'
 import { createHmacSigner, type HmacKey, signUrl } from './sign-url.js'
-import { uploadObject } from './upload-object.js'
+import { type ObjectMetadata, parseObject, uploadObject } from './upload-object.js'
 
 /** Larger uploads need several requests. */
 const maxSingleRequestBytes = 8 * megabyte
@@ -67,9 +51,9 @@ class GcsBucket implements BucketApi {
     const stored =
       content.size <= maxSingleRequestBytes
         ? await this.#putSmall(upload)
-        : await uploadResumable({ ...upload, access: this.#access, getMetadata: () => this.#getMetadata(upload) })
+        : await uploadResumable({ ...upload, access: this.#access, getMetadata: () => this.getMetadata(upload) })
     if (stored.size === content.size && stored.crc32c === stored.expectedCrc32c && !signal?.aborted) return
-    await this.#delete(upload, { ifGenerationMatch: stored.generation })
+    await this.remove(upload, { ifGenerationMatch: stored.generation })
     signal?.throwIfAborted()
     throw storageUnavailable(
       'The stored object does not match the uploaded content (the size or CRC32C differs). The object was deleted. Retry the upload.',
@@ -77,26 +61,15 @@ class GcsBucket implements BucketApi {
     )
   }
 
-  async overwrite(name: string, bytes: Buffer): Promise<void> {
-    const limits = { ...this.limits, callMs: Math.min(5000, this.limits.callMs) }
-    const object = { name, bytes, resource: { contentType: 'text/plain' } }
-    await this.#access.call({ action: 'write a probe', limits }, (signal) => uploadObject(this.#access, object, signal))
-  }
-
   /** Request preconditions: https://cloud.google.com/storage/docs/request-preconditions */
-  tryToWrite({ name, bytes, declared, ifAbsent }: TrialWrite): Promise<TrialResult> {
+  async write({ name, bytes, declared = bytes, ifAbsent, limits }: TestWrite): Promise<void> {
     const crc32c = new Crc32c()
     crc32c.update(declared)
-    const object = { name, bytes, resource: { crc32c: crc32c.toString() }, ...(ifAbsent && { ifGenerationMatch: '0' }) }
-    return this.#access.call({ action: 'test its guarantees' }, async (signal) => {
-      try {
-        await uploadObject(this.#access, object, signal)
-        return 'stored'
-      } catch (error) {
-        if (getHttpStatus(error) === (ifAbsent ? 412 : 400)) return 'rejected'
-        throw error
-      }
-    })
+    const resource = { contentType: 'text/plain', crc32c: crc32c.toString() }
+    const object = { name, bytes, resource, ...(ifAbsent && { ifGenerationMatch: '0' }) }
+    await this.#access.call({ action: 'write a test object', ...(limits && { limits }) }, (signal) =>
+      uploadObject(this.#access, object, signal),
+    )
   }
 
   async copy(from: BucketObject, to: BucketObject): Promise<void> {
@@ -120,12 +93,12 @@ class GcsBucket implements BucketApi {
     }
   }
 
-  async getSize(object: BucketObject): Promise<number | null> {
-    return (await this.#getMetadata(object))?.size ?? null
-  }
-
-  remove(object: BucketObject): Promise<void> {
-    return this.#delete(object)
+  /** Deletes a blob if it exists. With `ifGenerationMatch`, fails if another upload has replaced the blob. */
+  async remove({ name, path }: BucketObject, query: { ifGenerationMatch?: string } = {}): Promise<void> {
+    const url = `${this.#access.getObjectPath(name)}?${new URLSearchParams(query)}`
+    await this.#access.call({ action: `remove '${path}'` }, (signal) =>
+      this.#access.requestJson(url, { method: 'DELETE', headers: {}, signal }).catch(ignoreStatus(404)),
+    )
   }
 
   sign(name: string, { path, filename, contentType, expiresInSeconds }: BlobDownloadGrant): Promise<string> {
@@ -161,39 +134,27 @@ class GcsBucket implements BucketApi {
     const metadata = { contentType: upload.contentType, crc32c: expectedCrc32c, metadata: { upload: upload.id } }
     const object = { name, bytes, resource: metadata, ifGenerationMatch: '0' }
     const { limits } = this.#access
-    let isSecond = false
-    // Leave time for a retry. An aborted call still waits for the response, because a cancelled request might succeed.
-    const attempts = { action: `store '${path}'`, attemptMs: limits.callMs * 0.6 }
+    // Leave time for a retry. An aborted call still waits for the response, because a cancelled request might succeed. Retry once if the
+    // bytes changed during the transfer, or if a conflicting object does not exist.
+    const attempts = { action: `store '${path}'`, attemptMs: limits.callMs * 0.6, retryOnceOn: [400, 412] }
     return this.#access.call(attempts, async (signal) => {
       try {
         return { ...(await uploadObject(this.#access, object, signal)), expectedCrc32c }
       } catch (error) {
-        const status = getHttpStatus(error)
-        const existing = status === 412 ? await this.#getMetadata(upload) : null
-        if (existing) {
-          if (existing.upload !== upload.id) throw new BlobExistsError(path)
-          return { ...existing, expectedCrc32c }
-        }
-        // The object does not exist, or the bytes changed during the transfer. Retry once.
-        if (status !== 412 && status !== 400) throw error
-        if (isSecond) throw createUnavailableError(`store '${path}'`, error)
-        isSecond = true
-        throw new BucketError(503, getBucketMessage(error))
+        const existing = getHttpStatus(error) === 412 ? await this.getMetadata(upload) : null
+        if (!existing) throw error
+        if (existing.upload !== upload.id) throw new BlobExistsError(path)
+        return { ...existing, expectedCrc32c }
       }
     })
   }
 
-  async #getMetadata({ name, path }: BucketObject) {
-    return this.#access.call({ action: `describe '${path}'` }, async (signal) => {
-      try {
-        return parseObject(
-          await this.#access.requestJson(this.#access.getObjectPath(name), { method: 'GET', headers: {}, signal }),
-        )
-      } catch (error) {
-        if (getHttpStatus(error) === 404) return null
-        throw error
-      }
-    })
+  async getMetadata({ name, path }: BucketObject): Promise<ObjectMetadata | null> {
+    const url = this.#access.getObjectPath(name)
+    const resource = await this.#access.call({ action: `describe '${path}'` }, (signal) =>
+      this.#access.requestJson(url, { method: 'GET', headers: {}, signal }).then(parseObject).catch(ignoreStatus(404)),
+    )
+    return resource ?? null
   }
 
   async read({ name, path, range, limits = this.limits }: BucketRead): Promise<Readable> {
@@ -232,18 +193,6 @@ class GcsBucket implements BucketApi {
         storedAt: new Date(timeCreated),
       }))
       return { objects, nextPageToken }
-    })
-  }
-
-  /** Deletes a blob if it exists. With `ifGenerationMatch`, fails if another upload has replaced the blob. */
-  async #delete({ name, path }: BucketObject, query: { ifGenerationMatch?: string } = {}): Promise<void> {
-    const url = `${this.#access.getObjectPath(name)}?${new URLSearchParams(query)}`
-    await this.#access.call({ action: `remove '${path}'` }, async (signal) => {
-      try {
-        await this.#access.requestJson(url, { method: 'DELETE', headers: {}, signal })
-      } catch (error) {
-        if (getHttpStatus(error) !== 404) throw error
-      }
     })
   }
 }

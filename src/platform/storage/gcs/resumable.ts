@@ -7,16 +7,16 @@ import type { BucketUpload } from '../bucket/bucket-api.js'
 import { type BucketResponse, readText, type StreamedBody } from '../bucket/connection.js'
 import { getPart, updateChecksum } from '../bucket/content.js'
 import { BucketError, createUnavailableError, getCauseStatus, toBucketError } from '../bucket/retry.js'
-import type { GcsAccess } from './access.js'
+import { type GcsAccess, parseJson } from './access.js'
 import { Crc32c } from './crc32c.js'
-import { type ObjectMetadata, parseObject } from './object-metadata.js'
+import { type ObjectMetadata, parseObject } from './upload-object.js'
 
 /** Metadata of the stored object, and the CRC32C of the sent bytes. */
 export interface StoredObject extends ObjectMetadata {
   expectedCrc32c: string
 }
 
-export interface ResumableUpload extends BucketUpload {
+interface ResumableUpload extends BucketUpload {
   access: GcsAccess
   getMetadata(): Promise<ObjectMetadata | null>
 }
@@ -53,16 +53,8 @@ async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
   }
 }
 
-async function openSession({
-  name,
-  path,
-  content,
-  contentType,
-  id,
-  access,
-  signal,
-  getMetadata,
-}: ResumableUpload): Promise<string> {
+async function openSession(upload: ResumableUpload): Promise<string> {
+  const { name, path, content, contentType, id, access, signal, getMetadata } = upload
   const query = new URLSearchParams({ uploadType: 'resumable', name, ifGenerationMatch: '0' })
   const headers = {
     'Content-Type': 'application/json',
@@ -168,12 +160,4 @@ async function parseChunkResponse(response: BucketResponse): Promise<ChunkResult
   }
   if (response.status !== 200 && response.status !== 201) throw toBucketError(response, text)
   return { stored: parseObject(parseJson(text)) }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

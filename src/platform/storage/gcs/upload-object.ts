@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import type { BucketMetadata } from '../bucket/bucket-api.js'
+import { BucketError } from '../bucket/retry.js'
 import type { GcsAccess } from './access.js'
-import { type ObjectMetadata, parseObject } from './object-metadata.js'
 
-export interface ObjectUpload {
+interface ObjectUpload {
   /** Object name, including the prefix. */
   name: string
   bytes: Buffer
@@ -35,4 +36,20 @@ export async function uploadObject(access: GcsAccess, object: ObjectUpload, sign
   const body = Buffer.concat([Buffer.from(head.join('\r\n')), object.bytes, Buffer.from(`\r\n--${boundary}--\r\n`)])
   const headers = { 'Content-Type': `multipart/related; boundary=${boundary}` }
   return parseObject(await access.requestJson(path, { method: 'POST', headers, body, signal, idleMs: access.limits.callMs }))
+}
+
+/** Metadata of an object: https://cloud.google.com/storage/docs/json_api/v1/objects#resource */
+export interface ObjectMetadata extends BucketMetadata {
+  crc32c: string
+  generation: string
+}
+
+/** Parses the metadata of an object. Throws a `BucketError`, which causes a retry, if the response describes no object. */
+export function parseObject(resource: unknown): ObjectMetadata {
+  // Emulators that are written in Go omit a size of 0.
+  const { size = 0, crc32c, generation, metadata } = (resource ?? {}) as Record<string, unknown>
+  if (!/^\d+$/.test(String(size)) || !crc32c || !generation)
+    throw new BucketError(502, 'a response that does not describe an object')
+  const { upload } = (metadata ?? {}) as { upload?: unknown }
+  return { size: Number(size), crc32c: String(crc32c), generation: String(generation), upload }
 }

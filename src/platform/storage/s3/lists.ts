@@ -5,7 +5,7 @@ import {
   ListObjectsV2Command,
 } from '@aws-sdk/client-s3'
 import type { BucketApi, BucketPage } from '../bucket/bucket-api.js'
-import { BucketError, getHttpStatus } from '../bucket/retry.js'
+import { BucketError, ignoreStatus } from '../bucket/retry.js'
 import type { S3Access } from './access.js'
 
 /** Returns one page of objects, ordered by the UTF-8 bytes of their names. */
@@ -43,7 +43,9 @@ export async function abortUploads(access: S3Access, prefix: string, before: Dat
     )
     for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
       if (!Key || !UploadId || !Initiated || Initiated > before) continue
-      await abortUpload(access, { Bucket: access.bucket, Key: decodeKey(Key), UploadId })
+      const abort = new AbortMultipartUploadCommand({ Bucket: access.bucket, Key: decodeKey(Key), UploadId })
+      // With status 404, another replica has already aborted the upload.
+      await access.call({ action: 'abort an unfinished upload' }, (signal) => access.send(abort, signal).catch(ignoreStatus(404)))
       aborted++
     }
     const { NextKeyMarker, NextUploadIdMarker } = page
@@ -53,17 +55,6 @@ export async function abortUploads(access: S3Access, prefix: string, before: Dat
         : undefined
   }
   return aborted
-}
-
-function abortUpload(access: S3Access, upload: { Bucket: string; Key: string; UploadId: string }): Promise<void> {
-  return access.call({ action: 'abort an unfinished upload' }, async (signal) => {
-    try {
-      await access.send(new AbortMultipartUploadCommand(upload), signal)
-    } catch (error) {
-      // Another replica has already aborted the upload.
-      if (getHttpStatus(error) !== 404) throw error
-    }
-  })
 }
 
 // With `encoding-type=url`, '+' represents a space.

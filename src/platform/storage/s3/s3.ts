@@ -7,24 +7,17 @@ import { createAttachmentHeader } from '../attachment.js'
 import { type BlobDownloadGrant, BlobExistsError } from '../blob-storage.js'
 import type {
   BucketApi,
+  BucketMetadata,
   BucketObject,
   BucketPage,
   BucketRead,
   BucketUpload,
-  TrialResult,
-  TrialWrite,
+  TestWrite,
 } from '../bucket/bucket-api.js'
 import { BucketStorage } from '../bucket/bucket-storage.js'
 import { readContent } from '../bucket/connection.js'
 import { updateChecksum } from '../bucket/content.js'
-import {
-  BucketError,
-  type BucketLimits,
-  createUnavailableError,
-  getBucketMessage,
-  getCauseStatus,
-  getHttpStatus,
-} from '../bucket/retry.js'
+import { BucketError, type BucketLimits, getCauseStatus, getHttpStatus, ignoreStatus } from '../bucket/retry.js'
 import { S3Access, type S3Options } from './access.js'
 import { copyObject } from './copy-object.js'
 import { abortUploads, listObjects } from './lists.js'
@@ -63,26 +56,11 @@ class S3Bucket implements BucketApi {
     upload.signal.throwIfAborted()
   }
 
-  async overwrite(name: string, bytes: Buffer): Promise<void> {
-    const limits = { ...this.limits, callMs: Math.min(5000, this.limits.callMs) }
-    const command = () =>
-      withPayloadHash(new PutObjectCommand({ ...this.#getObjectParameters(name), Body: bytes }), computeSha256(bytes))
-    await this.#access.call({ action: 'write a probe', limits }, (signal) => this.#access.send(command(), signal))
-  }
-
-  tryToWrite({ name, bytes, declared, ifAbsent }: TrialWrite): Promise<TrialResult> {
+  async write({ name, bytes, declared = bytes, ifAbsent, limits = this.limits }: TestWrite): Promise<void> {
     const input = { ...this.#getObjectParameters(name), Body: bytes, ...(ifAbsent && { IfNoneMatch: '*' }) }
-    return this.#access.call({ action: 'test its guarantees' }, async (signal) => {
-      try {
-        await this.#access.send(withPayloadHash(new PutObjectCommand(input), computeSha256(declared)), signal)
-        return 'stored'
-      } catch (error) {
-        const status = getHttpStatus(error)
-        if (status === 501 && ifAbsent) return 'unsupported'
-        if (status === (ifAbsent ? 412 : 400)) return 'rejected'
-        throw error
-      }
-    })
+    await this.#access.call({ action: 'write a test object', limits }, (signal) =>
+      this.#access.send(withPayloadHash(new PutObjectCommand(input), computeSha256(declared)), signal),
+    )
   }
 
   async read({ name, path, range, limits = this.limits }: BucketRead): Promise<Readable> {
@@ -101,25 +79,28 @@ class S3Bucket implements BucketApi {
   }
 
   async copy(from: BucketObject, to: BucketObject): Promise<void> {
-    const size = await this.getSize(from)
-    if (size === null) throw notFound('blob', from.path)
+    const source = await this.getMetadata(from)
+    if (source === null) throw notFound('blob', from.path)
     // Check before copying, because not all stores support conditional copies. The path is reserved and random, so no other upload uses it.
-    if ((await this.getSize(to)) !== null) throw new BlobExistsError(to.path)
-    await copyObject({ access: this.#access, from, to, size })
+    if ((await this.getMetadata(to)) !== null) throw new BlobExistsError(to.path)
+    await copyObject({ access: this.#access, from, to, size: source.size })
   }
 
-  async getSize(object: BucketObject): Promise<number | null> {
-    return (await this.#getMetadata(object))?.size ?? null
+  getMetadata({ name, path }: BucketObject): Promise<BucketMetadata | null> {
+    const parameters = this.#getObjectParameters(name)
+    return this.#access.call({ action: `describe '${path}'` }, async (signal) => {
+      const found = await this.#access.send(new HeadObjectCommand(parameters), signal).catch(ignoreStatus(404))
+      if (!found) return null
+      if (found.ContentLength === undefined) throw new BucketError(502, 'a response without a size')
+      return { size: found.ContentLength, upload: found.Metadata?.upload }
+    })
   }
 
   async remove({ name, path }: BucketObject): Promise<void> {
-    await this.#access.call({ action: `remove '${path}'` }, async (signal) => {
-      try {
-        await this.#access.send(new DeleteObjectCommand(this.#getObjectParameters(name)), signal)
-      } catch (error) {
-        if (getHttpStatus(error) !== 404) throw error
-      }
-    })
+    const command = new DeleteObjectCommand(this.#getObjectParameters(name))
+    await this.#access.call({ action: `remove '${path}'` }, (signal) =>
+      this.#access.send(command, signal).catch(ignoreStatus(404)),
+    )
   }
 
   listPage(query: Parameters<BucketApi['listPage']>[0]): Promise<BucketPage> {
@@ -161,7 +142,7 @@ class S3Bucket implements BucketApi {
     if (this.#writing.has(name)) throw new BlobExistsError(path)
     this.#writing.add(name)
     try {
-      if ((await this.#getMetadata(upload)) !== null) throw new BlobExistsError(path)
+      if ((await this.getMetadata(upload)) !== null) throw new BlobExistsError(path)
       await this.#store(upload)
     } finally {
       this.#writing.delete(name)
@@ -176,7 +157,7 @@ class S3Bucket implements BucketApi {
       await (upload.content.size <= maxSingleRequestBytes ? this.#putSmall(upload) : this.#putLarge(upload))
     } catch (error) {
       const status = getCauseStatus(error)
-      const existing = status === 412 || status === 404 ? await this.#getMetadata(upload) : null
+      const existing = status === 412 || status === 404 ? await this.getMetadata(upload) : null
       if (existing?.upload === upload.id && existing.size === upload.content.size) return
       throw existing && status === 412 ? new BlobExistsError(upload.path) : error
     }
@@ -192,19 +173,13 @@ class S3Bucket implements BucketApi {
       Metadata: { upload: id },
       ...(this.requiresConditions && { IfNoneMatch: '*' }),
     }
-    let isSecond = false
-    // Leave time for a retry. An aborted call waits for the response, because a cancelled request might still succeed.
-    const attempts = { action: `store '${path}'`, attemptMs: this.limits.callMs * 0.6 }
+    // Leave time for a retry. An aborted call waits for the response, because a cancelled request might still succeed. Retry once if the
+    // bytes changed in transit.
+    const attempts = { action: `store '${path}'`, attemptMs: this.limits.callMs * 0.6, retryOnceOn: [400] }
     await this.#access.call(attempts, async (signal) => {
       const body = toBody(content, { start: 0, end: content.size })
       try {
         await this.#access.send(withPayloadHash(new PutObjectCommand({ ...input, Body: body.value }), hash), signal)
-      } catch (error) {
-        // The bytes changed in transit. Retry once.
-        if (getHttpStatus(error) !== 400) throw error
-        if (isSecond) throw createUnavailableError(`store '${path}'`, error)
-        isSecond = true
-        throw new BucketError(503, getBucketMessage(error))
       } finally {
         body.close()
       }
@@ -225,22 +200,6 @@ class S3Bucket implements BucketApi {
       partSize: getPartSize(content.size),
       create: { ContentType: contentType, Metadata: { upload: id } },
       ifAbsent: this.requiresConditions,
-    })
-  }
-
-  async #getMetadata({ name, path }: BucketObject): Promise<{ size: number; upload: string | undefined } | null> {
-    return this.#access.call({ action: `describe '${path}'` }, async (signal) => {
-      try {
-        const { ContentLength, Metadata } = await this.#access.send(
-          new HeadObjectCommand(this.#getObjectParameters(name)),
-          signal,
-        )
-        if (ContentLength === undefined) throw new BucketError(502, 'a response without a size')
-        return { size: ContentLength, upload: Metadata?.upload }
-      } catch (error) {
-        if (getHttpStatus(error) === 404) return null
-        throw error
-      }
     })
   }
 }
