@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
 import { storageUnavailable } from '../../platform/errors/errors.js'
-import { readChunks } from '../../platform/spool/chunks.js'
 import type { Content } from '../../platform/spool/content.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { Part } from './resumable-upload.service.js'
@@ -13,7 +12,7 @@ async function* streamParts(storage: Pick<BlobStorage, 'open'>, parts: Part[], m
   for (const { path, size } of parts) {
     let left = size
     try {
-      for await (const chunk of readChunks(await storage.open(path))) {
+      for await (const chunk of await storage.open(path)) {
         left -= chunk.length
         yield chunk
       }
@@ -22,7 +21,7 @@ async function* streamParts(storage: Pick<BlobStorage, 'open'>, parts: Part[], m
     }
     if (left !== 0) throw createIncompletePartError(path, new Error(`${left} of the part's ${size} bytes are missing.`))
   }
-  if (more) yield* readChunks(more.stream())
+  if (more) yield* more.stream()
 }
 
 const createIncompletePartError = (path: string, cause: unknown) =>

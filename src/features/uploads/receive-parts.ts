@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import { PassThrough, Readable } from 'node:stream'
 import { watchBody } from '../../api/bodies/request-body.js'
 import { type AssayError, badUserInput, conflict } from '../../platform/errors/errors.js'
-import { readChunks } from '../../platform/spool/chunks.js'
 import type { Content } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
@@ -50,7 +49,7 @@ export async function receiveParts(request: IncomingMessage, reception: ReceiveO
   const unwatch = watchBody(request, { idleMs }, (error) => stop(toResumableError(error)))
   const onOvertaken = () => stop(interrupted.reason)
   interrupted.addEventListener('abort', onOvertaken, { once: true })
-  const body = new BodyParts(readChunks(source), reception)
+  const body = new BodyParts(source[Symbol.asyncIterator](), reception)
   let storing = Promise.resolve()
   request.pipe(source)
   try {
@@ -144,8 +143,7 @@ export async function assertNoExcessBytes(request: IncomingMessage, left: number
   })
   const source = new PassThrough()
   const count = async () => {
-    for await (const chunk of readChunks(request.pipe(source)))
-      if ((received += chunk.length) > left) throw createExcessBytesError(left)
+    for await (const chunk of request.pipe(source)) if ((received += chunk.length) > left) throw createExcessBytesError(left)
   }
   try {
     await Promise.race([count(), stopped])
