@@ -1,11 +1,10 @@
 import fs from 'node:fs'
-import { link, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises'
+import { mkdir, open, readdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Batcher } from '../../batcher.js'
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
 import { belongsToEndedProcess, createProcessFileName } from '../../process-file-names.js'
-import { BlobExistsError } from '../blob-storage.js'
 
 /** Creates directories whose entries survive a power failure. Concurrent callers share one fsync per directory. */
 export class DurableDirectories {
@@ -184,28 +183,4 @@ const describeErrorCode = (code: string) => reasons[code] ?? code
 export async function syncFile(path: string): Promise<void> {
   const handle = await open(path, 'r+')
   await handle.sync().finally(() => handle.close())
-}
-
-/** Links or renames `source` to `target`, the file of the blob at `path`. Unlike `rename`, it never overwrites a file. */
-export async function linkWithoutOverwrite(source: string, target: string, path: string): Promise<void> {
-  try {
-    await link(source, target)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') throw new BlobExistsError(path)
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EMLINK') throw error
-    await reserveAndRename(source, target, path)
-  }
-}
-
-// Fallback for file systems without hard links: reserves the name, and then renames the file over it.
-async function reserveAndRename(source: string, target: string, path: string): Promise<void> {
-  const reserved = await open(target, 'wx', 0o600).catch((error) => {
-    throw error.code === 'EEXIST' ? new BlobExistsError(path) : error
-  })
-  await reserved.close()
-  await rename(source, target).catch(async (error) => {
-    await unlink(target).catch(() => {})
-    throw error
-  })
 }

@@ -14,7 +14,6 @@ import {
   DurableDirectories,
   ignoreErrorCode,
   isDiskFull,
-  linkWithoutOverwrite,
   removeStaleFiles,
   syncFile,
   withStorageErrors,
@@ -26,8 +25,10 @@ const readBytes = 256 * 1024
 // Paths are reserved for at most two hours, so directories of older files receive no new files.
 const pruneAfterMs = 3 * 3_600_000
 
-interface WriteOptions {
+interface BlobTarget {
   path: string
+  /** File of the blob at `path`. */
+  target: string
   signal: AbortSignal | undefined
 }
 
@@ -81,8 +82,8 @@ export class LocalStorage implements BlobStorage {
     await withStorageErrors(`store '${path}'`, async () => {
       await this.#makeDirectory(dirname(target))
       if (content.path !== undefined && (await this.#canLinkFrom(content.path)))
-        await this.#linkContent({ ...content, path: content.path }, target, { path, signal: options.signal })
-      else await this.#writeContent(content, target, { path, signal: options.signal })
+        await this.#linkContent({ ...content, path: content.path }, { path, target, signal: options.signal })
+      else await this.#writeContent(content, { path, target, signal: options.signal })
       faultPoint('store.placed')
     })
   }
@@ -169,12 +170,14 @@ export class LocalStorage implements BlobStorage {
     })
   }
 
-  async #linkContent(content: Content & { path: string }, target: string, { path, signal }: WriteOptions): Promise<void> {
+  async #linkContent(content: Content & { path: string }, blob: BlobTarget): Promise<void> {
+    const { target } = blob
     await syncFile(content.path)
     await assertSize(content.path, content.size)
-    signal?.throwIfAborted()
+    blob.signal?.throwIfAborted()
     faultPoint('store.durable')
-    await this.#createFile(target, () => linkWithoutOverwrite(content.path, target, path))
+    // Unlike `rename`, `link` never overwrites a file.
+    await this.#createFile(blob, () => link(content.path, target))
     await this.#directories.syncEntries(dirname(target)).catch(async (error) => {
       await unlink(target).catch(() => {})
       throw error
@@ -182,14 +185,13 @@ export class LocalStorage implements BlobStorage {
   }
 
   // Writes directly to the final path. After a crash, the sweep deletes the file, because its path is in the garbage journal.
-  async #writeContent(content: Content, target: string, { path, signal }: WriteOptions): Promise<void> {
+  async #writeContent(content: Content, blob: BlobTarget): Promise<void> {
+    const { target, signal } = blob
     // Sync the directory entry while the content is being written, so that the caller waits only once.
     const syncName = () => this.#directories.syncEntries(dirname(target))
-    const written = await this.#createFile(target, () =>
-      writeDurably(target, content.bytes ?? content.stream(), { signal, syncName: syncName }),
-    ).catch((error) => {
-      throw error.code === 'EEXIST' ? new BlobExistsError(path) : error
-    })
+    const written = await this.#createFile(blob, () =>
+      writeDurably(target, content.bytes ?? content.stream(), { signal, syncName }),
+    )
     faultPoint('store.durable')
     if (written === content.size) return
     await unlink(target)
@@ -214,21 +216,20 @@ export class LocalStorage implements BlobStorage {
       await unlink(trial)
       return true
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      if (code === 'EXDEV') return false
-      // Without hard links, files are renamed, which also fails between mounts. Only the device number can show this.
-      if (code === 'EPERM' || code === 'ENOTSUP') return (await stat(path)).dev === (await stat(this.#temporary)).dev
+      if (['EXDEV', 'EPERM', 'ENOTSUP'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
       throw error
     }
   }
 
-  async #createFile<T>(target: string, create: () => Promise<T>): Promise<T> {
+  async #createFile<T>({ path, target }: BlobTarget, create: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await create()
       } catch (error) {
+        const { code } = error as NodeJS.ErrnoException
+        if (code === 'EEXIST') throw new BlobExistsError(path)
         // Another process deleted the directory because it was empty.
-        if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === 3) throw error
+        if (code !== 'ENOENT' || attempt === 3) throw error
         this.#directories.invalidate(dirname(target))
         await this.#makeDirectory(dirname(target))
       }
@@ -246,14 +247,12 @@ export class LocalStorage implements BlobStorage {
     for (const relativePath of getPrunableDirectories(toFilePath(path))) {
       const directory = join(this.root, relativePath)
       this.#directories.invalidate(directory)
-      // Stop at the first directory that is not empty.
-      if (
-        !(await rmdir(directory).then(
-          () => true,
-          () => false,
-        ))
+      const isRemoved = await rmdir(directory).then(
+        () => true,
+        () => false,
       )
-        return
+      // The parent of a directory that is not empty is not empty either.
+      if (!isRemoved) return
     }
   }
 
