@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { decodeTime, encodeTime, monotonicFactory } from 'ulid'
 import { now } from './clock.js'
 import { badUserInput } from './errors/errors.js'
@@ -22,17 +22,8 @@ export type IdPrefix =
   | 'shr'
   | 'ulk'
 
-// The library requests one random byte at a time. This pool provides the bytes for hundreds of ids with one system call.
-const pool = Buffer.alloc(4096)
-let used = pool.length
-
-function getRandomFraction(): number {
-  if (used === pool.length) {
-    randomFillSync(pool)
-    used = 0
-  }
-  return pool[used++]! / 256
-}
+// The library requests one random character at a time. Unlike the default of the library, `randomInt` reads random bytes in advance.
+const getRandomFraction = () => randomInt(256) / 256
 
 // If the clock is set back by more than this, new ids use the earlier time. Otherwise one wrong jump ahead would give all later ids a
 // future time.

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JsonLimits } from '../../access/json-admission.js'
 import { badUserInput } from '../../platform/errors/errors.js'
-import { Batch } from '../../platform/spool/batch.js'
 import { megabyte } from '../../platform/units.js'
 import { createUnsupportedError, rejectEncoding, watchBody } from './request-body.js'
 
@@ -45,15 +44,20 @@ const createBodyTooLargeError = (maxBytes: number) =>
 
 function readBytes(request: IncomingMessage, { maxBytes, ...limits }: JsonLimits): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(createBodyTooLargeError(maxBytes))
-  const batch = new Batch()
+  let body = Buffer.alloc(0)
+  let size = 0
   let unwatch = () => {}
   return new Promise<Buffer>((resolve, reject) => {
     unwatch = watchBody(request, limits, reject)
     request.on('data', (chunk: Buffer) => {
-      if (batch.size + chunk.length > maxBytes) return reject(createBodyTooLargeError(maxBytes))
-      batch.add(chunk)
+      const newSize = size + chunk.length
+      if (newSize > maxBytes) return reject(createBodyTooLargeError(maxBytes))
+      // Small chunks are copied into one buffer, because each Buffer needs about 100 bytes in addition to its content.
+      if (newSize > body.length) body = Buffer.concat([body], Math.min(maxBytes, 2 * newSize))
+      chunk.copy(body, size)
+      size = newSize
     })
-    request.once('end', () => resolve(Buffer.concat(batch.take())))
+    request.once('end', () => resolve(body.subarray(0, size)))
   }).finally(() => {
     unwatch()
     request.removeAllListeners('data')
