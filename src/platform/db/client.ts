@@ -64,25 +64,25 @@ export function createDatabase(
     // Releases the locks of a transaction that its process has abandoned.
     idle_in_transaction_session_timeout: 60_000,
   }
-  const pooled = { url, limits, behindPooler }
-  const pool = new SharedPool({
-    ...createPoolConfig('assay', { ...pooled, max: poolSize, options: genericPlans }),
-    max: poolSize,
-  })
-  const writes = new pg.Pool(createPoolConfig('assay writes', { ...pooled, max: maxWriters, lock_timeout: lockTimeoutMs }))
   // Without a listener, a lost idle connection would end the process. Logs only the message, because pg attaches the whole client to the
   // error. Ignores errors during shutdown, because PostgreSQL may stop first.
   let isClosing = false
   const lost = ({ message, code }: Error & { code?: string }) =>
     isClosing || logger.warn({ reason: message, code }, 'A database connection was lost.')
-  for (const each of [pool, writes]) each.on('error', lost).on('connect', (client) => client.on('error', () => {}))
+  const listen = (opened: pg.Pool) => opened.on('error', lost).on('connect', (client) => client.on('error', () => {}))
+  const reading = { limits: { ...limits, options: genericPlans }, max: poolSize }
+  const pool = new SharedPool({ ...createPoolConfig(url, 'assay', { ...reading, behindPooler }), max: poolSize })
+  const writing = { limits: { ...limits, lock_timeout: lockTimeoutMs }, max: maxWriters, behindPooler }
+  const writes = new pg.Pool(createPoolConfig(url, 'assay writes', writing))
+  for (const each of [pool, writes]) listen(each)
 
   const adapter = new PrismaPg(createPrismaPool(pool, writes), {
     ...(!behindPooler && { statementNameGenerator: ({ sql }) => prismaNames(sql) }),
     onConnectionError: lost,
   })
   const prisma = new PrismaClient({ adapter })
-  const replica = readUrl === undefined ? undefined : openReplica({ readUrl, primary: pool, limits, poolSize, logger, lost })
+  const openReplicaPool = (verify: unknown) => listen(new pg.Pool(createReplicaConfig(readUrl!, reading, verify)))
+  const replica = readUrl === undefined ? undefined : new ReadReplica({ primary: pool, pool: openReplicaPool, logger })
   const reads = replica ? { query: new TenantShares(poolSize).limitQuery(replica.query as Query) as Queries['query'] } : pool
   const dedicated = (applicationName: string) => openDedicatedConnection(directUrl, applicationName)
   return {
@@ -106,54 +106,28 @@ export function createDatabase(
 }
 
 interface PoolOptions {
-  url: string
-  /** True if `url` points to a pooler in transaction mode. */
-  behindPooler: boolean
-  limits: { statement_timeout: number; idle_in_transaction_session_timeout: number }
+  /** Session settings of PostgreSQL. */
+  limits: { statement_timeout: number; lock_timeout?: number; options?: string }
   max: number
-  lock_timeout?: number
-  options?: string
+  /** True if the URL points to a pooler in transaction mode, which rejects start-up options. */
+  behindPooler?: boolean
 }
 
-function createPoolConfig(applicationName: string, { url, behindPooler, limits, ...own }: PoolOptions): pg.PoolConfig {
+function createPoolConfig(url: string, name: string, { limits, max, behindPooler }: PoolOptions): pg.PoolConfig {
+  const { options: _startupOptions, ...perTransaction } = limits
   return {
-    ...createClientConfig(url, applicationName),
+    ...createClientConfig(url, name),
     idleTimeoutMillis: 60_000,
     // A frozen server cannot enforce its own timeout, so the client enforces a slightly longer one.
     query_timeout: limits.statement_timeout + 2000,
-    max: own.max,
-    ...(behindPooler
-      ? { Client: createPooledClientClass({ ...limits, lock_timeout: own.lock_timeout }) }
-      : { Client: StatementClient, ...limits, ...own }),
+    max,
+    ...(behindPooler ? { Client: createPooledClientClass(perTransaction) } : { Client: StatementClient, ...limits }),
   }
 }
 
-interface ReplicaParts {
-  readUrl: string
-  primary: pg.Pool
-  limits: { statement_timeout: number }
-  poolSize: number
-  logger: PoolLogger
-  lost: (error: Error) => void
-}
-
-function openReplica({ readUrl, primary, limits, poolSize, logger, lost }: ReplicaParts): ReadReplica {
-  const pool = (verify: unknown) =>
-    new pg.Pool({
-      ...createClientConfig(readUrl, 'assay reads'),
-      Client: StatementClient,
-      options: genericPlans,
-      connectionTimeoutMillis: replicaConnectMs,
-      idleTimeoutMillis: 60_000,
-      query_timeout: limits.statement_timeout + 2000,
-      max: poolSize,
-      ...limits,
-      verify,
-    } as pg.PoolConfig)
-      .on('error', lost)
-      .on('connect', (client) => client.on('error', () => {}))
-  return new ReadReplica({ primary, pool, logger })
-}
+// pg-pool calls `verify` for each new connection, but its types do not declare the option.
+const createReplicaConfig = (url: string, options: PoolOptions, verify: unknown): pg.PoolConfig =>
+  Object.assign(createPoolConfig(url, 'assay reads', options), { connectionTimeoutMillis: replicaConnectMs, verify })
 
 async function connectToReplica(replica: ReadReplica, url: string, name: string): Promise<pg.Client | undefined> {
   const client = await openDedicatedConnection(url, name, replicaConnectMs)

@@ -7,15 +7,16 @@ type Query = (statement: unknown, ...rest: unknown[]) => unknown
  * Client for a pooler in transaction mode. Statements have no names, because each transaction may use another server connection. Each
  * transaction sets `limits`, because poolers reject them as startup parameters.
  */
-export function createPooledClientClass(limits: Record<string, number | undefined>): typeof pg.Client {
-  const known = Object.entries(limits).filter(([, value]) => value !== undefined)
-  const settings = known.map(([name, value]) => `SET LOCAL ${name} = ${value}`).join('; ')
+export function createPooledClientClass(limits: Record<string, number>): typeof pg.Client {
+  const settings = Object.entries(limits)
+    .map(([name, value]) => `SET LOCAL ${name} = ${value}`)
+    .join('; ')
   class PooledClient extends StatementClient {}
   const query = StatementClient.prototype.query as Query
   PooledClient.prototype.query = function (this: pg.Client, statement: unknown, ...rest: unknown[]) {
     const answer = query.call(this, removeStatementName(statement), ...rest)
     // Ignore an error of the settings, because all later statements of the transaction then fail too.
-    if (settings && isBeginStatement(statement)) void (query.call(this, settings) as Promise<unknown>).catch(() => {})
+    if (isBeginStatement(statement)) void (query.call(this, settings) as Promise<unknown>).catch(() => {})
     return answer
   } as pg.Client['query']
   return PooledClient
