@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import { distributedTables, hasCitus, localTables, referenceTables } from './distribution.js'
+import { distributedTables, getTableTypes, hasCitus, listFunctions, localTables, referenceTables } from './distribution.js'
 
 /** Report of the command `admin distribute --check`. */
 export interface ClusterReport {
@@ -39,12 +39,7 @@ export async function checkCluster(client: ClientBase): Promise<ClusterReport> {
     'SELECT name, current_setting(name, true) AS value FROM unnest($1::text[]) AS asked(name)',
     [settings],
   )
-  const tables = isCitus
-    ? await select<{ name: string; kind: string }>(
-        'SELECT table_name::text AS name, citus_table_type AS kind FROM citus_tables ORDER BY 1',
-      )
-    : []
-  const placed = Object.fromEntries(tables.map(({ name, kind }) => [name, kind]))
+  const placed = Object.fromEntries(isCitus ? await getTableTypes(client) : [])
   const missing = [...referenceTables, ...distributedTables].filter((table) => (placed[table] ?? 'local') === 'local')
   return {
     versions: versions!,
@@ -55,16 +50,8 @@ export async function checkCluster(client: ClientBase): Promise<ClusterReport> {
         )
       : [],
     tables: { placed, missing, local: [...localTables] },
-    functions: await findFunctions(client, isCitus),
+    functions: Object.fromEntries(
+      (await listFunctions(client, isCitus)).map(({ name, everywhere }) => [name, everywhere ? 'on every node' : 'coordinator']),
+    ),
   }
-}
-
-async function findFunctions(client: ClientBase, isCitus: boolean): Promise<ClusterReport['functions']> {
-  const isOnNodes = `EXISTS (SELECT FROM pg_dist_object o WHERE o.classid = 'pg_proc'::regclass AND o.objid = p.oid)`
-  const { rows } = await client.query<{ name: string; everywhere: boolean }>(
-    `SELECT p.oid::regprocedure::text AS name, ${isCitus ? isOnNodes : 'false'} AS everywhere FROM pg_proc p
-     WHERE p.pronamespace = current_schema()::regnamespace
-       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e') ORDER BY 1`,
-  )
-  return Object.fromEntries(rows.map(({ name, everywhere }) => [name, everywhere ? 'on every node' : 'coordinator']))
 }

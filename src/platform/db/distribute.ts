@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase, DatabaseError } from 'pg'
-import { distributedTables, hasCitus, referenceTables } from './distribution.js'
+import { distributedTables, getTableTypes, hasCitus, listFunctions, referenceTables } from './distribution.js'
 import { inTransactionOn } from './transaction.js'
 
 /** A foreign key or trigger that the distribution removes temporarily, with the definition to restore. */
@@ -29,19 +29,19 @@ const lockErrors = new Set(['55P03', '40P01'])
 export async function planDistribution(client: ClientBase): Promise<DistributionPlan> {
   if (!(await hasCitus(client)))
     throw new Error('The database does not have the extension citus. Run CREATE EXTENSION citus on a Citus cluster first.')
-  const { rows } = await client.query<{ name: string; kind: string }>(
-    'SELECT table_name::text AS name, citus_table_type AS kind FROM citus_tables',
-  )
+  const types = await getTableTypes(client)
   // Citus lists a table as `local` if it merely has a foreign key to another table of the cluster.
-  const done = new Set(rows.filter(({ kind }) => kind !== 'local').map(({ name }) => name))
-  const missing = (tables: readonly string[]) => tables.filter((table) => !done.has(table))
+  const missing = (tables: readonly string[]) => tables.filter((table) => (types.get(table) ?? 'local') === 'local')
   const [reference, distributed] = [missing(referenceTables), missing(distributedTables)]
   const tables = [...reference, ...distributed]
   const select = async (text: string) => (await client.query<Dependency>(text, [tables])).rows
   return {
     reference,
     distributed,
-    functions: await findMissingFunctions(client),
+    // Statements on a node may call IMMUTABLE functions. Citus itself creates only functions that are newer than its extension.
+    functions: (await listFunctions(client, true))
+      .filter(({ immutable, everywhere }) => immutable && !everywhere)
+      .map(({ name }) => name),
     foreignKeys: await select(selectForeignKeys),
     triggers: await select(selectTriggers),
   }
@@ -55,20 +55,6 @@ FROM pg_constraint WHERE contype = 'f' AND conparentid = 0 AND (conrelid::regcla
 const selectTriggers = `
 SELECT tgrelid::regclass::text AS table, quote_ident(tgname) AS name, pg_get_triggerdef(oid) AS definition
 FROM pg_trigger WHERE NOT tgisinternal AND tgparentid = 0 AND tgrelid::regclass::text = ANY ($1) ORDER BY 1, 2`
-
-/**
- * Returns the IMMUTABLE functions that Citus must create on every node, because statements on a node may call them. Citus creates only
- * functions that are newer than its extension.
- */
-async function findMissingFunctions(client: ClientBase): Promise<string[]> {
-  const { rows } = await client.query<{ name: string }>(
-    `SELECT p.oid::regprocedure::text AS name FROM pg_proc p
-     WHERE p.pronamespace = current_schema()::regnamespace AND p.provolatile = 'i' AND p.prokind = 'f'
-       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
-       AND NOT EXISTS (SELECT FROM pg_dist_object o WHERE o.classid = 'pg_proc'::regclass AND o.objid = p.oid) ORDER BY 1`,
-  )
-  return rows.map(({ name }) => name)
-}
 
 /** True if nothing is left to distribute. */
 const isDistributed = ({ reference, distributed, functions }: DistributionPlan): boolean =>
@@ -116,27 +102,21 @@ async function distributeAll(client: ClientBase, print: (message: string) => voi
 }
 
 async function distributeTables(client: ClientBase, plan: DistributionPlan, print: (message: string) => void): Promise<void> {
-  const steps = [
-    ...plan.reference.map((table) => ({ table, kind: 'reference table', run: () => createReferenceTable(client, table) })),
-    ...plan.distributed.map((table) => ({
+  // The first table determines the placement of tenants. All other tables are colocated with it.
+  const firstTable = distributedTables[0]
+  const distributeTable = (table: string) =>
+    client.query("SELECT create_distributed_table($1::regclass, 'tenant_id', colocate_with => $2)", [
       table,
-      kind: 'distributed by tenant',
-      run: () => createDistributedTable(client, table),
-    })),
+      table === firstTable ? 'none' : firstTable,
+    ])
+  const copyTable = (table: string) => client.query('SELECT create_reference_table($1::regclass)', [table])
+  const steps = [
+    ...plan.reference.map((table) => ({ table, kind: 'reference table', run: copyTable })),
+    ...plan.distributed.map((table) => ({ table, kind: 'distributed by tenant', run: distributeTable })),
   ]
   for (const [at, { table, kind, run }] of steps.entries()) {
     const began = performance.now()
-    await run()
+    await run(table)
     print(`${at + 1} of ${steps.length}: ${table}, ${kind}, in ${((performance.now() - began) / 1000).toFixed(1)} s.`)
   }
 }
-
-const createReferenceTable = (client: ClientBase, table: string) =>
-  client.query('SELECT create_reference_table($1::regclass)', [table])
-
-/** The first table determines the placement of tenants. All other tables are colocated with it. */
-const createDistributedTable = (client: ClientBase, table: string) =>
-  client.query("SELECT create_distributed_table($1::regclass, 'tenant_id', colocate_with => $2)", [
-    table,
-    table === distributedTables[0] ? 'none' : distributedTables[0],
-  ])

@@ -48,3 +48,31 @@ export const distributedTables = [
 export async function hasCitus(database: Queries): Promise<boolean> {
   return (await database.query("SELECT 1 FROM pg_extension WHERE extname = 'citus'", [])).rows.length > 0
 }
+
+/** Returns the Citus type of each table, such as `distributed`. Requires the extension. */
+export async function getTableTypes(database: Queries): Promise<Map<string, string>> {
+  const { rows } = await database.query<{ name: string; type: string }>(
+    'SELECT table_name::text AS name, citus_table_type AS type FROM citus_tables ORDER BY 1',
+    [],
+  )
+  return new Map(rows.map(({ name, type }) => [name, type]))
+}
+
+interface ServiceFunction {
+  name: string
+  immutable: boolean
+  /** True if Citus created the function on every node. */
+  everywhere: boolean
+}
+
+/** Lists the functions of the service. */
+export async function listFunctions(database: Queries, isCitus: boolean): Promise<ServiceFunction[]> {
+  const isOnNodes = `EXISTS (SELECT FROM pg_dist_object o WHERE o.classid = 'pg_proc'::regclass AND o.objid = p.oid)`
+  const { rows } = await database.query<ServiceFunction>(
+    `SELECT p.oid::regprocedure::text AS name, p.provolatile = 'i' AND p.prokind = 'f' AS immutable, ${isCitus ? isOnNodes : 'false'} AS everywhere
+     FROM pg_proc p WHERE p.pronamespace = current_schema()::regnamespace
+       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e') ORDER BY 1`,
+    [],
+  )
+  return rows
+}
