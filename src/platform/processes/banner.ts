@@ -5,15 +5,7 @@ import type { Started } from './messages.js'
 /**
  * Returns the last startup message. On the first start, it contains the generated secrets, but never secrets that the operator set.
  */
-export function createBanner({
-  config,
-  database,
-  started,
-}: {
-  config: Config
-  database: string
-  started: Started<FirstRun>
-}): string {
+export function createBanner(config: Config, database: string, started: Started<FirstRun>): string {
   const { port, descriptions } = started
   const processes = config.processes > 1 ? ` with ${config.processes} processes` : ''
   // If PORT is 0, PUBLIC_URL contains port 0, because the system selects the actual port later.

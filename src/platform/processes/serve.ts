@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.js'
 import { createDatabase } from '../db/client.js'
-import type { LoadApplication } from './application.js'
+import type { FirstRun, LoadApplication } from './application.js'
 import { type DrainOptions, makeDrainable } from './drain.js'
 import type { Lifecycle } from './lifecycle.js'
 import { listen } from './listen.js'
-import { getShutdownDelayMs, type Serving } from './serving.js'
+import type { Started } from './messages.js'
+import { getShutdownDelayMs } from './shutdown.js'
 import type { Siblings } from './siblings.js'
 
 const maxLingerMs = 5000
@@ -18,6 +19,13 @@ interface ServeOptions {
   database: { url: string; directUrl: string; isDiskFull: () => boolean }
   /** Undefined if only one process serves. */
   siblings?: Siblings
+}
+
+/** The running service in this process. */
+export interface Serving {
+  started: Started<FirstRun>
+  /** Makes the readiness check fail. Resolves after load balancers have had time to detect it. */
+  prepareShutdown(signal: NodeJS.Signals): Promise<void>
 }
 
 /** Opens the database, creates the application and listens. */
@@ -66,5 +74,5 @@ export async function serve(lifecycle: Lifecycle, options: ServeOptions): Promis
     shutdown.lingerMs = Math.min(delayMs, maxLingerMs)
     await sleep(delayMs)
   }
-  return { port, descriptions, firstRun, prepareShutdown }
+  return { started: { port, descriptions, firstRun }, prepareShutdown }
 }

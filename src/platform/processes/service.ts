@@ -1,18 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pino, { type Logger } from 'pino'
+import type { Logger } from 'pino'
 import { type Config, readConfig } from '../config/config.js'
 import { migrate } from '../db/migrate.js'
 import { type OpenDatabase, openDatabase } from '../db/open-database.js'
-import { LogOutput } from '../telemetry/log-output.js'
 import type { FirstRun, LoadApplication } from './application.js'
 import { createBanner } from './banner.js'
 import { Lifecycle } from './lifecycle.js'
 import { assertPortIsFree } from './listen.js'
 import type { Started } from './messages.js'
-import { getShutdownDelayMs, type Serving } from './serving.js'
-import { exitOnSignals, exitOnUncaughtError, exitWithError, printError } from './shutdown.js'
+import type { Serving } from './serve.js'
+import { exitWithError, getShutdownDelayMs, openLog, runProcess } from './shutdown.js'
 
-/** State that the signal handlers share with the startup code. */
+/** State that the shutdown shares with the start-up. */
 interface Service {
   readonly lifecycle: Lifecycle
   readonly loadApplication: LoadApplication
@@ -23,27 +22,18 @@ interface Service {
 /** Reads the configuration, opens the database and serves requests. On exit, closes everything in reverse order. */
 export async function runService(loadApplication: LoadApplication): Promise<void> {
   const service: Service = { lifecycle: new Lifecycle(), loadApplication }
-  const { lifecycle } = service
-  exitOnSignals((signal) => stopService(service, signal))
-  try {
-    await startService(service)
-  } catch (error) {
-    // A signal during startup already closes everything.
-    if (lifecycle.isClosing) return
-    printError(error)
-    await lifecycle.close().catch(printError)
-    process.exit(1)
-  }
+  await runProcess(
+    service.lifecycle,
+    () => startService(service),
+    (signal) => prepareShutdown(service, signal),
+  )
 }
 
 async function startService(service: Service): Promise<void> {
   const { lifecycle } = service
   const config = readConfig()
   service.config = config
-  const output = new LogOutput(1, { isShared: config.processes > 1 })
-  process.on('exit', () => output.flushSync())
-  const logger = pino({ level: config.logLevel, base: undefined }, output)
-  exitOnUncaughtError(logger)
+  const { logger, flush } = openLog(config)
   // Check the port first. Otherwise the credentials of a first start, which are shown only once, could be lost if the port is in use.
   await assertPortIsFree(config)
 
@@ -65,9 +55,9 @@ async function startService(service: Service): Promise<void> {
   lifecycle.assertNotClosing()
 
   print('Opening the blob store and the virus scanner…')
-  const { firstRun, ...started } = await run({ config, logger, database })
-  output.flushSync()
-  console.log(createBanner({ config, database: database.description, started: { ...started, firstRun } }))
+  const started = await run({ config, logger, database })
+  flush()
+  console.log(createBanner(config, database.description, started))
   void database.lost.then(
     () =>
       lifecycle.isClosing ||
@@ -78,7 +68,7 @@ async function startService(service: Service): Promise<void> {
   )
 }
 
-async function stopService({ lifecycle, config, prepareShutdown }: Service, signal: NodeJS.Signals): Promise<void> {
+async function prepareShutdown({ config, prepareShutdown }: Service, signal: NodeJS.Signals): Promise<void> {
   // Load balancers send requests until their next readiness check fails. A service in a terminal has no load balancer.
   const delayMs = prepareShutdown && config ? getShutdownDelayMs(signal, config) : 0
   if (delayMs > 0) print(`${signal}: the readiness check now fails. Accepting calls for another ${delayMs / 1000} s…`)
@@ -86,7 +76,6 @@ async function stopService({ lifecycle, config, prepareShutdown }: Service, sign
   print(
     `${signal}: finishing calls in progress, for at most ${config?.shutdownGraceSeconds} s. A second signal stops the service immediately…`,
   )
-  await lifecycle.close()
 }
 
 interface StartOptions {
@@ -105,7 +94,7 @@ async function serveInThisProcess(service: Service): Promise<Run> {
   return async (options) => {
     const serving = await serve(service.lifecycle, { createApp, ...options })
     service.prepareShutdown = serving.prepareShutdown
-    return serving
+    return serving.started
   }
 }
 

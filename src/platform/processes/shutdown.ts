@@ -1,11 +1,34 @@
-import type { Logger } from 'pino'
-import { ConfigError } from '../config/config.js'
+import pino, { type Logger } from 'pino'
+import { type Config, ConfigError } from '../config/config.js'
+import { LogOutput } from '../telemetry/log-output.js'
+import type { Lifecycle } from './lifecycle.js'
 
 // npm forwards Ctrl-C, which the terminal also sends to the process directly. Two signals within a second therefore count as one.
 const sameSignalMs = 1000
 
+/** Runs `start`, whose components `lifecycle` closes if it fails, or on a signal after `prepareShutdown`. Then exits. */
+export async function runProcess(
+  lifecycle: Lifecycle,
+  start: () => Promise<void>,
+  prepareShutdown: (signal: NodeJS.Signals) => Promise<void>,
+): Promise<void> {
+  exitOnSignals(async (signal) => {
+    await prepareShutdown(signal)
+    await lifecycle.close()
+  })
+  try {
+    await start()
+  } catch (error) {
+    // A signal during start-up already closes everything.
+    if (lifecycle.isClosing) return
+    printError(error)
+    await lifecycle.close().catch(printError)
+    process.exit(1)
+  }
+}
+
 /** Exits on SIGTERM and SIGINT after `shutDown` has finished, and immediately on a second signal. */
-export function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void>): void {
+function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void>): void {
   let firstSignal = 0
   const onSignal = (signal: NodeJS.Signals) => {
     if (firstSignal === 0) {
@@ -25,10 +48,22 @@ export function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 }
 
-export function exitOnUncaughtError(logger: Logger): void {
+/**
+ * Returns how long to continue serving after a signal, because load balancers send requests until their next readiness check fails.
+ */
+export const getShutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySeconds }: Config): number =>
+  signal === 'SIGTERM' ? shutdownDelaySeconds * 1000 : 0
+
+/** Opens the log on standard output, and logs uncaught errors. `number` is the number of this process, if several serve. */
+export function openLog({ logLevel, processes }: Config, number?: number): { logger: Logger; flush: () => void } {
+  const output = new LogOutput(1, { isShared: processes > 1 })
+  const flush = () => output.flushSync()
+  process.on('exit', flush)
+  const logger = pino({ level: logLevel, base: number === undefined ? undefined : { process: number } }, output)
   for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
     process.on(event, (error) => exitWithError(logger, 'An unhandled error occurred. The process exits.', error))
   }
+  return { logger, flush }
 }
 
 let isFailing = false
@@ -44,7 +79,7 @@ export function exitWithError(logger: Logger, message: string, error?: unknown):
 }
 
 /** Prints an expected error without its stack trace. */
-export function printError(error: unknown): void {
+function printError(error: unknown): void {
   const known = error instanceof ConfigError || (error instanceof Error && error.constructor === Error)
   console.error(known ? error.message : error)
 }

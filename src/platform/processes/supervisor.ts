@@ -38,7 +38,6 @@ export class Supervisor {
   readonly #restartDelaysMs = new Map<number, number>()
   readonly #metrics: SupervisorMetrics
   #stateTimer: NodeJS.Timeout | undefined
-  #sentState: ClusterState | undefined
   #isStarted = false
   #stopping = false
   #allExited: Promise<unknown> | undefined
@@ -136,10 +135,9 @@ export class Supervisor {
   }
 
   #sendState(): void {
-    const state = this.#getCurrentState()
-    if (this.#sentState?.running === state.running && this.#sentState.isDiskFull === state.isDiskFull) return
-    this.#sentState = state
-    for (const worker of this.#workers) sendMessage(worker, { kind: 'state', ...state })
+    // The first message of a starting process must be 'start'.
+    for (const { worker, isReady } of this.#members.values())
+      if (isReady) sendMessage(worker, { kind: 'state', ...this.#getCurrentState() })
   }
 
   async #sendMetrics(worker: Worker, id: number): Promise<void> {
