@@ -74,7 +74,7 @@ function readStorage(reader: EnvReader, dataDir: string) {
     s3Credentials: readS3Credentials(reader),
     /** True if an S3 store without conditional writes is acceptable. */
     s3UnconditionalWrites: reader.readFlag('S3_UNCONDITIONAL_WRITES'),
-    /** Time-out of one bucket call, including its retries. */
+    /** Timeout of one bucket call, including its retries. */
     storageDeadlineSeconds: reader.readInteger('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
   }
 }

@@ -109,7 +109,7 @@ interface PoolOptions {
   /** Session settings of PostgreSQL. */
   limits: { statement_timeout: number; lock_timeout?: number; options?: string }
   max: number
-  /** True if the URL points to a pooler in transaction mode, which rejects start-up options. */
+  /** True if the URL points to a pooler in transaction mode, which rejects startup options. */
   behindPooler?: boolean
 }
 

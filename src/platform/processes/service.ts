@@ -11,7 +11,7 @@ import type { Started } from './messages.js'
 import type { Serving } from './serve.js'
 import { exitWithError, getShutdownDelayMs, openLog, runProcess } from './shutdown.js'
 
-/** State that the shutdown shares with the start-up. */
+/** State that the shutdown shares with the startup. */
 interface Service {
   readonly lifecycle: Lifecycle
   readonly loadApplication: LoadApplication

@@ -19,7 +19,7 @@ export async function runProcess(
   try {
     await start()
   } catch (error) {
-    // A signal during start-up already closes everything.
+    // A signal during startup already closes everything.
     if (lifecycle.isClosing) return
     printError(error)
     await lifecycle.close().catch(printError)

@@ -36,7 +36,7 @@ export function openOtlp(endpoint: string) {
       const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent)
       return new Span(tracer, span, parent)
     },
-    /** Sends the pending spans. Ignores errors and has a time-out, because lost spans must not fail or delay the shutdown. */
+    /** Sends the pending spans. Ignores errors and has a timeout, because lost spans must not fail or delay the shutdown. */
     async close(): Promise<void> {
       await settlesWithin(
         exportTimeoutMs,

@@ -46,7 +46,7 @@ export class GcsAccess {
     this.#auth = this.#createAuth()
   }
 
-  /** Calls `retry`. Replaces the credentials after a time-out, because all calls wait for the same token request, which may never end. */
+  /** Calls `retry`. Replaces the credentials after a timeout, because all calls wait for the same token request, which may never end. */
   call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     let auth = this.#auth
     const onTimeout = () => {
@@ -109,7 +109,7 @@ export class GcsAccess {
 
 const toBaseUrl = (address: string) => (/^https?:\/\//.test(address) ? address : `https://${address}`).replace(/\/+$/, '')
 
-/** Sets a time-out for the token exchange, which would otherwise wait forever. The library has no option for it. */
+/** Sets a timeout for the token exchange, which would otherwise wait forever. The library has no option for it. */
 async function setTokenTimeout(auth: GoogleAuth, { requestMs }: BucketLimits): Promise<void> {
   const { stsCredential } = (await auth.getClient()) as unknown as StsClient
   if (stsCredential && stsCredential.transporter.defaults.timeout === undefined)
