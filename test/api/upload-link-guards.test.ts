@@ -69,7 +69,7 @@ describe('parallel uploads through a link', () => {
   })
 })
 
-test('parallel retries with one Idempotency-Key at two replicas store one file and return it', async () => {
+test('parallel retries with one Idempotency-Key on two replicas store one file and return it', async () => {
   const used = await link()
   const clients = [used, used.at(replica.url)]
   const key = { 'idempotency-key': 'repeated-in-parallel' }

@@ -157,7 +157,7 @@ describe('a failed delivery attempt', () => {
     expect(receiver.sequences).toEqual([last - 1, last - 1, last])
   })
 
-  test('disables a webhook after five days of failures but not after four days and a success', async () => {
+  test('disables a webhook after five days of failures, but not if a delivery succeeds after four days', async () => {
     createSender([0.05])
     receiver.reply = replyWith(500)
     const id = await createWebhook()
