@@ -96,8 +96,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     warm: handlers.warm,
     announceStop: handlers.announceStop,
     endStreams: handlers.endStreams,
-    close: () =>
-      closeInOrder([rescanner, maintenance, downloadCuts, handlers, inspector, scanner, workers, services, spool, tracing]),
+    close: () => closeInOrder([rescanner, maintenance, handlers, inspector, scanner, workers, services, spool, tracing]),
   }
 }
 

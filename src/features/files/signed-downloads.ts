@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { suspendedTenant } from '../../access/authenticate.js'
 import { Batcher } from '../../platform/batcher.js'
@@ -75,7 +76,6 @@ type Watched = Pick<SignedDownload, 'tenantId' | 'fileId'> & { cut: () => void }
 /** Aborts downloads within a second after their file is quarantined. One query checks all downloads in progress. */
 export class DownloadAborter {
   readonly #watched = new Set<Watched>()
-  #timer: NodeJS.Timeout | undefined
   #isChecking = false
 
   constructor(private readonly pool: Pool) {}
@@ -84,34 +84,29 @@ export class DownloadAborter {
   watchQuarantine({ tenantId, fileId }: Pick<SignedDownload, 'tenantId' | 'fileId'>, cut: () => void): () => void {
     const watched = { tenantId, fileId, cut }
     this.#watched.add(watched)
-    this.#timer ??= setInterval(() => void this.#abortQuarantined(), checkIntervalMs).unref()
+    if (!this.#isChecking) void this.#checkPeriodically()
     return () => this.#watched.delete(watched)
   }
 
-  close(): void {
-    clearInterval(this.#timer)
+  /** Runs until no download is watched. */
+  async #checkPeriodically(): Promise<void> {
+    this.#isChecking = true
+    while (this.#watched.size > 0) {
+      await sleep(checkIntervalMs, undefined, { ref: false })
+      // If the database is unavailable, the next check covers the same downloads.
+      await this.#abortQuarantined().catch(() => {})
+    }
+    this.#isChecking = false
   }
 
   async #abortQuarantined(): Promise<void> {
-    if (this.#watched.size === 0) {
-      clearInterval(this.#timer)
-      this.#timer = undefined
-      return
-    }
-    if (this.#isChecking) return
-    this.#isChecking = true
-    try {
-      const all = [...this.#watched]
-      const { rows } = await this.pool.query<{ id: string }>(
-        `SELECT tenant_id || '/' || file_id AS id FROM quarantine WHERE tenant_id = ANY ($1) AND file_id = ANY ($2)`,
-        [all.map(({ tenantId }) => tenantId), all.map(({ fileId }) => fileId)],
-      )
-      const quarantined = new Set(rows.map(({ id }) => id))
-      for (const { tenantId, fileId, cut } of all) if (quarantined.has(`${tenantId}/${fileId}`)) cut()
-    } catch {
-      // The database is unavailable. The next check covers the same downloads.
-    } finally {
-      this.#isChecking = false
-    }
+    const all = [...this.#watched]
+    if (all.length === 0) return
+    const { rows } = await this.pool.query<{ id: string }>(
+      `SELECT tenant_id || '/' || file_id AS id FROM quarantine WHERE tenant_id = ANY ($1) AND file_id = ANY ($2)`,
+      [all.map(({ tenantId }) => tenantId), all.map(({ fileId }) => fileId)],
+    )
+    const quarantined = new Set(rows.map(({ id }) => id))
+    for (const { tenantId, fileId, cut } of all) if (quarantined.has(`${tenantId}/${fileId}`)) cut()
   }
 }

@@ -1,7 +1,14 @@
 import type { Pool } from 'pg'
 import type { ValidationReport } from '../../inspection/report.js'
 import { isVersioned } from '../../inspection/scanners/signatures.js'
-import { getLeaseEndSql, getLeaseReleaseSql, isLeaseFree, renewLease } from '../../platform/db/lease.js'
+import {
+  getLeaseEndSql,
+  getLeaseReleaseSql,
+  isLeaseFree,
+  type Lease,
+  renewLease,
+  startLeaseRenewal,
+} from '../../platform/db/lease.js'
 import {
   buildIsDoneCondition,
   type LeasedFile,
@@ -84,9 +91,10 @@ export class RescanQueue {
     return Number(kept[0]!.kept)
   }
 
-  /** Extends the leases on the files in a batch. */
-  async renewLeases({ tenantId, token }: Batch): Promise<void> {
-    await renewLease(this.pool, { table: 'rescan_queue', key: { tenant_id: tenantId }, token, seconds: leaseSeconds })
+  /** Renews the leases on the files in a batch until the timer is cleared. */
+  startRenewingLeases({ tenantId, token }: Batch): NodeJS.Timeout {
+    const lease: Lease = { table: 'rescan_queue', key: { tenant_id: tenantId }, token, seconds: leaseSeconds }
+    return startLeaseRenewal(lease, () => renewLease(this.pool, lease))
   }
 
   /**

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { createUnscannedReport, type Inspector, toRescanSubmission } from '../../inspection/engine/inspect.js'
 import type { ValidationReport } from '../../inspection/report.js'
@@ -17,7 +18,6 @@ import type { StoredContents } from './stored-contents.js'
 const maxConcurrentScans = 2
 const idleMs = 5_000
 const signatureCheckIntervalMs = 60_000
-const renewIntervalMs = 10_000
 const saveIntervalMs = 250
 const pauseSeconds = 30
 const maxAttempts = 3
@@ -64,11 +64,11 @@ export class Rescanner {
   #noticed = { signatures: '', at: Number.NEGATIVE_INFINITY }
   #isScannerUnavailable = false
   #running: Promise<void> | undefined
-  #wake = () => {}
+  #wake = new AbortController()
 
   constructor(private readonly parts: Parts) {
     this.#pace = new Pace(parts.megabytesPerSecond)
-    parts.serviceEvents.on('rescanRequested', () => this.#wake())
+    parts.serviceEvents.on('rescanRequested', () => this.#wake.abort())
   }
 
   start(): void {
@@ -91,7 +91,7 @@ export class Rescanner {
 
   async close(): Promise<void> {
     this.#closed.abort(new Error('The service is shutting down.'))
-    this.#wake()
+    this.#wake.abort()
     await this.#running
   }
 
@@ -105,7 +105,8 @@ export class Rescanner {
         waitMs = pauseSeconds * 1000
         this.parts.logger.warn({ err: error }, 'The rescan is paused. It continues in 30 seconds.')
       }
-      await this.#sleep(waitMs)
+      this.#wake = new AbortController()
+      if (!this.#closed.signal.aborted) await sleep(waitMs, undefined, { signal: this.#wake.signal }).catch(() => {})
     }
   }
 
@@ -136,7 +137,7 @@ export class Rescanner {
   /** Scans a batch and saves results early, so that few files are scanned twice if this replica dies. */
   async #scanBatch(batch: Batch, signatures: string): Promise<void> {
     const { queue } = this.parts
-    const renewing = setInterval(() => void queue.renewLeases(batch).catch(() => {}), renewIntervalMs).unref()
+    const renewing = queue.startRenewingLeases(batch)
     const waiting = [...batch.files]
     const suspects: string[] = []
     let results: Result[] = []
@@ -280,17 +281,6 @@ export class Rescanner {
     this.parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: file.sizeBytes })
     const report = createUnscannedReport(file.report, { reason: reason ?? toSentence(failure), attempts: maxAttempts, engine })
     return { fileId: file.fileId, report, bytes: 0, failed: true, failure }
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      this.#wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-      if (this.#closed.signal.aborted) this.#wake()
-    })
   }
 }
 
