@@ -3,7 +3,7 @@ import { connectionItems } from '../../access/request-cost.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { type IdPrefix, maxPages, parseIdCursor, parseTimeCursor } from '../../platform/ids.js'
-import { IntegerRange, Optional } from './rules.js'
+import { IntegerRange } from './rules.js'
 import { LongScalar } from './scalars.js'
 
 /** Page number, starting at 1, and page size, from 1 to 100. */
@@ -50,7 +50,6 @@ export class ConnectionArgs {
     nullable: true,
     description: 'Number of items from the start of the list, or after the cursor `after`, 1 to 100. The default is 20.',
   })
-  @Optional()
   @IntegerRange(1, 100)
   first?: number | null
 
@@ -65,7 +64,6 @@ export class ConnectionArgs {
     description:
       'Number of items from the end of the list, or before the cursor `before`, 1 to 100. It cannot be combined with `first`.',
   })
-  @Optional()
   @IntegerRange(1, 100)
   last?: number | null
 

@@ -9,7 +9,8 @@ type Judge = (value: unknown) => boolean
 interface FieldRules {
   rules: { judge: Judge; message: string; isRange?: boolean }[]
   clean?: (value: unknown) => unknown
-  isLeftOut: (value: unknown) => boolean
+  /** True if null is not treated as omitted. */
+  rejectsNull?: boolean
 }
 
 const declared = new WeakMap<object, Map<string, FieldRules>>()
@@ -17,13 +18,13 @@ const declared = new WeakMap<object, Map<string, FieldRules>>()
 function getRules(target: object, key: string | symbol): FieldRules {
   const fields = declared.get(target) ?? new Map<string, FieldRules>()
   declared.set(target, fields)
-  const rules = fields.get(key as string) ?? { rules: [], isLeftOut: () => false }
+  const rules = fields.get(key as string) ?? { rules: [] }
   fields.set(key as string, rules)
   return rules
 }
 
 /**
- * Declares a validation rule for a field. `message` completes a sentence that begins with the field name. `jsonSchema` describes
+ * Declares a validation rule for a field, which applies unless the value is omitted or null. `message` completes a sentence that begins with the field name. `jsonSchema` describes
  * the rule in the OpenAPI document.
  */
 export const Rule =
@@ -33,17 +34,12 @@ export const Rule =
     Extensions({ jsonSchema })(target, key as string)
   }
 
-/** Marks a field as optional. Null is treated as omitted. */
-export const Optional = (): PropertyDecorator => (target, key) => {
-  getRules(target, key).isLeftOut = (value) => value === undefined || value === null
-}
-
 /** Declares a field of an update, which can be omitted. Null is rejected, because it could be mistaken for a new value. */
 export const UpdateField =
   (type: Parameters<typeof Field>[0], description: string): PropertyDecorator =>
   (target, key) => {
     Field(type, { nullable: true, description })(target, key)
-    getRules(target, key).isLeftOut = (value) => value === undefined
+    getRules(target, key).rejectsNull = true
   }
 
 /** Declares a Boolean field of an update. */
@@ -206,8 +202,8 @@ function* getDeclaredRules(value: object): Generator<[string, FieldRules]> {
 export function findFieldErrors(value: object): FieldError[] {
   const errors: FieldError[] = []
   const object = value as Record<string, unknown>
-  for (const [field, { rules, clean, isLeftOut }] of getDeclaredRules(value)) {
-    if (isLeftOut(object[field])) continue
+  for (const [field, { rules, clean, rejectsNull }] of getDeclaredRules(value)) {
+    if (object[field] === undefined || (object[field] === null && !rejectsNull)) continue
     if (clean) object[field] = clean(object[field])
     const broken = rules.find(({ judge }) => !judge(object[field]))
     if (!broken || errors.some((known) => known.field === field)) continue

@@ -144,7 +144,7 @@ function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
   return (coercions[type.toString()] ?? coercions.String!)(value, from)
 }
 
-/** Coerces a nested object with snake_case members. Null is passed on, because the schema validates it. */
+/** Coerces a nested object with snake_case members. Null is passed on for nullable members, whose rules decide about it. */
 function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: 'must be a JSON object' }
   const fields = new Map(Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), field]))
@@ -153,7 +153,8 @@ function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
   for (const [name, field] of fields) {
     const member = (value as Record<string, unknown>)[name]
     if (!Object.hasOwn(value, name) || member === undefined) continue
-    const result = member === null ? { value: null } : coerce(getNullableType(field.type), { value: member, from: 'json' })
+    const result =
+      member === null && !isNonNullType(field.type) ? { value: null } : coerce(field.type, { value: member, from: 'json' })
     if ('value' in result) members[field.name] = result.value
     else errors.push(...toFieldErrors(result).map((error) => prefixField(name, error)))
   }

@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { ContextKeys, IntegerRange, Metadata, Optional, Rule, SingleLineText } from '../../api/graphql/rules.js'
+import { ContextKeys, IntegerRange, Metadata, Rule, SingleLineText } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { type Scope, scopes } from '../../platform/actor.js'
 
@@ -97,18 +97,15 @@ export class CreateApiKeyInput {
     nullable: true,
     description: 'Number of days until the API key expires, 1 to 365. Null means that the key never expires.',
   })
-  @Optional()
   @IntegerRange(1, 365)
   expiresInDays?: number | null
   @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, at most 16 KiB as JSON.' })
-  @Optional()
   @Metadata()
   metadata?: Record<string, unknown> | null
   @Field(() => [String], {
     nullable: true,
     description: 'Keys of the contexts that the API key can access. Null means all contexts.',
   })
-  @Optional()
   @ContextKeys()
   contexts?: string[] | null
 }

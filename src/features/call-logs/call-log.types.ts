@@ -2,7 +2,7 @@ import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
-import { DateString, Optional } from '../../api/graphql/rules.js'
+import { DateString } from '../../api/graphql/rules.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 
 export const OperationName = createEnum('Operation', 'Category of a call, named after the scope that its endpoint requires.', {
@@ -65,14 +65,12 @@ const withFilters = <Base extends ClassType<object>>(base: Base) => {
     @Field(() => CallStatusName, { nullable: true, description: 'Returns only calls with this result.' })
     status?: CallStatusName | null
     @Field(() => String, { nullable: true, description: 'Earliest time of the calls, inclusive, in ISO 8601 format.' })
-    @Optional()
     @DateString()
     startDate?: string | null
     @Field(() => String, {
       nullable: true,
       description: 'Latest time of the calls, inclusive, in ISO 8601 format. A date without a time includes the whole day.',
     })
-    @Optional()
     @DateString()
     endDate?: string | null
   }

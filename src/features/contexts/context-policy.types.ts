@@ -41,11 +41,7 @@ export class UpdateContextPolicyInput {
     nullable: true,
     description: 'Number of days after which the service deletes a file automatically, 1 to 36,500. Null means never.',
   })
-  @Rule((value) => value === undefined || value === null || isValidDayCount(value), 'must be null or between 1 and 36500', {
-    type: ['integer', 'null'],
-    minimum: 1,
-    maximum: 36_500,
-  })
+  @Rule(isValidDayCount, 'must be null or between 1 and 36500', { type: ['integer', 'null'], minimum: 1, maximum: 36_500 })
   retentionDays?: number | null
   @UpdateField(
     () => Int,

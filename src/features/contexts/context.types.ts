@@ -7,7 +7,6 @@ import {
   IntegerRange,
   Metadata,
   MultiLineText,
-  Optional,
   Rule,
   SingleLineText,
   UpdateField,
@@ -165,7 +164,6 @@ export class CreateContextInput {
   @Megabytes()
   storageQuotaMb!: number
   @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, at most 16 KiB as JSON.' })
-  @Optional()
   @Metadata()
   metadata?: Record<string, unknown> | null
 }

@@ -1,6 +1,6 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
-import { IntegerRange, Optional, Rule } from '../../api/graphql/rules.js'
+import { IntegerRange, Rule } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { type EventType, eventTypes } from '../../ledger/event-types.js'
 
@@ -63,7 +63,6 @@ export class EventsArgs {
     nullable: true,
     description: 'Event types to return, such as `file.accepted`, or `file.*` for all file events. Null means all types.',
   })
-  @Optional()
   @EventTypes()
   types?: string[] | null
 }

@@ -2,7 +2,7 @@ import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
-import { DateString, Metadata, Optional, Rule, Text } from '../../api/graphql/rules.js'
+import { DateString, Metadata, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar, UploadScalar } from '../../api/graphql/scalars.js'
 import type { UploadedFile } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
@@ -139,7 +139,6 @@ const withFilters = <Place extends ClassType<object>>(place: Place) => {
       nullable: true,
       description: 'Returns only files with this content type. `image/*` matches all images.',
     })
-    @Optional()
     @Rule(
       (value) => typeof value === 'string' && /^[\w.+-]{1,100}\/(\*|[\w.+-]{1,150})$/.test(value),
       'must be a content type such as application/pdf, or image/*',
@@ -150,7 +149,6 @@ const withFilters = <Place extends ClassType<object>>(place: Place) => {
       description:
         'Returns only files whose name starts with this text. Matching is case-insensitive for the letters A to Z. The default sort order is by name.',
     })
-    @Optional()
     @Text(1, 255)
     namePrefix?: string | null
     @Field(() => String, {
@@ -158,18 +156,15 @@ const withFilters = <Place extends ClassType<object>>(place: Place) => {
       description:
         'Returns only files whose name contains this text, or whose ID or SHA-256 checksum equals it. Matching is case-insensitive for the letters A to Z. One request reads the names of at most 100,000 files. If more files remain, the next page continues the search, even if this page is empty.',
     })
-    @Optional()
     @Text(1, 255)
     search?: string | null
     @Field(() => String, { nullable: true, description: 'Earliest upload time, inclusive, in ISO 8601 format.' })
-    @Optional()
     @DateString()
     startDate?: string | null
     @Field(() => String, {
       nullable: true,
       description: 'Latest upload time, inclusive, in ISO 8601 format. A date without a time includes the whole day.',
     })
-    @Optional()
     @DateString()
     endDate?: string | null
     @Field(() => FileSort, {
@@ -205,7 +200,6 @@ export class ValidateFileArgs {
 @ArgsType()
 export class UploadFileArgs extends ValidateFileArgs {
   @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, at most 16 KiB as JSON.' })
-  @Optional()
   @Metadata()
   metadata?: Record<string, unknown> | null
   @Field(() => String, {

@@ -1,6 +1,6 @@
 import { ArgsType, type ClassType, Field, Float, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
-import { IntegerRange, Optional } from '../../api/graphql/rules.js'
+import { IntegerRange } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { type BlockReasonField, blockReasonRows, blockReasons, toReasonField } from '../../platform/errors/block-reasons.js'
 
@@ -165,7 +165,6 @@ class DaysArgs {
     nullable: true,
     description: 'Number of days that the chart covers, 1 to 365. The default is 7, or 30 for weekly buckets.',
   })
-  @Optional()
   @IntegerRange(1, 365)
   days?: number | null
 }

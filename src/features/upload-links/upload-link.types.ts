@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { IntegerRange, Metadata, Optional, Rule, Text } from '../../api/graphql/rules.js'
+import { IntegerRange, Metadata, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { ExtensionList } from '../contexts/context.types.js'
 
@@ -106,7 +106,6 @@ export class CreateUploadLinkInput {
     nullable: true,
     description: "Maximum file size in MB. The context's limit is both the default and the maximum.",
   })
-  @Optional()
   @IntegerRange(1, 2_147_483_647)
   maxSizeMb?: number | null
   @Field(() => [String], {
@@ -114,7 +113,6 @@ export class CreateUploadLinkInput {
     description:
       "File extensions that the link accepts: a subset of the context's allowed extensions. The default is all of them.",
   })
-  @Optional()
   @ExtensionList()
   allowedExtensions?: string[] | null
   @Field(() => String, {
@@ -122,7 +120,6 @@ export class CreateUploadLinkInput {
     description:
       'SHA-256 checksum of the only file that the link accepts, as 64 hexadecimal digits. Requires `maxFiles` to be 1.',
   })
-  @Optional()
   @Rule((value) => typeof value === 'string' && /^[0-9a-fA-F]{64}$/.test(value), 'must be 64 hexadecimal digits', {
     pattern: '^[0-9a-fA-F]{64}$',
   })
@@ -132,7 +129,6 @@ export class CreateUploadLinkInput {
     description:
       'Key/value pairs to add to the metadata of each uploaded file, at most 16 KiB as JSON. Uploaders cannot overwrite them.',
   })
-  @Optional()
   @Metadata()
   metadata?: Record<string, unknown> | null
   @Field(() => [String], {

@@ -3,7 +3,7 @@ import { findPasswordError } from '../../access/passwords.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { Optional, Rule, SingleLineText, Text, UpdateField } from '../../api/graphql/rules.js'
+import { Rule, SingleLineText, Text, UpdateField } from '../../api/graphql/rules.js'
 import type { Scope } from '../../platform/actor.js'
 import { removeInvisible } from '../../platform/text.js'
 import { ScopeList, ScopeName } from '../api-keys/api-key.types.js'
@@ -121,7 +121,6 @@ export class InviteUserInput {
     nullable: true,
     description: 'Password of at least 8 characters. If it is null, the service generates one.',
   })
-  @Optional()
   @Password()
   password?: string | null
 }
@@ -159,7 +158,6 @@ export class SignInArgs {
     nullable: true,
     description: 'Code from the authenticator app, or a recovery code. Required if the user has a second factor.',
   })
-  @Optional()
   @Text(1, 64)
   code?: string | null
 }

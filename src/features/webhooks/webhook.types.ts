@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { ContextKeys, IntegerRange, MultiLineText, Optional, Text, UpdateField } from '../../api/graphql/rules.js'
+import { ContextKeys, IntegerRange, MultiLineText, Text, UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
 
@@ -157,7 +157,6 @@ export class CreateWebhookInput {
   @EventTypes()
   types!: string[]
   @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
-  @Optional()
   @ContextKeys()
   contexts?: string[] | null
   @Field(() => String, { defaultValue: '', description: 'Free-text description of the webhook, at most 1,000 characters.' })
@@ -174,7 +173,6 @@ export class UpdateWebhookInput {
   @EventTypes()
   types?: string[]
   @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
-  @Optional()
   @ContextKeys()
   contexts?: string[] | null
   @UpdateField(() => String, 'Free-text description of the webhook, at most 1,000 characters.')
