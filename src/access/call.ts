@@ -76,7 +76,6 @@ export class Call extends RequestFacts {
     })
   }
 
-  /** Starts the attempt for a root field. */
   startAttempt(key: string, endpoint: Endpoint): Attempt {
     const { attempt: admitted } = this.beforeBody
     this.beforeBody.attempt = undefined

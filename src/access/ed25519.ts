@@ -18,7 +18,6 @@ export function createEd25519Key(keyId: string): { secret: Buffer; publicJwk: Re
 // Caches parsed keys, because parsing a key takes longer than using it. Retired keys are garbage-collected.
 const parsed = new WeakMap<KnownSigningKey, KeyPair>()
 
-/** Parses a key pair created by `createEd25519Key`. */
 export function parseKeyPair(key: KnownSigningKey): KeyPair {
   let pair = parsed.get(key)
   if (!pair) {

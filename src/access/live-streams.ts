@@ -32,17 +32,13 @@ export class LiveStreams {
       free()
       abort.abort()
     }
-    let timer: NodeJS.Timeout
-    const check = () => {
-      timer = setTimeout(async () => {
-        // End the stream if the check itself fails.
-        const isValid = await isCredentialValid().catch(() => false)
-        if (abort.signal.aborted) return
-        if (isValid) check()
-        else leave()
-      }, checkIntervalMs).unref()
+    const check = async () => {
+      // End the stream if the check itself fails.
+      const isValid = await isCredentialValid().catch(() => false)
+      if (!isValid) leave()
+      else if (!abort.signal.aborted) timer.refresh()
     }
-    check()
+    const timer = setTimeout(check, checkIntervalMs).unref()
     return { signal: abort.signal, leave }
   }
 

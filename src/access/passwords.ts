@@ -31,7 +31,6 @@ export function findPasswordError(password: string): string | undefined {
   return undefined
 }
 
-/** Generates a password of 120 random bits. */
 export const generatePassword = (): string => randomBytes(15).toString('base64url')
 
 /**
@@ -78,13 +77,8 @@ export class Passwords {
 
   /** Returns true if the hash has outdated cost parameters. The caller can then rehash the password. */
   needsRehash(stored: string): boolean {
-    const { algorithm, memoryCost, timeCost, parallelism } = parseOptions(stored)
-    return (
-      algorithm !== cost.algorithm ||
-      memoryCost !== cost.memoryCost ||
-      timeCost !== cost.timeCost ||
-      parallelism !== cost.parallelism
-    )
+    const used = parseOptions(stored)
+    return Object.entries(cost).some(([name, value]) => used[name as keyof typeof cost] !== value)
   }
 
   #hashWithStoredOptions(stored: string, password: string): Promise<string> {

@@ -19,7 +19,6 @@ function findAssayError(error: unknown): AssayError | undefined {
 
 type ErrorFields = Pick<PublicError, 'code' | 'message' | 'details' | 'retryAfter'>
 
-/** Returns the JSON body of a REST error. */
 export const createErrorBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
   status: 'ERROR',
   message,
@@ -46,7 +45,6 @@ export const toGraphqlError = ({ code, message, details, retryAfter }: ErrorFiel
   extensions: { code: code.toUpperCase(), details, ...(retryAfter !== undefined && { retryAfter }) },
 })
 
-/** Returns the headers of a REST or GraphQL error response. */
 export function createErrorHeaders(
   { code, details, retryAfter }: ErrorFields,
   authorization: string | undefined,

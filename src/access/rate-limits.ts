@@ -53,7 +53,6 @@ export class RateLimits {
     this.signIns = new SignInPace({ counters })
   }
 
-  /** Counts a call by an authenticated actor. */
   countCall(actor: Caller): Promise<RateState> {
     return this.#count(actor, 1, createTooManyCallsError)
   }

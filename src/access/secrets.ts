@@ -15,7 +15,6 @@ export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'bu
 /** Format of a log share token. Its ids only locate the row. Only the secret part authenticates. */
 export const logTokenForm = /^log_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{43})$/
 
-/** Format of an upload link token. */
 export const uploadTokenForm = /^ulk_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{43})$/
 
 /** Creates a token with 256 random bits for the row with this id. Only the hash is stored. */
@@ -29,5 +28,4 @@ const stripPrefix = (id: string): string => id.slice(id.indexOf('_') + 1)
 /** Returns the API key prefix that lists show. The prefix identifies a leaked key and reveals 36 of its 256 bits. */
 export const getKeyPrefix = (secret: string): string => secret.slice(0, 12)
 
-/** Returns the encryption label of a webhook secret. */
 export const getWebhookSecretLabel = (webhookId: string): string => `webhook secret ${webhookId}`

@@ -24,11 +24,9 @@ export async function sendSuccess(
   send(response, status, 'application/json; charset=utf-8', await stringifyInSlices(body))
 }
 
-/** Sends a small object as JSON. */
 export const sendJson = (response: ServerResponse, status: number, body: object): void =>
   send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
 
-/** Sends a text response with the given content type. */
 export const sendText = (response: ServerResponse, type: string, text: string): void => send(response, 200, type, text)
 
 /** Sends an error in the standard envelope, or in the format of RFC 9457 if the client accepts it. */

@@ -15,7 +15,6 @@ export const IdempotencyKey = () =>
       'Idempotency key of up to 255 characters. For 24 hours, a repeated request with the same key returns the stored response.',
   })
 
-/** Arguments for a page of files, optionally in one context. */
 @ArgsType()
 export class ContextPageArgs extends PageArgs {
   @Field(() => String, { nullable: true, description: 'Returns only files in the context with this key.' })

@@ -25,7 +25,6 @@ const maxDirectives = 50
 /** Maximum nesting of braces, brackets and parentheses. Limits the parser's stack. */
 const maxNesting = 100
 const maxCharacters = 50_000
-/** Maximum number of tokens in a document. */
 export const maxTokens = 4_000
 
 const createDocumentError = (message: string) => badUserInput([{ field: 'query', message }])
@@ -177,7 +176,6 @@ class Screen {
   }
 }
 
-/** Computes the cost of an operation. Throws if it exceeds the limit. */
 export function computeCostWithinLimit(schema: GraphQLSchema, request: CostRequest, limit = maxCost): number {
   const cost = computeCost(schema, request)
   if (cost <= limit) return cost

@@ -5,7 +5,6 @@ import { notFound } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import { CurrentAttempt, type EndpointOf, Requires } from './requires.js'
 
-/** An object that the `node` query can fetch. */
 @InterfaceType({
   description: 'An object that the `node` query can fetch by ID.',
   resolveType: ({ __typename }: { __typename: string }) => __typename,

@@ -6,7 +6,6 @@ import { type IdPrefix, maxPages, parseIdCursor, parseTimeCursor } from '../../p
 import { IntegerRange } from './rules.js'
 import { LongScalar } from './scalars.js'
 
-/** Page number, starting at 1, and page size, from 1 to 100. */
 @ArgsType()
 export class PageArgs {
   @Field(() => Int, { defaultValue: 1, description: 'Page number, starting at 1.' })
@@ -32,7 +31,6 @@ export interface PagePosition<Id = string> {
   afterId?: Id | undefined
 }
 
-/** Converts page arguments to a position, and decodes the cursor to an id. */
 export const toPagePosition = (prefix: IdPrefix, { page, pageSize, after }: PageArgs): PagePosition => ({
   page,
   pageSize,
@@ -82,7 +80,6 @@ export interface ListRange<Place = string> {
   before: Place | undefined
 }
 
-/** Converts connection arguments to a range with decoded cursors. */
 export function toListRange<Place>(
   { first, after, last, before }: ConnectionArgs,
   placeAt: (cursor: string, field: string) => Place,

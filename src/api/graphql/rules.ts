@@ -66,7 +66,6 @@ export const Text = (min: number, max: number): PropertyDecorator =>
 
 const isWithin = (count: number, min: number, max: number): boolean => count >= min && count <= max
 
-/** Requires an integer between `min` and `max`. */
 export const IntegerRange =
   (min: number, max: number): PropertyDecorator =>
   (target, key) => {
@@ -82,7 +81,6 @@ export const ContextKeys = (): PropertyDecorator =>
     maxItems: 100,
   })
 
-/** Requires an ISO 8601 date with an optional time. */
 export const DateString = (): PropertyDecorator =>
   Rule(
     (value) =>
@@ -118,7 +116,6 @@ const maxMetadataBytes = 16 * 1024
 // Maximum nesting of metadata. JSON.stringify and jsonb overflow the stack at a few thousand levels.
 const maxMetadataLevels = 500
 
-/** Requires a JSON object of at most 16 KiB. */
 export const Metadata = (): PropertyDecorator =>
   Rule(
     (value) =>
@@ -159,7 +156,6 @@ const cleaned =
 /** Finds values of an input object that the configuration does not allow. */
 export type FindErrors = (input: object) => FieldError[]
 
-/** Creates the schema's argument validation function. */
 export const argumentValidator =
   (findSettingsErrors?: FindErrors): ValidatorFn =>
   (value, type, { context }) =>

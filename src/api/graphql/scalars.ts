@@ -18,7 +18,6 @@ function toLong(value: unknown): number {
   return value
 }
 
-/** A timestamp in ISO 8601 format, in UTC with milliseconds and Z. */
 export const DateTimeScalar = new GraphQLScalarType<Date, string>({
   name: 'DateTime',
   description: 'A date and time in ISO 8601 format, in UTC with milliseconds and `Z`, such as `2026-01-31T12:00:00.000Z`.',
@@ -37,7 +36,6 @@ function toDate(value: unknown): Date {
   return moment
 }
 
-/** A JSON object with arbitrary members. */
 export const JsonObjectScalar = new GraphQLScalarType<Record<string, unknown>, Record<string, unknown>>({
   name: 'JSONObject',
   description: 'A JSON object with any members.',
@@ -72,7 +70,6 @@ function parseLiteral(node: ValueNode, variables: Record<string, unknown> | null
   }
 }
 
-/** A file in a GraphQL multipart request or in a REST upload. */
 export const UploadScalar = new GraphQLScalarType<unknown, never>({
   name: 'Upload',
   description: 'A file upload, as defined by the GraphQL multipart request specification.',

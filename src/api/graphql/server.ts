@@ -3,15 +3,23 @@ import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server
 import { ApolloServerPluginCacheControlDisabled, ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled'
 import { ApolloServerPluginLandingPageLocalDefault } from '@apollo/server/plugin/landingPage/default'
 import type { Request, Response } from 'express'
-import { GraphQLError, type GraphQLSchema, getIntrospectionQuery, type OperationDefinitionNode } from 'graphql'
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getIntrospectionQuery,
+  Kind,
+  type OperationDefinitionNode,
+} from 'graphql'
+import { getOperation } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
+import type { Endpoint } from '../../access/endpoint.js'
 import { toPublicError } from '../../access/public-error.js'
 import { RequestCost } from '../../access/request-cost.js'
-import { badUserInput } from '../../platform/errors/errors.js'
+import { badUserInput, type PublicError } from '../../platform/errors/errors.js'
 import { stringifyInSlices } from '../bodies/json-responses.js'
-import { computeCostWithinLimit, maxTokens, screenDocument } from './document-limits.js'
+import { computeCostWithinLimit, maxRootFields, maxTokens, screenDocument } from './document-limits.js'
 import { formatError, isInternalError } from './public-errors.js'
-import { logUnresolvedCalls } from './unresolved-calls.js'
 import { rejectInvalidVariables } from './variable-errors.js'
 
 export interface GraphqlParts {
@@ -35,7 +43,7 @@ export async function openGraphql(
     persistedQueries: false,
     allowBatchedHttpRequests: false,
     stopOnTerminationSignals: false,
-    parseOptions: { maxTokens: maxTokens },
+    parseOptions: { maxTokens },
     validationOptions: { maxErrors },
     // document-limits.ts checks recursion and other expensive constructs before Apollo Server receives the document.
     maxRecursiveSelections: true,
@@ -91,14 +99,8 @@ async function rejectExpensiveDocument(schema: GraphQLSchema, call: Call, body: 
   if (typeof query !== 'string') return
   const { document, error } = screenDocument(query)
   if (!error) return
-  if (document)
-    await logUnresolvedCalls(
-      schema,
-      call,
-      document,
-      typeof operationName === 'string' ? operationName : null,
-      toPublicError(error),
-    )
+  const name = typeof operationName === 'string' ? operationName : null
+  if (document) await logUnresolvedCalls(schema, call, document, name, toPublicError(error))
   throw error
 }
 
@@ -195,3 +197,32 @@ function rejectSubscription(node: OperationDefinitionNode): void {
 
 // Removes invalid values from graphql-js messages for the log. A value may be a password in the wrong variable.
 const removeValues = (message: string): string => message.replace(/ got invalid value [\s\S]*$/, ' got an invalid value.')
+
+/** Logs a request that fails before any resolver runs, for example because of an invalid document or variable. */
+async function logUnresolvedCalls(
+  schema: GraphQLSchema,
+  call: Call,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+  error: PublicError,
+): Promise<void> {
+  // Write no more rows than a valid document has root fields. An invalid document may contain thousands.
+  for (const { key, endpoint } of getRootFields(schema, document, operationName).slice(0, maxRootFields)) {
+    if (getOperation(endpoint)) await call.admission.logFailure(call.startAttempt(key, endpoint), error, error)
+  }
+}
+
+function getRootFields(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+): { key: string; endpoint: Endpoint }[] {
+  const operations = document.definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION)
+  const operation = operations.find((node) => !operationName || node.name?.value === operationName)
+  const type = operation?.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType()
+  return (operation?.selectionSet.selections ?? []).flatMap((selection) => {
+    if (selection.kind !== Kind.FIELD) return []
+    const endpoint = type?.getFields()[selection.name.value]?.extensions.endpoint as Endpoint | undefined
+    return endpoint ? [{ key: selection.alias?.value ?? selection.name.value, endpoint }] : []
+  })
+}

@@ -6,7 +6,6 @@ import { type Origin, sanitizeUserAgent } from '../../platform/actor.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import type { ApplicationParts } from './application-parts.js'
 
-/** A request with its request id and client address. */
 export interface IdentifiedRequest extends IncomingMessage {
   callId: string
   address: string
@@ -38,7 +37,6 @@ export function watchDisconnect(request: IncomingMessage): AbortSignal {
   return abort.signal
 }
 
-/** Authenticates the credential in the headers and creates a call. */
 export async function authenticateCall(
   parts: Callers,
   {
@@ -94,7 +92,6 @@ export function getTarget(request: IncomingMessage & { originalUrl?: string }): 
   return { path, query: new URLSearchParams(target.slice(path.length + 1)) }
 }
 
-/** Returns the request target without the query. */
 export function getPath(target: string): string {
   const mark = target.indexOf('?')
   return mark < 0 ? target : target.slice(0, mark)

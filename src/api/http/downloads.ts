@@ -40,16 +40,7 @@ export interface DownloadOptions {
   onDownload?: (download: Download) => void
 }
 
-export interface Download {
-  req: string
-  tenant_id: string
-  file_id: string
-  url_by: string
-  ip: string
-  user_agent: string
-  status: number
-  outcome: 'served' | 'refused' | 'cut_off'
-}
+export type Download = ReturnType<typeof toDownload>
 
 // Number of bytes read ahead per client, even for slow clients.
 const chunkSize = 128 * 1024
@@ -144,18 +135,11 @@ function toDownload(
   { callId = '', address = '', headers }: DownloadRequest,
   response: ServerResponse,
   { tenantId, fileId, by }: SignedDownload,
-): Download {
+) {
   const { statusCode: status } = response
-  return {
-    req: callId,
-    tenant_id: tenantId,
-    file_id: fileId,
-    url_by: by,
-    ip: address,
-    user_agent: sanitizeUserAgent(headers['user-agent']),
-    status,
-    outcome: status >= 400 ? 'refused' : response.writableFinished ? 'served' : 'cut_off',
-  }
+  const outcome: 'served' | 'refused' | 'cut_off' = status >= 400 ? 'refused' : response.writableFinished ? 'served' : 'cut_off'
+  const userAgent = sanitizeUserAgent(headers['user-agent'])
+  return { req: callId, tenant_id: tenantId, file_id: fileId, url_by: by, ip: address, user_agent: userAgent, status, outcome }
 }
 
 async function sendFullFile(response: ServerResponse, file: Admitted): Promise<void> {

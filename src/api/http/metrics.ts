@@ -93,7 +93,6 @@ export function createMetrics(sources: Sources) {
   return {
     ...meters,
     registry,
-    /** Returns the body of `GET /metrics`. */
     render: (): Promise<string> => siblings?.collectMetrics() ?? registry.metrics(),
     record({ call, blocked, upload, download }: Entry): void {
       if (call) meters.calls.inc({ operation: call.operation, status: call.status, reason: call.errorCode ?? '' })
@@ -104,7 +103,6 @@ export function createMetrics(sources: Sources) {
   }
 }
 
-/** Adds metrics for the database connections, which are read on each scrape. */
 function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }: Sources): void {
   new Counter({
     name: 'assay_replica_reads_total',
@@ -161,7 +159,6 @@ function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnder
   gauge('assay_storage_findings', 'Number of unrepaired inconsistencies found by the reconciler.', storageFindings)
 }
 
-/** Wraps a scanner to measure its durations. */
 export const measureScanner = (scanner: VirusScanner, metrics: Metrics): VirusScanner => ({
   scan: (content, options) =>
     stopTimerAfter(

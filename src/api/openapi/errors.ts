@@ -155,7 +155,6 @@ const createProblemSchema = (status: number, codes: ErrorCode[]): Json => ({
   description: 'Error in the problem details format of RFC 9457.',
 })
 
-/** Returns the distinct `details` schemas of the codes. */
 const getDistinctDetails = (codes: ErrorCode[]): Json[] => [
   ...new Map(codes.map((code) => [JSON.stringify(errorDescriptions[code].details), errorDescriptions[code].details])).values(),
 ]

@@ -24,7 +24,6 @@ const shared = { tags: ['upload'], security: [], 'x-required-scope': null }
 const invalid =
   'A token that is unknown, expired, used up or revoked returns 404 `not_found`. Browsers may send the request from any origin, or from the `origins` of the link.'
 
-/** Describes the endpoints of upload links. */
 export function describeLinkUploads(named: NamedSchemas, upload: DescribedOperation): Record<string, Json> {
   const route = routes.find(({ operation }) => operation === upload.name)!
   const { 401: _credential, ...responses } = upload.describe(route).responses as Record<string, Json>

@@ -42,7 +42,6 @@ interface Input {
 export interface DescribedEndpoint {
   operationId: string
   summary: string
-  /** Paragraphs of the description. */
   description: string[]
   parameters: Json[]
   headers?: Json
@@ -149,7 +148,6 @@ export class DescribedOperation {
     return new ResponseSchemas(this.#shared.named, this.#fragments).toSchema(type, this.#node.selectionSet)
   }
 
-  /** Returns an example item of the list. */
   createExampleItem(): Record<string, unknown> {
     const { data } = toExample(this.#shared.named, this.getDataSchema()) as { data: [Record<string, unknown>] }
     return data[0]
@@ -238,7 +236,6 @@ function createEncodings(properties: Record<string, Json>): Json {
     : {}
 }
 
-/** Returns the schema of a success response. */
 export const createEnvelope = ({ message, timestamp }: Pick<Route, 'message' | 'timestamp'>, data: Json): Json =>
   closedObject({
     status: { const: 'SUCCESS' },

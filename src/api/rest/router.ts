@@ -21,7 +21,6 @@ export interface RestParts {
   onError(error: unknown, call: Call): void
 }
 
-/** Handles a REST request below /api/v1. */
 export type RestHandler = (request: IncomingMessage, response: ServerResponse, call: Call, target: Target) => Promise<void>
 
 interface Target {
@@ -120,7 +119,6 @@ async function runRoute(
   return runWith(queryValues)
 }
 
-/** Runs a route's stored document with the values from a request. */
 export async function runOperation(
   { call, operation, response, route }: RestRequest,
   raw: ReadonlyMap<string, RawValue>,

@@ -156,7 +156,6 @@ interface Rules {
   maxFileSizeMb: number
 }
 
-/** Finds the context for an upload. */
 export interface Contexts {
   findCached(actor: Actor, contextKey: string): Promise<Rules | undefined>
 }
