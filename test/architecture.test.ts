@@ -67,6 +67,18 @@ const partOf = (file: string, index: number) => (file.split('/').length > index 
 const layerOf = (file: string) => partOf(file, 0)
 const featureOf = (file: string) => (layerOf(file) === 'features' ? partOf(file, 1) : '')
 
+test('no initializer of a #private field reads `this`, because compiled initializers run before parameter properties are set', () => {
+  // Tests are compiled by SWC, in another order than by TypeScript. Only the compiled service would fail.
+  const initializer = /^ {2}(readonly )?#\w+(: [^=]+)? = (?!.*=>).*\bthis\./
+  const found = [...sources].flatMap(([file, path]) =>
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .filter((line) => initializer.test(line))
+      .map((line) => `${file}: ${line.trim()}`),
+  )
+  expect(found).toEqual([])
+})
+
 describe('imports between folders', () => {
   test('src contains only the seven folders, main.ts and app.ts', () => {
     const entries = readdirSync(join(root, 'src'), { withFileTypes: true })

@@ -40,6 +40,12 @@ export async function findTenantActor({ services }: CommandContext, tenantId: Op
   return actor
 }
 
+/** Splits the value of an option such as `--scopes a,b`. */
+export const splitList = (value: OptionValues[string]): string[] =>
+  String(value)
+    .split(',')
+    .map((item) => item.trim())
+
 /** Returns fields of an object with names in snake_case. */
 export const pickFields = <Item extends object>(item: Item, fields: readonly (keyof Item & string)[]): Record<string, unknown> =>
   Object.fromEntries(fields.map((field) => [toSnakeCase(field), item[field]]))

@@ -1,6 +1,6 @@
 import { isScope, scopes } from '../platform/actor.js'
 import { toSingleLine } from '../platform/text.js'
-import { type Command, findTenantActor, pickFields, text, UsageError } from './command.js'
+import { type Command, findTenantActor, pickFields, splitList, text, UsageError } from './command.js'
 
 export const keyCommands: Record<string, Command> = {
   'key create': {
@@ -8,12 +8,7 @@ export const keyCommands: Record<string, Command> = {
     options: { tenant: text, name: text, scopes: text },
     required: ['tenant'],
     run: async (context, values) => {
-      const requested =
-        values.scopes === undefined
-          ? [...scopes]
-          : String(values.scopes)
-              .split(',')
-              .map((scope) => scope.trim())
+      const requested = values.scopes === undefined ? [...scopes] : splitList(values.scopes)
       const unknown = requested.find((scope) => !isScope(scope))
       if (unknown !== undefined)
         throw new UsageError(`--scopes contains the unknown scope '${unknown}'. Use one or more of ${scopes.join(', ')}.`)

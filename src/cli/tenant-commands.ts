@@ -4,6 +4,15 @@ import { type Command, pickFields, text, UsageError } from './command.js'
 
 const progressMs = 5_000
 
+const createStatusCommand = (change: 'suspend' | 'resume'): Command => ({
+  usage: `tenant ${change} --tenant TEN`,
+  options: { tenant: text },
+  required: ['tenant'],
+  run: async ({ services }, values) => ({
+    result: pickFields(await services.tenants[change](String(values.tenant)), ['tenantId', 'status']),
+  }),
+})
+
 export const tenantCommands: Record<string, Command> = {
   'tenant create': {
     usage: 'tenant create --name NAME [--quota-mb N]',
@@ -37,23 +46,8 @@ export const tenantCommands: Record<string, Command> = {
     },
   },
 
-  'tenant suspend': {
-    usage: 'tenant suspend --tenant TEN',
-    options: { tenant: text },
-    required: ['tenant'],
-    run: async ({ services }, values) => ({
-      result: pickFields(await services.tenants.suspend(String(values.tenant)), ['tenantId', 'status']),
-    }),
-  },
-
-  'tenant resume': {
-    usage: 'tenant resume --tenant TEN',
-    options: { tenant: text },
-    required: ['tenant'],
-    run: async ({ services }, values) => ({
-      result: pickFields(await services.tenants.resume(String(values.tenant)), ['tenantId', 'status']),
-    }),
-  },
+  'tenant suspend': createStatusCommand('suspend'),
+  'tenant resume': createStatusCommand('resume'),
 
   'tenant delete': {
     usage: 'tenant delete --tenant TEN --name NAME (the name confirms the deletion)',

@@ -2,7 +2,7 @@ import { findPasswordError } from '../access/passwords.js'
 import { findFieldErrors } from '../api/graphql/rules.js'
 import type { Services } from '../features/services.js'
 import { InviteUserInput, type User } from '../features/users/user.types.js'
-import { type Command, findTenantActor, flag, pickFields, text, UsageError } from './command.js'
+import { type Command, findTenantActor, flag, pickFields, splitList, text, UsageError } from './command.js'
 
 export const userCommands: Record<string, Command> = {
   'user create': {
@@ -13,9 +13,7 @@ export const userCommands: Record<string, Command> = {
       const input = Object.assign(new InviteUserInput(), {
         email,
         name,
-        scopes: String(scopes)
-          .split(',')
-          .map((scope) => scope.trim()),
+        scopes: splitList(scopes),
         ...(chosen !== undefined && { password: chosen }),
       })
       assertValid(input)

@@ -45,52 +45,57 @@ interface Span {
   until: Date
 }
 
+/** A tenant's calls that match a filter. */
+interface Calls {
+  database: Queries
+  tenantId: string
+  filter: CallLogFilter
+}
+
 /**
- * Counts calls with daily counters in the middle of a time range, hourly counters near its ends, and row counts for partial
- * hours.
+ * Counts calls with daily counters in the middle of a time range, hourly counters near its ends, and row counts for partial hours.
+ * All parts of the count come from the snapshot of one statement.
  */
-export class CallLogCounts {
-  constructor(private readonly database: Queries) {}
+export async function countCalls({ database, tenantId, filter }: Calls, window: Window): Promise<number> {
+  const isUnbounded = !window.from && !window.until
+  const spans: Span[] = isUnbounded ? [{ by: 'total', from: totalBucket, until: new Date(1) }] : splitWindow(window)
+  const values: unknown[] = [tenantId]
+  const counts = spans.map((span) => (span.by === 'rows' ? buildRowCountSql : buildBucketCountSql)(span, filter, values))
+  if (counts.length === 0) return 0
+  const text = `SELECT (${counts.join(' + ')})::bigint AS calls`
+  // Statements that count log rows are unnamed, so that PostgreSQL plans each one for its time range.
+  const name = isUnbounded ? nameOf(text) : ''
+  const { rows } = await database.query<{ calls: number }>({ name, text, values })
+  return rows[0]!.calls
+}
 
-  /** Counts calls with one statement, so that all parts of the count come from the same snapshot. */
-  async countCalls(tenantId: string, filter: CallLogFilter, window: Window): Promise<number> {
-    const isUnbounded = !window.from && !window.until
-    const spans: Span[] = isUnbounded ? [{ by: 'total', from: totalBucket, until: new Date(1) }] : splitWindow(window)
-    const values: unknown[] = [tenantId]
-    const counts = spans.map((span) => (span.by === 'rows' ? buildRowCountSql : buildBucketCountSql)(span, filter, values))
-    if (counts.length === 0) return 0
-    const text = `SELECT (${counts.join(' + ')})::bigint AS calls`
-    // Statements that count log rows are unnamed, so that PostgreSQL plans each one for its time range.
-    const name = isUnbounded ? nameOf(text) : ''
-    const { rows } = await this.database.query<{ calls: number }>({ name, text, values })
-    return rows[0]!.calls
-  }
+/** Yields the number of calls per day, or per shorter period near the ends of the time range, newest first. */
+export async function* countPerPeriod(calls: Calls, window: Window): AsyncGenerator<Bucket> {
+  for (const span of splitWindow(window).toReversed())
+    if (span.by === 'rows') yield { ...span, count: await countCalls(calls, span) }
+    else yield* await readBuckets(calls, span)
+}
 
-  /** Yields the number of calls per day, or per shorter period near the ends of the time range, newest first. */
-  async *countPerPeriod(tenantId: string, filter: CallLogFilter, window: Window): AsyncGenerator<Bucket> {
-    for (const span of splitWindow(window).toReversed())
-      if (span.by === 'rows') yield { ...span, count: await this.countCalls(tenantId, filter, span) }
-      else yield* await this.readBuckets(tenantId, filter, span)
-  }
+/** Returns a start day that covers the latest `count` calls of each API key, or null if there are no calls. */
+export async function findFirstRecentDay(
+  database: Queries,
+  { tenantId, apiKeyIds, count }: { tenantId: string; apiKeyIds: readonly string[]; count: number },
+): Promise<Date | null> {
+  const { rows } = await database.query<{ bucket: Date | null }>(
+    `SELECT min(d.bucket) AS bucket FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
+       SELECT DISTINCT bucket FROM ${currentUsage} u WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${buildCounterSumSql({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
+    [tenantId, apiKeyIds, count],
+  )
+  return rows[0]?.bucket ?? null
+}
 
-  /** Returns a start day that covers the latest `count` calls of each API key, or null if there are no calls. */
-  async findFirstRecentDay(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Date | null> {
-    const { rows } = await this.database.query<{ bucket: Date | null }>(
-      `SELECT min(d.bucket) AS bucket FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
-         SELECT DISTINCT bucket FROM ${currentUsage} u WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${buildCounterSumSql({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
-      [tenantId, apiKeyIds, count],
-    )
-    return rows[0]?.bucket ?? null
-  }
-
-  /** Returns the number of calls per hour or day of a span, newest first. */
-  async readBuckets(tenantId: string, filter: CallLogFilter, { by, from, until }: Span): Promise<Bucket[]> {
-    const text = `SELECT bucket AS "from", sum(${buildCounterSumSql(filter)})::bigint AS count FROM ${currentUsage} u
-      WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket >= $3 AND bucket < $4 GROUP BY bucket ORDER BY bucket DESC`
-    const values = [tenantId, filter.apiKeyId ?? '', from, until]
-    const { rows } = await this.database.query<Omit<Bucket, 'until'>>({ name: nameOf(text), text, values })
-    return rows.map((row) => ({ ...row, until: new Date(row.from.getTime() + (by === 'hour' ? hourMs : dayMs)) }))
-  }
+/** Returns the number of calls per hour or day of a span, newest first. */
+export async function readBuckets({ database, tenantId, filter }: Calls, { by, from, until }: Span): Promise<Bucket[]> {
+  const text = `SELECT bucket AS "from", sum(${buildCounterSumSql(filter)})::bigint AS count FROM ${currentUsage} u
+    WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket >= $3 AND bucket < $4 GROUP BY bucket ORDER BY bucket DESC`
+  const values = [tenantId, filter.apiKeyId ?? '', from, until]
+  const { rows } = await database.query<Omit<Bucket, 'until'>>({ name: nameOf(text), text, values })
+  return rows.map((row) => ({ ...row, until: new Date(row.from.getTime() + (by === 'hour' ? hourMs : dayMs)) }))
 }
 
 const ceilToHour = (time: Date): Date => new Date(Math.ceil(time.getTime() / hourMs) * hourMs)

@@ -3,7 +3,15 @@ import type { ValidationReport } from '../../inspection/report.js'
 import { createStatementNamer } from '../../platform/db/statement-names.js'
 import { getFirstId, isId } from '../../platform/ids.js'
 import type { CallLog } from './call-log.types.js'
-import { CallLogCounts, type CallLogFilter, getLogWindow, getMatchingPairs } from './call-log-counts.js'
+import {
+  type CallLogFilter,
+  countCalls,
+  countPerPeriod,
+  findFirstRecentDay,
+  getLogWindow,
+  getMatchingPairs,
+  readBuckets,
+} from './call-log-counts.js'
 
 const table: LogTable<CallLog> = {
   name: 'call_logs',
@@ -20,11 +28,10 @@ const table: LogTable<CallLog> = {
 /** Reads the call log. */
 export class CallLogService extends LogReader<CallLog, CallLogFilter> {
   protected readonly table = table
-  readonly #counts = new CallLogCounts(this.parts.db.reads)
 
   async getRecentByKeys(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Map<string, CallLog[]>> {
     const byKey = new Map<string, CallLog[]>(apiKeyIds.map((id) => [id, []]))
-    const day = await this.#counts.findFirstRecentDay(tenantId, apiKeyIds, count)
+    const day = await findFirstRecentDay(this.parts.db.reads, { tenantId, apiKeyIds, count })
     if (!day) return byKey
     const horizon = this.parts.horizon()
     const conditions = ['tenant_id = $1', 'api_key_id = k.id', 'call_id >= $4']
@@ -48,6 +55,7 @@ export class CallLogService extends LogReader<CallLog, CallLogFilter> {
 
   protected createQuery(tenantId: string, filter: CallLogFilter): LogQuery {
     const { apiKeyId, operation, status } = filter
+    const calls = { database: this.parts.db.reads, tenantId, filter }
     const window = getLogWindow(filter, this.parts.horizon())
     const values: unknown[] = [tenantId]
     const conditions = ['tenant_id = $1']
@@ -58,9 +66,9 @@ export class CallLogService extends LogReader<CallLog, CallLogFilter> {
     const isEmpty = typeof apiKeyId === 'string' && !isId('key', apiKeyId)
     return {
       filter: isEmpty ? null : { conditions, values, pairs: apiKeyId || operation || status ? getMatchingPairs(filter) : null },
-      count: async () => (isEmpty ? 0 : this.#counts.countCalls(tenantId, filter, window)),
-      buckets: () => this.#counts.countPerPeriod(tenantId, filter, window),
-      hours: ({ from, until }) => this.#counts.readBuckets(tenantId, filter, { by: 'hour', from, until }),
+      count: async () => (isEmpty ? 0 : countCalls(calls, window)),
+      buckets: () => countPerPeriod(calls, window),
+      hours: ({ from, until }) => readBuckets(calls, { by: 'hour', from, until }),
     }
   }
 }

@@ -14,20 +14,17 @@ const day = 86_400_000
 const maxShares = 100
 const suspectPauseMs = 1_000
 
-/** The tenant whose log a token can read, and the token's ID. */
-export interface LogReader {
-  tenantId: string
-  shareId: string
-  isSuspended: boolean
-}
-
 interface PresentedToken {
   tenantId: string
   shareId: string
   hash: Buffer
 }
 
-interface FoundReader extends LogReader {
+/** The tenant whose log a token can read, and the token's ID. */
+interface FoundReader {
+  tenantId: string
+  shareId: string
+  isSuspended: boolean
   expiresAt: Date
 }
 
@@ -84,7 +81,7 @@ export class LogShareService {
    * attempts. Their tokens share at most one query per second, so that guessing causes little database load, and valid tokens are
    * still accepted.
    */
-  async findReader(token: string, { isSuspect }: { isSuspect: boolean }): Promise<LogReader | undefined> {
+  async findReader(token: string, { isSuspect }: { isSuspect: boolean }): Promise<FoundReader | undefined> {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []
     if (!tenant || !share || !secret) return undefined
     const lookups = isSuspect ? this.#suspectLookups : this.#lookups

@@ -56,11 +56,23 @@ export class LogService {
 
   /** Returns a tile, or undefined if the log is too short to contain it. */
   async readTile(tenantId: string, { level, place, width }: TilePath): Promise<Buffer | undefined> {
-    const from = place * tileWidth
-    const found =
-      level === 'entries' ? await this.#readEntries(tenantId, from, width) : await this.#readHashes(tenantId, level, from, width)
-    if (found.length < width) return undefined
-    return level === 'entries' ? encodeEntryBundle(found as string[]) : Buffer.concat(found as Buffer[])
+    const values = [tenantId, place * tileWidth, place * tileWidth + width]
+    const { rows } = await this.parts.db.pool.query<{ part: unknown }>(
+      level === 'entries' || level === 0
+        ? {
+            name: `log-tile-${level}`,
+            text: `SELECT ${level === 0 ? 'leaf' : 'entry'} AS part FROM journal WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence`,
+            values,
+          }
+        : {
+            name: 'log-tile-nodes',
+            text: 'SELECT hash AS part FROM journal_nodes WHERE tenant_id = $1 AND place >= $2 AND place < $3 AND level = $4 ORDER BY place',
+            values: [...values, level],
+          },
+    )
+    if (rows.length < width) return undefined
+    const parts = rows.map(({ part }) => part)
+    return level === 'entries' ? encodeEntryBundle(parts as string[]) : Buffer.concat(parts as Buffer[])
   }
 
   /**
@@ -119,27 +131,5 @@ export class LogService {
     const rootOfRun = ({ level, place, count }: StoredHashes) =>
       computeCompleteSubtreeRoot(Array.from({ length: count }, (_, at) => stored(level, place + at)))
     return wanted.map((parts) => computeRoot(parts.map(rootOfRun)))
-  }
-
-  async #readEntries(tenantId: string, from: number, width: number): Promise<string[]> {
-    const { rows } = await this.parts.db.pool.query<{ entry: string }>({
-      name: 'log-entries',
-      text: 'SELECT entry FROM journal WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence',
-      values: [tenantId, from, from + width],
-    })
-    return rows.map(({ entry }) => entry)
-  }
-
-  async #readHashes(tenantId: string, level: number, from: number, width: number): Promise<Buffer[]> {
-    const text =
-      level === 0
-        ? 'SELECT leaf AS hash FROM journal WHERE tenant_id = $1 AND $2 = 0 AND sequence > $3 AND sequence <= $4 ORDER BY sequence'
-        : 'SELECT hash FROM journal_nodes WHERE tenant_id = $1 AND level = $2 AND place >= $3 AND place < $4 ORDER BY place'
-    const { rows } = await this.parts.db.pool.query<{ hash: Buffer }>({
-      name: level === 0 ? 'log-leaves' : 'log-nodes',
-      text,
-      values: [tenantId, level, from, from + width],
-    })
-    return rows.map(({ hash }) => hash)
   }
 }

@@ -1,5 +1,6 @@
 import type { JournalService } from '../../ledger/journal.service.js'
 import { toEventTypes } from '../events/event.types.js'
+import type { LeasedWebhook } from './webhook-positions.js'
 
 /** A journal event in the format of a webhook delivery. */
 export interface OutgoingEvent {
@@ -7,14 +8,6 @@ export interface OutgoingEvent {
   eventId: string
   type: string
   body: Buffer
-}
-
-interface Reader {
-  tenantId: string
-  webhookId: string
-  types: readonly string[]
-  contexts: readonly string[]
-  after: number
 }
 
 // Maximum number of events in memory per delivery turn. Each event has at most 64 KiB.
@@ -26,7 +19,8 @@ const eventsAtOnce = 20
  */
 export async function readEvents(
   journal: JournalService,
-  { tenantId, webhookId, types, contexts, after }: Reader,
+  { tenantId, webhookId, types, contexts }: LeasedWebhook,
+  after: number,
 ): Promise<{ events: OutgoingEvent[]; through: number; atEnd: boolean }> {
   const page = await journal.readPage({
     tenantId,

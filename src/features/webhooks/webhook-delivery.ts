@@ -66,7 +66,7 @@ class DeliveryTurn {
 
   async run(): Promise<void> {
     for (;;) {
-      const { events, through, atEnd } = await readEvents(this.parts.journal, { ...this.webhook, after: this.#sequence })
+      const { events, through, atEnd } = await readEvents(this.parts.journal, this.webhook, this.#sequence)
       for (const event of events) {
         if (this.#isTurnOver()) return void (await this.#writeDeliveries())
         if (!(await this.#deliverEvent(event))) return
