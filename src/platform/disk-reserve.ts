@@ -35,15 +35,12 @@ export class DiskReserve {
   }
 
   /**
-   * Deletes the reserve if the disk is full, and creates it if there is enough space. Ignores errors, because the reserve is optional.
+   * Deletes the reserve if the disk is full, unless `keep` is true. Creates it if there is enough space. Ignores errors, because the
+   * reserve is optional.
    */
-  check(): Promise<void> {
-    return this.#enqueueCheck({ release: true })
-  }
-
-  /** Creates the reserve if it is missing and there is enough space. Ignores errors. */
-  recreate(): Promise<void> {
-    return this.#enqueueCheck({ release: false })
+  check({ keep = false } = {}): Promise<void> {
+    this.#running = this.#running.then(() => this.#check(keep)).catch(() => {})
+    return this.#running
   }
 
   /** Deletes the reserve. Returns false if it did not exist. */
@@ -53,16 +50,11 @@ export class DiskReserve {
     return existed
   }
 
-  #enqueueCheck(options: { release: boolean }): Promise<void> {
-    this.#running = this.#running.then(() => this.#check(options)).catch(() => {})
-    return this.#running
-  }
-
-  async #check({ release }: { release: boolean }): Promise<void> {
+  async #check(keep: boolean): Promise<void> {
     const { bavail, blocks, bsize } = await statfs(dirname(this.#file))
     const bytes = Math.min(this.#maxBytes, Math.floor((blocks * bsize) / 8))
     const free = bavail * bsize
-    if (free < bytes / 2 && release) {
+    if (free < bytes / 2 && !keep) {
       this.#isFull = true
       await this.release()
     } else if (free >= 2 * bytes) {

@@ -221,7 +221,7 @@ describe('one DATA_DIR', () => {
   test('reports a DATA_DIR without write permission in one sentence', async () => {
     writeFileSync(join(scratch, 'a file'), '')
     await expect(openDatabase({ dataDir: join(scratch, 'a file', 'data'), databaseUrl: undefined })).rejects.toThrow(
-      /^DATA_DIR '.*' is not writable \((ENOTDIR|EEXIST)\)\. Set DATA_DIR to a directory that the service can write\.$/,
+      /^DATA_DIR '.*' is not writable \((ENOTDIR|EEXIST)\)\. Set DATA_DIR to a directory that the service can write to\.$/,
     )
   })
 })

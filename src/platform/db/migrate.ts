@@ -1,16 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
+import type pg from 'pg'
 import { applyMigration, createMigrationTable } from './apply-migration.js'
 import { conversionCommand, convertPrerelease, isPrerelease } from './from-prerelease.js'
 import { type Migration, readMigrations } from './migrations.js'
-import { toConnectionError } from './prove-database.js'
+import { withClient } from './prove-database.js'
 
 const ours = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
 
 // Advisory lock key of `prisma migrate deploy`, so that both commands never run at the same time.
 const lockKey = 72_707_369
 const lockPollMs = 200
+const config = { application_name: 'assay migrate', variable: 'DATABASE_URL' }
 
 /**
  * Applies all pending migrations, using the files and the table of `prisma migrate deploy`. If several replicas start together, one
@@ -18,7 +19,7 @@ const lockPollMs = 200
  */
 export async function migrate(url: string, folder = ours): Promise<string[]> {
   const migrations = readMigrations(folder)
-  return withClient(url, async (client) => {
+  return withClient(url, config, async (client) => {
     // Check without the lock first, so that an ordinary start does not wait for other replicas.
     if ((await getPendingMigrations(client, migrations)).length === 0) return []
     await acquireMigrationLock(client)
@@ -31,26 +32,13 @@ export async function migrate(url: string, folder = ours): Promise<string[]> {
 
 /** Converts a database of the last pre-release version. Returns false for any other database. */
 export async function migrateFromPrerelease(url: string): Promise<boolean> {
-  return withClient(url, async (client) => {
+  return withClient(url, config, async (client) => {
     await acquireMigrationLock(client)
     const applied = (await getAppliedMigrations(client)).filter(({ finished_at }) => finished_at).map((row) => row.migration_name)
     if (!isPrerelease(applied)) return false
     await convertPrerelease(client, applied, readMigrations(ours))
     return true
   })
-}
-
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, application_name: 'assay migrate', connectionTimeoutMillis: 5000 })
-  client.on('error', () => {})
-  await client.connect().catch((error: Error) => {
-    throw toConnectionError(error, url, 'DATABASE_URL')
-  })
-  try {
-    return await work(client)
-  } finally {
-    await client.end().catch(() => {})
-  }
 }
 
 // Polls for the lock. A session that waits in pg_advisory_lock would hold a snapshot, which blocks CREATE INDEX CONCURRENTLY.

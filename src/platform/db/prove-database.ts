@@ -4,6 +4,8 @@ import { type DatabaseUrls, redactDatabaseUrl } from './database-url.js'
 const minVersion = 15
 const supported = `Assay supports PostgreSQL ${minVersion} or newer, including Amazon Aurora and Citus`
 
+const config = { application_name: 'assay start', query_timeout: 5000 }
+
 /**
  * Checks that an external database is a recent, writable PostgreSQL server whose sessions stay on one connection. Otherwise throws an error
  * with one sentence.
@@ -11,13 +13,14 @@ const supported = `Assay supports PostgreSQL ${minVersion} or newer, including A
 export async function proveDatabase({ url, directUrl }: DatabaseUrls): Promise<void> {
   const pooled = url !== directUrl
   const name = pooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL'
-  await withClient(directUrl, { name, options: { statement_timeout: 30_000 } }, async (client) => {
+  // Some poolers reject startup parameters such as statement_timeout.
+  await withClient(directUrl, { ...config, variable: name, statement_timeout: 30_000 }, async (client) => {
     await assertSupportedProduct(client, directUrl)
     const server = await identifyServer(client)
     assertServerSettings(server, directUrl)
-    await withClient(directUrl, { name }, (other) => assertStableSessions(client, other, name))
+    await withClient(directUrl, { ...config, variable: name }, (other) => assertStableSessions(client, other, name))
     if (!pooled) return
-    await withClient(url, { name: 'DATABASE_URL' }, async (through) => {
+    await withClient(url, { ...config, variable: 'DATABASE_URL' }, async (through) => {
       if ((await identifyServer(through)).place === server.place) return
       throw new Error(
         `DATABASE_URL (${redactDatabaseUrl(url)}) and DATABASE_DIRECT_URL (${redactDatabaseUrl(directUrl)}) point to different databases. Both must point to the same one.`,
@@ -82,33 +85,25 @@ async function getProcessId(client: pg.Client): Promise<number> {
   return rows[0]!.pid
 }
 
-async function withClient(
+/** Runs `work` with a dedicated connection. If the connection fails, throws an error that names the `variable` to check. */
+export async function withClient<T>(
   url: string,
-  { name, options = {} }: { name: string; options?: pg.ClientConfig },
-  work: (client: pg.Client) => Promise<void>,
-): Promise<void> {
-  const client = new pg.Client({
-    ...options,
-    connectionString: url,
-    application_name: 'assay start',
-    connectionTimeoutMillis: 5000,
-    query_timeout: 5000,
-  })
+  { variable, ...config }: pg.ClientConfig & { variable: string },
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({ ...config, connectionString: url, connectionTimeoutMillis: 5000 })
   client.on('error', () => {})
+  await client.connect().catch((error: Error) => {
+    throw createConnectionError(error, url, variable)
+  })
   try {
-    await client.connect()
-  } catch (error) {
-    throw toConnectionError(error as Error & { code?: string }, url, name)
-  }
-  try {
-    await work(client)
+    return await work(client)
   } finally {
     await client.end().catch(() => {})
   }
 }
 
-/** Creates an error that explains the failed connection. */
-export function toConnectionError(error: Error & { code?: string }, url: string, name: string): Error {
+function createConnectionError(error: Error & { code?: string }, url: string, name: string): Error {
   const refused = /unsupported startup parameter(?: in options)?: (\S+)/.exec(error.message)?.[1]
   const message = refused
     ? `${name} points to a pooler that rejects the startup parameter '${refused}'. ${name === 'DATABASE_URL' ? 'Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.' : 'It must point to PostgreSQL itself.'}`

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 interface BucketLocation {
   bucket: string
-  prefix: string | undefined
+  prefix?: string | undefined
 }
 
 /** Location of an S3 bucket, as in STORAGE_URL. */

@@ -7,7 +7,7 @@ import { assertBlobPath, reservedPrefix } from '../blob-path.js'
 import type { BlobDownloadGrant, BlobStorage, StoredBlob } from '../blob-storage.js'
 import type { BucketApi, BucketObject } from './bucket-api.js'
 import { assertSafe, type BucketGuarantees, proveBucket } from './prove-bucket.js'
-import { getBucketMessage, getCauseStatus } from './retry.js'
+import { type BucketLimits, getBucketMessage, getCauseStatus } from './retry.js'
 
 const probeText = 'Assay writes this text to check that it can write.'
 const probeIntervalMs = 10 * 60_000
@@ -22,6 +22,7 @@ export interface BucketStorageOptions {
   prefix?: string | undefined
   /** True if the guarantees of the bucket must be proved before the first write. */
   requireProof?: boolean
+  limits?: Partial<BucketLimits>
 }
 
 /**

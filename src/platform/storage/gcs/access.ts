@@ -1,13 +1,11 @@
 import { GoogleAuth } from 'google-auth-library'
+import type { BucketStorageOptions } from '../bucket/bucket-storage.js'
 import { BucketConnection, type BucketRequest, type BucketResponse, readText } from '../bucket/connection.js'
 import { BucketError, type BucketLimits, defaultLimits, type RetryOptions, retry, toBucketError } from '../bucket/retry.js'
 import type { HmacKey, UrlSigner } from './sign-url.js'
 
-export interface GcsOptions {
+export interface GcsOptions extends BucketStorageOptions {
   bucket: string
-  prefix?: string
-  /** True if the guarantees of the bucket must be proved before the first write. */
-  requireProof?: boolean
   /** Address of an emulator, as in STORAGE_EMULATOR_HOST. An emulator receives no credentials. */
   emulatorHost?: string
   /** Alternative address of the Google API, for example for Private Service Connect. It receives credentials. */
@@ -18,7 +16,6 @@ export interface GcsOptions {
   signingEndpoint?: string
   /** HMAC key that signs URLs without a key file and without IAM. */
   hmac?: HmacKey
-  limits?: Partial<BucketLimits>
 }
 
 type CallOptions = Omit<RetryOptions, 'limits' | 'onTimeout'> & { limits?: BucketLimits }

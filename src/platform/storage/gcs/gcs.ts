@@ -28,22 +28,18 @@ class GcsBucket implements BucketApi {
   readonly kind = 'gcs'
   readonly requiresConditions = true
   readonly description: string
+  readonly bucketName: string
+  readonly limits: BucketLimits
   readonly #access: GcsAccess
   readonly #hmac: HmacKey | undefined
 
   constructor(options: GcsOptions) {
     this.#access = new GcsAccess(options)
+    this.bucketName = options.bucket
+    this.limits = this.#access.limits
     this.#hmac = options.hmac
     const endpoint = options.emulatorHost ?? options.endpoint
     this.description = `gs://${options.bucket}${options.prefix ? `/${options.prefix}` : ''}${endpoint ? ` at ${this.#access.endpoint}` : ''}`
-  }
-
-  get bucketName(): string {
-    return this.#access.bucketName
-  }
-
-  get limits(): BucketLimits {
-    return this.#access.limits
   }
 
   async upload(upload: BucketUpload): Promise<void> {

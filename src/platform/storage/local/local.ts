@@ -69,7 +69,7 @@ export class LocalStorage implements BlobStorage {
       await store.#directories.syncEntries(root)
       await removeStaleFiles(store.#temporary)
     })
-    await store.#reserve.recreate()
+    await store.#reserve.check({ keep: true })
     return store
   }
 
@@ -146,7 +146,7 @@ export class LocalStorage implements BlobStorage {
     const probe = createTemporaryPath(this.#temporary)
     await withStorageErrors('write and read its directory', async () => {
       await this.#assertMounted()
-      await this.#reserve.recreate()
+      await this.#reserve.check({ keep: true })
       await writeDurably(probe, Buffer.from(probe))
       const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
       if (read !== probe)
@@ -166,7 +166,7 @@ export class LocalStorage implements BlobStorage {
     await remove().catch(async (error) => {
       if (!isDiskFull(error) || !(await this.#reserve.release())) throw error
       await remove()
-      await this.#reserve.recreate()
+      await this.#reserve.check({ keep: true })
     })
   }
 

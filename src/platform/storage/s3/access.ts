@@ -1,18 +1,16 @@
 import type { ServiceInputTypes, ServiceOutputTypes } from '@aws-sdk/client-s3'
 import { type $Command, S3Client, type S3ClientConfig, type S3ClientResolvedConfig } from '@aws-sdk/client-s3'
 import { storageUnavailable } from '../../errors/errors.js'
+import type { BucketStorageOptions } from '../bucket/bucket-storage.js'
 import { BucketError, type BucketLimits, defaultLimits, type RetryOptions, retry } from '../bucket/retry.js'
 import type { S3Location } from '../storage-url.js'
 import { SdkConnection } from './sdk-connection.js'
 
-export interface S3Options extends S3Location {
+export interface S3Options extends S3Location, BucketStorageOptions {
   /** If undefined, the AWS SDK finds credentials in its environment variables, files, or the metadata service of the machine. */
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
   /** True if a store without conditional writes is acceptable. */
   unconditionalWrites?: boolean
-  /** True if the guarantees of the bucket must be proved before the first write. */
-  requireProof?: boolean
-  limits?: Partial<BucketLimits>
 }
 
 type CallOptions = Omit<RetryOptions, 'limits'> & { limits?: BucketLimits }
