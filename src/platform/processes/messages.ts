@@ -1,8 +1,9 @@
+import type { DatabaseUrls } from '../db/database-url.js'
 import type { ProcessNumber } from './process-number.js'
 
 /** Parameters that are the same for all processes. */
 export interface StartParameters {
-  database: { url: string; directUrl: string }
+  database: DatabaseUrls
 }
 
 /** Sent once by each process that is ready. On the first start, it also contains the generated credentials. */

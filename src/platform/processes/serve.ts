@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.js'
 import { createDatabase } from '../db/client.js'
+import type { DatabaseUrls } from '../db/database-url.js'
 import type { FirstRun, LoadApplication } from './application.js'
 import { type DrainOptions, makeDrainable } from './drain.js'
 import type { Lifecycle } from './lifecycle.js'
@@ -16,7 +17,7 @@ interface ServeOptions {
   createApp: Awaited<ReturnType<LoadApplication>>
   config: Config
   logger: Logger
-  database: { url: string; directUrl: string; isDiskFull: () => boolean }
+  database: DatabaseUrls & { isDiskFull: () => boolean }
   /** Undefined if only one process serves. */
   siblings?: Siblings
 }

@@ -181,6 +181,6 @@ const describeErrorCode = (code: string) => reasons[code] ?? code
 
 /** Waits until the content of a file is durable. */
 export async function syncFile(path: string): Promise<void> {
-  const handle = await open(path, 'r+')
+  const handle = await open(path, 'r')
   await handle.sync().finally(() => handle.close())
 }

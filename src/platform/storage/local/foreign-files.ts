@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 import { notFound } from '../../errors/errors.js'
 import { isBlobPath } from '../blob-path.js'
 import type { StoredBlob } from '../blob-storage.js'
-import { DurableDirectories, ignoreErrorCode, withStorageErrors } from './disk.js'
+import { DurableDirectories, ignoreErrorCode, syncFile, withStorageErrors } from './disk.js'
 import { listPaths, toFilePath } from './layout.js'
 
 /**
@@ -45,8 +45,7 @@ export class ForeignFiles {
   async claim(path: string): Promise<void> {
     const [file, blob] = [await this.#findFile(path), this.#getBlobFile(path)]
     await withStorageErrors(`use the file '${path}'`, async () => {
-      const handle = await open(file, 'r')
-      await handle.sync().finally(() => handle.close())
+      await syncFile(file)
       if (file !== blob) {
         await this.#directories.create(dirname(blob))
         await rename(file, blob)
