@@ -234,7 +234,10 @@ describe('SVG and CSV', () => {
     expect(await findMaliciousConstruction(readSvg, sample.svg())).toBe('sound')
     expect(await findMaliciousConstruction(readSvg, '<s:svg xmlns:s="http://www.w3.org/2000/svg"/>')).toBe('sound')
     expect(await findMaliciousConstruction(readSvg, '<html><svg/></html>')).toBe('broken')
-    expect(await read(readSvg, sample.svg('<script>1</script>'))).toMatchObject({ sound: true, notes: ['contains a script'] })
+    expect(await read(readSvg, sample.svg('<script>1</script>'))).toMatchObject({
+      sound: true,
+      notes: ['the file contains a script'],
+    })
   })
 })
 

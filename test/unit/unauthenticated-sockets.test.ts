@@ -91,7 +91,7 @@ describe('one connection', () => {
       if (interval === 0) jest.advanceTimersByTime(12_000)
     }
     socket.emit('ping', Buffer.from('data'))
-    expect(socket.close).toHaveBeenCalledWith(1008, 'More than 60 messages in 12 s.')
+    expect(socket.close).toHaveBeenCalledWith(1008, 'More than 60 messages were received in 12 s.')
     expect(socket.pong).toHaveBeenCalledTimes(60)
   })
 

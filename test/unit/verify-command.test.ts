@@ -133,7 +133,7 @@ describe('rejects an invalid proof', () => {
     [
       'a key with the same name',
       () => createReceipt({ ...keys, receiptKey: newSigningKey('sig_receipt') }),
-      'The signature of the receipt is invalid',
+      'The receipt signature is invalid',
     ],
   ])('rejects a receipt with %s', async (_, receipt, message) => {
     const { status, output } = await verifyReceipt(await receipt(), filePath)

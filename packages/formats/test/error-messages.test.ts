@@ -11,7 +11,7 @@ const open = async (extension: string, bytes: Buffer) => {
 const accepted = { fits: true, sound: true }
 
 describe('parts of a split archive', () => {
-  const problem = expect.stringMatching(/one part of a split archive\. Join the parts/)
+  const problem = expect.stringMatching(/one part of a split (zip )?archive\. Join the parts/)
 
   test('rejects one part of a split 7z archive with the advice to provide all parts', async () => {
     const seven = await openSevenZip()

@@ -67,7 +67,7 @@ describe('OOXML', () => {
       having(docx(), { 'word/document.xml': Buffer.from('<document>\xff\xfe</document>', 'latin1') }),
       /not well-formed/,
     ],
-    ['the main part of another document type', readOoxml('docx'), packed(xlsx()), /not a <document>/],
+    ['the main part of another document type', readOoxml('docx'), packed(xlsx()), /not <document>/],
     [
       'no remaining sheet',
       readOoxml('xlsx'),

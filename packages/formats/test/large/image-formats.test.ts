@@ -258,9 +258,11 @@ describe('tiff', () => {
       sound: true,
       notes: [expect.stringMatching(/only its structure/)],
     })
-    expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(40) }))).toMatchObject(invalid(/40 of 60 bytes/))
-    expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(0) }))).toMatchObject(invalid(/0 of 60 bytes/))
-    expect(await read(readTiff, rawTiff({ ...layout, bits: 900 }))).toMatchObject(invalid(/60 of 4500 bytes/))
+    expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(40) }))).toMatchObject(
+      invalid(/40 of the page's 60 bytes/),
+    )
+    expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(0) }))).toMatchObject(invalid(/0 of the page's 60 bytes/))
+    expect(await read(readTiff, rawTiff({ ...layout, bits: 900 }))).toMatchObject(invalid(/60 of the page's 4500 bytes/))
   })
 
   test('decodes a tiff without a PhotometricInterpretation field, and adds a note to the report', async () => {
@@ -277,7 +279,7 @@ describe('tiff', () => {
     const layout = { bits: 8, samples: 1, compression: 1, data: Buffer.alloc(40, 0x5a) }
     expect(await read(readTiff, withoutTiffField(rawTiff(layout), 262))).toMatchObject(valid)
     const cut = withoutTiffField(rawTiff({ ...layout, data: Buffer.alloc(30) }), 262)
-    expect(await read(readTiff, cut)).toMatchObject(invalid(/30 of 40 bytes/))
+    expect(await read(readTiff, cut)).toMatchObject(invalid(/30 of the page's 40 bytes/))
   })
 
   test('rejects a tiff with damaged tiles or strips', async () => {
@@ -317,7 +319,7 @@ describe('bmp', () => {
 
   test('rejects a bmp with an invalid header', async () => {
     expect(await read(readBmp, bmp({ planes: 5000 }))).toMatchObject(invalid(/planes/))
-    expect(await read(readBmp, bmp({ width: -10 }))).toMatchObject(invalid(/size/))
+    expect(await read(readBmp, bmp({ width: -10 }))).toMatchObject(invalid(/dimensions/))
     expect(await read(readBmp, bmp({ headerSize: 90 }))).toMatchObject(invalid(/unknown size/))
     expect(await read(readBmp, damaged(bmp(), 28, 1, 33))).toMatchObject(invalid(/33 bits/))
     expect(await read(readBmp, damaged(bmp(), 30, 1, 77))).toMatchObject(invalid(/compression 77/))

@@ -147,7 +147,7 @@ describe('required parts of a document', () => {
 
   test('rejects an OOXML document whose relationships belong to another document', async () => {
     const parts = { ...office.docx(), 'word/_rels/document.xml.rels': '<x/>' }
-    expect(await getMaliciousConstruction(readOoxml('docx'), office.packed(parts))).toMatch(/<x>, not a <Relationships>/)
+    expect(await getMaliciousConstruction(readOoxml('docx'), office.packed(parts))).toMatch(/<x>, not <Relationships>/)
   })
 
   test('rejects an OpenDocument file without content, except a template that contains only styles', async () => {
