@@ -40,20 +40,13 @@ export const adoptCommands: Record<string, Command> = {
 function parseFolder(url: string, storageUrl: string): { tenantId: string; folder: string } {
   const folder = toStoreFolder(url, storageUrl)
   const [tenantId, ...names] = folder?.split('/') ?? []
-  if (
-    folder === undefined ||
-    !isId('ten', tenantId) ||
-    names.length < 2 ||
-    names.some((name, at) => !isFolderName(name, names, at))
-  )
+  const isFolder = names.pop() === '' && names.length > 0 && names.every((name) => !['', '.', '..'].includes(name))
+  if (folder === undefined || !isId('ten', tenantId) || !isFolder)
     throw new UsageError(
       `The URL is '${url}'. It must be a tenant's folder in the object store, such as ${storageUrl.replace(/[?#].*$/s, '').replace(/\/+$/, '')}/ten_…/import.`,
     )
   return { tenantId, folder }
 }
-
-const isFolderName = (name: string, names: string[], at: number) =>
-  at === names.length - 1 ? name === '' : name !== '' && name !== '.' && name !== '..'
 
 type Request = { tenantId: string; context: string; folder: string; isDryRun: boolean; quarantines: boolean }
 
