@@ -75,6 +75,12 @@ export class BucketConnection {
   }
 }
 
+/** Encodes all characters except the unreserved ones of RFC 3986, as signatures require. */
+export const percentEncode = (text: string) =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)
+
+export const encodePath = (name: string) => name.split('/').map(percentEncode).join('/')
+
 // A page has up to 1000 objects with names of up to 1024 bytes.
 const maxTextLength = 4_000_000
 

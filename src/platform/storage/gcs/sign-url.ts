@@ -1,4 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
+import { encodePath, percentEncode } from '../bucket/connection.js'
 
 /** HMAC key of a service account: https://cloud.google.com/storage/docs/authentication/hmackeys */
 export interface HmacKey {
@@ -48,13 +49,10 @@ export async function signUrl({ algorithm, accessId, sign }: UrlSigner, get: Dow
     .map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`)
     .sort()
     .join('&')
-  const path = `/${get.bucket}/${get.name.split('/').map(percentEncode).join('/')}`
+  const path = `/${get.bucket}/${encodePath(get.name)}`
   const canonical = ['GET', path, query, `host:${new URL(get.endpoint).hostname}\n`, 'host', 'UNSIGNED-PAYLOAD'].join('\n')
   const text = [algorithm, time, scope, createHash('sha256').update(canonical).digest('hex')].join('\n')
   return `${get.endpoint}${path}?${query}&X-Goog-Signature=${(await sign(text, date)).toString('hex')}`
 }
 
 const hmacSha256 = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
-
-const percentEncode = (text: string) =>
-  encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)

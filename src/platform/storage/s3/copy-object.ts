@@ -1,6 +1,7 @@
 import { CopyObjectCommand, UploadPartCopyCommand } from '@aws-sdk/client-s3'
 import { megabyte } from '../../units.js'
 import type { BucketObject } from '../bucket/bucket-api.js'
+import { encodePath } from '../bucket/connection.js'
 import { BucketError } from '../bucket/retry.js'
 import type { S3Access } from './access.js'
 import { getPartSize, uploadParts } from './multipart.js'
@@ -35,5 +36,3 @@ export async function copyObject(copy: { access: S3Access; from: BucketObject; t
       }),
   })
 }
-
-const encodePath = (name: string) => name.split('/').map(encodeURIComponent).join('/')

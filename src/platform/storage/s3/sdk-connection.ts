@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { BucketConnection, type BucketRequest, readText } from '../bucket/connection.js'
+import { BucketConnection, type BucketRequest, percentEncode, readText } from '../bucket/connection.js'
 
 /** A signed request of the SDK. */
 interface SdkRequest {
@@ -83,6 +83,3 @@ const toHeaders = (headers: Record<string, string | string[] | undefined>): Reco
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(',') : (value ?? '')]),
   )
-
-const percentEncode = (text: string) =>
-  encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)
