@@ -1,4 +1,3 @@
-import type { Pool } from 'pg'
 import { Attempt, RequestFacts } from '../../access/admission.js'
 import type { Entry } from '../../ledger/entry.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
@@ -51,18 +50,14 @@ interface Parts {
   uploads: Omit<ConstructorParameters<typeof UploadService>[0], 'storage' | 'paths' | 'isAdoption'>
 }
 
-type KnownOutcome = 'registered' | 'skipped'
-
 /**
  * Registers objects that another program stored in a tenant's folder. Each object is read once, inspected like an upload, and
  * stays at its path. The position is saved after each batch, so that an interrupted run resumes with its last unfinished batch.
  */
 export class AdoptionService {
-  readonly #pool: Pool
   readonly #pace: Pace
 
   constructor(private readonly parts: Parts) {
-    this.#pool = parts.database.pool
     this.#pace = new Pace(parts.megabytesPerSecond)
   }
 
@@ -221,9 +216,9 @@ export class AdoptionService {
     { tenantId }: AdoptionRequest,
     batch: readonly StoredBlob[],
   ): Promise<Map<string, AdoptionResult>> {
-    const { rows } = await this.#pool.query<{
+    const { rows } = await this.parts.database.pool.query<{
       path: string
-      outcome: KnownOutcome
+      outcome: 'registered' | 'skipped'
       file_id: string | null
       checksum: string | null
     }>(
@@ -251,9 +246,10 @@ export class AdoptionService {
 
   async #loadPosition(request: AdoptionRequest): Promise<string> {
     if (request.isDryRun) return request.folder
-    const { rows } = await this.#pool.query<{ value: { after: string } }>('SELECT value FROM service_state WHERE key = $1', [
-      toStateKey(request),
-    ])
+    const { rows } = await this.parts.database.pool.query<{ value: { after: string } }>(
+      'SELECT value FROM service_state WHERE key = $1',
+      [toStateKey(request)],
+    )
     return rows[0]?.value.after ?? request.folder
   }
 
@@ -261,9 +257,9 @@ export class AdoptionService {
   async #savePosition(request: AdoptionRequest, after: string | null): Promise<void> {
     if (request.isDryRun) return
     const key = toStateKey(request)
-    if (after === null) await this.#pool.query('DELETE FROM service_state WHERE key = $1', [key])
+    if (after === null) await this.parts.database.pool.query('DELETE FROM service_state WHERE key = $1', [key])
     else
-      await this.#pool.query(
+      await this.parts.database.pool.query(
         `INSERT INTO service_state (key, value, updated_at) VALUES ($1, $2, now())
          ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
         [key, JSON.stringify({ after })],

@@ -45,14 +45,12 @@ export class FileSearch {
   constructor(private readonly database: Queries) {}
 
   /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
-  async findRows(search: Search, { limit, fromEnd, after, before }: ListRange<SortPosition>): Promise<File[]> {
+  async findRows(search: Search, stretch: ListRange<SortPosition>): Promise<File[]> {
+    const { limit, fromEnd } = stretch
     const isDown = search.descending !== fromEnd
     const order = buildSortOrderSql(search.sort, isDown)
     const values: unknown[] = []
-    const within = [
-      buildCursorCondition(search, after, values, search.descending),
-      buildCursorCondition(search, before, values, !search.descending),
-    ]
+    const within = buildRangeConditions(search, stretch, values)
     const rows = limit + 1
     let ids: string
     if (isSortedByAge(search)) {
@@ -150,13 +148,18 @@ export function buildSortOrderSql(sort: FileSort, isDown: boolean): string {
   return `${key ? `${key.sql} ${direction}, ` : ''}f.file_id ${direction}`
 }
 
-/** Returns the SQL condition for files after or before a cursor. */
-export function buildCursorCondition(
-  { sort }: Search,
-  place: SortPosition | undefined,
+/** Returns the SQL conditions for files between two cursors. */
+export const buildRangeConditions = (
+  search: Search,
+  { after, before }: Pick<ListRange<SortPosition>, 'after' | 'before'>,
   values: unknown[],
-  isDown: boolean,
-): string {
+): string[] => [
+  buildCursorCondition(search, after, values, search.descending),
+  buildCursorCondition(search, before, values, !search.descending),
+]
+
+/** Returns the SQL condition for files after or before a cursor. */
+function buildCursorCondition({ sort }: Search, place: SortPosition | undefined, values: unknown[], isDown: boolean): string {
   if (!place) return 'true'
   const key = keys[sort]
   const comparison = isDown ? '<' : '>'

@@ -6,8 +6,8 @@ import { createCursor, isId } from '../../platform/ids.js'
 import type { File } from './file.types.js'
 import { buildAttributeConditions, buildOrderedFilesSql, type IndexScan } from './file-list.js'
 import {
-  buildCursorCondition,
   buildPrefixCondition,
+  buildRangeConditions,
   buildSortOrderSql,
   buildWindowCondition,
   type Search,
@@ -148,15 +148,6 @@ export function addScanEnd(
   const more = fromEnd ? { hasPreviousPage: true, startCursor: cursor } : { hasNextPage: true, endCursor: cursor }
   return { ...connection, pageInfo: { ...connection.pageInfo, ...more } }
 }
-
-const buildRangeConditions = (
-  search: Search,
-  { after, before }: Pick<ListRange<SortPosition>, 'after' | 'before'>,
-  values: unknown[],
-): string[] => [
-  buildCursorCondition(search, after, values, search.descending),
-  buildCursorCondition(search, before, values, !search.descending),
-]
 
 /**
  * Returns SQL for the files that the scan reads, as a range of an index in the order of the IDs. The scan must not read files of
