@@ -3,11 +3,11 @@
 import { exitOnError, prepare } from './prepare.mjs'
 
 await exitOnError(() => prepare())
-endWithNpm()
+exitWithNpm()
 await import('../dist/main.js')
 
 /** Ends the service if npm is killed with SIGKILL, which npm cannot forward. */
-function endWithNpm() {
+function exitWithNpm() {
   if (process.env.npm_lifecycle_event === undefined) return
   const npm = process.ppid
   const watch = setInterval(() => {

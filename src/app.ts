@@ -21,13 +21,12 @@ import type { ServiceEvents } from './features/service-events.js'
 import { openServices, type Services } from './features/services.js'
 import { bootstrap } from './features/tenants/bootstrap.js'
 import { createInspector, type Inspector } from './inspection/engine/inspect.js'
-import { createSpoolFolder, openConfiguredScanner, openWorkers } from './inspection/open-inspection.js'
+import { createSpoolFolder, openConfiguredScanner, openWorkers, type Workers } from './inspection/open-inspection.js'
 import { PreviewRenderer } from './inspection/previews/preview-renderer.js'
 import type { VirusScanner } from './inspection/scanners/virus-scanner.js'
-import type { WorkerPool } from './inspection/workers/worker-pool.js'
 import { ensurePartitions } from './ledger/partitions.js'
 import type { Application, AppParts } from './platform/processes/application.js'
-import { getShare, singleProcess } from './platform/processes/process-number.js'
+import { getProcessShare, singleProcess } from './platform/processes/process-number.js'
 import { Spool } from './platform/spool/spool.js'
 import type { BlobStorage } from './platform/storage/blob-storage.js'
 import { UnsafeBucketError } from './platform/storage/bucket/prove-bucket.js'
@@ -57,9 +56,9 @@ export async function createApp(parts: AppParts): Promise<App> {
   const serviceEvents: ServiceEvents = new EventEmitter()
   const services = await openServices({ ...parts, serviceEvents, scanner: scannerOpening.then(({ scanner }) => scanner) })
   const processNumber = parts.siblings?.self ?? singleProcess
-  const slots = new UploadSlots(getShare(config.maxUploadsAtOnce, processNumber))
+  const slots = new UploadSlots(getProcessShare(config.maxUploadsAtOnce, processNumber))
   const metrics = openMetrics(parts, services, slots)
-  const spool = await Spool.open({ directory: spoolFolder, memoryBudget: getShare(uploadMemoryBytes, processNumber) })
+  const spool = await Spool.open({ directory: spoolFolder, memoryBudget: getProcessShare(uploadMemoryBytes, processNumber) })
   const { url, scanner: configured } = await scannerOpening
   const scanner = Object.assign(measureScanner(configured, metrics), { url })
   const inspector = createInspector({ scanner, pool: workers.uploads })
@@ -72,7 +71,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const tracing = await openTracing(config.otlpEndpoint)
   const selfTest = new SelfTest(database.writes, (error) => logger.error({ err: error }, 'The database self-test failed.'))
   const components = { selfTest, tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
-  const handlers = await openHandlers({ ...parts, ...components, previews: createPreviews(services, spool, workers.previews) })
+  const handlers = await openHandlers({ ...parts, ...components, previews: createPreviewService(services, spool, workers) })
   const firstRun = await bootstrap(config, database, services)
   const server = createHttpServer(handlers.listener, handlers.app)
   handlers.attach(server)
@@ -145,9 +144,9 @@ function openMetrics(
   return metrics
 }
 
-function createPreviews({ files, storage }: Services, spool: Spool, pool: WorkerPool): PreviewService {
+function createPreviewService({ files, storage }: Services, spool: Spool, workers: Workers): PreviewService {
   const contents = new StoredContents({ storage, spool, inSpool: true })
-  return new PreviewService({ files, storage, contents, renderer: new PreviewRenderer(pool) })
+  return new PreviewService({ files, storage, contents, renderer: new PreviewRenderer(workers.previews) })
 }
 
 function createRescanner(

@@ -30,7 +30,7 @@ interface Draft {
 /** Form for a context's rules and policy. Before saving, a dialog shows the effect on stored files. */
 export function ContextSettings({ context }: { context: Context }) {
   const { contextKey: key } = context
-  const saved = useSignal<Draft>(toDraft(context))
+  const saved = useSignal<Draft>(toSettingsDraft(context))
   const draft = useSignal<Draft>(saved.peek())
   const effect = useSignal<Effect | undefined>(undefined)
   const error = useSignal<ApiError | undefined>(undefined)
@@ -61,7 +61,7 @@ export function ContextSettings({ context }: { context: Context }) {
     status.value = 'busy'
     error.value = undefined
     fieldErrors.value = {}
-    const found = await fetchEffect(key, toInput(draft.value))
+    const found = await fetchEffect(key, toSettingsInput(draft.value))
     if (found.error) return report(found)
     if (!hasEffect(found.effect) || !hasChangedChecks(draft.value, saved.value)) return save()
     status.value = ''
@@ -108,7 +108,7 @@ const SaveRow = ({ isBusy, isChanged, isSaved }: { isBusy: boolean; isChanged: b
   </div>
 )
 
-const toDraft = (context: Context): Draft => ({
+const toSettingsDraft = (context: Context): Draft => ({
   rules: toRulesDraft(context),
   policy: context.policy ? toPolicyDraft(context.policy) : undefined,
 })
@@ -120,7 +120,10 @@ const hasChangedChecks = (draft: Draft, stored: Draft): boolean => {
   return toChecks(draft) !== toChecks(stored)
 }
 
-const toInput = ({ rules, policy }: Draft) => ({ ...toRulesInput(rules), ...(policy && { policy: toPolicyInput(policy) }) })
+const toSettingsInput = ({ rules, policy }: Draft) => ({
+  ...toRulesInput(rules),
+  ...(policy && { policy: toPolicyInput(policy) }),
+})
 
 /** Saves the changed parts of the draft. The preview has already validated all fields. */
 async function saveDraft(key: string, draft: Draft, stored: Draft) {

@@ -27,7 +27,7 @@ interface Draft {
   origins: string
 }
 
-const toInput = ({ seconds, maxFiles, maxSizeMb, extensions, origins }: Draft, context: string) => ({
+const toLinkInput = ({ seconds, maxFiles, maxSizeMb, extensions, origins }: Draft, context: string) => ({
   context,
   expiresInSeconds: Number(seconds),
   maxFiles: Number(maxFiles),
@@ -50,7 +50,7 @@ export function NewLinkDialog({ onClose }: { onClose: () => void }) {
   const url = useSignal<string | undefined>(undefined)
   const contextKey = value.context || contexts[0]?.contextKey || ''
   const submit = onSubmit(async (draft) => {
-    const result = await mutate(createDocument, { input: toInput(draft, contextKey) })
+    const result = await mutate(createDocument, { input: toLinkInput(draft, contextKey) })
     url.value = result.data?.createUploadLink?.url
     return result.error
   })

@@ -72,7 +72,7 @@ export class Identity {
   /** Starts listening for changes and creates missing signing keys. */
   async start(): Promise<void> {
     await this.listener.start()
-    for (const secrets of Object.values(this.signing)) await secrets.current()
+    for (const secrets of Object.values(this.signing)) await secrets.getCurrentKey()
     this.lastUsed.start()
   }
 
@@ -81,7 +81,7 @@ export class Identity {
    * keys.
    */
   async getJwks(): Promise<{ keys: Record<string, unknown>[] }> {
-    const known = await Promise.all(Object.values(this.signing).map((secrets) => secrets.all()))
+    const known = await Promise.all(Object.values(this.signing).map((secrets) => secrets.getAllKeys()))
     return { keys: known.flat().flatMap(({ publicJwk }) => (publicJwk ? [publicJwk] : [])) }
   }
 

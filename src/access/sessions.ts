@@ -29,7 +29,7 @@ export class Sessions {
 
   /** Creates a token for a new session. The session row must expire at `expiresAt` or later. */
   async issue(user: Pick<UserRecord, 'userId' | 'tenantId'>, sessionId: string): Promise<{ token: string; expiresAt: Date }> {
-    const key = await this.#options.keys.current()
+    const key = await this.#options.keys.getCurrentKey()
     const issued = Math.floor(now() / 1000)
     const token = await new SignJWT({ sid: sessionId, tid: user.tenantId })
       .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: 'JWT' })
@@ -66,20 +66,20 @@ export class Sessions {
    * which no token contains.
    */
   async sign(text: string): Promise<string> {
-    const { privateKey } = parseKeyPair(await this.#options.keys.current())
+    const { privateKey } = parseKeyPair(await this.#options.keys.getCurrentKey())
     return sign(null, Buffer.from(text), privateKey).toString('base64url')
   }
 
   /** Returns true if this service created the signature of `text`. */
   async verifySignature(text: string, signature: string): Promise<boolean> {
     const bytes = Buffer.from(signature, 'base64url')
-    const keys = await this.#options.keys.all()
+    const keys = await this.#options.keys.getAllKeys()
     return keys.some((key) => verify(null, Buffer.from(text), parseKeyPair(key).publicKey, bytes))
   }
 
   async #readClaims(token: string) {
     const { kid } = decodeProtectedHeader(token)
-    const key = typeof kid === 'string' ? await this.#options.keys.find(kid) : undefined
+    const key = typeof kid === 'string' ? await this.#options.keys.findKey(kid) : undefined
     if (!key) throw new RejectedToken('token_signature', 'This token was signed with an unknown key.')
     const rules = {
       algorithms: ['EdDSA'],

@@ -52,15 +52,15 @@ export class StoredSigningSecrets implements SigningSecrets {
     this.#options = options
   }
 
-  async current(): Promise<KnownSigningKey> {
+  async getCurrentKey(): Promise<KnownSigningKey> {
     await this.refresh()
     const current = this.#known.find((key) => key.current)
     if (current) return current
     await this.#createFirst()
-    return this.current()
+    return this.getCurrentKey()
   }
 
-  async find(id: string): Promise<KnownSigningKey | undefined> {
+  async findKey(id: string): Promise<KnownSigningKey | undefined> {
     if (!isId('sig', id)) return undefined
     await this.refresh()
     const known = this.#getUsable().find((key) => key.id === id)
@@ -71,8 +71,8 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   /** Returns all keys that sign or verify, with the current key first. */
-  async all(): Promise<readonly KnownSigningKey[]> {
-    await this.current()
+  async getAllKeys(): Promise<readonly KnownSigningKey[]> {
+    await this.getCurrentKey()
     return this.#getUsable()
   }
 
@@ -130,7 +130,13 @@ export class StoredSigningSecrets implements SigningSecrets {
 
   async #decryptSigningKey(row: SigningKeyRow): Promise<KnownSigningKey> {
     const secret = await this.#options.masterKey.decrypt(row.secret_encrypted, getLabel(this.#options.purpose, row.key_id))
-    return { id: row.key_id, secret, publicJwk: row.public_jwk, current: row.retired_at === null, expiresAt: row.expires_at }
+    return {
+      id: row.key_id,
+      secret,
+      publicJwk: row.public_jwk,
+      current: row.retired_at === null,
+      expiresAt: row.expires_at,
+    }
   }
 
   // If two replicas start at the same time, the second one finds the key that the first one created.

@@ -63,7 +63,7 @@ interface ServiceParts {
 
 /** Creates all services, for the server and for the operator's CLI. */
 export async function openServices(parts: ServiceParts) {
-  const base = await openBase(parts)
+  const base = await openBaseServices(parts)
   const services = createServices({ ...base, scanner: parts.scanner }, parts)
   const close = async () => {
     await services.webhookSender.close()
@@ -73,7 +73,7 @@ export async function openServices(parts: ServiceParts) {
 }
 
 /** Opens the components that all services share. */
-async function openBase(parts: ServiceParts) {
+async function openBaseServices(parts: ServiceParts) {
   const { config, database, logger, serviceEvents } = parts
   const { pool } = database
   await synchronizeClock(pool)
@@ -135,7 +135,7 @@ function createIdentity(
   })
 }
 
-type Base = Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { scanner: ServiceParts['scanner'] | undefined }
+type Base = Omit<Awaited<ReturnType<typeof openBaseServices>>, 'close'> & { scanner: ServiceParts['scanner'] | undefined }
 
 /** Creates all services with their dependencies. */
 function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceParts) {

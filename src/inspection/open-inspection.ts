@@ -2,7 +2,7 @@ import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { AppParts } from '../platform/processes/application.js'
-import { getShare, singleProcess } from '../platform/processes/process-number.js'
+import { getProcessShare, singleProcess } from '../platform/processes/process-number.js'
 import { megabyte } from '../platform/units.js'
 import { findLocalClamd, openScanner } from './scanners/index.js'
 import type { VirusScanner } from './scanners/virus-scanner.js'
@@ -24,7 +24,7 @@ export async function createSpoolFolder(dataDir: string): Promise<string> {
 const maxPreviewMemoryMb = 512
 const previewIdleMs = 15_000
 
-interface Workers {
+export interface Workers {
   /** Workers that read the files in the folder `contents`. */
   uploads: WorkerPool
   previews: WorkerPool
@@ -34,9 +34,9 @@ interface Workers {
 /** Opens the worker pools. Both pools share one sandbox, which can read the folder `contents`. */
 export function openWorkers({ config, logger, siblings }: Parts, contents: string): Workers {
   const { self: processNumber = singleProcess } = siblings ?? {}
-  const sandbox = openSandboxFor(contents, logger)
+  const sandbox = tryToOpenSandbox(contents, logger)
   const uploads = new WorkerPool({
-    workers: getShare(config.validationWorkers, processNumber),
+    workers: getProcessShare(config.validationWorkers, processNumber),
     processMemoryMb: Math.floor(getMemoryLimit() / 2 / megabyte / processNumber.of),
     sandbox,
   })
@@ -45,7 +45,7 @@ export function openWorkers({ config, logger, siblings }: Parts, contents: strin
   return { uploads, previews, close: async () => void (await Promise.all([uploads.close(), previews.close()])) }
 }
 
-async function openSandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {
+async function tryToOpenSandbox(contents: string, logger: Logger): Promise<Sandbox | undefined> {
   try {
     return await openSandbox(contents)
   } catch (error) {
@@ -65,6 +65,6 @@ export async function openConfiguredScanner(
 ): Promise<{ url: string; scanner: VirusScanner }> {
   const url = config.scannerUrl ?? (await findLocalClamd()) ?? 'yara:'
   const { rulesDir } = config
-  const clamd = { connections: getShare(clamdConnections, siblings?.self ?? singleProcess) }
+  const clamd = { connections: getProcessShare(clamdConnections, siblings?.self ?? singleProcess) }
   return { url, scanner: await openScanner(url, { ...options, logger, clamd, ...(rulesDir && { rulesDir }) }) }
 }

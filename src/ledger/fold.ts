@@ -86,7 +86,7 @@ export class Fold {
    * Folds the marked tenants that have waited longest, up to `maxTenants`. With `everyTenant`, includes the tenants of all replicas.
    */
   foldNow({ everyTenant = false, maxTenants = Number.POSITIVE_INFINITY } = {}): Promise<void> {
-    this.#lastFold = this.#lastFold.catch(() => {}).then(() => this.#foldMarked(everyTenant, maxTenants))
+    this.#lastFold = this.#lastFold.catch(() => {}).then(() => this.#foldMarkedTenants(everyTenant, maxTenants))
     return this.#lastFold
   }
 
@@ -96,7 +96,7 @@ export class Fold {
     await this.foldNow().catch(() => {})
   }
 
-  async #foldMarked(everyTenant: boolean, maxTenants: number): Promise<void> {
+  async #foldMarkedTenants(everyTenant: boolean, maxTenants: number): Promise<void> {
     if (everyTenant) {
       for (const tenantId of await this.#findTenantsWithDeltas()) this.#tenants.add(tenantId)
       // Condition for rows that a crashed process left behind. No move uses them any more.

@@ -237,13 +237,13 @@ class JournalWakes {
     if (this.#timer !== undefined || this.#closed || this.#followed.size === 0) return
     this.#timer = setTimeout(async () => {
       // Ignore errors, because an unavailable database receives no new events.
-      await this.#checkLengths().catch(() => {})
+      await this.#checkJournalLengths().catch(() => {})
       this.#timer = undefined
       this.#schedulePoll()
     }, pollMs).unref()
   }
 
-  async #checkLengths(): Promise<void> {
+  async #checkJournalLengths(): Promise<void> {
     const { rows } = await this.#pool.query<{ tenantId: string; length: number }>({
       name: 'journals-followed',
       text: 'SELECT tenant_id AS "tenantId", journal_length AS length FROM tenant_heads WHERE tenant_id = ANY ($1)',

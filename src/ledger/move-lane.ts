@@ -174,7 +174,7 @@ export class MoveLane {
         if (outcome === 'locked') requeueLockedTenant(tenant, group)
         else answered.push(this.#onGroupWritten(tenant, group, outcome.refusals))
       }
-      for (const [tenant, group] of groups) answered.push(...(await this.#moveOneByOne(client, tenant, group)))
+      for (const [tenant, group] of groups) answered.push(...(await this.#commitMovesOneByOne(client, tenant, group)))
     } catch (error) {
       broken = error as Error
       const failure = client ? createOutcomeUnknownError(error) : toUnavailableError(error)
@@ -191,7 +191,7 @@ export class MoveLane {
   }
 
   /** Retries a group with an invalid entry: first in its own transaction, which reports the error, and then entry by entry. */
-  async #moveOneByOne(client: PoolClient, tenant: TenantQueue, group: Group): Promise<Promise<void>[]> {
+  async #commitMovesOneByOne(client: PoolClient, tenant: TenantQueue, group: Group): Promise<Promise<void>[]> {
     const answered: Promise<void>[] = []
     try {
       await commitGroup(client, group, async (on, part) => {

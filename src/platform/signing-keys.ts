@@ -6,9 +6,9 @@ export interface SigningSecret {
 
 /** Signing keys for one purpose. The database stores them encrypted. */
 export interface SigningSecrets {
-  current(): Promise<SigningSecret>
+  getCurrentKey(): Promise<SigningSecret>
   /** Returns the current key, or a retired key that may still verify signatures. */
-  find(id: string): Promise<SigningSecret | undefined>
+  findKey(id: string): Promise<SigningSecret | undefined>
 }
 
 /** Values of the column `purpose` in `signing_keys`. */

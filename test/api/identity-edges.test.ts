@@ -216,7 +216,7 @@ describe('secrets', () => {
     )
     expect(columns.length).toBeGreaterThan(50)
     const raw = world.app.services.identity
-    const keys = await Promise.all(Object.values(raw.signing).map((secrets) => secrets.current()))
+    const keys = await Promise.all(Object.values(raw.signing).map((secrets) => secrets.getCurrentKey()))
     const needles: [string, Buffer][] = [
       ...Object.entries(secrets).map(([name, secret]): [string, Buffer] => [name, Buffer.from(secret)]),
       ...keys.map(({ id, secret }): [string, Buffer] => [`signing key ${id}`, secret]),

@@ -12,7 +12,10 @@ import { FakeS3 } from '../support/s3/fake-s3.js'
 import { blobStorageContract, type StoreUnderTest } from './blob-storage.contract.js'
 
 const secret = { id: 'sig_1', secret: Buffer.alloc(32, 7) }
-const signingSecrets = { current: async () => secret, find: async (id: string) => (id === secret.id ? secret : undefined) }
+const signingSecrets = {
+  getCurrentKey: async () => secret,
+  findKey: async (id: string) => (id === secret.id ? secret : undefined),
+}
 
 async function openLocal(): Promise<StoreUnderTest> {
   const directory = await mkdtemp(join(tmpdir(), 'assay-store-'))

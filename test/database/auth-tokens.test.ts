@@ -82,7 +82,7 @@ describe('sign-in with a password', () => {
     here.forget('signing_key', '')
     expect(await authenticate(here, token)).toMatchObject({ outcome: 'actor' })
     expect(await authenticate(here, after.token)).toMatchObject({ outcome: 'actor' })
-    const ofSessions = async () => (await here.signing.session.all()).map(({ id }) => id)
+    const ofSessions = async () => (await here.signing.session.getAllKeys()).map(({ id }) => id)
     const { keys } = await here.getJwks()
     expect(keys.map(({ kid }) => kid)).toEqual(expect.arrayContaining(await ofSessions()))
     expect((await ofSessions()).length).toBe(2)
@@ -100,10 +100,10 @@ describe('sign-in with a password', () => {
     for (const purpose of ['receipt', 'log'] as const) {
       const keys = here.signing[purpose]
       const kidsAfter = async (leaked: boolean) => {
-        const old = (await keys.current()).id
+        const old = (await keys.getCurrentKey()).id
         await keys.rotate({ leaked })
         const published = (await here.getJwks()).keys.map(({ kid }) => kid)
-        expect(published).toContain((await keys.current()).id)
+        expect(published).toContain((await keys.getCurrentKey()).id)
         return published.includes(old)
       }
       expect(await kidsAfter(false)).toBe(true)
@@ -115,7 +115,7 @@ describe('sign-in with a password', () => {
 
   test('rejects a receipt presented as a token, although its key is published with the token keys', async () => {
     const { token } = await signedIn()
-    const { id, secret } = await here.signing.receipt.current()
+    const { id, secret } = await here.signing.receipt.getCurrentKey()
     const stolen = await new SignJWT(decodeJwt(token))
       .setProtectedHeader({ alg: 'EdDSA', kid: id, typ: 'JWT' })
       .sign(createPrivateKey({ key: secret, format: 'der', type: 'pkcs8' }))
@@ -141,7 +141,7 @@ describe('forged tokens of the service', () => {
   })
   const forged = async (change: JWTPayload, header: { alg: string; kid?: string } | undefined, key?: KeyObject | Uint8Array) => {
     const user = await world.startSession(tenantId)
-    const current = await here.signing.session.current()
+    const current = await here.signing.session.getCurrentKey()
     const payload = { ...claims(user), iat: now(), exp: now() + 600, ...change }
     for (const [name, value] of Object.entries(payload)) if (value === undefined) delete (payload as JWTPayload)[name]
     const own = { key: current.secret, format: 'der', type: 'pkcs8' } as const
@@ -177,13 +177,15 @@ describe('forged tokens of the service', () => {
     expect(await authenticate(here, token)).toMatchObject({ outcome: 'rejected' })
     const [, payload] = token.split('.')
     for (const alg of ['none', 'None', 'NONE', '']) {
-      const header = Buffer.from(JSON.stringify({ alg, kid: (await here.signing.session.current()).id })).toString('base64url')
+      const header = Buffer.from(JSON.stringify({ alg, kid: (await here.signing.session.getCurrentKey()).id })).toString(
+        'base64url',
+      )
       expect(await authenticate(here, `${header}.${payload}.x`)).toMatchObject({ outcome: 'rejected' })
     }
   })
 
   test('rejects an HS256 token that uses the public key in any form as the secret', async () => {
-    const { id, publicJwk } = await here.signing.session.current()
+    const { id, publicJwk } = await here.signing.session.getCurrentKey()
     const publicKey = createPublicKey({ key: publicJwk as JsonWebKey, format: 'jwk' })
     const forms = [
       publicKey.export({ format: 'pem', type: 'spki' }) as string,
@@ -202,7 +204,7 @@ describe('forged tokens of the service', () => {
 
   test('rejects a token signed with an untrusted key, whether its kid is unknown, known or missing', async () => {
     const mine = generateKeyPairSync('ed25519').privateKey
-    const { id } = await here.signing.session.current()
+    const { id } = await here.signing.session.getCurrentKey()
     const unknown = { outcome: 'rejected', message: 'This token was signed with an unknown key.' }
     expect(
       await authenticate(here, await forged({}, { alg: 'EdDSA', kid: 'sig_00000000000000000000000000' }, mine)),
@@ -214,7 +216,7 @@ describe('forged tokens of the service', () => {
   })
 
   test('rejects a token signed with a key for another purpose', async () => {
-    const { id } = await here.signing.download_url.current()
+    const { id } = await here.signing.download_url.getCurrentKey()
     const mine = generateKeyPairSync('ed25519').privateKey
     expect(await authenticate(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject({
       message: expect.stringContaining('unknown key'),

@@ -26,7 +26,7 @@ describe('forged sessions', () => {
   })
 
   async function signed(claims: Record<string, unknown>, header: Record<string, unknown> = {}): Promise<string> {
-    const key = await world.app.services.identity.signing.session.current()
+    const key = await world.app.services.identity.signing.session.getCurrentKey()
     const merged = JSON.parse(JSON.stringify({ ...payload, ...claims }))
     return new SignJWT(merged)
       .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: 'JWT', ...header })

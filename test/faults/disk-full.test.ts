@@ -16,7 +16,7 @@ const megabyte = 1024 * kilobyte
 const diskSize = 8 * megabyte
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const secret = { id: 'sig_1', secret: Buffer.alloc(32, 7) }
-const signingSecrets = { current: async () => secret, find: async () => secret }
+const signingSecrets = { getCurrentKey: async () => secret, findKey: async () => secret }
 
 let world: World
 let tenant: TestTenant

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { parseClamscanUrl } from '../../src/inspection/scanners/clamscan/clamscan.js'
-import { createProgramConnector } from '../../src/inspection/scanners/clamscan/program.js'
+import { createClamscanConnector } from '../../src/inspection/scanners/clamscan/program.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
@@ -48,7 +48,7 @@ async function writeProgram(script: string): Promise<string> {
   return path
 }
 const ask = async (script: string, content = text) =>
-  createProgramConnector({ path: await writeProgram(script), flags: [] }).scan(
+  createClamscanConnector({ path: await writeProgram(script), flags: [] }).scan(
     { label: 'x', connect: { path: '' } },
     content,
     never().signal,
@@ -80,7 +80,7 @@ describe('output of a command-line scanner', () => {
   test('kills a hanging clamscan process when the scan is aborted', async () => {
     const controller = new AbortController()
     const path = await writeProgram('echo $$ >"$0.pid"; exec sleep 1000')
-    const scanned = createProgramConnector({ path, flags: [] }).scan(
+    const scanned = createClamscanConnector({ path, flags: [] }).scan(
       { label: 'x', connect: { path: '' } },
       text,
       controller.signal,

@@ -14,7 +14,7 @@ import { DownloadUrls } from '../../src/platform/storage/signed-url.js'
 import { inMemory, noise } from '../contract/contents.js'
 
 const secret = { id: 'sig_1', secret: Buffer.alloc(32, 1) }
-const secrets = { current: async () => secret, find: async () => secret }
+const secrets = { getCurrentKey: async () => secret, findKey: async () => secret }
 const type = { contentType: 'application/octet-stream' }
 
 let root: string

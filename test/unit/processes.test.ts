@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { getShare } from '../../src/platform/processes/process-number.js'
+import { getProcessShare } from '../../src/platform/processes/process-number.js'
 import { mergeMetrics } from '../../src/platform/processes/supervisor-metrics.js'
 
 describe('limits shared by all processes', () => {
@@ -10,11 +10,11 @@ describe('limits shared by all processes', () => {
     [4, [1, 1, 1, 1]],
   ])('splits a shared limit of %i without a remainder: %j', (total, shares) => {
     const of = shares.length
-    expect(shares.map((_, at) => getShare(total, { number: at + 1, of }))).toEqual(shares)
+    expect(shares.map((_, at) => getProcessShare(total, { number: at + 1, of }))).toEqual(shares)
   })
 
   test('gives each process a limit of at least one if the shared limit is too small', () => {
-    expect(getShare(2, { number: 3, of: 3 })).toBe(1)
+    expect(getProcessShare(2, { number: 3, of: 3 })).toBe(1)
   })
 })
 

@@ -9,8 +9,8 @@ const key = (id: string, fill: number): SigningSecret => ({ id, secret: Buffer.a
 function createKeyRing(...keys: SigningSecret[]) {
   return {
     keys,
-    current: async () => keys.at(-1) as SigningSecret,
-    find: async (id: string) => keys.find((each) => each.id === id),
+    getCurrentKey: async () => keys.at(-1) as SigningSecret,
+    findKey: async (id: string) => keys.find((each) => each.id === id),
   }
 }
 

@@ -59,11 +59,11 @@ export class Multipart {
     const fail = (error: unknown) => this.stop(error)
     const unwatch = watchBody(this.#request, this.#options, fail)
     this.#parser.on('field', (name, value, { valueTruncated }) =>
-      this.#stopIfThrown(() => this.#options.onField(name, value, valueTruncated)),
+      this.#stopOnError(() => this.#options.onField(name, value, valueTruncated)),
     )
     this.#parser.on('file', (name, stream, { filename }) => this.#onFile(name, stream, filename ?? ''))
     for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
-      this.#parser.on(event, () => this.#stopIfThrown(() => this.#options.onTooMany()))
+      this.#parser.on(event, () => this.#stopOnError(() => this.#options.onTooMany()))
     // busboy can emit this event twice: for a malformed header and for an unterminated form.
     this.#parser.on('error', (error) => fail(this.#toMalformedError(error as Error)))
     this.#parser.once('close', () => this.stop())
@@ -103,7 +103,7 @@ export class Multipart {
     else this.#settle?.reject(error)
   }
 
-  #stopIfThrown(work: () => void): void {
+  #stopOnError(work: () => void): void {
     try {
       work()
     } catch (error) {
@@ -119,7 +119,7 @@ export class Multipart {
     })
     // For a truncated file, busboy emits an error on the file stream and on the form.
     stream.on('error', (error) => this.stop(this.#failure ?? this.#toMalformedError(error)))
-    this.#stopIfThrown(() => this.#options.onFile(this.#createPart(name, filename, stream)))
+    this.#stopOnError(() => this.#options.onFile(this.#createPart(name, filename, stream)))
   }
 
   #createPart(name: string | undefined, filename: string, stream: Readable): FilePart {

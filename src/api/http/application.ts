@@ -168,7 +168,7 @@ function registerReadRoutes(app: Express, parts: ApplicationParts): void {
   if (parts.download) app.route('/download/:fileId').get(parts.download).all(rejectMethod)
   registerRead('/health/live', (_request, response) => void response.json({ status: 'live' }))
   registerRead('/health/ready', async (_request, response) => {
-    const { ready, checks } = await parts.health.ready()
+    const { ready, checks } = await parts.health.checkReadiness()
     response
       .status(ready ? 200 : 503)
       .set('Cache-Control', 'no-store')

@@ -61,7 +61,7 @@ export class Health {
     this.#stopping = true
   }
 
-  async ready(): Promise<{ ready: boolean; checks: Record<string, Condition> }> {
+  async checkReadiness(): Promise<{ ready: boolean; checks: Record<string, Condition> }> {
     if (this.#stopping) return { ready: false, checks: { service: { status: 'down', reason: 'the service is shutting down' } } }
     const now = performance.now()
     if (!this.#last || now - this.#last.at > freshMs) this.#last = { at: now, answer: this.#runCheck() }

@@ -134,9 +134,9 @@ const hasBody = ({ headers }: IncomingMessage): boolean =>
 function prepareEarlyResponse(request: IncomingMessage, response: ServerResponse): void {
   if (!request.complete && !canReuseConnection(request, response)) {
     response.setHeader('Connection', 'close')
-    closeOwnSideOnly(request.socket)
+    halfCloseSocket(request.socket)
   }
-  response.once('finish', () => discardRest(request))
+  response.once('finish', () => discardRemainingBody(request))
 }
 
 function canReuseConnection({ headers }: IncomingMessage, response: ServerResponse): boolean {
@@ -145,15 +145,15 @@ function canReuseConnection({ headers }: IncomingMessage, response: ServerRespon
 }
 
 /** Prevents Node.js from closing both sides of the connection after `Connection: close`. Node.js has no option for this. */
-function closeOwnSideOnly(socket: Socket): void {
+function halfCloseSocket(socket: Socket): void {
   socket.destroySoon = () => {
     halfClosed.add(socket)
     socket.end()
-    closeWhenSilent(socket, () => false)
+    closeWhenIdle(socket, () => false)
   }
 }
 
-function discardRest(request: IncomingMessage): void {
+function discardRemainingBody(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return
   request.unpipe()
   request.removeAllListeners('data')
@@ -164,12 +164,12 @@ function discardRest(request: IncomingMessage): void {
   // Avoid adding a listener for each request on a reused connection.
   request.once(
     'close',
-    closeWhenSilent(socket, () => request.complete),
+    closeWhenIdle(socket, () => request.complete),
   )
 }
 
 /** Closes the socket after a period without data. Returns a function that stops watching. */
-function closeWhenSilent(socket: Socket, isDone: () => boolean): () => void {
+function closeWhenIdle(socket: Socket, isDone: () => boolean): () => void {
   const until = Date.now() + maxLingerMs
   let seen = socket.bytesRead
   const watch = setInterval(() => {

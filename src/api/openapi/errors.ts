@@ -4,7 +4,7 @@ import { type ErrorCode, errorCodeRows, errorCodes } from '../../platform/errors
 import { httpStatus } from '../../platform/errors/errors.js'
 import { errorDescriptions } from './error-details.js'
 import { exampleRequestId, exampleTime } from './examples.js'
-import { closedObject, type Json, type NamedSchemas } from './schemas.js'
+import { createClosedObjectSchema, type Json, type NamedSchemas } from './schemas.js'
 
 /** Error codes that every operation can return. */
 const commonErrors: ErrorCode[] = [
@@ -67,7 +67,7 @@ export interface OperationFacts {
 }
 
 /** Returns the error codes of a route, ordered by HTTP status. */
-export function getCodes({ operation, body, idempotent, judged, named, isPublic }: OperationFacts): ErrorCode[] {
+export function getErrorCodes({ operation, body, idempotent, judged, named, isPublic }: OperationFacts): ErrorCode[] {
   const codes = new Set<ErrorCode>([...commonErrors, ...(operationErrors[operation] ?? [])])
   if (judged || body || idempotent) codes.add('bad_user_input')
   if (named) codes.add('not_found')
@@ -90,10 +90,10 @@ export class ErrorResponses {
   getResponses(codes: readonly ErrorCode[]): Record<string, Json> {
     const byStatus = new Map<number, ErrorCode[]>()
     for (const code of codes) byStatus.set(httpStatus[code], [...(byStatus.get(httpStatus[code]) ?? []), code])
-    return Object.fromEntries([...byStatus].map(([status, of]) => [String(status), this.#reference(status, of)]))
+    return Object.fromEntries([...byStatus].map(([status, of]) => [String(status), this.#referenceResponse(status, of)]))
   }
 
-  #reference(status: number, codes: ErrorCode[]): Json {
+  #referenceResponse(status: number, codes: ErrorCode[]): Json {
     const name = codes.join('.')
     this.all[name] ??= createResponse(this.#named, status, codes)
     return { $ref: `#/components/responses/${name}` }
@@ -119,7 +119,7 @@ function createResponse(named: NamedSchemas, status: number, codes: ErrorCode[])
 const requestId: Json = { type: 'string', description: 'Request ID, as in the `X-Request-Id` header.' }
 
 const createEnvelopeSchema = (named: NamedSchemas, codes: ErrorCode[]): Json =>
-  closedObject({
+  createClosedObjectSchema({
     status: { const: 'ERROR' },
     message: { type: 'string', description: 'Human-readable description of the problem and its fix.' },
     error: createErrorSchema(named, codes),
@@ -131,7 +131,7 @@ const createEnvelopeSchema = (named: NamedSchemas, codes: ErrorCode[]): Json =>
 function createErrorSchema(named: NamedSchemas, codes: ErrorCode[]): Json {
   const refs = codes.map((code) =>
     named.reference(getErrorName(code), () =>
-      closedObject({ code: { type: 'string', const: code }, details: errorDescriptions[code].details }),
+      createClosedObjectSchema({ code: { type: 'string', const: code }, details: errorDescriptions[code].details }),
     ),
   )
   if (refs.length === 1) return refs[0]!
@@ -143,7 +143,7 @@ const getErrorName = (code: ErrorCode): string =>
   `${code.replaceAll(/(?:^|_)([a-z])/g, (_all, letter: string) => letter.toUpperCase())}Error`.replace('ErrorError', 'Error')
 
 const createProblemSchema = (status: number, codes: ErrorCode[]): Json => ({
-  ...closedObject({
+  ...createClosedObjectSchema({
     type: { type: 'string', format: 'uri', enum: codes.map((code) => `urn:assay:error:${code}`) },
     title: { type: 'string' },
     status: { const: status },

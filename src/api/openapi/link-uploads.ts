@@ -1,7 +1,7 @@
 import { routes } from '../rest/routes.js'
 import { toExample } from './examples.js'
 import { createEnvelope, type DescribedOperation } from './operation.js'
-import { closedObject, type Json, type NamedSchemas } from './schemas.js'
+import { createClosedObjectSchema, type Json, type NamedSchemas } from './schemas.js'
 
 const token: Json = {
   name: 'token',
@@ -61,7 +61,7 @@ export function describeLinkUploads(named: NamedSchemas, upload: DescribedOperat
 function describeRules(named: NamedSchemas, upload: DescribedOperation): Json {
   const { allowed_extensions, max_size_mb, max_files, expires_at } = named.all.UploadLink!.properties as Record<string, Json>
   const rules = named.reference('UploadLinkRules', () =>
-    closedObject({
+    createClosedObjectSchema({
       allowed_extensions: allowed_extensions!,
       max_size_mb: max_size_mb!,
       max_files: max_files!,

@@ -13,10 +13,10 @@ import {
 import type { Endpoint } from '../../access/endpoint.js'
 import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
-import { type ErrorResponses, getCodes, type OperationFacts } from './errors.js'
+import { type ErrorResponses, getErrorCodes, type OperationFacts } from './errors.js'
 import { createBodyExample, toExample } from './examples.js'
 import {
-  closedObject,
+  createClosedObjectSchema,
   type InputTarget,
   type Json,
   type NamedSchemas,
@@ -84,7 +84,7 @@ export class DescribedOperation {
     const query = route.body ? [] : others
     const idempotent = route.method === 'POST' && this.field.args.some(({ name }) => name === 'idempotencyKey')
     return {
-      ...this.createHead(route.summary, [this.field.description ?? '']),
+      ...this.createOperationBase(route.summary, [this.field.description ?? '']),
       parameters: [
         ...inPath.map((input) => this.createParameter(input, 'path')),
         ...query.map((input) => this.createParameter(input, 'query')),
@@ -105,7 +105,7 @@ export class DescribedOperation {
     }
   }
 
-  createHead(summary: string, sentences: string[]): Json {
+  createOperationBase(summary: string, sentences: string[]): Json {
     const { access } = this.endpoint
     return {
       operationId: this.name.charAt(0).toLowerCase() + this.name.slice(1),
@@ -120,7 +120,7 @@ export class DescribedOperation {
   describeEndpoint(endpoint: DescribedEndpoint): Json {
     const { operationId, summary, description, parameters, headers, response, content, facts } = endpoint
     return {
-      ...this.createHead(summary, description),
+      ...this.createOperationBase(summary, description),
       operationId,
       parameters,
       responses: {
@@ -154,7 +154,7 @@ export class DescribedOperation {
   }
 
   getErrorResponses(facts: OperationFacts): Record<string, Json> {
-    return this.#shared.errors.getResponses(getCodes(facts))
+    return this.#shared.errors.getResponses(getErrorCodes(facts))
   }
 
   /** Finds the argument or input field that a variable sets, such as `pageSize` or `input.maxFileSizeMb`. */
@@ -237,7 +237,7 @@ function createEncodings(properties: Record<string, Json>): Json {
 }
 
 export const createEnvelope = ({ message, timestamp }: Pick<Route, 'message' | 'timestamp'>, data: Json): Json =>
-  closedObject({
+  createClosedObjectSchema({
     status: { const: 'SUCCESS' },
     ...(message !== undefined && { message: { type: 'string', example: message } }),
     data,

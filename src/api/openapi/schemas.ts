@@ -20,7 +20,7 @@ import type { IdPrefix } from '../../platform/ids.js'
 export type Json = Record<string, unknown>
 
 /** Returns the schema of an object whose properties are all required. */
-export const closedObject = (properties: Record<string, Json>): Json => ({
+export const createClosedObjectSchema = (properties: Record<string, Json>): Json => ({
   type: 'object',
   properties,
   required: Object.keys(properties),
@@ -113,7 +113,7 @@ export class ResponseSchemas {
         field.description,
       )
     }
-    return withDescription(closedObject(properties), type.description)
+    return withDescription(createClosedObjectSchema(properties), type.description)
   }
 }
 

@@ -68,13 +68,13 @@ function createCompletion(
 ): Completion | undefined {
   if (isNonNullType(type)) {
     const complete = createCompletion(type.ofType, selection, fragments)
-    return complete && ((value) => complete(value ?? rejectMissing(type)))
+    return complete && ((value) => complete(value ?? throwMissingValue(type)))
   }
   if (isListType(type)) {
     const completeItem = createCompletion(type.ofType, selection, fragments)
     return completeItem && orNull((value) => completeList(value, completeItem))
   }
-  if (isLeafType(type)) return orNull((value) => type.serialize(value) ?? rejectMissing(type))
+  if (isLeafType(type)) return orNull((value) => type.serialize(value) ?? throwMissingValue(type))
   const members = isObjectType(type) && selection ? collectMembers(type, selection, fragments) : undefined
   return members && orNull((value) => completeObject(value as Record<string, unknown>, members))
 }
@@ -121,6 +121,6 @@ function completeList(value: unknown, completeItem: Completion): unknown {
   throw new TypeError('A resolver returned another value than the list that the schema declares.')
 }
 
-function rejectMissing(type: GraphQLOutputType): never {
+function throwMissingValue(type: GraphQLOutputType): never {
   throw new TypeError(`A resolver returned nothing for the type ${type.toString()} of the schema.`)
 }

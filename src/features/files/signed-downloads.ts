@@ -94,12 +94,12 @@ export class DownloadAborter {
     while (this.#watched.size > 0) {
       await sleep(checkIntervalMs, undefined, { ref: false })
       // If the database is unavailable, the next check covers the same downloads.
-      await this.#abortQuarantined().catch(() => {})
+      await this.#abortQuarantinedDownloads().catch(() => {})
     }
     this.#isChecking = false
   }
 
-  async #abortQuarantined(): Promise<void> {
+  async #abortQuarantinedDownloads(): Promise<void> {
     const all = [...this.#watched]
     if (all.length === 0) return
     const { rows } = await this.pool.query<{ id: string }>(

@@ -43,14 +43,14 @@ export class LogService {
     const { size, frontier, durable } = rows[0] ?? { size: 0, frontier: [], durable: true }
     if (!durable) await this.parts.db.durability.flush()
     const checkpoint = { origin: getLogOrigin(this.parts.publicUrl, tenantId), size, root: computeRoot(frontier) }
-    const key = parseKeyPair(await this.parts.identity.signing.log.current())
+    const key = parseKeyPair(await this.parts.identity.signing.log.getCurrentKey())
     return { ...checkpoint, note: signNote(formatCheckpoint(checkpoint), checkpoint.origin, key) }
   }
 
   async getVerifierKey(tenantId: string): Promise<string> {
     return formatVerifierKey(
       getLogOrigin(this.parts.publicUrl, tenantId),
-      parseKeyPair(await this.parts.identity.signing.log.current()).publicKey,
+      parseKeyPair(await this.parts.identity.signing.log.getCurrentKey()).publicKey,
     )
   }
 
@@ -89,7 +89,7 @@ export class LogService {
     const checkpoint = kept && parseCheckpoint(kept.text)
     if (!kept || !checkpoint) return 'This is not a log checkpoint. Store the response of GET /log/checkpoint without changes.'
     const { origin, size, root } = checkpoint
-    const keys = await this.parts.identity.signing.log.all()
+    const keys = await this.parts.identity.signing.log.getAllKeys()
     if (!keys.some((key) => isSignedBy(kept, origin, parseKeyPair(key).publicKey)))
       return `The checkpoint of ${toPrintable(origin)} was changed, or was not signed with a key of this service.`
     const tenantId = origin.slice(origin.lastIndexOf('/') + 1)

@@ -55,7 +55,7 @@ export class ReceiptService {
     // The checkpoint must be read after the entry, so that it covers the entry.
     const { origin, size, note } = await this.parts.log.createCheckpoint(tenantId)
     const proof = await this.parts.log.getInclusionProof(tenantId, verdict.index, size)
-    const key = await this.parts.identity.signing.receipt.current()
+    const key = await this.parts.identity.signing.receipt.getCurrentKey()
     const log = {
       origin,
       index: verdict.index,

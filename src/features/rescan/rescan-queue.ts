@@ -180,7 +180,7 @@ export class RescanQueue {
   ): Promise<Batch | undefined> {
     const { rows } = await this.pool.query<ContextRow & { is_retry: boolean }>(
       `SELECT q.tenant_id, q.context_id, q.attempts > 0 AS is_retry FROM rescan_queue q LEFT JOIN rescans w ON w.tenant_id = q.tenant_id AND w.context_id = q.context_id
-       WHERE q.${isLeaseFree} ${isNewest ? '' : `AND coalesce(w.signatures, $1) = $1 AND NOT ${buildWaitsForOthersCondition('q', '$1')}`} ORDER BY q.leased_until LIMIT 1`,
+       WHERE q.${isLeaseFree} ${isNewest ? '' : `AND coalesce(w.signatures, $1) = $1 AND NOT ${buildWaitsForOtherSignaturesCondition('q', '$1')}`} ORDER BY q.leased_until LIMIT 1`,
       isNewest ? [] : [signatures],
     )
     if (!rows[0]) return undefined
@@ -189,7 +189,7 @@ export class RescanQueue {
       `UPDATE rescan_queue q SET leased_until = ${getLeaseEndSql('$4')}, lease_token = $3, attempts = q.attempts + 1
        WHERE q.tenant_id = $1 AND q.file_id IN (SELECT d.file_id FROM rescan_queue d
          WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.${isLeaseFree} AND (d.attempts > 0) = $5
-           ${isNewest ? '' : `AND NOT ${buildWaitsForOthersCondition('d', '$6', '$1')}`}
+           ${isNewest ? '' : `AND NOT ${buildWaitsForOtherSignaturesCondition('d', '$6', '$1')}`}
          ORDER BY d.file_id DESC LIMIT ${isRetry ? 1 : maxBatchFiles} FOR UPDATE SKIP LOCKED)
        RETURNING q.file_id, q.attempts, q.failure`,
       [tenantId, contextId, token, leaseSeconds, isRetry, ...(isNewest ? [] : [signatures])],
@@ -264,6 +264,6 @@ export class RescanQueue {
  * Returns an SQL condition that is true if a restored file in `queued` is quarantined until it is scanned with signatures other
  * than `parameter`.
  */
-const buildWaitsForOthersCondition = (queued: string, parameter: string, tenant = `${queued}.tenant_id`): string =>
+const buildWaitsForOtherSignaturesCondition = (queued: string, parameter: string, tenant = `${queued}.tenant_id`): string =>
   `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${tenant} AND a.file_id = ${queued}.file_id AND a.viruses = '[]'
      AND a.signatures NOT IN (${parameter}, 'unknown'))`

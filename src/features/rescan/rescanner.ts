@@ -189,7 +189,7 @@ export class Rescanner {
     let report: ValidationReport
     try {
       const opened = await this.#openContent(batch, file)
-      if (!opened) return await this.#reportUnreadable(batch, file)
+      if (!opened) return await this.#reportUnreadableFile(batch, file)
       try {
         const { content } = opened
         report = await this.parts.inspector.inspect(toRescanSubmission({ ...file, content, signal, owner: background }))
@@ -215,7 +215,7 @@ export class Rescanner {
     return blobPath === undefined || blobPath === file.blobPath ? undefined : contents.open({ ...file, blobPath })
   }
 
-  async #reportUnreadable(batch: Batch, { fileId, sizeBytes }: DueFile): Promise<Result> {
+  async #reportUnreadableFile(batch: Batch, { fileId, sizeBytes }: DueFile): Promise<Result> {
     const unread = { fileId, report: null, bytes: 0 }
     if ((await this.parts.queue.getBlobPath(batch, fileId)) === undefined) return { ...unread, failed: false }
     this.parts.logger.error({ file_id: fileId }, 'A file was not rescanned: its stored content is missing or damaged.')

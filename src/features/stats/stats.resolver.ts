@@ -15,7 +15,7 @@ import {
 } from './stats.types.js'
 
 // The lists are not paged, so their cost is estimated for 100 contexts per tenant.
-const costByContext = ({ childComplexity }: { childComplexity: number }) => 1 + 100 * childComplexity
+const estimateCostByContext = ({ childComplexity }: { childComplexity: number }) => 1 + 100 * childComplexity
 
 @Resolver()
 export class StatsResolver {
@@ -48,7 +48,7 @@ export class StatsResolver {
   @Requires('metadata')
   @Query(() => [ContextApiCalls], {
     description: 'Lists the number of API calls for each context, highest first.',
-    complexity: costByContext,
+    complexity: estimateCostByContext,
   })
   apiCallsByContext(@CurrentActor() actor: Actor) {
     return this.services.stats.getApiCallsByContext(actor)
@@ -57,7 +57,7 @@ export class StatsResolver {
   @Requires('metadata')
   @Query(() => [ContextFiles], {
     description: 'Lists the number of files in each context, largest total size first.',
-    complexity: costByContext,
+    complexity: estimateCostByContext,
   })
   filesByContext(@CurrentActor() actor: Actor) {
     return this.services.stats.getFilesByContext(actor)

@@ -56,7 +56,7 @@ export class TenantService {
 
   /** Sets the quota and the maximum that the tenant's admins can choose. Reserved for the operator. */
   setQuota(tenantId: string, quotaMb: number): Promise<Tenant> {
-    assertQuota(quotaMb)
+    assertValidQuota(quotaMb)
     return this.#updateTenant(createSystemActor(tenantId), () => ({ storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }))
   }
 
@@ -79,7 +79,7 @@ export class TenantService {
     const { length } = [...name]
     if (length < 1 || length > 255 || name.includes('\0'))
       throw badUserInput([{ field: 'name', message: 'must be a string of 1 to 255 characters' }])
-    if (quotaMb !== undefined) assertQuota(quotaMb)
+    if (quotaMb !== undefined) assertValidQuota(quotaMb)
     const tenantId = newId('ten')
     const now = getIdTime(tenantId)
     return this.parts.ledger.change(tenantId, async (tx) => {
@@ -170,7 +170,7 @@ const toAuditFields = (row: TenantRow) => ({
   second_factor_required: row.secondFactorRequired,
 })
 
-function assertQuota(quotaMb: number): void {
+function assertValidQuota(quotaMb: number): void {
   if (!(Number.isInteger(quotaMb) && quotaMb >= 1 && quotaMb <= 2_147_483_647))
     throw badUserInput([{ field: 'quota-mb', message: 'must be between 1 and 2147483647' }])
 }

@@ -68,17 +68,17 @@ class DeliveryTurn {
     for (;;) {
       const { events, through, atEnd } = await readEvents(this.parts.journal, this.webhook, this.#sequence)
       for (const event of events) {
-        if (this.#isTurnOver()) return void (await this.#writeDeliveries())
+        if (this.#isTimeUp()) return void (await this.#writeDeliveries())
         if (!(await this.#deliverEvent(event))) return
       }
       this.#sequence = through
-      const isOver = atEnd || this.#isTurnOver()
+      const isOver = atEnd || this.#isTimeUp()
       if ((isOver || this.#isWriteDue()) && !(await this.#writeDeliveries())) return
       if (isOver) return
     }
   }
 
-  #isTurnOver(): boolean {
+  #isTimeUp(): boolean {
     return this.parts.stopping.aborted || performance.now() > this.#until
   }
 

@@ -69,7 +69,7 @@ export class WebhookService {
           updatedAt: at,
         },
       })
-      const head = await readHead(tx, tenantId)
+      const head = await readJournalHead(tx, tenantId)
       const position = await tx.webhookPosition.create({ data: { tenantId, webhookId, sequence: head.journalLength } })
       return { result: toWebhook(row, position), entry: { audit: [toWebhookAudit(actor, 'created', row, toAuditFields(row))] } }
     })
@@ -177,7 +177,7 @@ export class WebhookService {
     const { tenantId } = actor
     const webhook = await this.parts.ledger.change(tenantId, async (tx: Transaction) => {
       const before = await lockWebhook(tx, tenantId, webhookId)
-      const { data, position, audit } = plan(before, await readHead(tx, tenantId))
+      const { data, position, audit } = plan(before, await readJournalHead(tx, tenantId))
       const where = { tenantId_webhookId: { tenantId, webhookId } }
       const after = await tx.webhook.update({ where, data: { ...data, updatedAt: new Date(now()) } as object })
       const moved = await tx.webhookPosition.update({
@@ -245,5 +245,5 @@ function toAuditRows(actor: Actor, before: WebhookRow, after: WebhookRow): Audit
   return audits
 }
 
-const readHead = (tx: Transaction, tenantId: string) =>
+const readJournalHead = (tx: Transaction, tenantId: string) =>
   tx.tenantHead.findUniqueOrThrow({ where: { tenantId }, select: { journalLength: true } })

@@ -125,7 +125,7 @@ function readOnEventLoop(
       return examineWithinLimits(source, job, { ...defaultLimits(job.deadlineMs), ...smallLimits })
     if (source.size <= (quickBinaryBytes[type] ?? -1)) return examineWithinLimits(source, job, createQuickLimits(job.deadlineMs))
   }
-  if (hasManySteps(source) || (source.size > alwaysQuick && startsBlank(source))) return undefined
+  if (hasManySteps(source) || (source.size > alwaysQuick && hasBlankStart(source))) return undefined
   if (job.size <= (quickBytes[getTextType(job.extension) ?? ''] ?? -1)) return examine(source, job)
   const lenient = !rules.rejectCorruptFiles && !rules.rejectEncryptedFiles && !rules.rejectActiveContent
   const canSkipReader = needsNoReader({ extension: job.extension, lenient })
@@ -196,4 +196,4 @@ const hasManySteps = (source: RandomAccessSource): boolean =>
   source.read(Math.max(0, source.size - 65_557), 65_557).includes('PK\x05\x06')
 
 // Returns true if the start of the file is blank. The blank check then reads the whole content.
-const startsBlank = (source: RandomAccessSource): boolean => !/[^\s\0]/.test(source.read(0, 4096).toString('latin1'))
+const hasBlankStart = (source: RandomAccessSource): boolean => !/[^\s\0]/.test(source.read(0, 4096).toString('latin1'))

@@ -30,7 +30,7 @@ export async function examine(
   observer?: MemberObserver,
 ): Promise<Findings> {
   const findings = await detectTypeAndBlankness(source, job, limits)
-  if (isDecided(findings)) return findings
+  if (isAlreadyRejected(findings)) return findings
   return addSoundness(findings, () => openDetected(source, findings.recognition.recognized, limits, overrides, observer))
 }
 
@@ -55,7 +55,7 @@ export async function examineWithoutReader(
   const limits = defaultLimits(job.deadlineMs)
   const findings = await detectTypeAndBlankness(source, job, limits)
   const { recognized } = findings.recognition
-  if (isDecided(findings)) return findings
+  if (isAlreadyRejected(findings)) return findings
   if (!canSkipReader(recognized)) return undefined
   return addSoundness(findings, () => checkWithoutReader(source, recognized, limits))
 }
@@ -68,7 +68,7 @@ async function detectTypeAndBlankness(source: RandomAccessSource, job: Job, limi
   return { ...findings, blankness: { blank: blank.result, durationMs: blank.durationMs } }
 }
 
-const isDecided = ({ recognition, blankness }: Findings): boolean => !recognition.fits || blankness?.blank === true
+const isAlreadyRejected = ({ recognition, blankness }: Findings): boolean => !recognition.fits || blankness?.blank === true
 
 async function addSoundness(findings: Findings, inspected: () => Inspection | Promise<Inspection>): Promise<Findings> {
   const { result, durationMs } = await measureDuration(inspected)

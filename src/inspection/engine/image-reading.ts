@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type Decoded, type DecodeTask, decodeImagesWith } from '@assay/formats/image'
-import { getCurrentPath } from './reading.js'
+import { getCurrentFilePath } from './reading.js'
 
 export { read } from './reading.js'
 
@@ -13,7 +13,7 @@ const module = new URL(import.meta.url).searchParams.get('decoder')
 const { decodeImage }: DecoderModule = await import(module ?? '@assay/formats/image/libvips')
 
 decodeImagesWith(async (source, task) => {
-  const path = getCurrentPath()
+  const path = getCurrentFilePath()
   if (path === undefined) return decodeImage(source.readAll(source.size), task)
   // Read the file here if its name ends with `]`, because libvips parses brackets at the end of a name as options.
   return decodeImage(path.endsWith(']') ? await readFile(path) : path, task)

@@ -68,4 +68,4 @@ async function finishScan({ search, finish }: OpenScan): Promise<Findings['scan'
 }
 
 /** Returns the path of the file that this worker reads. Undefined if the content is in memory. */
-export const getCurrentPath = (): string | undefined => path
+export const getCurrentFilePath = (): string | undefined => path

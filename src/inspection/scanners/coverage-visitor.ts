@@ -58,12 +58,12 @@ export class CoverageVisitor implements Visitor {
   }
 
   get needs(): RequiredSizes {
-    return getNeeds(this.#file)
+    return getRequiredSizes(this.#file)
   }
 
   get parts(): ScanPart[] {
     const filled = this.#parts.filter(({ size }) => size > 0)
-    return filled.map((unit) => ({ ranges: unit.ranges, size: unit.size, needs: getNeeds(unit) }))
+    return filled.map((unit) => ({ ranges: unit.ranges, size: unit.size, needs: getRequiredSizes(unit) }))
   }
 
   /** True if ClamAV must unpack members. */
@@ -123,7 +123,7 @@ export class CoverageVisitor implements Visitor {
   }
 }
 
-const getNeeds = ({ files, declared, size, needs }: Unit): RequiredSizes => ({
+const getRequiredSizes = ({ files, declared, size, needs }: Unit): RequiredSizes => ({
   largest: files > maxFiles ? Number.POSITIVE_INFINITY : needs.largest,
   total: Math.max(needs.total, size + declared),
 })

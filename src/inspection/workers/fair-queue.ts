@@ -38,7 +38,7 @@ export class FairQueue<T extends Queued> {
 
   /** Adds a task. If the queue is full, returns the dropped task: the latest task of another owner, or the new one. */
   add(newcomer: T): T | undefined {
-    const displaced = this.#waiting.length >= this.#options.maxLength ? this.#chooseDisplaced(newcomer) : undefined
+    const displaced = this.#waiting.length >= this.#options.maxLength ? this.#chooseTaskToDisplace(newcomer) : undefined
     if (displaced === newcomer) return newcomer
     if (displaced) this.remove(displaced)
     this.#addedAt.set(newcomer, ++this.#counter)
@@ -88,7 +88,7 @@ export class FairQueue<T extends Queued> {
     return all
   }
 
-  #chooseDisplaced(newcomer: T): T {
+  #chooseTaskToDisplace(newcomer: T): T {
     if (newcomer.owner === background) return newcomer
     const counts = new Map<T['owner'], number>()
     const droppable = this.#waiting.filter((each) => !this.#retried.has(each))
@@ -113,11 +113,11 @@ export class FairQueue<T extends Queued> {
   }
 
   #compareTasks(one: T, other: T): number {
-    return this.#getShare(one) - this.#getShare(other) || this.#getWaitingSince(one) - this.#getWaitingSince(other)
+    return this.#getOwnerShare(one) - this.#getOwnerShare(other) || this.#getWaitingSince(one) - this.#getWaitingSince(other)
   }
 
   /** Returns the owner's share of the workers. A running task outweighs all recent starts. */
-  #getShare({ owner }: T): number {
+  #getOwnerShare({ owner }: T): number {
     const running = [...this.#running].filter((each) => each.owner === owner).length
     return running * (rememberedStarts + 1) + this.#recentOwners.filter((each) => each === owner).length
   }

@@ -31,7 +31,7 @@ export async function renewLease<Row extends object>(
   lease: Lease,
   returning = 'lease_token',
 ): Promise<Row | undefined> {
-  const { where, token, values } = toCondition(lease)
+  const { where, token, values } = toLeaseCondition(lease)
   const { rows } = await database.query<Row>(
     `UPDATE ${lease.table} SET leased_until = ${getLeaseEndSql(lease.seconds)} WHERE ${where} AND lease_token = ${token} RETURNING ${returning}`,
     values,
@@ -45,14 +45,14 @@ export const startLeaseRenewal = ({ seconds }: Pick<Lease, 'seconds'>, renew: ()
 
 /** Releases the lease. The rows can be leased again after `seconds`. `also` contains further SQL assignments. */
 export async function releaseLease(database: Queries, lease: Lease, { seconds = 0, also = '' } = {}): Promise<void> {
-  const { where, token, values } = toCondition(lease)
+  const { where, token, values } = toLeaseCondition(lease)
   await database.query(
     `UPDATE ${lease.table} SET ${getLeaseReleaseSql(seconds)}${also && `, ${also}`} WHERE ${where} AND coalesce(lease_token, ${token}) = ${token}`,
     values,
   )
 }
 
-function toCondition({ key, token }: Lease): { where: string; token: string; values: string[] } {
+function toLeaseCondition({ key, token }: Lease): { where: string; token: string; values: string[] } {
   const conditions = Object.keys(key).map((column, index) => `${column} = $${index + 1}`)
   return { where: conditions.join(' AND '), token: `$${conditions.length + 1}`, values: [...Object.values(key), token] }
 }

@@ -10,7 +10,7 @@ export const singleProcess: ProcessNumber = { number: 1, of: 1 }
 /**
  * Returns the share of one process in a limit for all processes. Each share is at least 1. Otherwise, the shares add up to the total.
  */
-export const getShare = (total: number, { number, of }: ProcessNumber): number =>
+export const getProcessShare = (total: number, { number, of }: ProcessNumber): number =>
   Math.max(1, Math.floor(total / of) + (number <= total % of ? 1 : 0))
 
 /** Command-line argument that the supervisor passes to serving processes. */

@@ -29,7 +29,7 @@ export class DownloadUrls {
   }
 
   async sign({ tenantId, fileId, by, once, expiresInSeconds }: DownloadGrant): Promise<string> {
-    const key = await this.#secrets.current()
+    const key = await this.#secrets.getCurrentKey()
     // Round up, so that a URL is valid for at least the requested time.
     const expires = Math.ceil(now() / 1000) + expiresInSeconds
     const fields = {
@@ -49,7 +49,7 @@ export class DownloadUrls {
     if (typeof expires !== 'string' || !/^[1-9]\d{0,11}$/.test(expires)) return 'invalid'
     if (once !== undefined && !(typeof once === 'string' && /^[\w-]{22}$/.test(once))) return 'invalid'
     if (typeof signature !== 'string' || !/^[\w-]{43}$/.test(signature)) return 'invalid'
-    const key = await this.#secrets.find(keyId)
+    const key = await this.#secrets.findKey(keyId)
     if (!key) return 'invalid'
     const expected = createSignature(key, fileId, { expires, tenant, by, ...(once && { once }), key: keyId })
     if (!timingSafeEqual(Buffer.from(expected), Buffer.from(signature))) return 'invalid'

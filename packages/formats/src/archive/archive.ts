@@ -79,11 +79,11 @@ export const readGzip = createArchiveReader(async (source, level) => {
   const chunks = gunzip(source, {
     member: () => {
       facts.members++
-      level.budget.addEntries(1)
+      level.budget.countEntries(1)
     },
     unpacked: (bytes) => {
       facts.unpacked_bytes += bytes
-      level.budget.addUnpacked(bytes)
+      level.budget.addUnpackedBytes(bytes)
     },
     onError: (error) => {
       throw error

@@ -24,7 +24,7 @@ export class ArchiveBudget {
     readonly packed: number,
   ) {}
 
-  addEntries(entryCount: number): void {
+  countEntries(entryCount: number): void {
     this.entries += entryCount
     if (this.entries > this.limits.maxEntries) {
       throw createMaliciousError(
@@ -34,7 +34,7 @@ export class ArchiveBudget {
     }
   }
 
-  addUnpacked(bytes: number): void {
+  addUnpackedBytes(bytes: number): void {
     checkDeadline(this.limits)
     this.unpacked += bytes
     this.checkTotalBytes(this.unpacked)

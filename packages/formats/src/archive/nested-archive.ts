@@ -65,7 +65,7 @@ async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveL
 
 async function* countBytes(chunks: AsyncIterable<Buffer>, level: ArchiveLevel): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
-    level.budget.addUnpacked(chunk.length)
+    level.budget.addUnpackedBytes(chunk.length)
     yield chunk
   }
 }

@@ -163,7 +163,7 @@ export class Level implements Members {
     const { name, sevenZipType } = containerKinds[container]
     const inside = new Level(this.#run, { depth: this.#depth + 1, container, observed, parent, common })
     if (!open) return inside.addGap('unsupported', `a container was not unpacked (${name})`)
-    if (container === 'pdf' && this.#depth === 0) this.#run.raisePdfAllowance()
+    if (container === 'pdf' && this.#depth === 0) this.#run.raisePdfLimit()
     const { maxNesting } = this.limits
     if (inside.#depth > maxNesting) throw new LimitExceeded(`archives are nested ${maxNesting} or more levels deep`)
     try {

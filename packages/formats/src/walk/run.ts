@@ -49,7 +49,7 @@ export class WalkRun {
   }
 
   /** Raises the number of bytes that the ratio limit ignores, because PDF images are unpacked one by one. */
-  raisePdfAllowance(): void {
+  raisePdfLimit(): void {
     this.#freeBytes = freePdfBytes
   }
 

@@ -33,7 +33,7 @@ export const openSevenZip =
     if (start.isHidden) return members.addGap('encrypted', 'a 7z archive has an encrypted directory')
     const { run, members: packed } = observed?.listing ?? (await listMembers(source, type, members.readerLimits, members.begin))
     if (start.damage && run.exitCode > 0) throw start.damage
-    checkRun(run, name, members)
+    reportRunGap(run, name, members)
     if (packed.some(({ encrypted }) => encrypted))
       return members.addGap('encrypted', `a container has encrypted members (${name})`)
     if (packed.length === 0 && run.exitCode === 0 && source.size > emptyBytes) throw new Error('it lists no members')
@@ -81,18 +81,18 @@ export async function addPackedMembers(
   { type, name, packed, members, wanted }: Packed,
 ): Promise<void> {
   const observed = members.getObservedSevenZip(type)
-  if (observed) return checkRun(observed.run, name, members)
+  if (observed) return reportRunGap(observed.run, name, members)
   if (sumUnpackedBytes(packed) > maxUnpackedBytes)
     return members.addGap('limit', `a container exceeds the unpacking limit (${name})`)
   await members.addPushedMembers(maxUnpackedBytes, async (sink) => {
     const begin = (member: PackedMember) => (!wanted || wanted.has(member) ? sink() : undefined)
     const run = await unpackMembers(source, { type, members: packed, limits: members.readerLimits, begin })
-    checkRun(run, name, members)
+    reportRunGap(run, name, members)
   })
 }
 
 /** Reports a gap if 7-Zip failed for a reason other than damage. Throws if the container is damaged. */
-function checkRun(run: SevenZipRun, name: string, members: Members): void {
+function reportRunGap(run: SevenZipRun, name: string, members: Members): void {
   if (run.errors.some((text) => /encrypted|password/i.test(text)))
     members.addGap('encrypted', `a container is encrypted (${name})`)
   else if (isOutOfMemory(run)) members.addGap('limit', `a container needs more memory than allowed (${name})`)

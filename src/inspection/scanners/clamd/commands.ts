@@ -49,7 +49,7 @@ async function send(content: Content, line: ExchangeWriter): Promise<void> {
       // Stop sending if the daemon has already responded, for example because a limit is exceeded.
       if (line.over) return
       // Yield to the event loop, so that a response is usually read before writing to a closed connection (EPIPE) discards it.
-      await nextTurn()
+      await yieldToEventLoop()
       await line.write(frameChunk(chunk.subarray(at, at + chunkSize)))
     }
   }
@@ -83,7 +83,7 @@ async function querySizeLimit(
   return answer !== undefined && isSizeLimitError(answer) ? answer : undefined
 }
 
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
+const yieldToEventLoop = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 function frameChunk(chunk: Buffer): Buffer {
   if (chunk.length === 0) return chunk

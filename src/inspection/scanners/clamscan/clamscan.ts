@@ -1,7 +1,7 @@
 import NodeClam from 'clamscan'
 import { type ClamdOptions, ClamdScanner } from '../clamd/clamd.js'
 import { findProgram } from './find-program.js'
-import { createProgramConnector } from './program.js'
+import { createClamscanConnector } from './program.js'
 
 const validUrls = "'clamscan:', 'clamscan:?database=/path' or 'clamscan:?program=clamdscan&config=/path/to/clamd.conf'"
 const parameters = new Set(['program', 'database', 'config'])
@@ -72,7 +72,7 @@ export async function openClamscan(
     if (value && !clamFlags.includes(`${flag}=${value}`))
       throw new Error(`SCANNER_URL contains the path '${value}', which cannot be read.`)
   return new ClamdScanner([{ label: program, connect: { path } }], {
-    connector: createProgramConnector({ path, flags: [...clamFlags, ...own] }),
+    connector: createClamscanConnector({ path, flags: [...clamFlags, ...own] }),
     connections: maxConcurrent[program],
     ...options,
     ...(program === 'clamscan' && { declared: limits }),

@@ -19,7 +19,7 @@ const maxOutputLength = 64 * 1024
  * Runs a ClamAV program, in one process per scan. The npm package `clamscan` only builds the flags. It cannot run the scan,
  * because it supports neither abort signals nor timeouts, and treats any last line with `: OK` as clean.
  */
-export function createProgramConnector({ path, flags }: Program): ClamdConnector {
+export function createClamscanConnector({ path, flags }: Program): ClamdConnector {
   return {
     async version(_, signal) {
       const versionFlags = flags.filter((flag) => /^--(database|config-file)=/.test(flag))

@@ -92,7 +92,7 @@ export class AnchorSearch {
 
   constructor(anchors: Anchor[]) {
     const isLong = ({ text }: Anchor) => text.length >= minBytesWithWord
-    for (const anchor of anchors.filter(isLong)) this.#addWords(toSought(anchor))
+    for (const anchor of anchors.filter(isLong)) this.#addWords(encodeAnchor(anchor))
     this.#short = groupShortAnchors(anchors.filter((anchor) => !isLong(anchor)))
   }
 
@@ -139,7 +139,7 @@ export class AnchorSearch {
 
 const getSlot = (word: number): number => Math.imul(word, spread) >>> (32 - filterBits)
 
-function toSought(anchor: Anchor): Sought {
+function encodeAnchor(anchor: Anchor): Sought {
   const { text, nocase } = anchor
   const [lower, upper] = nocase ? [text.toLowerCase(), text.toUpperCase()] : [text, text]
   return { anchor, lower: Buffer.from(lower, 'latin1'), upper: Buffer.from(upper, 'latin1') }

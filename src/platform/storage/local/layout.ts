@@ -79,7 +79,8 @@ async function* listOwn(directory: string, entries: Dirent[], at: Position): Asy
     .sort((a, b) => comparePaths(a.path, b.path))
   for (const { entry, path } of ownPaths) {
     if (entry.isDirectory()) {
-      if (mayContainAfter(path, at.after)) yield* listDirectory(join(directory, entry.name), { prefix: path, after: at.after })
+      if (mayContainPathsAfter(path, at.after))
+        yield* listDirectory(join(directory, entry.name), { prefix: path, after: at.after })
     } else if (comparePaths(path, at.after) > 0) yield path
   }
 }
@@ -88,12 +89,12 @@ async function* listFanOut(directory: string, entries: Dirent[], at: Position): 
   // Internal directories without blobs exist only at the top level. Their names are too short for fan-out.
   const starts = entries.filter((entry) => entry.name !== temporaryDirectory).map((entry) => entry.name.slice(1))
   for (const start of starts.sort(comparePaths)) {
-    if (mayContainAfter(at.prefix + start, at.after))
+    if (mayContainPathsAfter(at.prefix + start, at.after))
       yield* listDirectory(join(directory, `+${start}`), { prefix: at.prefix, after: at.after })
   }
 }
 
-const mayContainAfter = (start: string, after: string) => after.startsWith(start) || comparePaths(start, after) > 0
+const mayContainPathsAfter = (start: string, after: string) => after.startsWith(start) || comparePaths(start, after) > 0
 
 async function* merge(left: AsyncGenerator<string>, right: AsyncGenerator<string>): AsyncGenerator<string> {
   let [a, b] = [await left.next(), await right.next()]

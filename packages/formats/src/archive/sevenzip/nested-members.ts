@@ -29,7 +29,7 @@ export class NestedMembers {
     let held: SpooledBytes | undefined
     return {
       write: (chunk) => {
-        this.#level.budget.addUnpacked(chunk.length)
+        this.#level.budget.addUnpackedBytes(chunk.length)
         if (held) return held.write(chunk)
         if (head.length >= wanted) return
         head = Buffer.concat([head, chunk])

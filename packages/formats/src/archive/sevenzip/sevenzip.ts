@@ -36,7 +36,7 @@ export interface SevenZipKind {
 export async function checkMembers(source: RandomAccessSource, level: ArchiveLevel, kind: SevenZipKind): Promise<SevenZipFacts> {
   const { type, called } = kind
   const listing = await listMembers(source, type, level.limits, (name) => {
-    level.budget.addEntries(1)
+    level.budget.countEntries(1)
     checkMemberName(name)
   })
   const { run, members } = listing

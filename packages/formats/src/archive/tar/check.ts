@@ -22,7 +22,7 @@ export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise
     member: (header) => {
       facts.entries++
       facts.contentBytes += header.size
-      level.budget.addEntries(1)
+      level.budget.countEntries(1)
       checkTarMember(header, level, links)
     },
     data: async (header, data) => {

@@ -33,7 +33,7 @@ export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, 
   if (directory.prefix > 0) level.addNote(`${directory.prefix} bytes precede the zip archive, as in self-extracting programs`)
   if (directory.commentTruncated) level.addNote('the zip archive comment is truncated')
   if (directory.entries.length === 0) rejectHiddenMembers(source, level)
-  level.budget.addEntries(directory.entries.length)
+  level.budget.countEntries(directory.entries.length)
   const names = checkHeaders(directory.entries, level)
   const members = locateMembers(source, directory, level.limits)
   const facts: ZipFacts = { entries: members.length, encrypted: 0, unpackedBytes: 0, otherMethods: new Set(), names }

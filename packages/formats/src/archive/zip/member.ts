@@ -126,7 +126,7 @@ class MemberChecksum {
 
   addChunk(chunk: Buffer): void {
     this.size += chunk.length
-    this.level.budget.addUnpacked(chunk.length)
+    this.level.budget.addUnpackedBytes(chunk.length)
     if (this.size > this.entry.uncompressedSize)
       throw createDamageError(`the member ${quoteName(this.entry.name)} expands to more bytes than its header declares`)
     this.sum = crc32(chunk, this.sum)
