@@ -1,4 +1,4 @@
-import type { FormatVerdict, Recognition } from '@assay/formats'
+import type { Detection, Inspection } from '@assay/formats'
 import type { BlockReason, PolicyRejection } from '../platform/errors/block-reasons.js'
 import type { Content } from '../platform/spool/content.js'
 import type { EngineIdentity } from './scanners/virus-scanner.js'
@@ -81,24 +81,11 @@ export interface Job {
   scan?: { setup: EngineSetup; damaged: boolean }
 }
 
-export interface RecognitionFinding {
-  recognized: Recognition
-  /** Detected type, such as 'docx' or 'text'. Null if the type is unknown. */
-  type: string | null
-  mime: string | null
-  fits: boolean
-  durationMs: number
-}
-
-export interface SoundnessFinding {
-  verdict: FormatVerdict
-  reader: string | null
-  durationMs: number
-}
+export type SoundnessFinding = Inspection & { durationMs: number }
 
 /** Results of reading a file. The results after a failed check are null. */
 export interface Findings {
-  recognition: RecognitionFinding
+  recognition: Detection & { durationMs: number }
   blankness: { blank: boolean; durationMs: number } | null
   soundness: SoundnessFinding | null
   /** Set if the worker that read the file also scanned it. */

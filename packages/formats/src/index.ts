@@ -6,7 +6,6 @@ export {
   getMimeTypeByExtension,
   getTextType,
   isExtensionOfType,
-  isWebPageExtension,
   types,
 } from './extensions.js'
 export {
@@ -22,7 +21,6 @@ export {
 } from './format.js'
 export { FormatError } from './format-error.js'
 export {
-  checkWithoutReader,
   type Detection,
   defaultLimits,
   detect,
@@ -33,5 +31,5 @@ export {
 export type { MemberObserver } from './member-observer.js'
 export { detectPolyglot } from './polyglot.js'
 export { FileSource, MemorySource, type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
-export { getReaderName, getReaderNameByType, loadReader } from './readers.js'
+export { getReaderNameByType, loadReader } from './readers.js'
 export { textTypes } from './types.js'

@@ -120,15 +120,6 @@ function isArchiveVolume(
 }
 const volumeTypes = new Set(['zip', 'zip-damaged', '7z', 'rar', 'gz', 'bz2', 'xz', 'zst', 'tar'])
 
-/** Checks only the signature of a file and that the file is not a polyglot. */
-export function checkWithoutReader(source: RandomAccessSource, recognized: Recognition, limits: ReaderLimits): Inspection {
-  const ambiguity = findPolyglot(source, recognized, limits)
-  const verdict = ambiguity
-    ? createMaliciousVerdict(ambiguity.maliciousConstruction, ambiguity.problem)
-    : checkSignature(source, recognized)
-  return { verdict: addActiveContent(verdict, { source, recognized, limits }), reader: null }
-}
-
 /** Detects XML with the extension of JSON, or JSON with the extension of XML, if it parses as the detected type. */
 async function detectOtherTextType(source: RandomAccessSource, limits: ReaderLimits): Promise<'xml' | 'json' | undefined> {
   const named = getTextType(source.extension)

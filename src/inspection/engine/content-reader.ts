@@ -14,11 +14,11 @@ import { getCompiledModuleUrl } from '../../platform/compiled-module.js'
 import { overloaded } from '../../platform/errors/errors.js'
 import type { Content } from '../../platform/spool/content.js'
 import { megabyte } from '../../platform/units.js'
-import type { Findings, Job, Submission, ValidationRules, WorkerFailureResult } from '../report.js'
+import type { Findings, Job, Submission, WorkerFailureResult } from '../report.js'
 import type { WorkerScan } from '../scanners/virus-scanner.js'
 import { type Task, TaskError, WorkerFailed, WorkerNotStarted } from '../workers/work.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
-import { examine, examineWithoutReader, needsNoReader } from './examine.js'
+import { examine } from './examine.js'
 import type { ReadResult } from './reading.js'
 
 export interface ContentReaderOptions {
@@ -58,8 +58,8 @@ export class ContentReader {
     const { rules, sizeBytes } = submission
     const deadlineMs = getReadDeadlineMs(sizeBytes, this.#options.deadlineMs)
     const job: Job = { path: content.path, size: sizeBytes, extension, blank: rules.rejectBlankFiles, deadlineMs }
-    const options = { rules, readersReplaced: Boolean(this.#options.readerModule) }
-    const findings = content.bytes && (await readOnEventLoop(content.bytes, job, options))
+    const canReadHere = content.bytes && !this.#options.readerModule
+    const findings = canReadHere && (await readOnEventLoop(content.bytes, job))
     if (findings) return findings
     try {
       return await this.#readInWorker(submission, content, job, scan)
@@ -109,27 +109,18 @@ function withParameter(module: URL, name: string, value: string | undefined): UR
   return module
 }
 
-/**
- * Reads content on the event loop if that takes less time than the transfer to a worker (0.2 ms). Returns undefined if a worker
- * is needed. With `readersReplaced`, extension-specific readers are not called.
- */
-function readOnEventLoop(
-  bytes: Uint8Array,
-  job: Job,
-  { rules, readersReplaced }: { rules: ValidationRules; readersReplaced: boolean },
-): Promise<Findings | undefined> | undefined {
+/** Reads content on the event loop if that takes less time than the transfer to a worker (0.2 ms). Otherwise returns undefined. */
+function readOnEventLoop(bytes: Uint8Array, job: Job): Promise<Findings | undefined> | undefined {
+  if (job.extension === 'svgz') return undefined
   const source = new MemorySource(bytes, job.extension)
-  if (!readersReplaced && job.extension !== 'svgz') {
-    const type = getBinaryType(job.extension) ?? getTextType(job.extension) ?? ''
-    if (archives.has(type) && isSmallArchive(source))
-      return examineWithinLimits(source, job, { ...defaultLimits(job.deadlineMs), ...smallLimits })
-    if (source.size <= (quickBinaryBytes[type] ?? -1)) return examineWithinLimits(source, job, createQuickLimits(job.deadlineMs))
-  }
-  if (hasManySteps(source) || (source.size > alwaysQuick && hasBlankStart(source))) return undefined
-  if (job.size <= (quickBytes[getTextType(job.extension) ?? ''] ?? -1)) return examine(source, job)
-  const lenient = !rules.rejectCorruptFiles && !rules.rejectEncryptedFiles && !rules.rejectActiveContent
-  const canSkipReader = needsNoReader({ extension: job.extension, lenient })
-  return canSkipReader() && !readersReplaced ? examineWithoutReader(source, job, canSkipReader) : undefined
+  const textType = getTextType(job.extension)
+  const type = getBinaryType(job.extension) ?? textType ?? ''
+  if (archives.has(type) && isSmallArchive(source))
+    return examineWithinLimits(source, job, { ...defaultLimits(job.deadlineMs), ...smallLimits })
+  if (source.size <= (quickBinaryBytes[type] ?? -1)) return examineWithinLimits(source, job, createQuickLimits(job.deadlineMs))
+  const isQuickText = source.size <= (quickBytes[textType ?? ''] ?? -1)
+  if (!isQuickText || hasManySteps(source) || (source.size > alwaysQuick && hasBlankStart(source))) return undefined
+  return examine(source, job)
 }
 
 /**

@@ -1,20 +1,12 @@
 import {
   checkDeadline,
-  checkWithoutReader,
   defaultLimits,
   detect,
   type FormatReader,
-  getBinaryType,
-  getReaderName,
-  getReaderNameByType,
-  getTextType,
-  type Inspection,
-  isWebPageExtension,
   type MemberObserver,
   openDetected,
   type RandomAccessSource,
   type ReaderLimits,
-  type Recognition,
 } from '@assay/formats'
 import type { Findings, Job } from '../report.js'
 
@@ -29,56 +21,18 @@ export async function examine(
   limits = defaultLimits(job.deadlineMs),
   observer?: MemberObserver,
 ): Promise<Findings> {
-  const findings = await detectTypeAndBlankness(source, job, limits)
-  if (isAlreadyRejected(findings)) return findings
-  return addSoundness(findings, () => openDetected(source, findings.recognition.recognized, limits, overrides, observer))
+  const recognition = await measureDuration(() => detect(source, limits))
+  if (!recognition.fits) return { recognition, blankness: null, soundness: null }
+  const blankness = job.blank ? await measureDuration(() => ({ blank: isBlank(source, limits) })) : null
+  if (blankness?.blank) return { recognition, blankness, soundness: null }
+  const soundness = await measureDuration(() => openDetected(source, recognition.recognized, limits, overrides, observer))
+  return { recognition, blankness, soundness }
 }
 
-/**
- * Creates a predicate that returns true if no reader opens files with this extension and detected type. A `lenient` context
- * ignores the findings of readers. Text then needs no reader, because text readers detect no malicious constructions.
- */
-export const needsNoReader =
-  ({ extension, lenient }: { extension: string; lenient: boolean }) =>
-  (recognized?: Recognition): boolean => {
-    const byName = getTextType(extension) ?? getBinaryType(extension)
-    const name = recognized ? getReaderName(extension, recognized) : getReaderNameByType(byName)
-    return name === undefined || (lenient && name === 'txt' && !isWebPageExtension(extension))
-  }
-
-/** Examines a file without a reader. Returns undefined if the detected type requires a reader. */
-export async function examineWithoutReader(
-  source: RandomAccessSource,
-  job: Job,
-  canSkipReader: ReturnType<typeof needsNoReader>,
-): Promise<Findings | undefined> {
-  const limits = defaultLimits(job.deadlineMs)
-  const findings = await detectTypeAndBlankness(source, job, limits)
-  const { recognized } = findings.recognition
-  if (isAlreadyRejected(findings)) return findings
-  if (!canSkipReader(recognized)) return undefined
-  return addSoundness(findings, () => checkWithoutReader(source, recognized, limits))
-}
-
-async function detectTypeAndBlankness(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings> {
-  const { result, durationMs } = await measureDuration(() => detect(source, limits))
-  const findings: Findings = { recognition: { ...result, durationMs }, blankness: null, soundness: null }
-  if (!result.fits || !job.blank) return findings
-  const blank = await measureDuration(() => isBlank(source, limits))
-  return { ...findings, blankness: { blank: blank.result, durationMs: blank.durationMs } }
-}
-
-const isAlreadyRejected = ({ recognition, blankness }: Findings): boolean => !recognition.fits || blankness?.blank === true
-
-async function addSoundness(findings: Findings, inspected: () => Inspection | Promise<Inspection>): Promise<Findings> {
-  const { result, durationMs } = await measureDuration(inspected)
-  return { ...findings, soundness: { ...result, durationMs } }
-}
-
-async function measureDuration<T>(work: () => T | Promise<T>): Promise<{ result: T; durationMs: number }> {
+async function measureDuration<T>(work: () => T | Promise<T>): Promise<T & { durationMs: number }> {
   const start = performance.now()
   const result = await work()
-  return { result, durationMs: Math.round((performance.now() - start) * 100) / 100 }
+  return { ...result, durationMs: Math.round((performance.now() - start) * 100) / 100 }
 }
 
 const blankByte = new Uint8Array(256)

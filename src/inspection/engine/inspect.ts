@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { getMimeTypeByExtension } from '@assay/formats'
 import { getCurrentTime } from '../../platform/clock.js'
 import type { Content } from '../../platform/spool/content.js'
@@ -142,18 +143,9 @@ const identityTimeoutMs = 1000
  * Returns the engine for the report of a file that was not scanned. Null if the scanner is unavailable, because the report does
  * not wait for it.
  */
-async function getIdentity(scanner: VirusScanner): Promise<EngineIdentity | null> {
-  let timer: NodeJS.Timeout | undefined
-  const timedOut = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, identityTimeoutMs, null)
-  })
-  try {
-    return await Promise.race([scanner.getIdentity(), timedOut])
-  } catch {
-    return null
-  } finally {
-    clearTimeout(timer)
-  }
+function getIdentity(scanner: VirusScanner): Promise<EngineIdentity | null> {
+  const timedOut = setTimeout(identityTimeoutMs, null, { ref: false })
+  return Promise.race([scanner.getIdentity(), timedOut]).catch(() => null)
 }
 
 interface StoredFile {
