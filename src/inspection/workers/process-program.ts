@@ -7,8 +7,8 @@ export type ToProcess =
   | { module: string; run: string; data: unknown; contentBytes: number | undefined; settings?: Uint8Array | undefined }
   | { cancel: true }
 
-/** Messages from a worker process. `prepares` is true if the process sends `started` after preparing a task. */
-export type FromProcess = { ready: true; prepares: boolean } | { started: true } | TaskResult
+/** Messages from a worker process. */
+export type FromProcess = { ready: true } | TaskResult
 
 const send = (message: FromProcess) => process.send?.(message)
 let cancelled = false
@@ -29,20 +29,19 @@ try {
 } catch {}
 
 // Load the module before the first task, so that load errors and load time are not attributed to a file.
-const loaded = import(process.argv[2]!).then((module) => 'prepare' in module)
+const loaded = import(process.argv[2]!)
 
 process.on('message', async (message: ToProcess) => {
   if ('cancel' in message) {
     cancelled = true
     return
   }
-  const prepares = await loaded
+  await loaded
   cancelled = false
   const { contentBytes, ...task } = message
   const bytes = contentBytes === undefined ? undefined : readContent(contentBytes)
   settings = task.settings ?? settings
-  const onStarted = () => prepares && send({ started: true })
-  send(await runTask(task, { bytes, settings, cancelled: () => cancelled }, onStarted))
+  send(await runTask(task, { bytes, settings, cancelled: () => cancelled }))
 })
 
 function readContent(size: number): Buffer {
@@ -55,4 +54,5 @@ function readContent(size: number): Buffer {
   return bytes
 }
 
-send({ ready: true, prepares: await loaded })
+await loaded
+send({ ready: true })

@@ -30,16 +30,15 @@ export interface WorkerCall {
 
 type WorkerFunction = (data: unknown, call: WorkerCall) => unknown
 
-/** Runs a task in the worker and always resolves. Calls the module's export `prepare` before the task. */
+/** Runs a task in the worker and always resolves. */
 export async function runTask(
   task: { module: string; run: string; data: unknown },
   call: WorkerCall,
-  onStarted: () => void,
+  onStarted?: () => void,
 ): Promise<TaskResult> {
   try {
     const exported = await loadModule(task.module)
-    await exported.prepare?.(task.data, call)
-    onStarted()
+    onStarted?.()
     return { result: await exported[task.run]!(task.data, call) }
   } catch (error) {
     return { fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }

@@ -15,7 +15,6 @@ export class WorkerProcess {
   readonly #child: ChildProcess
   readonly #contents: Socket
   #readyAt: number | undefined
-  #prepares = false
   #startedAt: number | undefined
   #settings: SharedArrayBuffer | undefined
   #settle: { resolve(answer: TaskResult): void; reject(error: Error): void } | undefined
@@ -66,7 +65,7 @@ export class WorkerProcess {
     clearTimeout(this.#idle)
     this.#child.ref()
     this.#child.channel?.ref()
-    this.#startedAt = this.#readyAt && !this.#prepares ? performance.now() : undefined
+    this.#startedAt = this.#readyAt && performance.now()
     const newSettings = settings === this.#settings ? undefined : settings && new Uint8Array(settings)
     this.#settings = settings
     return new Promise((resolve, reject) => {
@@ -113,12 +112,7 @@ export class WorkerProcess {
   #receive(message: FromProcess): void {
     if ('ready' in message) {
       this.#readyAt = performance.now()
-      this.#prepares = message.prepares
-      if (!message.prepares) this.#startedAt = this.#readyAt
-      return
-    }
-    if ('started' in message) {
-      this.#startedAt = performance.now()
+      this.#startedAt = this.#readyAt
       return
     }
     const settle = this.#settle

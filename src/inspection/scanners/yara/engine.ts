@@ -25,11 +25,8 @@ export interface YaraEngine {
  */
 export type MatchRules = (bytes: Buffer, asText: boolean, seen?: Seen) => string | undefined
 
-type Search = (bytes: Buffer) => Match[]
-interface Match {
-  rule: string
-  signature: string
-}
+/** Returns the signatures of the matching rules. */
+type Search = (bytes: Buffer) => string[]
 /** Compiles rules. `maxMatchesPerPattern` is the maximum number of reported matches per pattern, for rules that count matches. */
 type Compile = (text: string, maxMatchesPerPattern?: number) => Search
 
@@ -68,7 +65,7 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
   })
   const operatorRules = operators.length > 0 ? compileAll(compile, operators) : () => []
   const find: MatchRules = (bytes, asText, seen = new Seen()) =>
-    anywhere(bytes)[0]?.signature ?? (asText ? scripts.find(bytes, seen) : undefined) ?? operatorRules(bytes)[0]?.signature
+    anywhere(bytes)[0] ?? (asText ? scripts.find(bytes, seen) : undefined) ?? operatorRules(bytes)[0]
   let provedAt = new Date(0)
   return {
     kind,
@@ -130,10 +127,9 @@ function openNative(): { compile: Compile; version: string } {
     const rules = yara.compile(text) as unknown as import('@litko/yara-x').YaraX
     rules.setMaxMatchesPerPattern(maxMatchesPerPattern)
     return (bytes) =>
-      rules.scan(bytes).map(({ ruleIdentifier: rule, meta }) => ({
-        rule,
-        signature: getSignature((meta as Record<string, unknown>).signature, rule),
-      }))
+      rules
+        .scan(bytes)
+        .map(({ ruleIdentifier, meta }) => getSignature((meta as Record<string, unknown>).signature, ruleIdentifier))
   }
   return { compile, version: `${nativeVersions[version] ?? `of @litko/yara-x ${version}`} (native)` }
 }
@@ -160,10 +156,10 @@ async function openWasm(): Promise<{ compile: Compile; version: string }> {
       if (!result.valid) throw new Error(`YARA-X could not scan: ${JSON.stringify(result.errors)}`)
       return result.matches
         .filter(({ isPrivate }) => !isPrivate)
-        .map(({ identifier: rule, metadata }) => ({
-          rule,
-          signature: getSignature(metadata.find(({ identifier }) => identifier === 'signature')?.value, rule),
-        }))
+        .map((match) => {
+          const signature = match.metadata.find(({ identifier }) => identifier === 'signature')
+          return getSignature(signature?.value, match.identifier)
+        })
     }
   }
   return { compile, version: `${version} (WebAssembly)` }

@@ -25,17 +25,13 @@ export interface EngineFacts {
 
 let engine: { id: string; opened: Promise<YaraEngine> } | undefined
 
-export function getEngine({ id, kind }: EngineSetup, settings: Uint8Array | undefined): Promise<YaraEngine> {
+function getEngine({ id, kind }: EngineSetup, settings: Uint8Array | undefined): Promise<YaraEngine> {
   if (engine?.id !== id) {
     // Copy the settings, because TextDecoder does not accept shared memory.
     const rules = settings ? (JSON.parse(Buffer.from(settings).toString()) as RuleSource[]) : []
     engine = { id, opened: openEngine(kind, rules) }
   }
   return engine.opened
-}
-
-export async function prepare(setup: EngineSetup, { settings }: WorkerCall): Promise<void> {
-  await getEngine(setup, settings).catch(() => {})
 }
 
 export async function describeEngine(setup: EngineSetup, { settings }: WorkerCall): Promise<EngineFacts | { faulty: string }> {

@@ -186,10 +186,6 @@ function occursAt(bytes: Buffer, at: number, { lower, upper }: Sought): boolean 
   return true
 }
 
-/** Searches a small file without containers. */
-export const findInSmallFile = (bytes: Buffer, find: FindInText): string | undefined =>
-  find(bytes, true) ?? findInMacros(bytes, find)
-
 /**
  * Marks compressed macro source code in Office documents ([MS-OVBA], 2.4.1). Each module starts with `Attribute VB_…`, which is
  * compressed to these bytes.

@@ -1,22 +1,22 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { MemorySource } from '@assay/formats'
 import { isSmallArchive, mayContainContainer, smallLimits } from '@assay/formats/archive'
 import { type WalkLimits, walkLimits } from '@assay/formats/walk'
+import { getCompiledModuleUrl } from '../../../platform/compiled-module.js'
 import { scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
 import { createMemoryContent } from '../../../platform/spool/content.js'
+import { type Task, WorkerFailed, WorkerNotStarted } from '../../workers/work.js'
 import { WorkerPool } from '../../workers/worker-pool.js'
 import { eicar } from '../eicar.js'
 import type { ScanVerdict } from '../verdict.js'
-import type { EngineIdentity, ScanOptions, VirusScanner, WorkerScan } from '../virus-scanner.js'
+import { type EngineIdentity, getVerdictOrThrow, type ScanOptions, type VirusScanner, type WorkerScan } from '../virus-scanner.js'
 import { createDirectory, createLocalHeader } from '../zip-writer.js'
-import { type EngineKind, hasNativeEngine, openEngine, type YaraEngine } from './engine.js'
+import { type EngineKind, hasNativeEngine, InvalidRulesError, openEngine, type YaraEngine } from './engine.js'
 import { ownRulesDate, ownRulesText } from './rules.js'
 import type { OperatorRules } from './rules-dir.js'
-import { ScanTasks } from './scan-work.js'
-import type { EngineFacts } from './scanning.js'
-import { findInSmallFile } from './script-search.js'
+import type { EngineFacts, EngineSetup, ScanJob, Scanned } from './scanning.js'
 import { Search } from './search.js'
 
 export interface YaraOptions {
@@ -40,6 +40,7 @@ export interface YaraOptions {
  */
 const inlineBytes = 64 * 1024
 const provedMs = 5_000
+const startMs = 30_000
 
 /** Time limit that allows for slow disks and nested archives. A worker that takes longer has hung. */
 const getDefaultDeadlineMs = (size: number) => 60_000 + size / 10_000
@@ -48,67 +49,62 @@ const getDefaultDeadlineMs = (size: number) => 60_000 + size / 10_000
 export class YaraScanner implements VirusScanner {
   readonly scanInWorker: WorkerScan | undefined
   readonly isSandboxed: boolean
-  readonly #scanTasks: ScanTasks
-  readonly #ownPool: WorkerPool | undefined
-  readonly #inline: YaraEngine | undefined
-  readonly #identity: EngineIdentity
-  /** Limits for archives that are scanned on the event loop. Undefined if all archives are scanned in workers. */
-  readonly #smallLimits: WalkLimits | undefined
+  readonly #pool: WorkerPool
+  readonly #ownsPool: boolean
+  readonly #setup: EngineSetup
+  readonly #task: Pick<Task, 'module' | 'inProcess' | 'settings' | 'retryHung'>
+  readonly #deadlineOf: (size: number) => number
+  /** Engine for scans on the event loop. Set when the scanner has started. */
+  #inline: YaraEngine | undefined
+  #identity: EngineIdentity | undefined
   #provedUntil = 0
   #closed = false
 
-  private constructor(parts: {
-    scanTasks: ScanTasks
-    ownPool: WorkerPool | undefined
-    inline: YaraEngine | undefined
-    smallLimits: WalkLimits | undefined
-    identity: EngineIdentity
-  }) {
-    this.#scanTasks = parts.scanTasks
-    this.isSandboxed = parts.scanTasks.isSandboxed
-    this.#ownPool = parts.ownPool
+  private constructor(kind: EngineKind, options: YaraOptions) {
+    const operators = options.operators?.sources ?? []
     // The WebAssembly engine runs in a separate pool, so that its memory is allocated only once.
-    this.scanInWorker = parts.ownPool ? undefined : parts.scanTasks.scanInWorker()
-    this.#inline = parts.inline
-    this.#smallLimits = parts.smallLimits
-    this.#identity = parts.identity
+    const shared = kind === 'native' ? options.pool : undefined
+    this.#pool = shared ?? openPool(kind, options)
+    this.#ownsPool = !shared
+    this.#setup = { id: randomUUID(), kind, limits: { ...walkLimits, ...options.limits } }
+    this.#deadlineOf = options.deadlineOf ?? getDefaultDeadlineMs
+    this.#task = {
+      module: options.module ?? getCompiledModuleUrl('inspection/scanners/yara/scanning'),
+      // Built-in rules always terminate. An operator's rule may loop forever, and native code can be stopped only by killing its
+      // process.
+      inProcess: kind === 'native' && operators.length > 0,
+      settings: operators.length > 0 ? toSharedMemory(JSON.stringify(operators)) : undefined,
+      // A second attempt would usually also hang, while other uploads wait for the worker.
+      retryHung: false,
+    }
+    this.isSandboxed = this.#task.inProcess
+    const canShareWorkers = shared && !this.isSandboxed && !options.module
+    this.scanInWorker = canShareWorkers ? { setup: this.#setup, deadlineOf: this.#deadlineOf } : undefined
   }
 
   static async open(options: YaraOptions = {}): Promise<YaraScanner> {
     const kind = options.kind ?? (hasNativeEngine() ? 'native' : 'wasm')
-    const operators = options.operators?.sources ?? []
-    const shared = kind === 'native' ? options.pool : undefined
-    const ownPool = shared ? undefined : openPool(kind, options)
-    const limits = { ...walkLimits, ...options.limits }
-    const scanTasks = new ScanTasks(shared ?? ownPool!, {
-      kind,
-      operators,
-      limits,
-      deadlineOf: options.deadlineOf ?? getDefaultDeadlineMs,
-      module: options.module,
-    })
+    const scanner = new YaraScanner(kind, options)
     try {
       // Start a worker while this process compiles the rules.
-      const opening = kind === 'native' && operators.length === 0 ? openEngine(kind, []) : undefined
-      const [facts, inline] = await Promise.all([scanTasks.describe(), opening])
-      const identity = toIdentity(facts, options.operators)
-      const maxMembers = Math.min(limits.maxMembers, smallLimits.maxEntries)
-      const maxUnpackedBytes = Math.min(limits.maxUnpackedBytes, smallLimits.maxUnpackedBytes)
-      const small = { ...limits, maxMembers, maxUnpackedBytes, maxNesting: 1 }
-      return new YaraScanner({ scanTasks, ownPool, inline, identity, smallLimits: options.module ? undefined : small })
+      const isInline = kind === 'native' && !scanner.isSandboxed && !options.module
+      const [facts, inline] = await Promise.all([scanner.#describeEngine(), isInline ? openEngine(kind, []) : undefined])
+      scanner.#identity = toIdentity(facts, options.operators)
+      scanner.#inline = inline
+      return scanner
     } catch (error) {
-      await ownPool?.close()
+      await scanner.close()
       throw error
     }
   }
 
   async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
     options.signal.throwIfAborted()
-    return this.#scanInline(content) ?? (await this.#scanSmallArchive(content)) ?? this.#scan(content, options)
+    return (await this.#scanInline(content)) ?? this.#scanInPool(content, options)
   }
 
   async getIdentity(): Promise<EngineIdentity> {
-    return this.#identity
+    return this.#identity!
   }
 
   async prove(): Promise<void> {
@@ -117,7 +113,7 @@ export class YaraScanner implements VirusScanner {
     // Test both scan paths of uploads: on the event loop and in a worker.
     const probes = [
       () => this.scan(createMemoryContent(eicar), options),
-      () => this.#scan(createMemoryContent(createEicarZip()), options),
+      () => this.#scanInPool(createMemoryContent(createEicarZip()), options),
     ]
     for (const probe of probes) {
       const { verdict } = await probe().catch((error) => {
@@ -130,34 +126,48 @@ export class YaraScanner implements VirusScanner {
 
   async close(): Promise<void> {
     this.#closed = true
-    await this.#ownPool?.close()
+    if (this.#ownsPool) await this.#pool.close()
   }
 
-  async #scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
+  async #describeEngine(): Promise<EngineFacts> {
+    const task = { ...this.#task, run: 'describeEngine', data: this.#setup, size: 0, deadlineMs: startMs }
+    const facts = await this.#run<EngineFacts | { faulty: string }>(task, new AbortController().signal)
+    if ('faulty' in facts) throw new InvalidRulesError(facts.faulty)
+    return facts
+  }
+
+  async #scanInPool({ bytes, path, size }: Content, { signal, owner }: ScanOptions): Promise<ScanVerdict> {
+    const data: ScanJob = { ...this.#setup, path, size }
+    const task = { ...this.#task, run: 'scan', data, bytes, size, owner, deadlineMs: this.#deadlineOf(size) }
+    return getVerdictOrThrow(await this.#run<Scanned>(task, signal))
+  }
+
+  async #run<T>(task: Task, signal: AbortSignal): Promise<T> {
     try {
-      return await this.#scanTasks.scan(content, options)
+      return await this.#pool.run<T>(task, signal)
     } catch (error) {
-      throw this.#closed ? scannerUnavailable('The scanner is shutting down. Retry later.', error) : error
+      if (this.#closed) throw scannerUnavailable('The scanner is shutting down. Retry later.', error)
+      if (error instanceof WorkerNotStarted)
+        throw scannerUnavailable(`Files currently cannot be scanned: ${error.message}.`, error)
+      if (!(error instanceof WorkerFailed)) throw error
+      if (error.failure === 'hung')
+        throw scannerUnavailable(`The scan was aborted, because it took longer than ${task.deadlineMs} ms.`)
+      throw scannerUnavailable('The scan worker crashed twice on this file.', error)
     }
   }
 
-  /** Scans a small file without containers. Returns undefined for all other files. */
-  #scanInline({ bytes }: Content): ScanVerdict | undefined {
-    if (!this.#inline || !bytes || bytes.length > inlineBytes) return undefined
-    if (mayContainContainer(bytes)) return undefined
-    const signature = findInSmallFile(bytes, this.#inline.find)
-    const provedAt = this.#inline.prove()
-    if (signature !== undefined) return { verdict: 'infected', signature, provedAt }
-    return { verdict: 'clean', provedAt }
-  }
-
-  /** Scans a small archive on the event loop. Returns undefined for all other files, and if the archive exceeds the limits. */
-  async #scanSmallArchive({ bytes }: Content): Promise<ScanVerdict | undefined> {
-    const limits = this.#smallLimits
-    const source = limits && this.#inline && bytes && new MemorySource(bytes)
-    if (!source || !isSmallArchive(source)) return undefined
-    const looked = await new Search(source, { find: this.#inline!.find, limits, cancelled: () => false }).finish()
-    return looked.verdict === 'incomplete' ? undefined : { ...looked, provedAt: this.#inline!.prove() }
+  /** Scans a small file or archive on the event loop. Returns undefined for all other files, and if it exceeds the limits. */
+  async #scanInline({ bytes }: Content): Promise<ScanVerdict | undefined> {
+    const engine = this.#inline
+    if (!engine || !bytes || bytes.length > inlineBytes) return undefined
+    const source = new MemorySource(bytes)
+    if (mayContainContainer(bytes) && !isSmallArchive(source)) return undefined
+    const { limits } = this.#setup
+    const maxMembers = Math.min(limits.maxMembers, smallLimits.maxEntries)
+    const maxUnpackedBytes = Math.min(limits.maxUnpackedBytes, smallLimits.maxUnpackedBytes)
+    const inlineLimits = { ...limits, maxMembers, maxUnpackedBytes, maxNesting: 1 }
+    const result = await new Search(source, { find: engine.find, limits: inlineLimits, cancelled: () => false }).finish()
+    return result.verdict === 'incomplete' ? undefined : { ...result, provedAt: engine.prove() }
   }
 }
 
@@ -183,4 +193,11 @@ function createEicarZip(): Buffer {
   const member = { name: 'eicar.com', offset: 0, packed: eicar.length, unpacked: eicar.length, stored: eicar }
   const header = createLocalHeader(member)
   return Buffer.concat([header, eicar, createDirectory([member], header.length + eicar.length)])
+}
+
+function toSharedMemory(text: string): SharedArrayBuffer {
+  const bytes = new TextEncoder().encode(text)
+  const memory = new SharedArrayBuffer(bytes.length)
+  new Uint8Array(memory).set(bytes)
+  return memory
 }
