@@ -2,17 +2,10 @@ import type { Container } from '@assay/formats/archive'
 import { containerKinds } from '@assay/formats/walk'
 
 /** Component that unpacks a container for the scan: a reader of Assay, the scan engine, or none. */
-export type Unpacker = 'reader' | 'engine' | 'none'
+type Unpacker = 'reader' | 'engine' | 'none'
 
 /** Containers that ClamAV unpacks like common programs. ClamAV may skip members of all other containers. */
 export const openedByClamav: ReadonlySet<Container> = new Set<Container>(['zip', 'gzip', 'tar', 'ole', 'pdf'])
-
-export interface ContainerRow {
-  name: string
-  builtIn: Unpacker
-  clamav: Unpacker
-  sevenZipType?: string
-}
 
 /** Unpacker of each container, per scanner. A scan of a container that nothing unpacks is incomplete, never clean. */
 export const containers = Object.fromEntries(
@@ -25,4 +18,4 @@ export const containers = Object.fromEntries(
       ...(sevenZipType && { sevenZipType }),
     },
   ]),
-) as Readonly<Record<Container, ContainerRow>>
+) as Readonly<Record<Container, { name: string; builtIn: Unpacker; clamav: Unpacker; sevenZipType?: string }>>

@@ -8,15 +8,9 @@ export interface ClamdAddress {
 const wanted = "'clamd://host:3310', 'clamd://[::1]:3310' or 'clamd:///path/to.sock'"
 
 export function parseClamdUrl(url: string): ClamdAddress {
-  let parsed: URL
-  try {
-    parsed = new URL(url)
-  } catch {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (parsed?.protocol !== 'clamd:' || parsed.search || parsed.hash || parsed.username)
     throw new Error(`'${url}' is not a clamd address. It must be ${wanted}.`)
-  }
-  if (parsed.protocol !== 'clamd:' || parsed.search || parsed.hash || parsed.username) {
-    throw new Error(`'${url}' is not a clamd address. It must be ${wanted}.`)
-  }
   const path = decodeURIComponent(parsed.pathname)
   if (parsed.hostname === '' && path.length > 1) return { label: url, connect: { path } }
   if (parsed.hostname === '' || path.length > 1)

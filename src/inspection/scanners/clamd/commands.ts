@@ -11,6 +11,22 @@ const chunkSize = 64 * 1024
 const endMarker = Buffer.alloc(4)
 const command = Buffer.from('zINSTREAM\0')
 
+/** Connection to a ClamAV engine. Resolves to response lines in clamd's format. Throws `ClamdFault` if there is none. */
+export interface ClamdConnector {
+  version(address: ClamdAddress, signal: AbortSignal): Promise<string>
+  scan(address: ClamdAddress, content: Content, signal: AbortSignal): Promise<string>
+}
+
+/** Deadlines of commands that clamd answers without a scan. */
+const shortDeadlines: ClamdDeadlines = { connectMs: 2_000, idleMs: 5_000, answerMs: 5_000, overallMs: 5_000 }
+
+export function createSocketConnector(deadlines: ClamdDeadlines): ClamdConnector {
+  return {
+    version: (address, signal) => queryClamd(address, 'VERSION', shortDeadlines, signal),
+    scan: (address, content, signal) => sendToClamd(address, content, deadlines, signal),
+  }
+}
+
 export function queryClamd(
   address: ClamdAddress,
   question: string,
@@ -33,7 +49,7 @@ export async function sendToClamd(
     return await exchange(address, deadlines, signal, (line) => send(content, line))
   } catch (fault) {
     if (!(fault instanceof ClamdFault) || fault.line !== 'cut') throw fault
-    const sizeError = await querySizeLimit(address, content.size, deadlines, signal)
+    const sizeError = await querySizeLimit(address, content.size, signal)
     signal?.throwIfAborted()
     if (sizeError === undefined) throw fault
     return sizeError
@@ -56,28 +72,14 @@ async function send(content: Content, line: ExchangeWriter): Promise<void> {
   await line.write(endMarker)
 }
 
-const maxQueryMs = 5_000
-
 /**
  * Checks whether content exceeds clamd's StreamMaxLength. clamd then responds with an error and closes the connection, which can
  * reset it before a sending client has read the response. This repeats the command with the length of one chunk but without its
  * bytes, so that no unread bytes cause a reset. Returns undefined for any other response.
  */
-async function querySizeLimit(
-  address: ClamdAddress,
-  size: number,
-  deadlines: ClamdDeadlines,
-  signal: AbortSignal | undefined,
-): Promise<string | undefined> {
+async function querySizeLimit(address: ClamdAddress, size: number, signal: AbortSignal | undefined): Promise<string | undefined> {
   const length = Buffer.allocUnsafe(4)
   length.writeUInt32BE(Math.min(size, 0xffff_ffff))
-  const shorten = (ms: number) => Math.min(ms, maxQueryMs)
-  const shortDeadlines = {
-    connectMs: shorten(deadlines.connectMs),
-    idleMs: shorten(deadlines.idleMs),
-    answerMs: shorten(deadlines.answerMs),
-    overallMs: shorten(deadlines.overallMs),
-  }
   const asked = exchange(address, shortDeadlines, signal, (line) => line.end(Buffer.concat([command, length])))
   const answer = await asked.catch(() => undefined)
   return answer !== undefined && isSizeLimitError(answer) ? answer : undefined

@@ -1,9 +1,9 @@
 import { createMemoryContent } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
 import { parseScanResponse, parseVersion } from './answer.js'
+import type { ClamdConnector } from './commands.js'
 import type { Daemon } from './daemons.js'
 import { ClamdFault, createNotClamdMessage } from './exchange.js'
-import type { ClamdConnector } from './line.js'
 import { unlessAborted } from './unless-aborted.js'
 
 export interface ClamdProof {

@@ -1,6 +1,6 @@
-import NodeClam from 'clamscan'
+import { access, constants } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type ClamdOptions, ClamdScanner } from '../clamd/clamd.js'
-import { findProgram } from './find-program.js'
 import { createClamscanConnector } from './program.js'
 
 const validUrls = "'clamscan:', 'clamscan:?database=/path' or 'clamscan:?program=clamdscan&config=/path/to/clamd.conf'"
@@ -27,14 +27,24 @@ export function parseClamscanUrl(url: string): ClamscanUrl {
 const mebibyte = 1024 * 1024
 /** Limits for `clamscan`, as high as possible. ClamAV scans no file above 2 GB. */
 const limits = { largest: 2000 * mebibyte, total: 4000 * mebibyte }
-const limitFlags = [
-  '--alert-encrypted=yes',
-  '--alert-exceeds-max=yes',
-  `--max-filesize=${limits.largest / mebibyte}M`,
-  `--max-scansize=${limits.total / mebibyte}M`,
-]
-// Concurrent processes. Each `clamscan` process loads the database (1 GB), while `clamdscan` uses the daemon's.
-const maxConcurrent = { clamscan: 2, clamdscan: 8 }
+
+/**
+ * Flags of each program, and its number of concurrent processes. Each `clamscan` process loads the database (1 GB), while
+ * `clamdscan` uses the daemon's.
+ */
+const programs = {
+  clamscan: {
+    concurrent: 2,
+    flags: [
+      '--stdout',
+      '--alert-encrypted=yes',
+      '--alert-exceeds-max=yes',
+      `--max-filesize=${limits.largest / mebibyte}M`,
+      `--max-scansize=${limits.total / mebibyte}M`,
+    ],
+  },
+  clamdscan: { concurrent: 8, flags: ['--fdpass'] },
+}
 
 /**
  * Opens ClamAV's command line (`clamscan` or `clamdscan --fdpass`), for machines without a reachable daemon. The same rules as
@@ -46,35 +56,32 @@ export async function openClamscan(
 ): Promise<ClamdScanner> {
   const { program, database, config } = parseClamscanUrl(url)
   const path = await findProgram(program)
-  // Pass new objects, because the package modifies them. Activate only one program, because the package falls back to the other.
-  const clam = await new NodeClam().init({
-    preference: program,
-    removeInfected: false,
-    clamscan: { path, active: program === 'clamscan', db: database ?? null, scanArchives: true },
-    clamdscan: {
-      path,
-      active: program === 'clamdscan',
-      configFile: config ?? null,
-      multiscan: false,
-      socket: false,
-      host: false,
-      port: false,
-      localFallback: true,
-    },
-  } as never)
-  const own = program === 'clamscan' ? limitFlags : []
-  const { clamFlags } = clam as unknown as { clamFlags: string[] }
-  // The package silently omits a flag whose file does not exist, and ClamAV would then use its default database or configuration.
-  for (const [flag, value] of [
-    ['--database', database],
-    ['--config-file', config],
-  ])
-    if (value && !clamFlags.includes(`${flag}=${value}`))
-      throw new Error(`SCANNER_URL contains the path '${value}', which cannot be read.`)
+  for (const file of [database, config])
+    if (file && !(await isAccessible(file, constants.R_OK)))
+      throw new Error(`SCANNER_URL contains the path '${file}', which cannot be read.`)
+  const files = [...(database ? [`--database=${database}`] : []), ...(config ? [`--config-file=${config}`] : [])]
+  const { flags, concurrent } = programs[program]
   return new ClamdScanner([{ label: program, connect: { path } }], {
-    connector: createClamscanConnector({ path, flags: [...clamFlags, ...own] }),
-    connections: maxConcurrent[program],
+    connector: createClamscanConnector({ path, flags: ['--no-summary', ...files, ...flags] }),
+    connections: concurrent,
     ...options,
     ...(program === 'clamscan' && { declared: limits }),
   })
 }
+
+const folders = ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/sbin']
+
+/** Returns the path of a ClamAV program. Throws if it is not installed. */
+async function findProgram(name: string): Promise<string> {
+  for (const path of folders.map((folder) => join(folder, name))) if (await isAccessible(path, constants.X_OK)) return path
+  const debianPackage = name === 'clamscan' ? 'clamav' : name
+  throw new Error(
+    `SCANNER_URL requires ${name}, which is not installed in ${folders.join(', ')}; on Debian, install the package ${debianPackage}.`,
+  )
+}
+
+const isAccessible = (path: string, mode: number): Promise<boolean> =>
+  access(path, mode).then(
+    () => true,
+    () => false,
+  )

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { pipeline, Readable } from 'node:stream'
 import { toPrintable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
+import type { ClamdConnector } from '../clamd/commands.js'
 import { ClamdFault } from '../clamd/exchange.js'
-import type { ClamdConnector } from '../clamd/line.js'
 
 export interface Program {
   path: string
@@ -16,8 +16,8 @@ const versionMs = 30_000
 const maxOutputLength = 64 * 1024
 
 /**
- * Runs a ClamAV program, in one process per scan. The npm package `clamscan` only builds the flags. It cannot run the scan,
- * because it supports neither abort signals nor timeouts, and treats any last line with `: OK` as clean.
+ * Runs a ClamAV program, in one process per scan. The npm package `clamscan` 2.4.0 is not used, because it supports neither abort
+ * signals nor timeouts, treats any last line with `: OK` as clean, and falls back to another program or the default database.
  */
 export function createClamscanConnector({ path, flags }: Program): ClamdConnector {
   return {
