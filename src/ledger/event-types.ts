@@ -43,64 +43,41 @@ export const eventTypes = {
 
 export type EventType = keyof typeof eventTypes
 
-/** Keys consist of audit type, entity type and action. Some also contain the change, reason or finding from the details. */
-const eventTypesByAudit: Readonly<Record<string, EventType>> = {
-  'file file deleted': 'file.deleted',
-  'file file deleted purged': 'file.purged',
-  'file file updated restored': 'file.restored',
-  'file file updated quarantined': 'file.quarantined',
-  'file file updated released': 'file.released',
-  'file file updated held': 'file.held',
-  'file file updated unheld': 'file.hold_released',
-  'file file updated finding': 'security.storage_finding',
-  'context context created': 'context.created',
-  'context context updated': 'context.updated',
-  'context context enabled': 'context.updated',
-  'context context disabled': 'context.updated',
-  'context context deleted': 'context.deleted',
-  'api_key api_key created': 'api_key.created',
-  'api_key api_key enabled': 'api_key.enabled',
-  'api_key api_key disabled': 'api_key.disabled',
-  'api_key api_key revoked': 'api_key.revoked',
-  'api_key api_key updated': 'api_key.rotated',
-  'tenant user created': 'user.created',
-  'tenant user updated': 'user.updated',
-  'tenant user enabled': 'user.enabled',
-  'tenant user disabled': 'user.disabled',
-  'tenant user deleted': 'user.deleted',
-  'tenant session created': 'user.session_created',
-  'tenant session revoked': 'user.session_ended',
-  'tenant tenant created': 'tenant.created',
-  'tenant tenant updated': 'tenant.updated',
-  'tenant tenant enabled': 'tenant.updated',
-  'tenant tenant disabled': 'tenant.updated',
-  'tenant log_share created': 'tenant.updated',
-  'tenant log_share revoked': 'tenant.updated',
-  'tenant upload_link created': 'upload_link.created',
-  'tenant upload_link revoked': 'upload_link.revoked',
-  'tenant webhook created': 'webhook.created',
-  'tenant webhook updated': 'webhook.updated',
-  'tenant webhook enabled': 'webhook.updated',
-  'tenant webhook disabled': 'webhook.disabled',
-  'tenant webhook deleted': 'webhook.deleted',
-  'security security created sign_in_failed': 'security.sign_in_failed',
-  'security security created second_factor_locked': 'security.second_factor_locked',
-  'security security created credential_refused': 'security.credential_refused',
-  'security security created scope_refused': 'security.scope_refused',
-  'security security created limit_reached': 'security.limit_reached',
+/**
+ * Event types of the audit log entries that are not named after entity type and action. Some keys also contain the change, reason
+ * or finding from the details.
+ */
+const otherEventTypes: Readonly<Record<string, EventType>> = {
+  'file.deleted purged': 'file.purged',
+  'file.updated restored': 'file.restored',
+  'file.updated quarantined': 'file.quarantined',
+  'file.updated released': 'file.released',
+  'file.updated held': 'file.held',
+  'file.updated unheld': 'file.hold_released',
+  'file.updated finding': 'security.storage_finding',
+  'context.enabled': 'context.updated',
+  'context.disabled': 'context.updated',
+  'api_key.updated': 'api_key.rotated',
+  'session.created': 'user.session_created',
+  'session.revoked': 'user.session_ended',
+  'tenant.enabled': 'tenant.updated',
+  'tenant.disabled': 'tenant.updated',
+  'log_share.created': 'tenant.updated',
+  'log_share.revoked': 'tenant.updated',
+  'webhook.enabled': 'webhook.updated',
+  'security.created sign_in_failed': 'security.sign_in_failed',
+  'security.created second_factor_locked': 'security.second_factor_locked',
+  'security.created credential_refused': 'security.credential_refused',
+  'security.created scope_refused': 'security.scope_refused',
+  'security.created limit_reached': 'security.limit_reached',
 }
 
 /** Throws if the entry has no event type, because no change may be committed without its event. */
-export function getEventType(row: {
-  auditType: string
-  entityType: string
-  action: string
-  details: Record<string, unknown>
-}): EventType {
-  const kind = `${row.auditType} ${row.entityType} ${row.action}`
+export function getEventType(row: { entityType: string; action: string; details: Record<string, unknown> }): EventType {
+  const name = `${row.entityType}.${row.action}`
   const { change, reason, finding } = row.details
-  const type = eventTypesByAudit[`${kind} ${change ?? (finding ? 'finding' : reason)}`] ?? eventTypesByAudit[kind]
-  if (!type)
-    throw new Error(`The audit log entry '${kind}' has no event type. Add it to eventTypesByAudit in src/ledger/event-types.ts.`)
-  return type
+  const type = otherEventTypes[`${name} ${change ?? (finding ? 'finding' : reason)}`] ?? otherEventTypes[name]
+  if (type) return type
+  if (Object.hasOwn(eventTypes, name)) return name as EventType
+  throw new Error(`The audit log entry '${name}' has no event type. Add it to otherEventTypes in src/ledger/event-types.ts.`)
 }
