@@ -94,23 +94,28 @@ export class JournalService {
     limit = maxPageEvents,
     ...wanted
   }: JournalFilter & { signal: AbortSignal; limit?: number }): AsyncGenerator<JournalPage> {
-    const listener = this.#wakes.createListener(wanted.tenantId)
-    const wake = () => listener.wake()
-    signal.addEventListener('abort', wake)
+    let wake = () => {}
+    const onWake = () => wake()
+    const unsubscribe = this.#wakes.subscribe(wanted.tenantId, onWake)
+    signal.addEventListener('abort', onWake)
     try {
       for (let { after } = wanted; !signal.aborted; ) {
         const began = performance.now()
-        listener.clearWake()
+        // Created before the read, so that events written during the read are not missed.
+        const woken = new Promise<void>((resolve) => {
+          wake = resolve
+        })
         const found = await this.readPage({ ...wanted, after, limit })
         if (found.through > after) yield found
         after = found.through
         if (after < found.lastSequence || signal.aborted) continue
-        await listener.waitForEvents(found.lastSequence)
+        this.#wakes.setLength(wanted.tenantId, found.lastSequence)
+        await woken
         await delay(minReadIntervalMs - (performance.now() - began), signal)
       }
     } finally {
-      signal.removeEventListener('abort', wake)
-      listener.close()
+      signal.removeEventListener('abort', onWake)
+      unsubscribe()
     }
   }
 }
@@ -146,47 +151,10 @@ const eventsOfTypes = `
 interface Followed {
   /** Length of the journal at the latest read. */
   length: number
-  listeners: Set<Listener>
+  listeners: Set<() => void>
 }
 
 const pollMs = 500
-
-/** Waits for new events in one journal. */
-class Listener {
-  readonly #close: () => void
-  readonly #onFound: (length: number) => void
-  #isWoken = false
-  #resolve = () => {}
-
-  constructor(parts: { onFound: (length: number) => void; close: () => void }) {
-    this.#onFound = parts.onFound
-    this.#close = parts.close
-  }
-
-  /** Must be called before the journal is read, so that `waitForEvents` does not miss events written during the read. */
-  clearWake(): void {
-    this.#isWoken = false
-  }
-
-  wake(): void {
-    this.#isWoken = true
-    this.#resolve()
-  }
-
-  /** Waits until the journal has more than `length` events, or until a wake-up since `clearWake`. */
-  async waitForEvents(length: number): Promise<void> {
-    this.#onFound(length)
-    if (this.#isWoken) return
-    await new Promise<void>((resolve) => {
-      this.#resolve = resolve
-    })
-  }
-
-  close(): void {
-    this.wake()
-    this.#close()
-  }
-}
 
 /**
  * Wakes the listeners of a journal immediately after a commit of this process, and within half a second after a commit of another process.
@@ -204,27 +172,28 @@ class JournalWakes {
     this.#events = events
   }
 
-  createListener(tenantId: string): Listener {
+  /** Calls `listener` if the journal may have new events. Returns a function that ends the subscription. */
+  subscribe(tenantId: string, listener: () => void): () => void {
     if (this.#followed.size === 0) this.#events.on('journaled', this.#wake)
     const followed = this.#followed.get(tenantId) ?? { length: 0, listeners: new Set() }
     this.#followed.set(tenantId, followed)
-    const listener: Listener = new Listener({
-      onFound: (length) => {
-        followed.length = Math.max(followed.length, length)
-      },
-      close: () => {
-        followed.listeners.delete(listener)
-        if (followed.listeners.size === 0 && this.#followed.get(tenantId) === followed) this.#followed.delete(tenantId)
-        if (this.#followed.size === 0) this.#events.off('journaled', this.#wake)
-      },
-    })
     followed.listeners.add(listener)
     this.#schedulePoll()
-    return listener
+    return () => {
+      followed.listeners.delete(listener)
+      if (followed.listeners.size === 0) this.#followed.delete(tenantId)
+      if (this.#followed.size === 0) this.#events.off('journaled', this.#wake)
+    }
+  }
+
+  /** Records the length of the journal at a read. Greater lengths wake the listeners. */
+  setLength(tenantId: string, length: number): void {
+    const followed = this.#followed.get(tenantId)!
+    followed.length = Math.max(followed.length, length)
   }
 
   readonly #wake = (tenantId: string): void => {
-    for (const listener of this.#followed.get(tenantId)?.listeners ?? []) listener.wake()
+    for (const listener of this.#followed.get(tenantId)?.listeners ?? []) listener()
   }
 
   close(): void {
