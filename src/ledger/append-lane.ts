@@ -20,34 +20,28 @@ const maxConcurrentGroups = 2
 // Single-tenant groups are smaller, so more of them run concurrently. The pool still has connections left for moves.
 const maxConcurrentOfOneTenant = 5
 
+interface AppendLaneOptions {
+  pool: Pool
+  maxGroup: number
+  maxWaiting: number
+  onWritten: (group: PendingEntry[]) => Promise<void>
+  /** True for a distributed database. Each commit then changes only one node and needs no two-phase commit. */
+  isOneTenantPerGroup: boolean
+}
+
 /**
  * Commits entries that only append rows. One statement and one commit write the entries of many tenants, without a lock. Entries that
  * arrive during a commit form the next group.
  */
 export class AppendLane {
   readonly scheduler: CommitScheduler
-  readonly #pool: Pool
-  readonly #maxGroup: number
-  readonly #maxWaiting: number
-  readonly #onWritten: (group: PendingEntry[]) => Promise<void>
-  readonly #isOneTenantPerGroup: boolean
+  readonly #options: AppendLaneOptions
   #waiting: PendingEntry[] = []
 
-  constructor(parts: {
-    pool: Pool
-    maxGroup: number
-    maxWaiting: number
-    onWritten: (group: PendingEntry[]) => Promise<void>
-    /** True for a distributed database. Each commit then changes only one node and needs no two-phase commit. */
-    isOneTenantPerGroup?: boolean
-  }) {
-    this.#pool = parts.pool
-    this.#isOneTenantPerGroup = parts.isOneTenantPerGroup ?? false
-    this.#maxGroup = parts.maxGroup
-    this.#maxWaiting = parts.maxWaiting
-    this.#onWritten = parts.onWritten
+  constructor(options: AppendLaneOptions) {
+    this.#options = options
     this.scheduler = new CommitScheduler({
-      maxConcurrent: parts.isOneTenantPerGroup ? maxConcurrentOfOneTenant : maxConcurrentGroups,
+      maxConcurrent: options.isOneTenantPerGroup ? maxConcurrentOfOneTenant : maxConcurrentGroups,
       hasEntries: () => this.#waiting.length > 0,
       commitNext: () => this.#commitGroup(this.#takeGroup()),
     })
@@ -62,18 +56,19 @@ export class AppendLane {
   }
 
   enqueue(waiting: PendingEntry): void {
-    if (this.#waiting.length < this.#maxWaiting) this.#waiting.push(waiting)
+    if (this.#waiting.length < this.#options.maxWaiting) this.#waiting.push(waiting)
     else waiting.reject(overloaded('The service is overloaded. Retry later.'))
     this.scheduler.wake()
   }
 
   #takeGroup(): PendingEntry[] {
-    if (!this.#isOneTenantPerGroup) return this.#waiting.splice(0, this.#maxGroup)
+    const { isOneTenantPerGroup, maxGroup } = this.#options
+    if (!isOneTenantPerGroup) return this.#waiting.splice(0, maxGroup)
     const tenantId = getTenantId(this.#waiting[0]!.entry)
     const group: PendingEntry[] = []
     const others: PendingEntry[] = []
     for (const waiting of this.#waiting)
-      (group.length < this.#maxGroup && getTenantId(waiting.entry) === tenantId ? group : others).push(waiting)
+      (group.length < maxGroup && getTenantId(waiting.entry) === tenantId ? group : others).push(waiting)
     this.#waiting = others
     return group
   }
@@ -84,7 +79,7 @@ export class AppendLane {
     let broken: Error | undefined
     let answered: Promise<void>[] = []
     try {
-      client = await this.#pool.connect()
+      client = await this.#options.pool.connect()
       answered = await this.#writeGroup(client, group)
     } catch (error) {
       broken = error as Error
@@ -104,7 +99,7 @@ export class AppendLane {
       try {
         await commitGroup(client, group, async (on, part) => {
           await on.query(createAppendStatement(part.map(({ entry }) => entry)))
-          answered.push(this.#onWritten(part))
+          answered.push(this.#options.onWritten(part))
         })
         return answered
       } catch (error) {

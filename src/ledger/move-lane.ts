@@ -45,6 +45,12 @@ const maxPerCall = { entries: 128, tenants: 32 }
 const maxLockedMs = 10_000
 const maxQueuedPerTenant = 5_000
 
+interface MoveLaneOptions {
+  pool: Pool
+  maxGroup: number
+  onWritten: (group: PendingEntry[], refusals: Rejection[]) => Promise<void>
+}
+
 /**
  * Commits entries and changes that need the lock of their tenant. Each tenant has a queue. Small groups of several tenants share one
  * database call. Large groups and changes get their own calls. A locked tenant is retried separately for at most ten seconds, so that it
@@ -52,21 +58,13 @@ const maxQueuedPerTenant = 5_000
  */
 export class MoveLane {
   readonly scheduler: CommitScheduler
-  readonly #pool: Pool
-  readonly #maxGroup: number
-  readonly #onWritten: (group: PendingEntry[], refusals: Rejection[]) => Promise<void>
+  readonly #options: MoveLaneOptions
   readonly #tenants = new Map<string, TenantQueue>()
   readonly #ready = { moves: [] as TenantQueue[], changes: [] as TenantQueue[], locked: [] as TenantQueue[] }
   readonly #freeSlots = { ...slots }
 
-  constructor(parts: {
-    pool: Pool
-    maxGroup: number
-    onWritten: (group: PendingEntry[], refusals: Rejection[]) => Promise<void>
-  }) {
-    this.#pool = parts.pool
-    this.#maxGroup = parts.maxGroup
-    this.#onWritten = parts.onWritten
+  constructor(options: MoveLaneOptions) {
+    this.#options = options
     this.scheduler = new CommitScheduler({
       maxConcurrent: maxConcurrentGroups,
       hasEntries: () => this.#ready.moves.length > 0,
@@ -141,7 +139,7 @@ export class MoveLane {
   /** Takes the entries that are queued before the next change. */
   #takeGroup(tenant: TenantQueue): Group {
     const change = tenant.jobs.findIndex((job) => 'run' in job)
-    return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.#maxGroup)) as Group
+    return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.#options.maxGroup)) as Group
   }
 
   async #runChange(tenant: TenantQueue): Promise<void> {
@@ -161,7 +159,7 @@ export class MoveLane {
     let client: PoolClient | undefined
     let broken: Error | undefined
     try {
-      client = await this.#pool.connect()
+      client = await this.#options.pool.connect()
       faultPoint('commit.begun')
       const entries = [...groups].map(([{ tenantId }, group]) => [tenantId, group.map(({ entry }) => entry)] as const)
       const timeoutMs = groups.size > 1 ? lockTimeoutMs.together : lockTimeoutMs.exclusive
@@ -187,7 +185,7 @@ export class MoveLane {
 
   #onGroupWritten(tenant: TenantQueue, group: Group, rejections: Rejection[]): Promise<void> {
     tenant.locked = false
-    return this.#onWritten(group, rejections)
+    return this.#options.onWritten(group, rejections)
   }
 
   /** Retries a group with an invalid entry: first in its own transaction, which reports the error, and then entry by entry. */
