@@ -33,7 +33,9 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
 
   async function start(script: Script): Promise<{ daemon: ClamdEmulator; scanner: ClamdScanner }> {
     const daemon = await startClamdEmulator(script, listen)
-    const scanner = new ClamdScanner([parseClamdUrl(daemon.url)], { proveReach: false })
+    const scanner = new ClamdScanner([parseClamdUrl(daemon.url)], {
+      declared: { largest: Number.POSITIVE_INFINITY, total: Number.POSITIVE_INFINITY },
+    })
     opened.push(daemon, scanner)
     return { daemon, scanner }
   }

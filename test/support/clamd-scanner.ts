@@ -15,11 +15,13 @@ export async function startDaemon(script: Script, listen: 'tcp' | 'unix' = 'tcp'
   return daemon
 }
 
+const unlimited = { largest: Number.POSITIVE_INFINITY, total: Number.POSITIVE_INFINITY }
+
 /** Creates a scanner that uses these daemons and by default trusts their limits. */
 export function createScanner(daemons: ClamdEmulator[], options: ClamdOptions = {}): ClamdScanner {
   const scanner = new ClamdScanner(
     daemons.map(({ url }) => parseClamdUrl(url)),
-    { proveReach: false, ...options },
+    { declared: unlimited, ...options },
   )
   opened.push(scanner)
   return scanner

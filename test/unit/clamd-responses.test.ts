@@ -30,18 +30,18 @@ function endless(size: number, onChunk = () => {}): Content {
 
 describe('responses of clamd', () => {
   test.each([
-    ['stream: OK', { kind: 'clean' }],
-    ['stream: Win.Test.EICAR_HDB-1 FOUND', { kind: 'infected', signature: 'Win.Test.EICAR_HDB-1' }],
-    ['stream: Heuristics.Encrypted.Zip FOUND', { kind: 'incomplete' }],
-    ['stream: Heuristics.Limits.Exceeded.MaxFileSize FOUND', { kind: 'incomplete' }],
-    ['stream: Heuristics.OLE2.ContainsMacros FOUND', { kind: 'infected' }],
-    ['INSTREAM size limit exceeded. ERROR', { kind: 'incomplete' }],
-    ['stream: Can not allocate memory ERROR', { kind: 'error' }],
-    ['stream:  FOUND', { kind: 'error' }],
-    ['stream: OK stream: OK', { kind: 'error' }],
-    ['UNKNOWN COMMAND', { kind: 'error' }],
-    ['HTTP/1.1 400 Bad Request', { kind: 'error' }],
-    ['', { kind: 'error' }],
+    ['stream: OK', { verdict: 'clean' }],
+    ['stream: Win.Test.EICAR_HDB-1 FOUND', { verdict: 'infected', signature: 'Win.Test.EICAR_HDB-1' }],
+    ['stream: Heuristics.Encrypted.Zip FOUND', { verdict: 'incomplete' }],
+    ['stream: Heuristics.Limits.Exceeded.MaxFileSize FOUND', { verdict: 'incomplete' }],
+    ['stream: Heuristics.OLE2.ContainsMacros FOUND', { verdict: 'infected' }],
+    ['INSTREAM size limit exceeded. ERROR', { verdict: 'incomplete' }],
+    ['stream: Can not allocate memory ERROR', { verdict: 'error' }],
+    ['stream:  FOUND', { verdict: 'error' }],
+    ['stream: OK stream: OK', { verdict: 'error' }],
+    ['UNKNOWN COMMAND', { verdict: 'error' }],
+    ['HTTP/1.1 400 Bad Request', { verdict: 'error' }],
+    ['', { verdict: 'error' }],
   ])("parses the clamd response '%s'", (line, meaning) => {
     expect(parseScanResponse(line)).toMatchObject(meaning)
   })

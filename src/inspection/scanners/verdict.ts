@@ -1,7 +1,13 @@
-/** Verdict of a scan. A scanner that cannot scan a file throws `scannerUnavailable` instead. */
-export type ScanVerdict =
-  /** Scanned completely. `provedAt` is the time at which the engine last detected the EICAR test string. */
-  | { verdict: 'clean'; provedAt: Date }
+type NotClean =
   | { verdict: 'infected'; signature: string; provedAt?: Date }
   /** Encryption or a limit prevented a complete scan, so the file is neither clean nor infected. */
   | { verdict: 'incomplete'; reason: string; provedAt?: Date }
+
+/**
+ * Verdict of a scan. A scanner that cannot scan a file throws `scannerUnavailable` instead. A clean verdict covers the whole file.
+ * `provedAt` is the time at which the engine last detected the EICAR test string.
+ */
+export type ScanVerdict = { verdict: 'clean'; provedAt: Date } | NotClean
+
+/** A verdict without the engine's proof, which the caller adds. */
+export type UnprovedVerdict = { verdict: 'clean' } | NotClean

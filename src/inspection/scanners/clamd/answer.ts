@@ -1,23 +1,20 @@
 import { toPrintable } from '../../../platform/errors/errors.js'
+import type { UnprovedVerdict } from '../verdict.js'
 import type { EngineIdentity } from '../virus-scanner.js'
 
 /** Parsed line of a clamd response. `error` counts neither as a virus nor as clean. */
-export type ClamdAnswer =
-  | { kind: 'clean' }
-  | { kind: 'infected'; signature: string }
-  | { kind: 'incomplete'; reason: string }
-  | { kind: 'error'; message: string }
+export type ClamdAnswer = UnprovedVerdict | { verdict: 'error'; message: string }
 
 /**
  * Parses a scan response (clamd(8)). Only `stream: OK` and `stream: NAME FOUND` are results. Any other line is an error of the
  * daemon or connection.
  */
 export function parseScanResponse(line: string): ClamdAnswer {
-  if (line === 'stream: OK') return { kind: 'clean' }
+  if (line === 'stream: OK') return { verdict: 'clean' }
   const found = /^stream: (\S+) FOUND$/.exec(line)?.[1]
   if (found !== undefined) return parseSignature(found)
-  if (isSizeLimitError(line)) return { kind: 'incomplete', reason: "the file exceeds clamd's StreamMaxLength" }
-  return { kind: 'error', message: line === '' ? 'an empty response' : `the response '${toPrintable(line)}'` }
+  if (isSizeLimitError(line)) return { verdict: 'incomplete', reason: "the file exceeds clamd's StreamMaxLength" }
+  return { verdict: 'error', message: line === '' ? 'an empty response' : `the response '${toPrintable(line)}'` }
 }
 
 export const isSizeLimitError = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
@@ -27,12 +24,12 @@ export const isSizeLimitError = (line: string): boolean => line === 'INSTREAM si
 function parseSignature(signature: string): ClamdAnswer {
   // clamd omits the name if it aborts the scan of a file.
   if (signature.startsWith('(null)'))
-    return { kind: 'incomplete', reason: 'clamd stopped the scan without giving a reason (it replied "(null) FOUND")' }
+    return { verdict: 'incomplete', reason: 'clamd stopped the scan without giving a reason (it replied "(null) FOUND")' }
   if (signature.startsWith('Heuristics.Encrypted.'))
-    return { kind: 'incomplete', reason: `a part of the file is encrypted (${toPrintable(signature)})` }
+    return { verdict: 'incomplete', reason: `a part of the file is encrypted (${toPrintable(signature)})` }
   if (signature.startsWith('Heuristics.Limits.'))
-    return { kind: 'incomplete', reason: `the file exceeds clamd's limits (${toPrintable(signature)})` }
-  return { kind: 'infected', signature: toPrintable(signature) }
+    return { verdict: 'incomplete', reason: `the file exceeds clamd's limits (${toPrintable(signature)})` }
+  return { verdict: 'infected', signature: toPrintable(signature) }
 }
 
 /**

@@ -4,10 +4,10 @@ import type { Content } from '../../../platform/spool/content.js'
 import { background } from '../../workers/fair-queue.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
 import type { RequiredSizes } from '../coverage-visitor.js'
-import type { ScanVerdict } from '../verdict.js'
+import type { ScanVerdict, UnprovedVerdict } from '../verdict.js'
 import type { EngineIdentity, ScannerLogger, ScanOptions, VirusScanner } from '../virus-scanner.js'
 import type { ClamdAddress } from './address.js'
-import { type ClamdAnswer, parseScanResponse, parseVersion } from './answer.js'
+import { parseScanResponse, parseVersion } from './answer.js'
 import { type ClamdConnector, createSocketConnector } from './commands.js'
 import { type Daemon, Daemons } from './daemons.js'
 import { type ClamdDeadlines, ClamdFault } from './exchange.js'
@@ -20,8 +20,7 @@ export interface ClamdOptions {
   connections?: number
   waiting?: { most: number; ms: number }
   deadlines?: Partial<ClamdDeadlines>
-  /** True (the default) if daemons must prove that their limits exceed the size of each file. */
-  proveReach?: boolean
+  /** Limits of the daemons. If unset, daemons must prove that their limits exceed the size of each file. */
   declared?: RequiredSizes
   /** Replaces the socket connection, for example with the command line of ClamAV. */
   connector?: ClamdConnector
@@ -42,7 +41,7 @@ export class ClamdScanner implements VirusScanner {
   readonly #pool: WorkerPool | undefined
   readonly #directory: string
   readonly #declared: RequiredSizes | undefined
-  readonly #reach: ClamdReach | undefined
+  readonly #reach: ClamdReach
   readonly #proofs: ClamdProofs
   readonly #logger: ScannerLogger | undefined
   readonly #running = new Set<AbortController>()
@@ -57,10 +56,9 @@ export class ClamdScanner implements VirusScanner {
     this.#pool = options.pool
     this.#directory = options.directory ?? tmpdir()
     this.#logger = options.logger
-    if (!options.declared && (options.proveReach ?? true))
-      this.#reach = new ClamdReach((daemon, probe, signal) => this.#connector.scan(daemon.address, probe, signal))
+    this.#reach = new ClamdReach((daemon, probe, signal) => this.#scanContent(daemon, probe, signal))
     this.#proofs = new ClamdProofs(this.#connector, this.#closed.signal, (daemon, version) => {
-      this.#reach?.setVersion(daemon, version)
+      this.#reach.setVersion(daemon, version)
       // The daemon has loaded new signatures, so the cached identity is outdated.
       if (this.#versions.has(daemon) && this.#versions.get(daemon) !== version) this.#known = undefined
       this.#versions.set(daemon, version)
@@ -71,8 +69,8 @@ export class ClamdScanner implements VirusScanner {
     return this.#runUntilClosed(callerSignal, (signal) =>
       this.#withDaemon({ signal, owner }, async (daemon) => {
         const proof = await this.#proofs.getValid(daemon, signal)
-        const answer = parseScanResponse(await this.#connector.scan(daemon.address, content, signal))
-        if (answer.kind !== 'clean') return { ...toVerdict(answer, daemon), provedAt: proof.at }
+        const whole = await this.#scanContent(daemon, content, signal)
+        if (whole.verdict !== 'clean') return { ...whole, provedAt: proof.at }
         const options = { directory: this.#directory, pool: this.#pool, signal, owner }
         const verdict = await scanUnpacked(content, this.#createPartScanner(daemon, signal), options)
         if (verdict.verdict !== 'clean') return { ...verdict, provedAt: proof.at }
@@ -120,15 +118,18 @@ export class ClamdScanner implements VirusScanner {
     }
   }
 
+  async #scanContent(daemon: Daemon, content: Content, signal: AbortSignal): Promise<UnprovedVerdict> {
+    const answer = parseScanResponse(await this.#connector.scan(daemon.address, content, signal))
+    if (answer.verdict === 'error') throw new ClamdFault(`${daemon.address.label} returned ${answer.message}`)
+    return answer
+  }
+
   #createPartScanner(daemon: Daemon, signal: AbortSignal): PartScanner {
     return {
-      scan: async (content) => {
-        const answer = parseScanResponse(await this.#connector.scan(daemon.address, content, signal))
-        return answer.kind === 'clean' ? { verdict: 'clean' } : toVerdict(answer, daemon)
-      },
+      scan: (content) => this.#scanContent(daemon, content, signal),
       exceeds: async (needs, unpacks) => {
         if (this.#declared) return covers(this.#declared, needs) ? undefined : "the file exceeds ClamAV's size limits"
-        return this.#reach?.check(daemon, { needs, unpacks }, signal)
+        return this.#reach.check(daemon, { needs, unpacks }, signal)
       },
     }
   }
@@ -153,7 +154,7 @@ export class ClamdScanner implements VirusScanner {
         daemon.unhealthyUntil = Date.now() + unhealthyMs
         this.#proofs.forget(daemon)
         // A restarted daemon may have different limits.
-        if (fault.line === 'refused') this.#reach?.forget(daemon)
+        if (fault.line === 'refused') this.#reach.forget(daemon)
         this.#logger?.warn({ clamd: daemon.address.label, err: error }, 'clamd did not scan a file')
       } finally {
         this.#daemons.release(daemon)
@@ -196,9 +197,3 @@ export class ClamdScanner implements VirusScanner {
 const unprovedMessage = 'A clamd server does not detect the EICAR test string.'
 
 const createClosingError = () => scannerUnavailable('The scanner is shutting down. Retry later.')
-
-function toVerdict(answer: Exclude<ClamdAnswer, { kind: 'clean' }>, daemon: Daemon): Exclude<ScanVerdict, { verdict: 'clean' }> {
-  if (answer.kind === 'infected') return { verdict: 'infected', signature: answer.signature }
-  if (answer.kind === 'incomplete') return { verdict: 'incomplete', reason: answer.reason }
-  throw new ClamdFault(`${daemon.address.label} returned ${answer.message}`)
-}

@@ -81,9 +81,9 @@ export class ClamdProofs {
     const at = new Date()
     const version = await this.queryVersion(daemon, this.#closed)
     const answer = parseScanResponse(await this.#connector.scan(address, createMemoryContent(eicar), this.#closed))
-    if (answer.kind === 'error')
+    if (answer.verdict === 'error')
       throw new EicarNotDetectedError(`${address.label} returned ${answer.message} for the EICAR test string`)
-    if (answer.kind !== 'infected')
+    if (answer.verdict !== 'infected')
       throw new EicarNotDetectedError(`${address.label} does not find the EICAR test string: are its signatures loaded?`)
     const proof = { version, at }
     this.#known.set(daemon, proof)

@@ -1,8 +1,7 @@
 import type { Content } from '../../../platform/spool/content.js'
 import type { RequiredSizes } from '../coverage-visitor.js'
-import { parseScanResponse } from './answer.js'
+import type { UnprovedVerdict } from '../verdict.js'
 import type { Daemon } from './daemons.js'
-import { ClamdFault } from './exchange.js'
 import { createReachProbe } from './reach-probe.js'
 import { unlessAborted } from './unless-aborted.js'
 
@@ -26,7 +25,7 @@ interface Knowledge {
   last: Promise<unknown>
 }
 
-type Send = (daemon: Daemon, probe: Content, signal: AbortSignal) => Promise<string>
+type ScanProbe = (daemon: Daemon, probe: Content, signal: AbortSignal) => Promise<UnprovedVerdict>
 
 /**
  * Determines the size limits of daemons. clamd reports OK for data beyond MaxFileSize and MaxScanSize, and these limits cannot be
@@ -34,11 +33,11 @@ type Send = (daemon: Daemon, probe: Content, signal: AbortSignal) => Promise<str
  * cached.
  */
 export class ClamdReach {
-  readonly #send: Send
+  readonly #scan: ScanProbe
   readonly #known = new Map<Daemon, Knowledge>()
 
-  constructor(send: Send) {
-    this.#send = send
+  constructor(scan: ScanProbe) {
+    this.#scan = scan
   }
 
   setVersion(daemon: Daemon, version: string): void {
@@ -91,9 +90,8 @@ export class ClamdReach {
   async #detectsProbe(daemon: Daemon, known: Knowledge, asked: RequiredSizes, signal: AbortSignal): Promise<boolean> {
     const cached = findKnownResult(known, asked)
     if (cached !== undefined) return cached
-    const answer = parseScanResponse(await this.#send(daemon, await createReachProbe(asked.largest, asked.total), signal))
-    if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} returned ${answer.message}`)
-    const seen = answer.kind === 'infected' && /eicar/i.test(answer.signature)
+    const answer = await this.#scan(daemon, await createReachProbe(asked.largest, asked.total), signal)
+    const seen = answer.verdict === 'infected' && /eicar/i.test(answer.signature)
     known.tried.push({ needs: asked, seen })
     if (known.tried.length > maxRememberedResults) known.tried.shift()
     return seen

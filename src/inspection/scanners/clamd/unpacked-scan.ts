@@ -6,10 +6,7 @@ import type { Content } from '../../../platform/spool/content.js'
 import { createSpoolName } from '../../../platform/spool/spool.js'
 import type { RequiredSizes, ScanPart } from '../coverage-visitor.js'
 import { type CoverageOptions, determineCoverage, hasContainer, type ScanCoverage } from '../scan-coverage.js'
-import type { ScanVerdict } from '../verdict.js'
-
-/** A verdict without the daemon's proof, which the caller adds. */
-export type UnprovedVerdict = { verdict: 'clean' } | Exclude<ScanVerdict, { verdict: 'clean' }>
+import type { UnprovedVerdict } from '../verdict.js'
 
 export interface PartScanner {
   scan(content: Content): Promise<UnprovedVerdict>

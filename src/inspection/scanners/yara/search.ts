@@ -1,16 +1,11 @@
 import type { MemberObserver, RandomAccessSource } from '@assay/formats'
 import { type Visitor, Walk, WalkEnded, type WalkLimits, type WindowPlace } from '@assay/formats/walk'
-import type { ScanVerdict } from '../verdict.js'
+import type { UnprovedVerdict } from '../verdict.js'
 import type { MatchRules } from './engine.js'
 import { findDeceptiveName } from './rules.js'
 import { findInMacros, Seen } from './script-search.js'
 
-type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
-
-/** A verdict without the engine's proof, which the caller adds. */
-export type SearchResult = Omit<Clean, 'provedAt'> | Exclude<ScanVerdict, Clean>
-
-export interface SearchOptions {
+interface SearchOptions {
   find: MatchRules
   limits: WalkLimits
   cancelled(): boolean
@@ -49,7 +44,7 @@ export class Search implements Visitor {
     return (bytes: Buffer, place: WindowPlace) => throwIfFound(this.#search(bytes, place, seen))
   }
 
-  async finish(): Promise<SearchResult> {
+  async finish(): Promise<UnprovedVerdict> {
     try {
       const { gaps } = await this.#walk.finish()
       return gaps[0] ? { verdict: 'incomplete', reason: gaps[0].reason } : { verdict: 'clean' }
