@@ -1,4 +1,4 @@
-import { FileSource, MemorySource, type RandomAccessSource } from '@assay/formats'
+import { FileSource, MemorySource } from '@assay/formats'
 import { detectContainer, detectContainerAtEnd, headLength, tailLength } from '@assay/formats/archive'
 import { WalkEnded, walk } from '@assay/formats/walk'
 import { getCompiledModuleUrl } from '../../platform/compiled-module.js'
@@ -60,26 +60,15 @@ interface CoverageJob {
   everything: boolean
 }
 
+class Cancelled extends WalkEnded {}
+
 /** Entry point of the worker, because unpacking may take long. */
 export async function coverContent(
   { path, ...job }: CoverageJob,
   { bytes, cancelled }: Pick<WorkerCall, 'bytes' | 'cancelled'>,
 ): Promise<ScanCoverage> {
   const file = bytes ? undefined : new FileSource(path!, '')
-  try {
-    return await coverSource(file ?? new MemorySource(bytes!, ''), job, cancelled)
-  } finally {
-    file?.close()
-  }
-}
-
-class Cancelled extends WalkEnded {}
-
-async function coverSource(
-  source: RandomAccessSource,
-  job: Omit<CoverageJob, 'path'>,
-  cancelled: () => boolean,
-): Promise<ScanCoverage> {
+  const source = file ?? new MemorySource(bytes!, '')
   const visitor = new CoverageVisitor({ size: source.size, ...job })
   const step = () => {
     if (cancelled()) throw new Cancelled('the scan was cancelled')
@@ -93,5 +82,6 @@ async function coverSource(
     return { needs: visitor.needs, reliesOnClamav: false, parts: [], incomplete: error.message }
   } finally {
     visitor.close()
+    file?.close()
   }
 }
