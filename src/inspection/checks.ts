@@ -59,7 +59,7 @@ const extension: Check = async (file) => {
   const findings = await file.findings()
   if ('failure' in findings) return notRead('because the file could not be read')
   const { type, mime, fits, durationMs } = findings.recognition
-  const evidence = { extension: file.extension, recognized: type, content_type: mime }
+  const evidence = { extension: file.extension, recognised: type, content_type: mime }
   const found = type ? `is ${typeNames[type] ?? `of type ${type.toUpperCase()}`}` : 'has an unknown type'
   if (fits) return { outcome: 'passed', message: `${isAllowed}, and the content ${found}.`, evidence, durationMs }
   const usual = types[type!]?.extensions[0]

@@ -111,7 +111,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     {
       extension: createTextSchema('Extension of the file name, without the dot.'),
       allowed: createTextListSchema('Extensions that the context allows, if it rejects the extension of the file.'),
-      recognized: { type: ['string', 'null'], description: 'Detected file type, if it does not match the extension.' },
+      recognised: { type: ['string', 'null'], description: 'Detected file type, if it does not match the extension.' },
       content_type: { type: ['string', 'null'], description: 'Media type of the detected file type.' },
     },
   ),
