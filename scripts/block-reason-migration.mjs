@@ -4,7 +4,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const toPrismaPath = (name) => fileURLToPath(new URL(`../prisma/${name}`, import.meta.url))
-const lastColumn = /^ +\w+ +BigInt +@default\(0\) +@map\("virus_detected"\)$/m
+// Counters have a default value, and deltas are null if nothing was counted.
+const lastColumn = /^ +\w+ +BigInt(\? | +@default\(0\) +)@map\("virus_detected"\)$/m
 
 const [reason, flag] = process.argv.slice(2)
 if (!/^[a-z]+(_[a-z]+)*$/.test(reason ?? '')) {
@@ -16,14 +17,15 @@ if (!/^[a-z]+(_[a-z]+)*$/.test(reason ?? '')) {
 
 const schema = readFileSync(toPrismaPath('schema.prisma'), 'utf8')
 const field = reason.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
-const line = `  ${field.padEnd(16)} BigInt     @default(0) @map("${reason}")`
-const tables = []
+const statements = []
 const written = schema.replace(/^model \w+ \{.*?^\}$/gms, (model) => {
   if (!lastColumn.test(model) || model.includes(`@map("${reason}")`)) return model
-  tables.push(/@@map\("(\w+)"\)/.exec(model)[1])
-  return model.replace(lastColumn, (column) => `${column}\n${line}`)
+  const [column, type] = lastColumn.exec(model)
+  const [, table] = /@@map\("(\w+)"\)/.exec(model)
+  statements.push(`ALTER TABLE "${table}" ADD COLUMN "${reason}" BIGINT${type.startsWith('?') ? '' : ' NOT NULL DEFAULT 0'};`)
+  return model.replace(column, `${column}\n  ${field} BigInt${type}@map("${reason}")`)
 })
-const sql = tables.map((table) => `ALTER TABLE "${table}" ADD COLUMN "${reason}" BIGINT NOT NULL DEFAULT 0;`).join('\n')
+const sql = statements.join('\n')
 
 console.log(sql || `-- ${reason} already has its columns`)
 if (flag === '--write' && sql) {
