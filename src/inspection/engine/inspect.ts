@@ -93,7 +93,7 @@ export function getExtension(filename: string): string {
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
 }
 
-/** Converts the scan result of the worker that read the file. */
+/** Converts the scan result of a worker to the scan in a report. */
 async function toScan({ scanned, durationMs }: NonNullable<Findings['scan']>, scanner: VirusScanner): Promise<Scan> {
   scanner.scanInWorker?.took?.(durationMs)
   return { engine: await scanner.getIdentity(), verdict: getVerdictOrThrow(scanned), durationMs }

@@ -3,7 +3,7 @@ import type { EngineIdentity, VirusScanner } from './virus-scanner.js'
 
 const createNotConfiguredError = () =>
   scannerUnavailable(
-    'No scanner is configured (SCANNER_URL=none:), but this context scans files. Set SCANNER_URL, or disable scan_for_viruses in the context.',
+    'No scanner is configured (SCANNER_URL=none:), but this context requires virus scans. Set SCANNER_URL, or disable scan_for_viruses in the context.',
   )
 
 /** Scanner of `none:`. Uploads to contexts that scan files get 503, because unscanned files must not be reported as clean. */

@@ -1,7 +1,8 @@
-import { availableParallelism, totalmem } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { overloaded } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import { FairQueue } from './fair-queue.js'
+import { getMemoryLimit } from './memory-limit.js'
 import { Processes } from './processes.js'
 import type { Sandbox } from './sandbox.js'
 import { Threads } from './threads.js'
@@ -44,9 +45,6 @@ interface QueuedTask {
   resolve(result: unknown): void
   reject(error: unknown): void
 }
-
-/** Returns the memory in bytes that all processes of the service may use: the limit of the machine or of the container. */
-export const getMemoryLimit = (): number => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
 
 /**
  * Runs tasks in threads, or in processes for native code. A worker that dies or hangs affects only its own task, which is retried

@@ -170,7 +170,7 @@ const disguised = new RegExp(`\\.(${document})[\\s_]*\\.(${program})$`, 'i')
 // A right-to-left override displays `gnp.exe` as `exe.png`.
 const reversed = new RegExp(`[\u202e\u2066\u2067\u202b].*\\.(${program})$`, 'i')
 
-/** Returns a signature for an archive member whose deceptive name makes a program look like a document. */
+/** Returns a signature name if the name of an archive member disguises a program as a document. */
 export function findDeceptiveName(name: string): string | undefined {
   if (disguised.test(name)) return 'Archive.DoubleExtension'
   return reversed.test(name) ? 'Archive.ReversedName' : undefined
