@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { test } from '@jest/globals'
-import { openOtlp } from '../../src/platform/telemetry/otlp.js'
+import { expect, test } from '@jest/globals'
+import type { SpanExporter } from '@opentelemetry/sdk-trace-base'
+import { createTimedExporter, openOtlp } from '../../src/platform/telemetry/otlp.js'
 
 test('the telemetry exporter can be closed even if a collector responded with 101 and never ends the export', async () => {
   const collector = createServer((socket) =>
@@ -18,4 +19,21 @@ test('the telemetry exporter can be closed even if a collector responded with 10
   await connected
   await tracing.close()
   collector.close()
+})
+
+test('replaces a telemetry exporter that does not finish an export', async () => {
+  const exporters: string[] = []
+  const open = (): SpanExporter => {
+    const isFirst = exporters.push('opened') === 1
+    return {
+      export: (_spans, done) => (isFirst ? undefined : done({ code: 0 })),
+      shutdown: () => new Promise(() => {}),
+    }
+  }
+  const exporter = createTimedExporter(open, 10)
+  const send = () => new Promise<unknown>((resolve) => exporter.export([], resolve))
+  expect(await send()).toMatchObject({ code: 1, error: new Error('No response from the collector within 10 ms.') })
+  expect(await send()).toEqual({ code: 0 })
+  expect(exporters).toHaveLength(2)
+  await exporter.shutdown()
 })

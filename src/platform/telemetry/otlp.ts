@@ -10,44 +10,59 @@ import {
 } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
-import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { settlesWithin } from '../time-limit.js'
+import type { Attributes, Span, Tracing } from './span.js'
 
 // A collector that does not respond must delay neither calls nor the shutdown.
 const exportTimeoutMs = 5_000
-
-type Attributes = Record<string, string | number | boolean>
-
-/** Creates spans. Available only if the operator configures a collector. */
-export type Tracing = ReturnType<typeof openOtlp>
+// Value of ExportResultCode.FAILED in @opentelemetry/core, which is not a dependency of this package.
+const exportFailed = 1
 
 /** Sends spans in batches to an OTLP/HTTP collector. Does not change global instrumentation or context. */
-export function openOtlp(endpoint: string) {
-  const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: exportTimeoutMs })
+export function openOtlp(endpoint: string): Tracing {
+  const exporter = createTimedExporter(
+    () => new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: exportTimeoutMs }),
+  )
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'assay' }),
     spanProcessors: [new BatchSpanProcessor(exporter, { maxQueueSize: 4096, exportTimeoutMillis: exportTimeoutMs })],
   })
   const tracer = provider.getTracer('assay')
   return {
-    /** Starts the span of a request. A `traceparent` header from the client continues the client's trace. */
-    request(name: string, { traceparent, attributes }: { traceparent: string | undefined; attributes: Attributes }): Span {
+    request: (name, { traceparent, attributes }) => {
       const parent = parseRemoteContext(traceparent)
       const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent)
-      return new Span(tracer, span, parent)
+      return new TracedSpan(tracer, span, parent)
     },
-    /** Sends the pending spans. Ignores errors and has a timeout, because lost spans must not fail or delay the shutdown. */
-    async close(): Promise<void> {
-      await settlesWithin(
-        exportTimeoutMs,
-        provider.shutdown().catch(() => {}),
-      )
-    },
+    // Ignore errors, because lost spans must not fail the shutdown.
+    close: () => provider.shutdown().catch(() => {}),
   }
 }
 
-/** One operation in a trace. */
-export class Span {
+/**
+ * Ends exports that the exporter's own timeout misses, such as after a response with status 101. The exporter would count them as running,
+ * and reject all exports after thirty of them, so a new exporter replaces it.
+ */
+export function createTimedExporter(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
+  let current = open()
+  return {
+    export: (spans, done) => {
+      const active = current
+      const timer = setTimeout(() => {
+        if (current === active) current = open()
+        done({ code: exportFailed, error: new Error(`No response from the collector within ${timeoutMs} ms.`) })
+      }, timeoutMs)
+      active.export(spans, (result) => {
+        clearTimeout(timer)
+        done(result)
+      })
+    },
+    shutdown: async () => void (await settlesWithin(timeoutMs, current.shutdown())),
+  }
+}
+
+class TracedSpan implements Span {
   readonly #tracer: Tracer
   readonly #span: OtelSpan
   readonly #context: Context
@@ -62,14 +77,13 @@ export class Span {
     return this.#span.spanContext().traceId
   }
 
-  /** Value of the header that continues the trace in another service: https://www.w3.org/TR/trace-context/ */
   get traceparent(): string {
     const { traceId, spanId, traceFlags } = this.#span.spanContext()
     return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
   }
 
   startChild(name: string): Span {
-    return new Span(this.#tracer, this.#tracer.startSpan(name, {}, this.#context), this.#context)
+    return new TracedSpan(this.#tracer, this.#tracer.startSpan(name, {}, this.#context), this.#context)
   }
 
   setAttributes(attributes: Attributes): void {

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Span, Tracing } from './otlp.js'
+import type { Span, Tracing } from './span.js'
 
 const current = new AsyncLocalStorage<Span>()
 
