@@ -179,8 +179,8 @@ const reasons: Record<string, string> = {
 
 const describeErrorCode = (code: string) => reasons[code] ?? code
 
-/** Waits until the content of a file is durable. */
-export async function syncFile(path: string): Promise<void> {
-  const handle = await open(path, 'r')
+/** Waits until the content of a file is durable. On SMB mounts, only a sync of a writable handle reaches the server. */
+export async function syncFile(path: string, flags = 'r+'): Promise<void> {
+  const handle = await open(path, flags)
   await handle.sync().finally(() => handle.close())
 }

@@ -45,7 +45,7 @@ export class ForeignFiles {
   async claim(path: string): Promise<void> {
     const [file, blob] = [await this.#findFile(path), this.#getBlobFile(path)]
     await withStorageErrors(`use the file '${path}'`, async () => {
-      await syncFile(file)
+      await syncFile(file, 'r')
       if (file !== blob) {
         await this.#directories.create(dirname(blob))
         await rename(file, blob)
