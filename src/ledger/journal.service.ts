@@ -186,10 +186,12 @@ class JournalWakes {
     }
   }
 
-  /** Records the length of the journal at a read. Greater lengths wake the listeners. */
+  /** Records the journal length returned by a read. Wakes all listeners if the journal has grown, because only one of them read it. */
   setLength(tenantId: string, length: number): void {
     const followed = this.#followed.get(tenantId)!
-    followed.length = Math.max(followed.length, length)
+    if (length <= followed.length) return
+    followed.length = length
+    this.#wake(tenantId)
   }
 
   readonly #wake = (tenantId: string): void => {

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
 import type { Pool } from 'pg'
 import type { EventType } from '../../src/ledger/event-types.js'
-import { JournalService } from '../../src/ledger/journal.service.js'
+import { type JournalPage, JournalService } from '../../src/ledger/journal.service.js'
 import type { LedgerEvents } from '../../src/ledger/ledger.js'
 import { LedgerFixture } from '../support/ledger-fixture.js'
 
@@ -121,6 +121,33 @@ test('a reader that follows the journal receives all past and new events once', 
   for (let n = 0; n < 20; n++) await (n % 2 ? ledger : following.createLedger()).commit(await following.createUpload(context, 1))
   await over
   expect(read).toEqual(Array.from({ length: 21 }, (_, n) => n + 1))
+  service.close()
+  await following.close()
+})
+
+test('a reader that follows the journal receives an event that another reader reads first', async () => {
+  const following = await LedgerFixture.open()
+  const service = new JournalService(following.database, new EventEmitter<LedgerEvents>())
+  const context = await following.createContext('notes')
+  // Another process writes the events, so that only the journal length shows them.
+  const ledger = following.createLedger()
+  const queries = jest.spyOn(following.database.pool, 'query')
+  const abort = new AbortController()
+  const follow = (after: number) => service.follow({ tenantId: following.tenantId, after, signal: abort.signal })
+  await ledger.commit(await following.createUpload(context, 1))
+  const first = follow(0)
+  await first.next()
+  const pending = first.next()
+  // The first reader reads to the end of the journal and waits.
+  while (queries.mock.calls.length < 2) await new Promise((resolve) => setImmediate(resolve))
+  await Promise.all(queries.mock.results.map(({ value }) => value))
+  await ledger.commit(await following.createUpload(context, 1))
+  const second = follow(1)
+  await second.next()
+  void second.next()
+  const { value } = (await pending) as IteratorYieldResult<JournalPage>
+  expect(value.events.map(({ sequence }) => sequence)).toEqual([2])
+  abort.abort()
   service.close()
   await following.close()
 })
