@@ -210,6 +210,7 @@ describe('lists of entries', () => {
   })
 
   test('lists no audit entries for an entity without entries, an unknown id or a malformed id', async () => {
+    expect(await list('?entity_id=')).toEqual([])
     for (const id of ['x', '%00', 'key_00000000000000000000000000', tenant.admin.id]) {
       expect(await list(`?entity_id=${id}`)).toEqual([])
       expect(await history('api_key', id, own)).toEqual([])

@@ -38,7 +38,7 @@ export class AuditLogService extends LogReader<AuditLog, AuditFilter> {
     const conditions = ['tenant_id = $1']
     if (horizon) conditions.push(`audit_id >= $${values.push(getFirstId('aud', horizon))}`)
     const kind = { auditType: auditType ?? null, action: action ?? null }
-    if (!entityId && !entityType)
+    if (typeof entityId !== 'string' && !entityType)
       return {
         filter: { conditions, values, pairs: getMatchingPairs(kind) },
         count: () => this.#sumCounters(tenantId, kind),
