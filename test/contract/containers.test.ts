@@ -135,7 +135,7 @@ describeWith('clamd')('ClamAV', () => {
     const report = await inspector.inspect(submission(`a.${extension}`, await make(), { scanForViruses: true }))
     await inspector.close()
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
-    expect(report.checks.at(-1)?.message).toContain('is not unpacked')
+    expect(report.checks.at(-1)?.message).toContain('was not unpacked')
   })
 
   let daemon: Awaited<ReturnType<typeof startRealClamd>>

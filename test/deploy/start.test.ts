@@ -81,6 +81,8 @@ describe('the first start', () => {
       `rename ${data}.new ${data}`,
       `fsync ${folder}`,
       `mkdir ${data}.socket`,
+      // The file with the master key.
+      `fsync ${folder}`,
     ]
     expect(done.filter((step) => inOrder.includes(step))).toEqual(inOrder)
   })

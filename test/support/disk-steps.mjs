@@ -3,7 +3,7 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 
-const { renameSync, fsyncSync, openSync, mkdirSync } = fs
+const { renameSync, fsyncSync, openSync, closeSync, mkdirSync } = fs
 const folders = new Map()
 const note = (...words) => fs.appendFileSync(process.env.DISK_STEPS, `${words.join(' ')}\n`)
 
@@ -20,6 +20,11 @@ fs.openSync = (path, flags, mode) => {
   const descriptor = openSync(path, flags, mode)
   folders.set(descriptor, path)
   return descriptor
+}
+// The system reuses descriptors.
+fs.closeSync = (descriptor) => {
+  folders.delete(descriptor)
+  closeSync(descriptor)
 }
 fs.fsyncSync = (descriptor) => {
   fsyncSync(descriptor)
