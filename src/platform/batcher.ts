@@ -15,38 +15,45 @@ interface BatcherOptions<Item, Result> {
   getPauseMs?(results: readonly Result[]): number
   maxBatch?: number
   maxWaiting?: number
+  /** Maximum number of batches of a group that run at the same time. The default is 1. */
+  maxConcurrent?: number
+}
+
+interface Queue<Item, Result> {
+  waiting: PendingItem<Item, Result>[]
+  running: number
 }
 
 /**
- * Combines concurrent requests into batches, and runs one batch at a time per group. A result is never older than its request.
+ * Combines concurrent requests of a group into batches. A result is never older than its request.
  */
 export class Batcher<Item, Result> {
   readonly #options: Required<BatcherOptions<Item, Result>>
-  readonly #queues = new Map<string, PendingItem<Item, Result>[]>()
+  readonly #queues = new Map<string, Queue<Item, Result>>()
 
   constructor(options: BatcherOptions<Item, Result>) {
-    this.#options = { getGroup: () => '', getPauseMs: () => 0, maxBatch: 500, maxWaiting: 5_000, ...options }
+    this.#options = { getGroup: () => '', getPauseMs: () => 0, maxBatch: 500, maxWaiting: 5_000, maxConcurrent: 1, ...options }
   }
 
   add(item: Item): Promise<Result> {
-    const { getGroup, maxWaiting } = this.#options
+    const { getGroup, maxWaiting, maxConcurrent } = this.#options
     const group = getGroup(item)
-    const queue = this.#queues.get(group)
-    if (queue && queue.length >= maxWaiting) return Promise.reject(overloaded('The service is overloaded. Retry later.'))
+    const queue = this.#queues.get(group) ?? { waiting: [], running: 0 }
+    if (queue.waiting.length >= maxWaiting) return Promise.reject(overloaded('The service is overloaded. Retry later.'))
+    this.#queues.set(group, queue)
     return new Promise((resolve, reject) => {
-      const waiting = { item, resolve, reject }
-      if (queue) queue.push(waiting)
-      else void this.#runQueue(group, [waiting])
+      queue.waiting.push({ item, resolve, reject })
+      if (queue.running < maxConcurrent) void this.#runQueue(group, queue)
     })
   }
 
-  async #runQueue(group: string, queue: PendingItem<Item, Result>[]): Promise<void> {
-    this.#queues.set(group, queue)
-    while (queue.length > 0) {
-      const pauseMs = await this.#runBatch(queue.splice(0, this.#options.maxBatch))
+  async #runQueue(group: string, queue: Queue<Item, Result>): Promise<void> {
+    queue.running++
+    while (queue.waiting.length > 0) {
+      const pauseMs = await this.#runBatch(queue.waiting.splice(0, this.#options.maxBatch))
       if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
     }
-    this.#queues.delete(group)
+    if (--queue.running === 0) this.#queues.delete(group)
   }
 
   async #runBatch(batch: PendingItem<Item, Result>[]): Promise<number> {

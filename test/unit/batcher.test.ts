@@ -3,7 +3,13 @@ import { Batcher } from '../../src/platform/batcher.js'
 
 /** Creates a batcher that doubles numbers. Each batch ends when the test calls `finish`. */
 function createBatcher(
-  options: { getGroup?: (item: number) => string; getPauseMs?: () => number; maxBatch?: number; maxWaiting?: number } = {},
+  options: {
+    getGroup?: (item: number) => string
+    getPauseMs?: () => number
+    maxBatch?: number
+    maxWaiting?: number
+    maxConcurrent?: number
+  } = {},
 ) {
   const batches: number[][] = []
   const running: ((error?: Error) => void)[] = []
@@ -37,6 +43,17 @@ test('a batcher limits the size of a batch', async () => {
   for (const item of [1, 2, 3, 4]) void batcher.add(item)
   for (let batch = 0; batch < 3; batch++) await finish()
   expect(batches).toEqual([[1], [2, 3], [4]])
+})
+
+test('a batcher starts a second batch of a group while the first one hangs', async () => {
+  const { batcher, batches, finish } = createBatcher({ maxConcurrent: 2 })
+  const results = [1, 2, 3, 4].map((item) => batcher.add(item))
+  expect(batches).toEqual([[1], [2]])
+  await finish()
+  expect(batches).toEqual([[1], [2], [3, 4]])
+  await finish()
+  await finish()
+  expect(await Promise.all(results)).toEqual([2, 4, 6, 8])
 })
 
 test('a failed batch rejects its items without stopping the next batch', async () => {

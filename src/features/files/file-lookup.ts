@@ -16,6 +16,8 @@ export type StoredFile = StoredColumns &
 export class FileLookup<Found extends StoredFile> {
   readonly #batches = new Batcher<{ tenantId: string; fileId: string }, Found | null>({
     getGroup: ({ tenantId }) => tenantId,
+    // One frozen connection must not delay all lookups of a tenant.
+    maxConcurrent: 2,
     run: async (wanted) => {
       const found = await this.findByIds(wanted[0]!.tenantId, [...new Set(wanted.map(({ fileId }) => fileId))])
       return wanted.map(({ fileId }) => found.get(fileId) ?? null)

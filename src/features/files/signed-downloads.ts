@@ -19,6 +19,7 @@ type ServedRow = Pick<File, 'fileId' | 'originalFilename' | 'contentType' | 'siz
 export class SignedDownloads {
   readonly #batches = new Batcher<SignedDownload, ServedRow | null>({
     getGroup: ({ tenantId }) => tenantId,
+    maxConcurrent: 2,
     run: (requested) => this.#loadFiles(requested),
   })
 
