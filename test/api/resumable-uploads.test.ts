@@ -99,6 +99,19 @@ describe('an upload in several requests', () => {
     expect(await world.app.services.storageHealth.verify({ tenantId: own.tenantId, deep: true })).toEqual(healthy)
   })
 
+  test('an empty upload with an empty body is validated and logged once, and excess bytes store nothing', async () => {
+    const own = await createTenant()
+    const by = new Tus(own.admin)
+    const excess = await by.create('raw', 'empty.bin', 0, {}, Buffer.from('x'))
+    expect(excess.status).toBe(400)
+    const response = await by.create('raw', 'empty.bin', 0, {}, Buffer.alloc(0))
+    expect([response.status, response.headers.get('upload-offset')]).toEqual([201, '0'])
+    expect(await downloadBytes(getFileId(response)!, own)).toEqual(Buffer.alloc(0))
+    const { data } = await calls(own)
+    expect(data.map(({ status }: { status: string }) => status)).toEqual(['success', 'failure'])
+    expect((await own.admin.get('/stats')).body.data.files_uploaded.total).toBe(1)
+  })
+
   test('creating a resumable upload with all of its bytes returns 201 with the file', async () => {
     const content = Buffer.from('all at once')
     const response = await tus.create('notes', 'once.txt', content.length, {}, content)
@@ -108,7 +121,7 @@ describe('an upload in several requests', () => {
     expect(getFileId(await tus.head(response.headers.get('location')!))).toBe(getFileId(response))
   })
 
-  test("creating a resumable upload accepts the first bytes and returns the upload's expiry", async () => {
+  test('a request that creates a resumable upload can contain its first bytes, and returns its expiration time', async () => {
     const response = await tus.create('notes', 'b.txt', 10, {}, Buffer.from('01234'))
     expect([response.status, response.headers.get('upload-offset'), getFileId(response)]).toEqual([201, '5', null])
     const remaining = Date.parse(response.headers.get('upload-expires')!) - Date.now()

@@ -52,6 +52,7 @@ export async function receiveParts(request: IncomingMessage, reception: ReceiveO
   const body = new BodyParts(source[Symbol.asyncIterator](), reception)
   let storing = Promise.resolve()
   request.pipe(source)
+  if (interrupted.aborted) onOvertaken()
   try {
     while (!body.ended) {
       const part = Readable.from(body.readPart(), { objectMode: false })

@@ -162,7 +162,7 @@ async function createUpload(parts: ProtocolParts, turn: UploadRequest, creation:
   if (hasBody) sendContinue(request, response)
   const upload = await withLock(parts, { ...turn, uploadId }, async (reception) => {
     const created = await reception.create(uploadId, creation)
-    return hasBody ? reception.receive(created) : created
+    return hasBody && !created.outcome ? reception.receive(created) : created
   })
   response.set('Location', `${parts.prefix}${collection}/${uploadId}`)
   sendProgress(turn, 201, upload)

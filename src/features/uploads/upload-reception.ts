@@ -47,9 +47,10 @@ export class UploadReception {
     private readonly turn: { call: Call; request: IncomingMessage; lock: UploadLock },
   ) {}
 
-  /** Creates an upload after the context, file name, size and quotas are checked. */
+  /** Checks the context, file name, size and quotas, and then creates an upload. */
   async create(uploadId: string, creation: Creation): Promise<ResumableUpload> {
     const { call, lock } = this.turn
+    if (creation.sizeBytes === 0) await this.#assertNoExcessBytes(0, 0)
     const created = await call.run('create', uploadEndpoint, async (attempt) => {
       const { filename, limit } = await this.parts.uploads.checkBeforeUpload(attempt, creation)
       const { context: contextKey, sizeBytes } = creation
