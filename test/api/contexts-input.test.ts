@@ -151,6 +151,7 @@ describe('pages', () => {
 
   const invalidCases: [string, string[]][] = [
     ['page=0', ['page']],
+    ['page=00000000001', ['page']],
     ['page=-1', ['page']],
     ['page=%2B1', ['page']],
     ['page=1.0', ['page']],

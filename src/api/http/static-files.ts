@@ -21,6 +21,7 @@ const encoders: Record<Encoding, (content: Buffer) => Promise<Buffer>> = {
 export class StaticFile {
   readonly #load: () => Promise<Buffer>
   readonly #encoded = new Map<Encoding, Promise<Buffer>>()
+  #etag: string | undefined
 
   constructor(load: () => Promise<Buffer>) {
     this.#load = load
@@ -39,8 +40,8 @@ export class StaticFile {
 
   /** Sends the text with an entity tag, or 304 if the client already has it. */
   async sendIfModified(request: Request, response: Response): Promise<void> {
-    const content = await this.#encode('identity')
-    response.set('ETag', `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`)
+    this.#etag ??= createEtag(await this.#encode('identity'))
+    response.set('ETag', this.#etag)
     if (request.fresh) response.status(304).end()
     else await this.send(request, response)
   }
@@ -54,6 +55,8 @@ export class StaticFile {
     return made
   }
 }
+
+const createEtag = (content: Buffer) => `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`
 
 /** Build output folder. Tests that run from source also use it. */
 const dist = new URL('../../../dist/', import.meta.url)

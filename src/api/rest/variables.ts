@@ -170,9 +170,10 @@ function coerceList(item: GraphQLInputType, value: unknown): Coerced {
     : { value: items.map((member) => ('value' in member ? member.value : null)) }
 }
 
-/** Text must consist of decimal digits, so signed, fractional and empty numbers are invalid. */
+/** Text must consist of at most as many decimal digits as `max`, so signed, fractional and empty numbers are invalid. */
 function coerceInteger(value: unknown, from: RawValue['from'], max: number): Coerced {
-  const number = from === 'text' ? (/^\d{1,16}$/.test(String(value)) ? Number(value) : Number.NaN) : value
+  const isDigits = /^\d+$/.test(String(value)) && String(value).length <= String(max).length
+  const number = from === 'text' ? (isDigits ? Number(value) : Number.NaN) : value
   if (Number.isInteger(number) && Math.abs(number as number) <= max) return { value: number }
   const rejected = typeof value === 'string' || typeof value === 'number' ? value : undefined
   return { error: `must be a whole number of at most ${max}`, rejected }
