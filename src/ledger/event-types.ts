@@ -47,7 +47,7 @@ export type EventType = keyof typeof eventTypes
  * Event types of the audit log entries that are not named after entity type and action. Some keys also contain the change, reason
  * or finding from the details.
  */
-const otherEventTypes: Readonly<Record<string, EventType>> = {
+const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'file.deleted purged': 'file.purged',
   'file.updated restored': 'file.restored',
   'file.updated quarantined': 'file.quarantined',
@@ -76,8 +76,8 @@ const otherEventTypes: Readonly<Record<string, EventType>> = {
 export function getEventType(row: { entityType: string; action: string; details: Record<string, unknown> }): EventType {
   const name = `${row.entityType}.${row.action}`
   const { change, reason, finding } = row.details
-  const type = otherEventTypes[`${name} ${change ?? (finding ? 'finding' : reason)}`] ?? otherEventTypes[name]
+  const type = eventTypeExceptions[`${name} ${change ?? (finding ? 'finding' : reason)}`] ?? eventTypeExceptions[name]
   if (type) return type
   if (Object.hasOwn(eventTypes, name)) return name as EventType
-  throw new Error(`The audit log entry '${name}' has no event type. Add it to otherEventTypes in src/ledger/event-types.ts.`)
+  throw new Error(`The audit log entry '${name}' has no event type. Add it to eventTypeExceptions in src/ledger/event-types.ts.`)
 }
