@@ -1,4 +1,4 @@
-// The decorators of type-graphql require this import first.
+// This import must come first, because type-graphql's decorators depend on it.
 import 'reflect-metadata'
 import { EventEmitter } from 'node:events'
 import type { Server } from 'node:http'

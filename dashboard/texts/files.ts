@@ -1,7 +1,7 @@
 /** User interface text for the files, trash and quarantine pages. */
 export const filesTexts = {
   file: {
-    open: 'Open file page',
+    open: 'View file details',
     details: 'Details',
     report: 'Validation report',
     validatedAt: (date: string) => `Validated on ${date}.`,
@@ -100,7 +100,7 @@ export const filesTexts = {
     empty: 'Drop a file above, or upload one with the API:',
     noneTitle: 'No matching files',
     noneHint: 'Change or clear a filter.',
-    noneYetHint: 'No matching files were found so far. Go to the next page to search older files.',
+    noneYetHint: 'No matching files found so far. Go to the next page to search older files.',
     clearFilters: 'Clear filters',
     selection: 'Selected',
     selectAll: 'Select all files on this page',

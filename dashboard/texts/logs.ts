@@ -22,7 +22,7 @@ export const logsTexts = {
   },
   audit: {
     title: 'Audit log',
-    about: 'All changes, with the user or API key that made each change.',
+    about: 'All changes and the user or API key that made them.',
     caption: 'Audit log entries, newest first',
     time: 'Time',
     performedBy: 'Performed by',

@@ -40,7 +40,7 @@ export const navigationTexts = {
     email: 'Email',
     password: 'Password',
     code: 'Authenticator code',
-    codeHint: 'The six digits from your authenticator app, or a recovery code.',
+    codeHint: 'Enter the 6-digit code from your authenticator app, or a recovery code.',
     submit: 'Sign in',
     sessionEnded: 'Your session has ended. Sign in again to continue. Your unsaved input is preserved.',
     locked: (until: string) =>

@@ -108,7 +108,7 @@ export const overviewTexts = {
     keys: 'Keys',
     missing: 'none yet',
     fileOptional: 'none yet (optional)',
-    keysMissing: "The service's public keys are not loaded. Drop a copy of its /.well-known/jwks.json here.",
+    keysMissing: "The service's public keys are not loaded. Drop a copy of its /.well-known/jwks.json file here.",
     keysFrom: (source: string) => `from ${source}`,
     paste: 'Or paste the receipt',
     pasted: 'pasted',

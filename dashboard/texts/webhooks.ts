@@ -24,7 +24,7 @@ export const webhooksTexts = {
     } as Record<string, string>,
     getTypeLabel: (type: string): string => (type === '*' ? 'All events' : (webhooksTexts.webhooks.typeLabels[type] ?? type)),
     contexts: 'Contexts',
-    contextsHint: 'If you select no contexts, the webhook receives the events of all contexts.',
+    contextsHint: 'If no contexts are selected, the webhook receives events from all contexts.',
     onlyIn: (keys: string[]) => `restricted to ${keys.join(', ')}`,
     allContexts: 'all',
     created: 'Created',

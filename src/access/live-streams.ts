@@ -22,7 +22,7 @@ export class LiveStreams {
     { tenantId }: Pick<Actor, 'tenantId'>,
     isCredentialValid: () => Promise<boolean>,
   ): { signal: AbortSignal; leave: () => void } {
-    if (this.#isEnding) throw overloaded('The process is shutting down. Reconnect.')
+    if (this.#isEnding) throw overloaded('The server is shutting down. Reconnect to continue the stream.')
     const free = this.#slots.acquire(tenantId)
     const abort = new AbortController()
     this.#open.add(abort)

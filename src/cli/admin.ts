@@ -1,4 +1,4 @@
-// The decorators of type-graphql require this import first.
+// This import must come first, because type-graphql's decorators depend on it.
 import 'reflect-metadata'
 import { readConfig } from '../platform/config/config.js'
 import { Lifecycle } from '../platform/processes/lifecycle.js'

@@ -3,7 +3,7 @@ import { megabyte } from './units.js'
 
 /** Minimum number of bytes to count per file, because opening and scanning even a small file takes time. */
 const minBytes = 4 * 1024
-// Maximum unused time that later files may use.
+// Maximum unused time, in milliseconds, that carries over to later files.
 const maxAheadMs = 1_000
 
 /** Limits the number of bytes that are read per second. */

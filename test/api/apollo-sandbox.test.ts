@@ -70,7 +70,7 @@ describe(`Apollo Sandbox with CORS_ORIGINS=${origin}`, () => {
     expect(await response.json()).toEqual({ data: { uploadFile: { originalFilename: 'sandbox.txt' } } })
   })
 
-  test('sends subscription events to Apollo Sandbox with the credential in connection_init', async () => {
+  test('sends subscription events to an Apollo Sandbox that authenticates in connection_init', async () => {
     class SandboxSocket extends WebSocket {
       constructor(address: string, protocols: string[]) {
         super(address, protocols, { origin })

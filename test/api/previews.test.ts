@@ -125,7 +125,7 @@ test('returns 404 for a preview of an unsupported file type and names the type',
   })
 })
 
-test("a preview requires the download scope, a file of the caller's tenant and a context that the key can access", async () => {
+test("a preview requires the download scope, and a file in the caller's tenant and in a context that the caller can access", async () => {
   const fileId = await upload('mine.png', png())
   const status = async (caller: Caller) => (await caller.get(`/files/${fileId}/preview`)).status
   expect(await status(world.unauthenticated)).toBe(401)

@@ -117,7 +117,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await heading(page, 'Calls').waitFor()
   })
 
-  test('guides a new tenant from a context preset to its first API call with a real key', async () => {
+  test('onboarding guides a new tenant from a context preset to a first API call with a working key', async () => {
     const tenant = await world.createTenant()
     const page = await dashboard.openSignedIn(tenant)
     // A new tenant has only the unused key from its first start.

@@ -328,7 +328,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await visitor.page.evaluate(focusedLabel)).toBe('Choose files')
   })
 
-  test('a page can style the upload widget with its own colors, parts and texts', async () => {
+  test('a page can customize the colors, parts and labels of the upload widget', async () => {
     const head = `<meta http-equiv="Content-Security-Policy" content="require-trusted-types-for 'script'; trusted-types 'none'; style-src 'nonce-page'">
       <style nonce="page">assay-uploader { --assay-accent: rgb(10, 120, 30) } assay-uploader::part(prompt) { letter-spacing: 3px }</style>`
     const texts = JSON.stringify({ choose: 'Dateien auswählen', rules: 'Erlaubt: {extensions}. Höchstens {size}.' })

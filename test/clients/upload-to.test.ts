@@ -176,7 +176,7 @@ test('uploadTo sends no file if the signal is aborted before or during the rule 
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 0 })
 })
 
-test('uploadTo names a missing file, a folder or an invalid URL in its error', async () => {
+test('uploadTo includes the path or URL in its error for a missing file, a folder or an invalid URL', async () => {
   const { url } = await createLink()
   await expect(uploadTo(url, join(folder, 'missing.txt'))).rejects.toThrow('missing.txt')
   await expect(uploadTo(url, folder)).rejects.toThrow(`'${folder}' is not a file.`)

@@ -81,7 +81,7 @@ test("commits a killed process's pending entries with the next transaction, rega
   expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 13 })
 })
 
-test('an upload reads at most two rows to find its path in a large garbage journal', async () => {
+test('an upload reads at most two rows to look up its path in a large garbage journal', async () => {
   const context = await fixture.createContext('garbage')
   const entry = await fixture.createUpload(context, 1)
   await fixture.queryRows(

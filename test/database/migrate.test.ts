@@ -88,7 +88,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('reports a failed migration by name, changes nothing, and retries it on the next run', async () => {
+  test('reports a failed migration by name, rolls it back, and retries it on the next run', async () => {
     const database = await createEmptyDatabase()
     const folder = createFolderWithMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
     await expect(migrate(database.url, folder)).rejects.toThrow(
@@ -173,7 +173,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('rejects a migration with an unknown `-- assay:` comment before any change', async () => {
+  test('rejects a migration with an unknown `-- assay:` comment before changing the database', async () => {
     const database = await createEmptyDatabase()
     await expect(migrate(database.url, createFolder('marker', '-- assay: slowly\nSELECT 1'))).rejects.toThrow(
       "Migration '20990101000000_marker' is marked '-- assay: slowly'. Valid markers: -- assay: outside a transaction, -- assay: in batches.",

@@ -44,7 +44,7 @@ test('treats a transaction that exceeds its timeout as an outage', async () => {
   expect(toErrorCode(await getFailure(late))).toBe('database_unavailable')
 })
 
-test('treats a connection that the server closes as an outage, through pg and through Prisma', async () => {
+test('treats a connection closed by the server as an outage, with both pg and Prisma', async () => {
   const kill = 'SELECT pg_terminate_backend(pg_backend_pid())::text'
   expect(toErrorCode(await getFailure(database.pool.query(kill)))).toBe('database_unavailable')
   expect(toErrorCode(await getFailure(database.prisma.$queryRawUnsafe(kill)))).toBe('database_unavailable')

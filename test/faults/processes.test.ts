@@ -183,7 +183,7 @@ describe('two processes on one port', () => {
     const callers = Array.from({ length: 6 }, () => startCaller(service))
     await until(async () => callers.every(({ observed }) => observed.answered > 5))
     const [victim, other] = listWorkers(service)
-    // The process stays stopped until the others continue, so that each connection to it loses a call.
+    // The process stays stopped until the other processes resume, so that one call fails on each connection to it.
     process.kill(victim!, 'SIGSTOP')
     const stopped = callers.map(({ observed }) => observed.answered)
     await until(async () => callers.some(({ observed }, at) => observed.answered > stopped[at]! + 20))

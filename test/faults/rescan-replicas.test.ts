@@ -139,7 +139,7 @@ describeWith('clamd')('a real clamd', () => {
     await real.close()
   })
 
-  test('detects virus signature changes that do not change the version, and finds infected stored files', async () => {
+  test('detects updated virus signatures with an unchanged version, and then finds infected stored files', async () => {
     const owner = await scanned.createTenant()
     await owner.createContext('notes')
     const hidden = (await owner.admin.upload('notes', 'a.txt', `a note, ${newlyInfected}`)).body.data.file_id

@@ -6,7 +6,7 @@ import pg from 'pg'
 
 export interface TestDatabase {
   url: string
-  /** Drops the database with its open connections. Optional, because the server ends with the run. */
+  /** Closes the open connections and drops the database. Optional, because the server stops when the test run ends. */
   drop(): Promise<void>
 }
 

@@ -328,7 +328,7 @@ describe('a walk that observes a reader', () => {
     expect(visitor.contents.includes('the last file')).toBe(true)
   })
 
-  test('visits the content of a gzip file and the files of a tar in it while the reader unpacks them', async () => {
+  test('visits the contents of a gzip file, and the entries of a tar inside it, during decompression', async () => {
     const text = Buffer.from('some text '.repeat(900_000))
     const tar = await createTar([
       { name: 'a', data: text },

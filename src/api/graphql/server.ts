@@ -195,7 +195,7 @@ function rejectSubscription(node: OperationDefinitionNode): void {
   })
 }
 
-// Removes invalid values from graphql-js messages for the log. A value may be a password in the wrong variable.
+// Removes invalid values from graphql-js messages before they are logged. A value might be a password that was sent in the wrong variable.
 const removeValues = (message: string): string => message.replace(/ got invalid value [\s\S]*$/, ' got an invalid value.')
 
 /** Logs a request that fails before any resolver runs, for example because of an invalid document or variable. */

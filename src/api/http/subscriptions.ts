@@ -95,7 +95,8 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, getAdd
         )
       }),
     close: () => {
-      for (const socket of sockets.clients) closeSocket(socket, closeCodes.goingAway, 'The process is shutting down. Reconnect.')
+      for (const socket of sockets.clients)
+        closeSocket(socket, closeCodes.goingAway, 'The server is shutting down. Reconnect to continue the stream.')
     },
   }
 }

@@ -47,7 +47,7 @@ export type PerformerTypeName = keyof typeof PerformerTypeName
 @ObjectType({
   implements: Node,
   simpleResolvers: true,
-  description: 'An audit log entry. It describes the actor as of the time of the change.',
+  description: 'An audit log entry, with a snapshot of the actor at the time of the change.',
 })
 export class AuditLog {
   @AsNodeId()

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../../platform/errors/error-codes.js'
 import { UpdateContextInput } from './context.types.js'
 import { UpdateContextPolicyInput } from './context-policy.types.js'
 
-@InputType({ description: 'Changes to a context and its policy to simulate. Omitted fields keep their values.' })
+@InputType({ description: 'Context and policy changes to simulate. Omitted fields keep their values.' })
 export class PreviewContextInput extends UpdateContextInput {
   @UpdateField(() => UpdateContextPolicyInput, 'Policy fields to simulate. Omitted fields keep their values.')
   policy?: UpdateContextPolicyInput

@@ -14,7 +14,7 @@ export class ContextRules {
   rejectCorruptFiles!: boolean
   @Field(() => Boolean, { description: 'True if the context scans files for viruses.' })
   scanForViruses!: boolean
-  @Field(() => ContextPolicy, { description: 'Policy of the context in this version.' })
+  @Field(() => ContextPolicy, { description: 'Context policy as defined in this version of the rules.' })
   policy!: ContextPolicy
 }
 

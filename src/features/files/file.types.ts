@@ -12,7 +12,7 @@ import type { IncomingFile } from '../../platform/spool/content.js'
 @ObjectType({
   implements: Node,
   simpleResolvers: true,
-  description: 'A file that passed the checks of its context and is stored.',
+  description: 'A stored file, which passed the validation checks of its context.',
 })
 export class File {
   @AsNodeId()

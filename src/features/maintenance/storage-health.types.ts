@@ -17,7 +17,7 @@ export class StorageHealthType {
   corrupted!: number
   @Field(() => LongScalar, {
     description:
-      'Number of mismatches between the end of the journal and its hashes. The command `admin verify` checks the whole journal.',
+      'Number of recent journal entries that do not match their hashes. Run `admin verify` to check the entire journal.',
   })
   journalDrift!: number
 }

@@ -47,7 +47,7 @@ export class LogShareService {
     return this.parts.ledger.change(tenantId, async (tx) => {
       await tx.logShare.deleteMany({ where: { tenantId, expiresAt: { lt: new Date(now()) } } })
       if ((await tx.logShare.count({ where: { tenantId } })) >= maxShares)
-        throw conflict(`The log already has the maximum of ${maxShares} access tokens. Revoke a token first.`)
+        throw conflict(`The transparency log already has the maximum of ${maxShares} access tokens. Revoke a token first.`)
       const tokenHash = new Uint8Array(hash)
       await tx.logShare.create({ data: { tenantId, shareId, tokenHash, createdBy: actor.id, createdAt, expiresAt } })
       return {

@@ -45,7 +45,7 @@ export class ApiCallStats {
   today!: number
   @Field(() => LongScalar, { description: 'Number of API calls yesterday (UTC).' })
   yesterday!: number
-  @Field(() => Float, { description: 'Change from yesterday to today in percent, with one decimal.' })
+  @Field(() => Float, { description: 'Percentage change from yesterday to today, rounded to one decimal place.' })
   changePercent!: number
   @Field(() => CallsByOperation, { description: 'Number of API calls today, grouped by operation.' })
   byOperation!: CallsByOperation
@@ -105,7 +105,7 @@ export class FilesUploaded {
   today!: number
   @Field(() => LongScalar, { description: 'Number of uploads accepted yesterday (UTC).' })
   yesterday!: number
-  @Field(() => Float, { description: 'Change from yesterday to today in percent, with one decimal.' })
+  @Field(() => Float, { description: 'Percentage change from yesterday to today, rounded to one decimal place.' })
   changePercent!: number
 }
 
@@ -125,7 +125,7 @@ export class SecurityStats {
   blockedToday!: number
   @Field(() => LongScalar, { description: 'Number of files blocked yesterday (UTC).' })
   blockedYesterday!: number
-  @Field(() => Float, { description: 'Change from yesterday to today in percent, with one decimal.' })
+  @Field(() => Float, { description: 'Percentage change from yesterday to today, rounded to one decimal place.' })
   changePercent!: number
   @Field(() => BlockedByReason, { description: 'Number of files ever blocked, grouped by reason.' })
   byReason!: Record<BlockReasonField, number>

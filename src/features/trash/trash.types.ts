@@ -10,7 +10,7 @@ export class TrashedFile {
   fileId!: string
   @Field(() => String, { description: 'Original file name sent by the client, sanitized.' })
   originalFilename!: string
-  @Field(() => LongScalar, { description: 'Size of the file in bytes, which still counts towards the quotas.' })
+  @Field(() => LongScalar, { description: 'Size of the file in bytes. It counts toward the quotas until the file is purged.' })
   sizeBytes!: number
   @Field(() => String, { description: 'Key of the context that contains the file.' })
   contextKey!: string

@@ -146,7 +146,7 @@ export class CreateUploadLinkInput {
 
 @ArgsType()
 export class UploadLinksArgs extends PageArgs {
-  @Field(() => String, { nullable: true, description: 'Returns only links to the context with this key.' })
+  @Field(() => String, { nullable: true, description: 'Returns only upload links for the context with this key.' })
   context?: string | null
   @Field(() => UploadLinkStatus, { nullable: true, description: 'Returns only links with this status.' })
   status?: UploadLinkStatus | null

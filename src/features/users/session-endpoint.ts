@@ -50,7 +50,7 @@ async function endSession({ signIns, createCall }: SessionHandlerParts, request:
   const call = await createCall(request)
   if (call.rejection) response.setHeader('Set-Cookie', createSessionCookieHeader({ secure }))
   if (!(await signIns.signOut(call.requireActor())))
-    throw unauthenticated('This credential has no session. Only a session token or cookie can sign out.')
+    throw unauthenticated('This credential does not belong to a session. To sign out, send a session token or a session cookie.')
   response.setHeader('Set-Cookie', createSessionCookieHeader({ secure }))
   response.json({ status: 'SUCCESS', data: null, timestamp: new Date().toISOString() })
 }

@@ -34,7 +34,7 @@ export async function seedYear(client, { tenantId, rows, files, neighbours = 0, 
   return ids
 }
 
-/** `letter` distinguishes ids of keys and contexts from those of other tenants. */
+/** `letter` makes the key and context ids unique to each tenant. */
 async function seedTenant(client, { tenantId, rows, files, say, letter }) {
   const own = (statement) => statement.replaceAll("'key_01'", `'key_0${letter}'`).replaceAll("'ctx_01'", `'ctx_0${letter}'`)
   await client.query(`SET synchronous_commit = off; SET work_mem = '256MB'; SET maintenance_work_mem = '256MB'`)

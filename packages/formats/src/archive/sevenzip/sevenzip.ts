@@ -121,7 +121,7 @@ interface UnpackOptions {
   type: string
   members: PackedMember[]
   links: ArchiveLinks
-  /** Listing for the observer. If it is missing, the observer receives no members. */
+  /** Member listing that is passed to the observer. If omitted, the observer receives no members. */
   listing?: SevenZipListing
   seen?(member: PackedMember): boolean
 }
