@@ -228,7 +228,7 @@ describe('the rules of an upload', () => {
 describe('an upload whose rules change while it is received', () => {
   /** Changes the context after an upload has read its rules, then sends the rest of the file. */
   async function uploadDuring(tenant: TestTenant, name: string, change: () => Promise<ApiResponse>): Promise<ApiResponse> {
-    const read = jest.spyOn(world.app.services.contexts, 'findCached')
+    const read = jest.spyOn(world.app.services.contexts, 'findRecent')
     const part = (header: string) => `--b\r\nContent-Disposition: form-data; ${header}\r\n\r\n`
     async function* body() {
       yield Buffer.from(`${part('name="context"')}notes\r\n${part(`name="file"; filename="${name}"`)}some `)
@@ -270,5 +270,48 @@ describe('an upload whose rules change while it is received', () => {
     const tenant = await createTenant()
     const response = await uploadDuring(tenant, 'a.log', () => tenant.admin.patch('/contexts/notes', { status: 'disabled' }))
     expect([response.status, response.body.error.code]).toEqual([409, 'conflict'])
+  })
+})
+
+describe('an upload that starts with rules that another process has changed', () => {
+  /** Sends a file as if this process had read the context before the change. */
+  async function sendWithOldRules(tenant: TestTenant, change: object, path: string, name: string, content: string | Buffer) {
+    const { contexts } = world.app.services
+    const actor = { tenantId: tenant.tenantId, contexts: null } as never
+    const old = await contexts.find(actor, 'notes')
+    expect((await tenant.admin.patch('/contexts/notes', change)).status).toBe(200)
+    const read = jest.spyOn(contexts, 'findRecent').mockResolvedValue(old)
+    try {
+      return await tenant.admin.upload('notes', name, content, { path })
+    } finally {
+      read.mockRestore()
+    }
+  }
+
+  test.each(['/files/upload', '/files/validate'])('applies the new rules of POST %s', async (path) => {
+    const tenant = await createTenant()
+    const accepted = await sendWithOldRules(tenant, { allowed_extensions: ['log'] }, path, 'a.log', 'some text')
+    expect([200, 201]).toContain(accepted.status)
+    const rejected = await sendWithOldRules(tenant, { allowed_extensions: ['pdf'] }, path, 'a.log', 'some text')
+    expect(rejected.body.error?.code ?? rejected.body.data.reason).toBe('invalid_extension')
+  })
+
+  test.each(['/files/upload', '/files/validate'])(
+    'responds to POST %s with 503 if only the old size limit rejects the file',
+    async (path) => {
+      const tenant = await createTenant()
+      await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 1 })
+      const content = Buffer.alloc(1_500_000, 'text\n')
+      const response = await sendWithOldRules(tenant, { max_file_size_mb: 2 }, path, 'a.txt', content)
+      expect([response.status, response.body.error.code]).toEqual([503, 'storage_unavailable'])
+      expect([200, 201]).toContain((await tenant.admin.upload('notes', 'a.txt', content, { path })).status)
+    },
+  )
+
+  test('stores nothing if the context is disabled', async () => {
+    const tenant = await createTenant()
+    const response = await sendWithOldRules(tenant, { status: 'disabled' }, '/files/upload', 'a.txt', 'some text')
+    expect([response.status, response.body.error.code]).toEqual([409, 'conflict'])
+    expect(await countFiles(tenant)).toBe(0)
   })
 })

@@ -157,7 +157,7 @@ interface Rules {
 }
 
 export interface Contexts {
-  findCached(actor: Actor, contextKey: string): Promise<Rules | undefined>
+  findRecent(actor: Actor, contextKey: string): Promise<Rules | undefined>
 }
 
 /** Receives the parts of an upload or a dry run, and releases them after `work`. */
@@ -176,7 +176,7 @@ export async function readUpload<T>(
     idleMs: uploads.idleMs,
     fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file' && !(fixed && name === 'context')),
     fixed,
-    getRules: (contextKey) => contexts.findCached(actor, contextKey),
+    getRules: (contextKey) => contexts.findRecent(actor, contextKey),
   })
   try {
     await form.read(request)

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { listNewestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { currentUsage, usageColumns } from '../../ledger/counters.js'
 import type { IdempotentResponse } from '../../ledger/entry.js'
@@ -34,7 +35,8 @@ export class FileContextService {
     getGroup: ({ tenantId }) => tenantId,
     run: (wanted) => this.#readByKey(wanted),
   })
-  readonly #cachedContexts = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
+  /** Active contexts that were read less than a second ago. */
+  readonly #recent = new LRUCache<string, FileContext>({ max: 1000, ttl: 1000 })
 
   constructor(private readonly parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {}
 
@@ -114,6 +116,9 @@ export class FileContextService {
   async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     if (!contextKeyShape.test(contextKey)) return undefined
     const found = await this.#reads.add({ tenantId: actor.tenantId, contextKey })
+    const cacheKey = toCacheKey(actor, contextKey)
+    if (found?.status === 'active') this.#recent.set(cacheKey, found)
+    else this.#recent.delete(cacheKey)
     return found && canAccessContext(actor, found.contextId) ? found : undefined
   }
 
@@ -135,17 +140,12 @@ export class FileContextService {
   }
 
   /**
-   * Caches an active context per actor, and therefore per request. Other results are not cached, because an earlier mutation of
-   * the same request may have created or enabled the context.
+   * Returns a context by key like `find`, from memory if it was active less than a second ago. Another process may have changed it
+   * since, so the caller must check it again, as the commit of an upload does.
    */
-  async findCached(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
-    const contexts = this.#cachedContexts.get(actor) ?? new Map<string, Promise<FileContext | undefined>>()
-    this.#cachedContexts.set(actor, contexts)
-    const known = await contexts.get(contextKey)
-    if (known?.status === 'active') return known
-    const found = this.find(actor, contextKey)
-    contexts.set(contextKey, found)
-    return found
+  async findRecent(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
+    const recent = this.#recent.get(toCacheKey(actor, contextKey))
+    return recent && canAccessContext(actor, recent.contextId) ? recent : this.find(actor, contextKey)
   }
 
   /** Returns contexts by ID, for GraphQL relations. */
@@ -199,7 +199,7 @@ export class FileContextService {
     contextKey: string,
     { changes, details }: { changes: UpdateContextInput & UpdateContextPolicyInput; details?: Record<string, unknown> },
   ): Promise<FileContext> {
-    return this.parts.ledger.change(actor.tenantId, async (tx) => {
+    const changed = this.parts.ledger.change(actor.tenantId, async (tx) => {
       const before = await findContextToChange(tx, actor, contextKey)
       const where = { tenantId_contextId: { tenantId: actor.tenantId, contextId: before.contextId } }
       const isVersion = requiresNewVersion(before, changes)
@@ -219,6 +219,7 @@ export class FileContextService {
         entry: { audit: toContextUpdateAudits(actor, { before, after: row, changes, details }) },
       }
     })
+    return changed.finally(() => this.#recent.delete(toCacheKey(actor, contextKey)))
   }
 
   /** Lists the versions of a context's rules, newest first. */
@@ -240,7 +241,7 @@ export class FileContextService {
 
   /** Deletes an empty context. Throws 409 if the context contains files, including files in the trash. */
   async delete(actor: Actor, contextKey: string): Promise<{ contextId: string; contextKey: string }> {
-    return this.parts.ledger.change(actor.tenantId, async (tx) => {
+    const changed = this.parts.ledger.change(actor.tenantId, async (tx) => {
       const found = await findContextToChange(tx, actor, contextKey)
       const where = { tenantId: actor.tenantId, contextId: found.contextId }
       // The transaction holds the tenant's lock, so no upload can commit between this query and the deletion.
@@ -266,6 +267,7 @@ export class FileContextService {
         entry: { audit: [toContextAudit(actor, 'deleted', found, {})] },
       }
     })
+    return changed.finally(() => this.#recent.delete(toCacheKey(actor, contextKey)))
   }
 
   async #addUsage(tenantId: string, rows: ContextRow[]): Promise<FileContext[]> {
@@ -284,6 +286,8 @@ async function findContextToChange(tx: Transaction, actor: Actor, contextKey: st
   if (!found || !canAccessContext(actor, found.contextId)) throw notFound('context', contextKey)
   return found
 }
+
+const toCacheKey = ({ tenantId }: Actor, contextKey: string) => `${tenantId} ${contextKey}`
 
 const toContext = (row: ContextRow, storageUsedBytes: number): FileContext =>
   ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext

@@ -103,7 +103,11 @@ export class UploadService {
   async validate(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<ValidationReport> {
     const received = await this.#receiveFile(attempt, input)
     try {
-      return await this.#inspectFile(attempt, received)
+      return await this.#retryIfStale(attempt, received, async (current) => {
+        const report = await this.#inspectFile(attempt, current)
+        await this.#assertRulesUnchanged(attempt, current)
+        return report
+      })
     } finally {
       await received.spooled.dispose()
     }
@@ -132,17 +136,16 @@ export class UploadService {
   }
 
   async #receiveFile(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<Received> {
-    const policy = await this.#findActivePolicy(attempt, input.context)
+    const policy = await this.#findActivePolicy(attempt, input.context, { isRecent: true })
     const filename = sanitizeFilename(await input.file.getName())
     const spooled = await input.file.receive(() => policy.maxFileSizeMb * megabyte)
     return { policy, filename, spooled }
   }
 
-  /** Returns the rules of an active context. They are read once per request, except for a retry. */
-  async #findActivePolicy(attempt: Attempt, contextKey: string, { isRetry = false } = {}): Promise<FileContext> {
+  /** Returns the rules of an active context. With `isRecent`, the caller must check later that they are unchanged. */
+  async #findActivePolicy(attempt: Attempt, contextKey: string, { isRecent = false } = {}): Promise<FileContext> {
     const { actor } = attempt
-    const { contexts } = this.parts
-    const context = await (isRetry ? contexts.find(actor, contextKey) : contexts.findCached(actor, contextKey))
+    const context = await this.parts.contexts[isRecent ? 'findRecent' : 'find'](actor, contextKey)
     const { uploadLink } = actor
     if (uploadLink && context?.status !== 'active') throw invalidUploadLink()
     if (!context) throw notFound('context', contextKey)
@@ -153,7 +156,7 @@ export class UploadService {
   }
 
   /** Retries `work` if the rules of the context changed during the upload, or if the sweep deleted the reserved storage path. */
-  async #retryIfStale(attempt: Attempt, received: Received, work: (received: Received) => Promise<File>): Promise<File> {
+  async #retryIfStale<T>(attempt: Attempt, received: Received, work: (received: Received) => Promise<T>): Promise<T> {
     for (let current = received, tries = 1; ; tries++) {
       try {
         return await work(current)
@@ -163,7 +166,7 @@ export class UploadService {
         // Another request with the same Idempotency-Key completed first.
         if (error.reason === 'answer') throw error
         if (tries === maxTries) throw storageUnavailable('The upload took too long. The file was not stored. Retry later.')
-        current = { ...received, policy: await this.#findActivePolicy(attempt, current.policy.contextKey, { isRetry: true }) }
+        current = { ...received, policy: await this.#findActivePolicy(attempt, current.policy.contextKey) }
       }
     }
   }
@@ -178,9 +181,8 @@ export class UploadService {
     faultPoint('upload.judged')
     const { content } = spooled
     if (report.outcome === 'rejected' || !content) {
-      // The commit of an accepted upload compares the rules itself. A file that was aborted at the size limit cannot be inspected
-      // again.
-      if (content) await this.#assertPolicyUnchanged(attempt, policy)
+      // The commit of an accepted upload compares the rules itself.
+      await this.#assertRulesUnchanged(attempt, { policy, spooled })
       throw await this.#commitRejection(attempt, { policy, filename }, report)
     }
 
@@ -217,13 +219,17 @@ export class UploadService {
   }
 
   /** Throws `StaleWriteError` if the rules changed during the upload, or an error if the context was disabled or deleted. */
-  async #assertPolicyUnchanged(attempt: Attempt, policy: FileContext): Promise<void> {
-    const current = await this.#findActivePolicy(attempt, policy.contextKey, { isRetry: true })
+  async #assertRulesUnchanged(attempt: Attempt, { policy, spooled }: Pick<Received, 'policy' | 'spooled'>): Promise<void> {
+    const current = await this.#findActivePolicy(attempt, policy.contextKey)
     const isSame =
       current.contextId === policy.contextId &&
       current.rulesVersion === policy.rulesVersion &&
       current.updatedAt.getTime() === policy.updatedAt.getTime()
-    if (!isSame) throw new StaleWriteError('rules')
+    if (isSame) return
+    // A file that was aborted at the earlier size limit cannot be inspected again.
+    if (!spooled.content)
+      throw storageUnavailable('The rules of the context changed during the upload. Nothing was stored. Retry the upload.')
+    throw new StaleWriteError('rules')
   }
 
   #inspectFile(
