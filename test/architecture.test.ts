@@ -67,7 +67,7 @@ const partOf = (file: string, index: number) => (file.split('/').length > index 
 const layerOf = (file: string) => partOf(file, 0)
 const featureOf = (file: string) => (layerOf(file) === 'features' ? partOf(file, 1) : '')
 
-test('no initializer of a #private field reads `this`, because compiled initializers run before parameter properties are set', () => {
+test('initializers of #private fields do not read `this`, because compiled initializers run before parameter properties are set', () => {
   // Tests are compiled by SWC, in another order than by TypeScript. Only the compiled service would fail.
   const initializer = /^ {2}(readonly )?#\w+(: [^=]+)? = (?!.*=>).*\bthis\./
   const found = [...sources].flatMap(([file, path]) =>
@@ -80,14 +80,14 @@ test('no initializer of a #private field reads `this`, because compiled initiali
 })
 
 describe('imports between folders', () => {
-  test('src contains only the seven folders, main.ts and app.ts', () => {
+  test('src contains only its seven layer folders, main.ts and app.ts', () => {
     const entries = readdirSync(join(root, 'src'), { withFileTypes: true })
     const found = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
     expect(found.sort()).toEqual([...layers].sort())
     expect([...sources.keys()].filter((file) => !file.includes('/')).sort()).toEqual(['app', 'main'])
   })
 
-  test('a source folder imports nothing from folders in outer layers', () => {
+  test('source folders do not import from outer layers', () => {
     const upward = imports
       .filter(({ file, target }) => layerOf(file) && layers.indexOf(layerOf(target)) < layers.indexOf(layerOf(file)))
       .map(
@@ -98,7 +98,7 @@ describe('imports between folders', () => {
     expect(upward).toEqual([])
   })
 
-  test('a feature imports services and types only from the features listed for it', () => {
+  test('a feature imports only services and types of the features in its dependency list', () => {
     const between = imports.filter(({ file, target }) => {
       const [from, to] = [featureOf(file), featureOf(target)]
       return to !== '' && from !== to && layerOf(file) === 'features' && !wiring.includes(file)
@@ -138,11 +138,11 @@ describe('imports between folders', () => {
     expect(crossing).toEqual([])
   })
 
-  test.each(['src', ...packages.map((name) => `${name}/src`), 'dashboard'])('the folder %s has no import cycle', (folder) => {
+  test.each(['src', ...packages.map((name) => `${name}/src`), 'dashboard'])('folder %s contains no import cycle', (folder) => {
     expect(findCycles(listImports(folder))).toEqual([])
   })
 
-  test('the import graph of the folders has at most 12 levels and no cycle', () => {
+  test('the folder import graph has at most 12 levels and no cycles', () => {
     const edges = imports.filter(({ file, target }) => layerOf(file) && layerOf(target) && layerOf(file) !== layerOf(target))
     const folders = edges.map(({ file, target }) => ({ file: layerOf(file), target: layerOf(target) }))
     expect(findCycles(folders)).toEqual([])
@@ -151,7 +151,7 @@ describe('imports between folders', () => {
     expect(Math.max(...layers.map(depth))).toBeLessThanOrEqual(12)
   })
 
-  test.each([...packages.map((name) => `${name}/src`), 'dashboard'])('%s imports nothing from the service', (folder) => {
+  test.each([...packages.map((name) => `${name}/src`), 'dashboard'])('%s does not import from the service', (folder) => {
     expect(listImports(folder).filter(({ target }) => target.startsWith('..'))).toEqual([])
     for (const [file, path] of listSources(folder))
       expect([file, /from '(@assay\/(?!formats|proofs|client)|.*\/src\/)/.test(readFileSync(path, 'utf8'))]).toEqual([
@@ -184,7 +184,7 @@ function findCycles(edges: Import[]): string[] {
   return cycles
 }
 
-test('only the configuration reads environment variables', () => {
+test('only configuration modules read environment variables', () => {
   const readers = [...sources].filter(([, path]) =>
     /\bprocess\.env\b/.test(readFileSync(path, 'utf8').replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '')),
   )
@@ -226,7 +226,7 @@ test('unit tests use no database, and database tests are in test/database', () =
   expect(listSupportFiles(join(root, 'test/database/ledger.test.ts'))).toContain(database)
 })
 
-test('every function that docs/architecture.md lists step by step exists in its file', () => {
+test('every function listed in the steps of docs/architecture.md exists in the listed file', () => {
   const text = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
   const steps = [...text.matchAll(/^\| `([\w/.-]+\.ts)`[^|›]*› ([^|]+)\|/gm)]
   expect(steps.length).toBeGreaterThan(40)

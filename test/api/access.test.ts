@@ -175,7 +175,7 @@ function call(caller: Caller, route: string, row: Row): Promise<ApiResponse> {
   return caller.rest(method, row.path?.() ?? fill(path), row.body?.(), row.headers?.())
 }
 
-describe('scopes by route', () => {
+describe('required scope of each route', () => {
   const callers = new Map<string, Caller>()
   beforeAll(async () => {
     for (const scope of scopes) {
@@ -203,7 +203,7 @@ describe('scopes by route', () => {
   })
 })
 
-describe('tenant isolation by route', () => {
+describe('tenant isolation of each route', () => {
   const hidden = () => [ids.key, ids.file, ids.tenant, theirs.admin.id, 'Hidden', 'Theirs']
   const withoutIds = (answer: ApiResponse, id: string) => {
     const { request_id, timestamp, ...body } = answer.body

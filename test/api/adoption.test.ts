@@ -42,7 +42,7 @@ const listFiles = async () => {
   )
 }
 
-test('adopts valid objects in place and reports invalid objects without moving them', async () => {
+test('adopts valid objects in place, and reports invalid objects without moving them', async () => {
   const report = join(world.dataDir, `report-${runs++}.csv`)
   await writeObjects({
     'import/short.txt': 'short name',
@@ -93,7 +93,7 @@ test('adopts valid objects in place and reports invalid objects without moving t
   expect(await verify()).toEqual({ ...healthy, blobsWithoutFile: 2 })
 })
 
-test('an adopted file has the same events, audit log entry and receipt as an uploaded file', async () => {
+test('an adopted file has the same kinds of events, audit log entry and receipt as an uploaded file', async () => {
   const { file_id: fileId } = (await listFiles())['short.txt']!
   const events = (await tenant.admin.get('/events?limit=100')).body.data.data as { type: string; data: { file_id?: string } }[]
   expect(events.filter(({ type }) => type === 'file.rejected')).toHaveLength(4)
@@ -111,7 +111,7 @@ test('an adopted file has the same events, audit log entry and receipt as an upl
   expect(receipt.status).toBe(200)
 })
 
-test('a second adoption does not register objects again and skips objects of deleted files', async () => {
+test('a second adoption registers no object again, and skips the objects of deleted files', async () => {
   const { file_id: fileId } = (await listFiles())['short.txt']!
   expect((await tenant.admin.delete(`/files/${fileId}`)).status).toBe(200)
   const { result } = await adopt('import')
@@ -122,7 +122,7 @@ test('a second adoption does not register objects again and skips objects of del
   expect((await adopt('import')).result).toMatchObject({ objects: 5, accepted: 0, registered: 1, skipped: 0 })
 })
 
-test('an adoption dry run reports the same verdicts and changes nothing', async () => {
+test('an adoption dry run reports the same verdicts as an adoption and changes nothing', async () => {
   await writeObjects({ 'dry/good document name.txt': 'good', 'dry/bad.exe': 'MZ' })
   const report = join(world.dataDir, `report-${runs++}.csv`)
   const before = [
@@ -175,7 +175,7 @@ test('quarantines infected objects on request and creates file.rejected and file
   expect(await verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0, corrupted: 0, journalDrift: 0 })
 })
 
-test('an adoption stops when the quota is full, keeps the remaining object, and continues in a later run', async () => {
+test('an adoption stops when the quota is full, leaves the remaining objects in place, and continues in a later run', async () => {
   await tenant.createContext('small', { storage_quota_mb: 1 })
   await writeObjects({
     'quota/a file with a long name.txt': 'x'.repeat(700_000),
@@ -304,7 +304,7 @@ test('rejects a second adoption while one is running', async () => {
   }
 })
 
-test('continues an adoption report that ends with an incomplete row', async () => {
+test('an adoption replaces an incomplete last row in an existing report', async () => {
   const report = join(world.dataDir, `report-${runs++}.csv`)
   await writeFiles(world.dataDir, {
     [report.slice(world.dataDir.length + 1)]: 'path,outcome,reason,message,file_id,size_bytes,checksum\r\nten_a/x,acc',

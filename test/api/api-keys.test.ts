@@ -78,7 +78,7 @@ test('treats null fields as omitted when creating an API key', async () => {
   expect(data).toMatchObject({ scopes: ['upload', 'download'], expires_at: null })
 })
 
-describe('rejects an invalid value with 400', () => {
+describe('invalid API key fields', () => {
   const invalidValues: [string, unknown][] = [
     ['name', undefined],
     ['name', ''],
@@ -115,7 +115,7 @@ describe('rejects an invalid value with 400', () => {
   })
 })
 
-describe('status transitions', () => {
+describe('API key status transitions', () => {
   const move = (id: string, action: string) => tenant.admin.post(`/api-keys/${id}/${action}`)
   const conflict = [409, 'conflict']
 
@@ -130,7 +130,7 @@ describe('status transitions', () => {
     getData(await key.get('/files'))
   })
 
-  test('rejects enabling a revoked API key', async () => {
+  test('rejects a request to enable a revoked API key', async () => {
     const key = await tenant.createKey(['metadata'])
     await move(key.id, 'disable')
     expect(getData(await move(key.id, 'revoke')).status).toBe('revoked')
@@ -147,7 +147,7 @@ describe('status transitions', () => {
     expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('rotating an API key returns a new secret and accepts the old one during the grace period', async () => {
+  test('rotating an API key creates a new secret, and the old one remains valid during the grace period', async () => {
     const key = await tenant.createKey(['metadata'])
     const rotated = getData(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 }), { message: true })
     expect(Object.keys(rotated).sort()).toEqual(['api_key', 'api_key_id', 'expires_at', 'name', 'scopes'])

@@ -32,7 +32,7 @@ describe(`Apollo Sandbox with CORS_ORIGINS=${origin}`, () => {
     })
   const authorization = () => ({ Authorization: `Bearer ${tenant.admin.credential}` })
 
-  test('allows the preflight request with all headers that Apollo Sandbox sends', async () => {
+  test('allows preflight requests with all headers that Apollo Sandbox sends', async () => {
     const response = await fetch(`${world.url}/graphql`, {
       method: 'OPTIONS',
       headers: {
@@ -70,7 +70,7 @@ describe(`Apollo Sandbox with CORS_ORIGINS=${origin}`, () => {
     expect(await response.json()).toEqual({ data: { uploadFile: { originalFilename: 'sandbox.txt' } } })
   })
 
-  test('sends subscription events to an Apollo Sandbox that authenticates in connection_init', async () => {
+  test('delivers subscription events to Apollo Sandbox if it authenticates in connection_init', async () => {
     class SandboxSocket extends WebSocket {
       constructor(address: string, protocols: string[]) {
         super(address, protocols, { origin })

@@ -149,7 +149,7 @@ test("stores a snapshot of the dashboard user's name and email in the audit log"
   expect(getData(await tenant.admin.get(`/api-keys/${api_key_id}`)).created_by).toBe(before[0].performed_by_id)
 })
 
-test('an audit entry keeps the scopes that the key had at the time of the action, even after revocation', async () => {
+test('an audit entry preserves the scopes that the key had at the time of the action, even after revocation', async () => {
   const key = await tenant.createKey(['admin'])
   const { api_key_id } = getData(await key.post('/api-keys', { name: 'x' }), { status: 201, message: true })
   await tenant.admin.post(`/api-keys/${key.id}/revoke`)
@@ -177,7 +177,7 @@ test('records a rejected request only as a security entry in the audit log', asy
   expect(await count()).toBe(before + 2)
 })
 
-describe('lists of entries', () => {
+describe('audit entry lists', () => {
   let own: TestTenant
   let key: Caller
   beforeAll(async () => {
@@ -209,7 +209,7 @@ describe('lists of entries', () => {
     expect(await list(`?entity_id=${key.id}&audit_type=file`)).toEqual([])
   })
 
-  test('lists no audit entries for an entity without entries, an unknown id or a malformed id', async () => {
+  test('returns an empty list of audit entries for an entity without entries, an unknown id or a malformed id', async () => {
     expect(await list('?entity_id=')).toEqual([])
     for (const id of ['x', '%00', 'key_00000000000000000000000000', tenant.admin.id]) {
       expect(await list(`?entity_id=${id}`)).toEqual([])

@@ -42,7 +42,7 @@ test('deletes a hundred files in one request and returns the results in request 
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('a bulk deletion deletes the other files if an id is unknown, malformed, deleted or belongs to another tenant', async () => {
+test('a bulk deletion deletes the valid files even if other ids are unknown, malformed, already deleted or from another tenant', async () => {
   const other = await world.createTenant()
   await other.createContext('notes')
   const foreign = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
@@ -63,7 +63,7 @@ test('an API key restricted to a context cannot delete files in another context'
   expect(outcomes).toEqual([unknown(fileIds[0]!), toDeletedResult(fileIds[1]!)])
 })
 
-test('a bulk deletion deletes a file once if its id is repeated or sent in concurrent requests', async () => {
+test('a bulk deletion deletes each file once, even if its id is repeated or sent in concurrent requests', async () => {
   const [fileId] = await upload(1)
   const request = () => tenant.admin.post('/files/delete', { file_ids: [fileId, fileId] })
   const outcomes = (await Promise.all([request(), request()])).map((response) => getData(response))
@@ -71,7 +71,7 @@ test('a bulk deletion deletes a file once if its id is repeated or sent in concu
   expect(outcomes.filter(([outcome]) => outcome.deleted)).toHaveLength(1)
 })
 
-test('a bulk deletion logs one call and adds one audit entry per deleted file', async () => {
+test('a bulk deletion logs one call and adds one audit entry for each deleted file', async () => {
   const key = await tenant.createKey(['delete'])
   const fileIds = await upload(3)
   await key.post('/files/delete', { file_ids: [...fileIds, 'x'] })
@@ -97,7 +97,7 @@ test.each([
   ['a malformed id', ['x'.repeat(256)]],
   ['a list of numbers', [1]],
   ['a value that is not a list', 'file_x'],
-])('rejects a bulk deletion with %s and names the field file_ids', async (_, fileIds) => {
+])('rejects a bulk deletion with %s and names the file_ids field', async (_, fileIds) => {
   expect(getInvalidFields(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual(['file_ids'])
 })
 

@@ -25,7 +25,7 @@ const lists: Record<string, [field: string, filter: string]> = {
 }
 
 test.each(Object.keys(lists))(
-  'a GraphQL connection of %s pages backwards and between two cursors, and returns the total',
+  'a GraphQL connection of %s supports backward paging and paging between two cursors, and returns the total',
   async (name) => {
     const [field, filter] = lists[name]!
     const request = async (

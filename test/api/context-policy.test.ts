@@ -73,7 +73,7 @@ test('sets and clears the retention period and the number of days that deleted f
   expect(getData(await tenant.admin.patch(getPolicyPath('aging'), { retention_days: null, rescan: true }))).toEqual(asItBegins)
 })
 
-test('audits a policy change but not an update that changes nothing', async () => {
+test('audits a policy change, but not an update without changes', async () => {
   const { context_id } = await tenant.createContext('audited')
   getData(await tenant.admin.patch(getPolicyPath('audited'), { reject_encrypted_files: true }))
   getData(await tenant.admin.patch(getPolicyPath('audited'), { reject_encrypted_files: true }))
@@ -106,7 +106,7 @@ test('returns the policy as a field of the context and updates it with a GraphQL
   expect(rejected.body.data.contexts.data[0].policy).toBeNull()
 })
 
-test('rejects a file with active content as active_content and counts it as a corrupt file', async () => {
+test('rejects a file with active content as active_content, and counts it as a corrupt file', async () => {
   await tenant.createContext('plain', anyDocument)
   getData(await tenant.admin.upload('plain', 'kept.docm', withMacros), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(getPolicyPath('plain'), { reject_active_content: true }))
@@ -132,7 +132,7 @@ test('rejects an encrypted file as encrypted_file, even if scanning is disabled'
   expect(response.body.error.details).toEqual({ encrypted: true })
 })
 
-test('accepts and reports an incompletely scanned file if the policy allows it', async () => {
+test('accepts an incompletely scanned file if the policy allows it, and reports the incomplete scan', async () => {
   await tenant.createContext('trusting', anyDocument)
   expect(toStatusAndCode(await tenant.admin.upload('trusting', 'a.7z', encrypted7z))).toEqual([422, 'scan_incomplete'])
   getData(await tenant.admin.patch(getPolicyPath('trusting'), { accept_unscanned: true }))

@@ -58,7 +58,7 @@ test('a policy preview validates the extension and size of stored files and chan
   expect(getData(await tenant.admin.get('/contexts/plain/versions')).pagination.total_items).toBe(1)
 })
 
-test('a policy preview uses the stored report for passwords, active content and incomplete scans', async () => {
+test('a policy preview uses the stored report to detect passwords, active content and incomplete scans', async () => {
   await tenant.createContext('open', { allowed_extensions: ['7z', 'docm', 'docx'] })
   getData(await tenant.admin.patch('/contexts/open/policy', { accept_unscanned: true }))
   const locked = await uploadFile('open', 'locked.7z', encrypted7z)
@@ -82,7 +82,7 @@ test('a policy preview uses the stored report for passwords, active content and 
   })
 })
 
-test('a policy preview reports a file as undecided if a decision requires reading its content', async () => {
+test('a policy preview reports a file as undecided if its content would have to be read', async () => {
   await tenant.createContext('lax', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
   await uploadFile('lax', 'empty.txt', '')
   await uploadFile('lax', 'text.txt', 'text')
@@ -96,7 +96,7 @@ test('a policy preview reports a file as undecided if a decision requires readin
   expect(await preview('lax', { reject_corrupt_files: true })).toMatchObject({ would_be_rejected: 0, undecided: 2 })
 })
 
-test('a policy preview uses the newest report and reports a check that is missing from it as undecided', async () => {
+test('a policy preview uses the newest report, and reports checks missing from this report as undecided', async () => {
   await tenant.createContext('renewed')
   const file = await uploadFile('renewed', 'text.txt', 'text')
   const { pool } = world.database

@@ -14,7 +14,7 @@ const versionsOf = async (contextKey: string, query = '') =>
   getItems(await tenant.admin.get(`/contexts/${contextKey}/versions${query}`))
 const created = { status: 201, message: true, timestamp: false }
 
-test('a context starts with version 1, and each change to its rules or policy creates a version', async () => {
+test('a context starts with version 1, and each change to its rules or policy creates another version', async () => {
   await tenant.createContext('changing')
   getData(await tenant.admin.patch('/contexts/changing', { allowed_extensions: ['pdf'], scan_for_viruses: false }))
   getData(await tenant.admin.patch('/contexts/changing/policy', { trash_days: 7 }))
@@ -46,7 +46,7 @@ test('a context starts with version 1, and each change to its rules or policy cr
   expect(third.rules).toEqual({ ...second.rules, policy: { ...second.rules.policy, trash_days: 7 } })
 })
 
-test('an update that changes nothing or only an unversioned field creates no context version', async () => {
+test('an update creates no context version if it changes nothing or only an unversioned field', async () => {
   await tenant.createContext('steady')
   const same = { max_file_size_mb: 5, allowed_extensions: ['.TXT', 'csv', 'json', 'png', 'pdf'], reject_blank_files: true }
   const more = {
@@ -72,7 +72,7 @@ test('creates no context version if a PATCH only reorders allowed_extensions', a
   expect(await versionsOf('reordered')).toHaveLength(2)
 })
 
-test('the report of an accepted, rejected or dry-run file names the context version used for validation', async () => {
+test('the report of an accepted, rejected or dry-run file contains the context version used for validation', async () => {
   await tenant.createContext('judged')
   const before = getData(await tenant.admin.upload('judged', 'a.txt', 'one'), created)
   getData(await tenant.admin.patch('/contexts/judged', { max_file_size_mb: 1 }))

@@ -17,7 +17,7 @@ const createMinimalContext = (contextKey: string) => ({
   max_file_size_mb: 5,
 })
 
-describe('rejects an invalid value with 400 and names it as in the request', () => {
+describe('invalid context fields', () => {
   const invalidValues: [string, unknown][] = [
     ['context_key', undefined],
     ['context_key', null],
@@ -112,7 +112,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
   })
 })
 
-describe('pages', () => {
+describe('context list pages', () => {
   let own: TestTenant
   beforeAll(async () => {
     own = await world.createTenant()

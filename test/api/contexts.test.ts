@@ -80,7 +80,7 @@ test("stores a context's extensions in lower case, without dots or duplicates", 
   })
 })
 
-test('context keys must be unique only within a tenant', async () => {
+test('a context key must be unique within its tenant, but can be used by several tenants', async () => {
   const other = await world.createTenant()
   getData(await tenant.admin.post('/contexts', createMinimalContext('twice')), { status: 201 })
   expect(toStatusAndCode(await tenant.admin.post('/contexts', createMinimalContext('twice')))).toEqual([409, 'conflict'])
@@ -124,7 +124,7 @@ test('updating a context preserves omitted fields and cannot change context_key'
   expect(toStatusAndCode(await tenant.admin.patch('/contexts/No%20Key', { display_name: 'x' }))).toEqual([404, 'not_found'])
 })
 
-test('a disabled context rejects uploads and keeps its stored files', async () => {
+test('a disabled context rejects uploads but keeps its stored files', async () => {
   await tenant.createContext('closing')
   const { file_id } = getData(await tenant.admin.upload('closing', 'a.txt', 'text'), {
     status: 201,

@@ -33,7 +33,7 @@ const queryMe = (headers: Record<string, string>) =>
     body: JSON.stringify({ query: '{ me { email } }' }),
   })
 
-describe('POST /session', () => {
+describe('signing in with POST /session', () => {
   test('dashboard sign-in sets an HttpOnly, SameSite cookie and returns no token', async () => {
     const { status, body, headers } = await startSession({ email: user.email, password: user.password })
     expect(status).toBe(200)
@@ -91,19 +91,19 @@ describe('POST /session', () => {
     },
   )
 
-  test('returns 405 for /session with methods other than POST and DELETE', async () => {
+  test('rejects methods other than POST and DELETE at /session with 405', async () => {
     const response = await world.unauthenticated.raw('/session')
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
   })
 })
 
-describe('the cookie', () => {
+describe('session cookie authentication', () => {
   // Each row contains request credentials and whether the request is authenticated.
   test.each([
     ['the expected value', { ...dashboard }, true],
     ['no value', {}, false],
     ['another value', { 'x-assay-request': 'other' }, false],
-  ])('accepts the session cookie only with the expected X-Assay-Request header: %s', async (_how, headers, counts) => {
+  ])('accepts the session cookie only if X-Assay-Request has the expected value: %s', async (_how, headers, counts) => {
     const cookie = await getCookie()
     const response = await queryMe({ cookie, ...headers })
     expect(response.body.data.me).toEqual(counts ? { email: user.email } : null)
@@ -123,7 +123,7 @@ describe('the cookie', () => {
     expect((await queryMe({ cookie, ...dashboard })).body.data.me).toEqual({ email: user.email })
   })
 
-  test('rejects the session cookie from other origins, even if CORS allows them', async () => {
+  test('rejects the session cookie from other origins, even if CORS allows these origins', async () => {
     const open = await World.open({ CORS_ORIGINS: '*' }, world)
     const preflight = await open.unauthenticated.raw('/graphql', {
       method: 'OPTIONS',
@@ -151,19 +151,19 @@ describe('the cookie', () => {
     ['two sessions', async () => `${await getCookie()}; ${await getCookie()}`],
     ['a changed token', async () => `${(await getCookie()).slice(0, -6)}AAAAAA`],
     ['a value that is too long', () => `assay_session=${'a.'.repeat(4500)}`],
-  ])('rejects a session cookie with %s with the same error as an expired token', async (_what, make) => {
+  ])('rejects a session cookie with %s and returns the same error as for an expired token', async (_what, make) => {
     const response = await world.unauthenticated.get('/files', { cookie: await make(), ...dashboard })
     expect([response.status, response.body.error.code]).toEqual([401, 'unauthenticated'])
   })
 
-  test('requires the same scopes for a session cookie as for other credentials', async () => {
+  test('requires the same scopes for requests with a session cookie as for other credentials', async () => {
     const cookie = await getCookie()
     const response = await world.unauthenticated.get('/api-keys', { cookie, ...dashboard })
     expect([response.status, response.body.error.code]).toEqual([403, 'forbidden'])
   })
 })
 
-describe('DELETE /session', () => {
+describe('signing out with DELETE /session', () => {
   test('DELETE /session ends the session and deletes the cookie', async () => {
     const cookie = await getCookie()
     const response = await world.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
@@ -178,12 +178,12 @@ describe('DELETE /session', () => {
     })
   })
 
-  test('rejects DELETE /session with an API key because API keys have no session', async () => {
+  test('rejects DELETE /session with an API key, because API keys have no session', async () => {
     const response = await tenant.admin.raw('/session', { method: 'DELETE' })
     expect(response.status).toBe(401)
   })
 
-  test('rejects an ended session with an error that deletes its cookie', async () => {
+  test('rejects an ended session and deletes its cookie', async () => {
     const cookie = await getCookie()
     await world.database.pool.query('UPDATE sessions SET revoked_at = now() WHERE revoked_at IS NULL')
     const other = await World.open({}, world)
@@ -193,7 +193,7 @@ describe('DELETE /session', () => {
   })
 })
 
-describe('the first-visit link', () => {
+describe('first-visit link', () => {
   const invite = async () => {
     const { user: created } = await world.app.services.users.create(
       {
@@ -223,7 +223,7 @@ describe('the first-visit link', () => {
     expect((await startSession({ welcome })).status).toBe(401)
   })
 
-  test('signs in only one of two clients that open a first-visit link concurrently', async () => {
+  test('signs in only one of two clients that open the same first-visit link concurrently', async () => {
     const { welcome } = await invite()
     const responses = await Promise.all([startSession({ welcome }), startSession({ welcome })])
     expect(responses.map(({ status }) => status).sort()).toEqual([200, 401])
@@ -240,7 +240,7 @@ describe('the first-visit link', () => {
     expect((await startSession({ welcome })).status).toBe(200)
   })
 
-  test('does not accept a first-visit link as a token, or a token as a first-visit link', async () => {
+  test('rejects a first-visit link used as a token, and a token used as a first-visit link', async () => {
     const { welcome } = await invite()
     expect((await world.createCaller(welcome).get('/files')).status).toBe(401)
     const token = (await getCookie()).slice('assay_session='.length)
@@ -256,7 +256,7 @@ describe('the first-visit link', () => {
   })
 })
 
-describe('me', () => {
+describe('me query', () => {
   test('the me query returns null without a credential and an error for an invalid credential', async () => {
     expect((await queryMe({})).body).toEqual({ data: { me: null } })
     const bad = await queryMe({ authorization: 'Bearer assay_unknown' })
@@ -264,7 +264,7 @@ describe('me', () => {
   })
 })
 
-describe('the dashboard page', () => {
+describe('dashboard page', () => {
   const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
   test.each(['/', '/files', '/files/file_01kaajmvs6q3yw9y5v8y5g0000', '/health', '/proof', '/contexts/new'])(

@@ -32,7 +32,7 @@ describe('dry runs', () => {
   const dryRun = (caller: Caller, name: string, content: Uint8Array | string) =>
     caller.upload('dry', name, content, { path: '/files/validate' })
 
-  test('a dry run returns the report of an upload, stores and counts nothing, and logs a successful call', async () => {
+  test('a dry run returns the report of an upload, stores and counts nothing, and is logged as a successful call', async () => {
     const own = await world.createTenant()
     await own.createContext('dry')
     const caller = await own.createKey(['upload'])
@@ -79,7 +79,7 @@ describe('dry runs', () => {
     })
   })
 
-  test('a dry run reports a file one byte above the context limit and rejects a size above every limit', async () => {
+  test('a dry run returns a report if a file exceeds the context limit by one byte, but returns 413 if the file exceeds every limit', async () => {
     const own = await world.createTenant()
     await own.createContext('dry', { max_file_size_mb: 1 })
     expect(getData(await dryRun(own.admin, 'a.txt', 'x'.repeat(megabyte + 1)))).toMatchObject({
@@ -91,7 +91,7 @@ describe('dry runs', () => {
     expect(getData(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
-  test('a dry run rejects metadata and a missing context and returns 404 for an unknown context', async () => {
+  test('a dry run with metadata or without a context is rejected, and an unknown context returns 404', async () => {
     const key = await (await world.createTenant()).createKey(['upload', 'metadata'])
     const { body, headers } = multipart([
       { name: 'file', filename: 'a.txt', content: 'text' },

@@ -44,7 +44,7 @@ test('returns the documented status for every error code', () => {
 })
 
 // Covers the routes in the specification and its documented extensions.
-test('serves exactly the routes in the specification', () => {
+test('serves exactly the routes listed in the specification', () => {
   expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
     [
       'POST /api-keys',
@@ -118,7 +118,7 @@ test('serves exactly the routes in the specification', () => {
   )
 })
 
-describe('401', () => {
+describe('401 responses', () => {
   const headers: [string, string | undefined][] = [
     ['no credential', undefined],
     ['an unknown key', `Bearer assay_${'A'.repeat(43)}`],
@@ -150,7 +150,7 @@ test('returns 403 with the missing scope before any validation error', async () 
   expect(toStatusAndCode(await key.get('/files?page=0'))).toEqual([403, 'forbidden'])
 })
 
-describe('404', () => {
+describe('404 responses', () => {
   test.each([
     '/',
     '',
@@ -165,7 +165,7 @@ describe('404', () => {
     expect(toStatusAndCode(await tenant.admin.get(path))).toEqual([404, 'not_found'])
   })
   test.each(['/api', '/api/v2/files', '/api/v1files', '//api/v1/files'])(
-    'returns 404 for the path %s outside the API',
+    'returns 404 for the path %s, which is outside the API',
     async (path) => {
       expect(toStatusAndCode(await tenant.admin.raw(path))).toEqual([404, 'not_found'])
     },
@@ -185,7 +185,7 @@ describe('404', () => {
   })
 })
 
-test('a 405 response lists the allowed methods in the Allow header and in its details', async () => {
+test('a 405 response lists the allowed methods in the Allow header and in the error details', async () => {
   const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT']
   const paths = [...new Set(routes.map(({ path }) => path))]
   for (const path of paths) {
@@ -208,14 +208,14 @@ test.each([
   '/download/x',
   '/api/v1/openapi.json',
   '/docs',
-])('returns 405 for write methods at the read-only path %s', async (path) => {
+])('rejects write methods at the read-only path %s with 405', async (path) => {
   const response = await tenant.admin.raw(path, { method: 'POST' })
   expect([...toStatusAndCode(response), response.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
 })
 
-describe('JSON bodies', () => {
+describe('JSON request bodies', () => {
   test.each(routes.filter(({ method, body }) => method !== 'GET' && !body))(
-    'rejects an unknown field in the body of $method $path and names it',
+    'rejects an unknown field in the body of $method $path and names the field',
     async ({ method, path }) => {
       const place = path.replace(/\{\w+\}/g, 'x')
       const response = await tenant.admin.rest(method, place, { why: 'x' })
@@ -283,7 +283,7 @@ test('returns 415 for an upload that is not multipart, and 400 for a malformed m
     ).toEqual(['body'])
 })
 
-describe('application/problem+json (RFC 9457)', () => {
+describe('application/problem+json errors (RFC 9457)', () => {
   test('a problem+json error contains the same information as the default error format', async () => {
     const plain = await tenant.admin.get('/files?page=0')
     const response = await tenant.admin.get('/files?page=0', { accept: 'application/problem+json' })
@@ -299,7 +299,7 @@ describe('application/problem+json (RFC 9457)', () => {
       details: plain.body.error.details,
     })
   })
-  test('returns problem+json for errors that occur before routing', async () => {
+  test('uses problem+json for errors that occur before routing', async () => {
     const headers = { accept: 'application/json;q=0.5, application/problem+json' }
     for (const [status, path] of [
       [404, '/api/v1/nothing'],
@@ -319,7 +319,7 @@ describe('application/problem+json (RFC 9457)', () => {
   })
 })
 
-test('hides the details of an unexpected error from the client and logs them', async () => {
+test('hides the details of an unexpected error from the client, but logs them', async () => {
   const { files } = world.app.services
   const real = files.list
   files.list = () => Promise.reject(new Error('an internal detail'))
@@ -336,7 +336,7 @@ test('hides the details of an unexpected error from the client and logs them', a
   expect(world.log.text).toContain('an internal detail')
 })
 
-test('a HEAD response has the same headers as the GET response and no body', async () => {
+test('a HEAD response has the same headers as the GET response, but no body', async () => {
   const response = await fetch(`${world.url}/api/v1/contexts`, {
     method: 'HEAD',
     headers: { authorization: `Bearer ${tenant.admin.credential}` },
@@ -349,7 +349,7 @@ test('every response has a Date header', async () => {
   expect((await tenant.admin.get('/files')).body.timestamp).toEqual(anyTimestamp)
 })
 
-test('rejects an unknown query parameter and suggests the nearest one', async () => {
+test('rejects an unknown query parameter and suggests the nearest known parameter', async () => {
   const cases: [string, string, string][] = [
     ['GET', '/files?pagesize=5', "pagesize: is not a query parameter of this endpoint; did you mean 'page_size'?"],
     ['GET', '/contexts/notes?colour=red', 'colour: is not a query parameter of this endpoint'],
@@ -371,7 +371,7 @@ test('rejects an unknown query parameter and suggests the nearest one', async ()
   expect(member.body.message).toContain("did you mean 'scopes'?")
 })
 
-describe('an invalid number in a query', () => {
+describe('invalid numbers in queries', () => {
   const invalid: [text: string, message: string, detail: string][] = [
     ['0', '0', 'must be between 1 and MAX'],
     ['99999', '99999', 'must be between 1 and MAX'],
@@ -381,7 +381,7 @@ describe('an invalid number in a query', () => {
     ['ten', '"ten"', 'must be a whole number between 1 and MAX'],
     ['', '""', 'must be a whole number between 1 and MAX'],
   ]
-  test('every list reports an invalid number in the query with its value and valid range', async () => {
+  test('every list endpoint reports an invalid number in the query with its value and valid range', async () => {
     const { paths } = (await world.unauthenticated.raw('/api/v1/openapi.json')).body
     const lists: [path: string, parameter: string, max: number][] = []
     for (const [path, { get }] of Object.entries<{ get?: { parameters?: { name: string }[] } }>(paths))
@@ -414,7 +414,7 @@ describe('an invalid number in a query', () => {
       `\`after\` is "x". It must be a whole number between 0 and ${Number.MAX_SAFE_INTEGER}. \`limit\` is -1. It must be between 1 and 1000.`,
     )
   })
-  test('reports an invalid number together with other invalid fields', async () => {
+  test('reports invalid numbers together with other invalid fields', async () => {
     const { message } = (await tenant.admin.get('/files?page_size=500&pgae=1&page=-1')).body
     expect(message).toBe(
       "pgae: is not a query parameter of this endpoint; did you mean 'page'?; `page` is -1. It must be between 1 and 2147483647. `page_size` is 500. It must be between 1 and 100.",

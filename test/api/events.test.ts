@@ -25,7 +25,7 @@ async function collectEvents(work: () => Promise<unknown>) {
 }
 
 describe('GET /events', () => {
-  test('GET /events returns the events after a cursor, and the last sequence number', async () => {
+  test('GET /events returns the events after a cursor and the last sequence number', async () => {
     const { status, body } = await tenant.admin.get('/events')
     expect(status).toBe(200)
     const { data, last_sequence } = body.data
@@ -41,7 +41,7 @@ describe('GET /events', () => {
     expect((await tenant.admin.get('/events?after=900000')).body.data).toEqual({ data: [], last_sequence })
   })
 
-  test('filters events by comma-separated types and wildcards, and rejects an unknown type', async () => {
+  test('filters events by comma-separated types and wildcards, and rejects unknown types', async () => {
     await tenant.admin.upload('notes', 'typed.txt', 'typed')
     await tenant.admin.upload('notes', 'typed.exe', 'MZ')
     const typesOf = async (types: string) =>
@@ -53,7 +53,7 @@ describe('GET /events', () => {
       expect([query, (await tenant.admin.get(`/events?${query}`)).status]).toEqual([query, 400])
   })
 
-  test('creates one event per verdict for uploads with a key or by a user, including oversized files', async () => {
+  test('creates one event per verdict for uploads by keys and users, including oversized files', async () => {
     const user = await tenant.createUser(['upload'])
     const upload = (caller: Caller) => caller.upload('notes', 'a.exe', 'MZ')
     const [byKey] = await collectEvents(() => upload(tenant.admin))
@@ -84,7 +84,7 @@ describe('GET /events', () => {
     expect(await collectEvents(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
   })
 
-  test('each change within a tenant creates an event of a specific type without secrets or IP addresses', async () => {
+  test('each change within a tenant creates an event of a specific type that contains no secrets or IP addresses', async () => {
     const events = await collectEvents(async () => {
       const key = await tenant.createKey(['metadata'])
       for (const action of ['disable', 'enable', 'rotate', 'revoke'])
@@ -124,7 +124,7 @@ describe('GET /events', () => {
 describe('server-sent events', () => {
   const url = (query = '') => `${world.url}/api/v1/events${query}`
 
-  test('an event stream sends each past and new event once and in order', async () => {
+  test('an event stream sends all past and new events once and in order', async () => {
     const reader = await readEvents(url(), tenant.admin.credential!)
     const before = await last()
     for (const name of ['one', 'two', 'three']) await tenant.admin.upload('notes', `${name}.txt`, name)
@@ -134,7 +134,7 @@ describe('server-sent events', () => {
     reader.leave()
   })
 
-  test('an event stream prefers Last-Event-ID to the after parameter so that a browser resumes correctly', async () => {
+  test('an event stream prefers Last-Event-ID to the `after` parameter, so that browsers resume correctly', async () => {
     const before = await last()
     await tenant.admin.upload('notes', 'again.txt', 'again')
     const reader = await readEvents(url('?after=0&types=file.*'), tenant.admin.credential!, { 'last-event-id': String(before) })
@@ -144,7 +144,7 @@ describe('server-sent events', () => {
     await expect(readEvents(url(), tenant.admin.credential!, { 'last-event-id': 'x' })).rejects.toThrow('400')
   })
 
-  test('an event stream includes events from other replicas', async () => {
+  test('an event stream includes events that other replicas create', async () => {
     const other = await World.open({}, world)
     const before = await last()
     const reader = await readEvents(`${other.url}/api/v1/events?after=${before}`, tenant.admin.credential!)
@@ -190,7 +190,7 @@ describe('server-sent events', () => {
     socket.destroy()
   })
 
-  test('closes all event streams and subscriptions when the process starts draining, and accepts no new ones', async () => {
+  test('closes all event streams and subscriptions when the process starts draining, and rejects new ones', async () => {
     const other = await World.open({}, world)
     const reader = await readEvents(`${other.url}/api/v1/events`, tenant.admin.credential!)
     const client = createClient({
@@ -221,7 +221,7 @@ describe('server-sent events', () => {
   })
 })
 
-describe('the GraphQL subscription', () => {
+describe('event subscriptions in GraphQL', () => {
   const connect = (credential: string | undefined) =>
     createClient({
       url: `${world.url.replace('http', 'ws')}/graphql`,
@@ -232,7 +232,7 @@ describe('the GraphQL subscription', () => {
   const subscription =
     'subscription ($after: Long, $types: [String!]) { events(after: $after, types: $types) { sequence type data } }'
 
-  test('a subscription delivers new events after a cursor, filtered by type', async () => {
+  test('a subscription delivers new events after a cursor and filters them by type', async () => {
     const client = connect(tenant.admin.credential)
     const events = client.iterate({ query: subscription, variables: { after: await last(), types: ['file.*'] } })
     await tenant.admin.patch('/tenant', { name: 'Named again' })
@@ -253,7 +253,7 @@ describe('the GraphQL subscription', () => {
     await expect(events.next()).rejects.toMatchObject({ code })
   })
 
-  test('revoking a key disconnects its subscribers', async () => {
+  test('revoking a key disconnects all subscribers that use the key', async () => {
     const key = await tenant.createKey(['admin'])
     const client = connect(key.credential)
     const closed = new Promise<{ code: number }>((resolve) => client.on('closed', (event) => resolve(event as { code: number })))
@@ -267,7 +267,7 @@ describe('the GraphQL subscription', () => {
     await ended
   })
 
-  test('a subscription connection returns errors for queries, invalid documents and invalid arguments', async () => {
+  test('returns errors for queries, invalid documents and invalid arguments on a subscription connection', async () => {
     const client = connect(tenant.admin.credential)
     const getError = async (query: string) => {
       try {
@@ -289,7 +289,7 @@ describe('the GraphQL subscription', () => {
   })
 })
 
-test('ignores an upgrade to a protocol other than WebSocket and responds to the HTTP request', async () => {
+test('ignores requests to upgrade to a protocol other than WebSocket, and responds to them over HTTP', async () => {
   const response = await new Promise<{ status?: number; text: string }>((resolve, reject) => {
     const upgrade = request(
       `${world.url}/graphql`,

@@ -16,7 +16,7 @@ const filesCost = 1 + 100 * (1 + 1 + (1 + 1 + 5 * 5))
 const createDocument = (fields: number) => `{ ${Array.from({ length: fields }, (_, at) => `f${at}: ${files}`).join(' ')} }`
 const getRemaining = ({ headers }: { headers: Headers }) => Number(/r=(\d+)/.exec(headers.get('ratelimit')!)![1])
 
-describe('the rate limit', () => {
+describe('request cost and the rate limit', () => {
   let limited: World
   beforeAll(async () => {
     limited = await World.open({ RATE_LIMIT_PER_MINUTE: '170' }, world)
@@ -60,7 +60,7 @@ describe('the rate limit', () => {
       expect((await key.get('/files')).status).toBe(200)
     }))
 
-  test('counts a request as at most half of the limit so that a low limit never blocks it permanently', () =>
+  test('counts a request as at most half of the rate limit, so that a low limit never blocks the request permanently', () =>
     runInOneWindow(60, async () => {
       const low = await World.open({ RATE_LIMIT_PER_MINUTE: '20' }, world)
       try {
@@ -74,7 +74,7 @@ describe('the rate limit', () => {
     }))
 })
 
-describe('expensive requests of one tenant', () => {
+describe("one tenant's expensive requests", () => {
   /** Replaces chart queries with pending ones that the test completes. */
   function holdCharts() {
     const { charts } = world.app.services

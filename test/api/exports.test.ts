@@ -47,7 +47,7 @@ test('exports call logs as NDJSON with the same entries as the list, excluding t
   expect(logged).toMatchObject({ api_key_id: tenant.admin.id, operation: 'metadata', status: 'success' })
 })
 
-test('exports call logs as CSV with a header row, escaped formulas and the same values as the list', async () => {
+test('exports call logs as CSV with a header row, escaped formulas and the same values as in the list', async () => {
   const filter = 'status=success&operation=metadata'
   const response = await tenant.admin.get(`/stats/logs/export?format=csv&${filter}`)
   const entries = (await tenant.admin.get(`/stats/logs?page_size=100&${filter}`)).body.data.data.slice(1)
@@ -93,7 +93,7 @@ describe('rejected exports', () => {
     expect(body.error.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([...fields].sort())
   })
 
-  test('rejects an export with a missing scope or credential, a restricted key or a method other than GET', async () => {
+  test('rejects an export without a credential or the required scope, with a restricted key, or with a method other than GET', async () => {
     const code = async (caller: Caller, path: string) => {
       const { status, body } = await caller.get(path)
       return [status, body.error?.code ?? body]
@@ -113,7 +113,7 @@ describe('rejected exports', () => {
       ])
   })
 
-  test('an export contains no rows from other tenants', async () => {
+  test('an export contains no rows of other tenants', async () => {
     const other = await world.createTenant()
     expect((await other.admin.get('/stats/logs/export')).body).toBe('')
     expect((await other.admin.get(`/stats/logs/export?api_key_id=${tenant.admin.id}`)).body).toBe('')
@@ -123,7 +123,7 @@ describe('rejected exports', () => {
   })
 })
 
-describe('a large export', () => {
+describe('large exports', () => {
   let large: TestTenant
   const count = 40_000
   beforeAll(async () => {
@@ -199,7 +199,7 @@ describe('a large export', () => {
     await until(async () => (await large.admin.get('/stats/logs/export?format=csv')).status === 200)
   })
 
-  test('counts an export against the limit until it ends, so that consecutive exports succeed', async () => {
+  test('an export counts towards the limit only until it ends, so that consecutive exports succeed', async () => {
     const { database } = world
     const { connectDedicatedReads: dedicatedReads } = database
     database.connectDedicatedReads = async (name) => {

@@ -33,9 +33,9 @@ const queryMe = async (caller: Caller) => (await caller.graphql(me)).body.data?.
 const now = () => Math.floor(Date.now() / 1000)
 const getStatus = async (token: string) => (await world.createCaller(token).get('/files')).status
 
-describe('a token of the external provider', () => {
+describe('external tokens', () => {
   test.each(['RS256', 'ES256', 'EdDSA'] as const)(
-    'the first use of an external token signed with %s creates its user once',
+    'creates a user only once, at the first use of an external token signed with %s',
     async (alg) => {
       const tenant = await world.createTenant()
       const token = await provider.sign(
@@ -94,7 +94,7 @@ describe('a token of the external provider', () => {
     expect(await Promise.all(tokens.map(getStatus))).toEqual(Array(6).fill(200))
   })
 
-  test('attributes actions with an external token to its user', async () => {
+  test("attributes actions with an external token to the token's user", async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('inbox')
     const caller = world.createCaller(
@@ -122,7 +122,7 @@ describe('a token of the external provider', () => {
     expect(toStatusAndCode(await caller.get('/files'))).toEqual([403, 'forbidden'])
   })
 
-  test('a token without the scopes claim keeps the scopes that an admin assigned', async () => {
+  test('a user whose external token has no scopes claim keeps the scopes that an admin assigned', async () => {
     const tenant = await world.createTenant()
     const caller = world.createCaller(await provider.sign({ tenant_id: tenant.tenantId }))
     const { id, scopes } = await queryMe(caller)
@@ -136,7 +136,7 @@ describe('a token of the external provider', () => {
     expect(toStatusAndCode(await less.get('/files'))).toEqual([403, 'forbidden'])
   })
 
-  test('the user of an external token has no password and no session in the service', async () => {
+  test('an external user has no password and no session in the service', async () => {
     const tenant = await world.createTenant()
     const caller = world.createCaller(
       await provider.sign({ tenant_id: tenant.tenantId, scope: 'admin', email: 'pw@example.com' }),
@@ -152,8 +152,8 @@ describe('a token of the external provider', () => {
   })
 })
 
-describe('claim names', () => {
-  test('reads external token claims with configurable names, including paths into objects', async () => {
+describe('configured claim names', () => {
+  test('reads external token claims under configured names, including paths into objects', async () => {
     const tenant = await world.createTenant()
     const token = await provider.sign({
       app: { tenant: tenant.tenantId },
@@ -172,7 +172,7 @@ describe('claim names', () => {
   })
 })
 
-describe('an invalid external token is rejected', () => {
+describe('invalid external tokens', () => {
   let tenantId: string
   const usual = () => ({ tenant_id: tenantId, scope: 'metadata' })
   beforeAll(async () => {
@@ -210,7 +210,7 @@ describe('an invalid external token is rejected', () => {
     expect(await queryMe(caller)).toMatchObject({ name: 'nul', email: `nul@${provider.issuer}` })
   })
 
-  test('rejects an external token with no signature, an unknown key, or the public key used as a secret', async () => {
+  test('rejects an external token without a signature, with an unknown key, or with the public key used as a secret', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const payload = part({ iss: provider.issuer, aud: provider.audience, sub: 'ada', exp: now() + 60, ...usual() })
     const { jwk, kid } = provider.keys.RS256

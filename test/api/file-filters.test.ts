@@ -173,8 +173,8 @@ const getNextLink = (response: ApiResponse): string | undefined =>
 const toCamelCase = (name: string) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
 const isName = (name: string) => ['sort', 'order'].includes(name)
 
-describe.each(Object.keys(filters))('files by %s', (name) => {
-  test('following the page links of a filtered file list returns each file once and in order', async () => {
+describe.each(Object.keys(filters))('file lists filtered by %s', (name) => {
+  test('the page links of a filtered file list return each file once and in order', async () => {
     const filter = filters[name]!()
     const all = expected(filter)
     const observed: string[] = []
@@ -188,7 +188,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
     expect(observed).toEqual(all)
   })
 
-  test.each(['forwards', 'backwards'])('a GraphQL connection pages files %s and returns the total', async (direction) => {
+  test.each(['forwards', 'backwards'])('a GraphQL connection pages %s through files and returns the total', async (direction) => {
     const filter = filters[name]!()
     const all = expected(filter)
     const args = Object.entries(filter).map(
@@ -216,7 +216,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
   })
 })
 
-test('pages files between two cursors in both directions', async () => {
+test('pages through files between two cursors in both directions', async () => {
   const all = expected({ sort: 'size_bytes' })
   const list = async (args: string) => {
     const { body } = await key.graphql(
@@ -234,20 +234,20 @@ test('pages files between two cursors in both directions', async () => {
   expect(ids(await list(`first: 100, ${between}`))).toEqual(all.slice(10, 40))
 })
 
-test('lists only files in its allowed contexts for a restricted key, whatever the filter', async () => {
+test('a restricted key can list only files in its allowed contexts, regardless of the filter', async () => {
   const restricted = await tenant.createKey(['metadata'], { contexts: ['two'] })
   const { data, pagination } = getData(await restricted.get('/files?sort=size_bytes&page_size=100'))
   expect(new Set(data.map((file: { context_key: string }) => file.context_key))).toEqual(new Set(['two']))
   expect(pagination.total_items).toBe(expected({ context: 'two' }).length)
 })
 
-test("filtered file lists exclude other tenants' files", async () => {
+test("filtered file lists never contain other tenants' files", async () => {
   const other = await world.createTenant()
   for (const name of Object.keys(filters))
     expect(getItems(await other.admin.get(`/files?${new URLSearchParams({ ...filters[name]!() })}`))).toEqual([])
 })
 
-test('a file filter finds a new file immediately by type and by name', async () => {
+test('file lists filtered by type or name immediately reflect an added or deleted file', async () => {
   const own = await world.createTenant()
   await own.createContext('notes')
   const { file_id } = (await own.admin.upload('notes', 'Report.txt', 'text')).body.data
@@ -302,7 +302,7 @@ describe('lists of more than ten thousand files', () => {
     await insert(many.tenantId, rows)
   })
 
-  test('a filtered list reports a total of at most 10,000 files, and a filtered connection with more files has no total', async () => {
+  test('a filtered list reports a total of at most 10,000 files, and a filtered connection with more files reports no total', async () => {
     const counted = getData(await many.admin.get('/files?sort=size_bytes')).pagination.total_items
     const uncounted = getData(await many.admin.get('/files?content_type=text/plain')).pagination.total_items
     expect([counted, uncounted]).toEqual([10_050, 10_000])
@@ -312,7 +312,7 @@ describe('lists of more than ten thousand files', () => {
     expect([body.data.all.totalCount, body.data.texts.totalCount]).toEqual([10_050, null])
   })
 
-  test('rejects sorting more than ten thousand files and suggests a filter', async () => {
+  test('rejects a request to sort more than ten thousand files and suggests a filter', async () => {
     for (const query of ['start_date=2026-01-01&sort=size_bytes', 'name_prefix=inv&start_date=2026-01-01']) {
       const response = await many.admin.get(`/files?${query}`)
       expect(getInvalidFields(response)).toEqual(['sort'])
@@ -322,7 +322,7 @@ describe('lists of more than ten thousand files', () => {
   })
 })
 
-test('GraphQL returns the time at which a file was quarantined, including in lists', async () => {
+test('GraphQL returns the time when a file was quarantined, including in lists', async () => {
   const other = await world.createTenant()
   await other.createContext('notes')
   await other.admin.upload('notes', 'fine.txt', 'fine')

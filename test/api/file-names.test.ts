@@ -77,7 +77,7 @@ test('returns 400 for a file name that is empty after sanitizing', async () => {
       expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])
 })
 
-test('rejects a part with an invalid Content-Disposition header and describes the problem', async () => {
+test('rejects a part with an invalid Content-Disposition header and explains the problem', async () => {
   for (const disposition of [
     'filename="say "hi".txt"',
     'filename="a.txt\\"',

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('an uploaded file can be listed, described, downloaded and deleted', async () => {
+test('a client can list, inspect, download and delete an uploaded file', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('notes')
   const uploaded = await tenant.admin.upload('notes', 'a.txt', 'hello', { metadata: { page: 7 } })
@@ -59,7 +59,7 @@ test('an uploaded file can be listed, described, downloaded and deleted', async 
   expect((await tenant.admin.get('/contexts/notes')).body.data.storage_used_bytes).toBe(0)
 })
 
-describe('members of responses', () => {
+describe('file response fields', () => {
   let tenant: TestTenant
   let fileId: string
   beforeAll(async () => {
@@ -115,7 +115,7 @@ describe('members of responses', () => {
     }
   })
 
-  test('the metadata of a file uploaded by a user contains no key name', async () => {
+  test('the metadata of a file that a user uploaded contains no key name', async () => {
     const user = await tenant.createUser(['upload'])
     const { file_id } = (await user.upload('notes', 'u.txt', 'text')).body.data
     const [file] = getItems(await tenant.admin.get('/files?page_size=1'))
@@ -132,7 +132,7 @@ describe('members of responses', () => {
   })
 })
 
-describe('lists', () => {
+describe('file lists', () => {
   let tenant: TestTenant
   let second: Caller
   const created: string[] = []
@@ -187,7 +187,7 @@ describe('lists', () => {
       })
   })
 
-  test('returns a file list page by page', async () => {
+  test('returns all pages of a file list', async () => {
     expect(await list('page=2&page_size=2')).toMatchObject({ found: [2, 1], total_pages: 3, has_next: true, has_previous: true })
     expect(await list('page=3&page_size=2')).toMatchObject({ found: [0], has_next: false, has_previous: true })
     expect(await list('page=4&page_size=2')).toMatchObject({ found: [], has_next: false, has_previous: true })
@@ -195,7 +195,7 @@ describe('lists', () => {
     expect(getInvalidFields(await tenant.admin.get('/files?page=2147483648&page_size=101'))).toEqual(['page', 'page_size'])
   })
 
-  test('pages files created in the same millisecond without duplicates or gaps', async () => {
+  test('pages of files created in the same millisecond contain no duplicates or gaps', async () => {
     const own = await world.createTenant()
     await own.createContext('notes')
     await Promise.all(Array.from({ length: 25 }, (_, index) => own.admin.upload('notes', `${index}.txt`, `${index}`)))
@@ -223,7 +223,7 @@ test('the first start creates a tenant, a key and a dashboard user but no contex
     expect(entry).toMatchObject({ action: 'created', performed_by_id: 'system', performed_by_type: 'system' })
 })
 
-test('a HEAD request for a download URL checks access to the file without counting or logging a download', async () => {
+test('a HEAD request to a download URL checks access to the file, but is not counted or logged as a download', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('heads')
   const { file_id: fileId } = (await tenant.admin.upload('heads', 'a.txt', 'text')).body.data

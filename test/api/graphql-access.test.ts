@@ -166,7 +166,7 @@ function callRootField(caller: Caller, kind: string, field: string, { asks, uplo
   return caller.graphqlUpload(`${kind} ($file: Upload!) { ${field}${filled.replace('$upload', '$file')} }`, {}, 'a.txt', 'text')
 }
 
-describe('scopes by root field', () => {
+describe('required scope of each root field', () => {
   const callers = new Map<string, Caller>()
   // Each row has a separate user because signOut ends the session and other fields require a password.
   const callerOf = async (kind: string, scope: Scope, field: string) => {
@@ -195,7 +195,7 @@ describe('scopes by root field', () => {
   })
 })
 
-describe('tenant isolation by root field', () => {
+describe('tenant isolation of each root field', () => {
   const unknownIds = {
     key: 'key_00000000000000000000000000',
     file: 'file_00000000000000000000000000',

@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-describe('errors have the codes of REST', () => {
+describe('REST error codes in GraphQL errors', () => {
   /** Equivalent REST and GraphQL requests with their common status and error code. */
   const table: [string, () => Promise<ApiResponse>, () => Promise<ApiResponse>, number, string][] = [
     [
@@ -197,7 +197,7 @@ describe('errors have the codes of REST', () => {
     if (!/bad_user/.test(code)) expect(graphql.body.errors[0].message).toBe(rest.body.message)
   })
 
-  test('returns 400 for a subscription sent by POST and names the WebSocket protocol', async () => {
+  test('rejects a subscription sent by POST with 400 and refers to the WebSocket protocol', async () => {
     const response = await world.unauthenticated.graphql('subscription { events { sequence } }')
     expect(getGraphqlCode(response)).toBe('BAD_USER_INPUT')
     expect(response.status).toBe(400)
@@ -215,7 +215,7 @@ describe('errors have the codes of REST', () => {
     expect(JSON.stringify(response.body)).toContain('operationName')
   })
 
-  test('GraphQL errors name invalid fields in camelCase', async () => {
+  test('GraphQL errors contain the names of invalid fields in camelCase', async () => {
     const response = await user.graphql(
       'mutation { createContext(input: { contextKey: "X", displayName: "", allowedExtensions: [], maxFileSizeMb: 9999 }) { contextId } }',
     )
@@ -230,7 +230,7 @@ describe('errors have the codes of REST', () => {
   })
 })
 
-describe('an error response has the media type that the client accepts', () => {
+describe('error response media types', () => {
   const json = 'application/json; charset=utf-8'
   const graphql = 'application/graphql-response+json; charset=utf-8'
   const accepts: [string, string | undefined, string][] = [
@@ -265,7 +265,7 @@ describe('an error response has the media type that the client accepts', () => {
       (headers) => post(form(), { 'apollo-require-preflight': 'true', ...headers }, world.unauthenticated),
     ],
   }
-  test.each(Object.keys(rejections))('returns an error in the media type that the client accepts for %s', async (name) => {
+  test.each(Object.keys(rejections))('returns the error for %s in the media type that the client accepts', async (name) => {
     const [status, send] = rejections[name]!
     for (const [, accept, type] of accepts) {
       const response = await send(accept === undefined ? {} : { accept })

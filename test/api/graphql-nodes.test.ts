@@ -48,7 +48,7 @@ const spreads = Object.entries(ownId)
 const find = (caller: Caller, id: string) =>
   caller.graphql(`query ($id: ID!) { node(id: $id) { __typename id ${spreads} } }`, { id })
 
-describe('node finds an object of any type by its id', () => {
+describe('node query', () => {
   test.each(types)('the node query returns an object of type %s by its id', async (type) => {
     const { body } = await find(user, ids[type]!)
     expect(body).toEqual({ data: { node: { __typename: type, id: ids[type], [`own${type}`]: ids[type] } } })
@@ -96,7 +96,7 @@ describe('node finds an object of any type by its id', () => {
   })
 })
 
-test('every item in every GraphQL list has an id for client caches', async () => {
+test('every item in a GraphQL list has an id for client caches', async () => {
   const { body } = await user.graphql(`{
     files { data { id fileId } } contexts { data { id contextId } } apiKeys { data { id apiKeyId } } tenant { id tenantId }
     callLogs { data { id callId } } auditLogs { data { id auditId } } users { data { id userId } } mySessions { data { id sessionId } }
@@ -124,7 +124,7 @@ test('every type in a GraphQL list page has an id', async () => {
   expect(without).toEqual([])
 })
 
-test('context versions have unique ids, and a validation report has the same id in each query', async () => {
+test('context versions have unique ids, and a validation report has the same id in every query', async () => {
   const { body } = await user.graphql(
     `query ($id: ID!) {
       contextVersions(contextKey: "notes") { data { id } }
@@ -138,8 +138,8 @@ test('context versions have unique ids, and a validation report has the same id 
   expect(fileValidation.id).toMatch(/^[0-9a-f]{64}$/)
 })
 
-describe('an error of one root field does not affect the others', () => {
-  test('a GraphQL query returns its other fields if one field lacks a scope or has an unknown id', async () => {
+describe('partial errors in a GraphQL request', () => {
+  test('a GraphQL query still returns its other fields if one field lacks a scope or has an unknown id', async () => {
     const key = await tenant.createKey(['metadata'])
     const { status, body } = await key.graphql(
       '{ files { pagination { totalItems } } file(fileId: "file_x") { fileId } apiKeys { data { apiKeyId } } tenant { name } }',
@@ -159,7 +159,7 @@ describe('an error of one root field does not affect the others', () => {
     ])
   })
 
-  test('a mutation returns the secret of a created key even if another field fails', async () => {
+  test("a mutation returns a created key's secret even if another field fails", async () => {
     const { body } = await user.graphql(
       'mutation { createApiKey(input: { name: "One" }) { apiKey } deleteFile(fileId: "file_x") { fileId } }',
     )
@@ -167,7 +167,7 @@ describe('an error of one root field does not affect the others', () => {
   })
 })
 
-test('GraphQL reasons and error codes are enums with the names used in REST', async () => {
+test('GraphQL reasons and error codes are enums with the same names as in REST', async () => {
   const { body } = await user.graphql(`{
     callLogs(operation: upload, status: failure) { data { errorCode validation { reason checks { check } } } }
     reason: __type(name: "RefusalReason") { enumValues { name } } code: __type(name: "ErrorCode") { kind }

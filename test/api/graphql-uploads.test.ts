@@ -20,7 +20,7 @@ const request = async (query: string, variables: Record<string, unknown> = {}, c
   return body.data
 }
 
-describe('uploads by the multipart request specification', () => {
+describe('GraphQL multipart uploads', () => {
   const upload =
     'mutation ($file: Upload!, $context: String!, $metadata: JSONObject) { uploadFile(file: $file, context: $context, metadata: $metadata) { fileId originalFilename contentType sizeBytes metadata } }'
   const validate =
@@ -44,7 +44,7 @@ describe('uploads by the multipart request specification', () => {
     })
   })
 
-  test('a rejected GraphQL upload has the REST error code in upper case and the same details', async () => {
+  test('a rejected GraphQL upload returns the REST error code in upper case and the same details', async () => {
     const response = await user.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     const byRest = await user.upload('notes', 'a.exe', 'x')
     expect(response.body.errors[0]).toMatchObject({
@@ -81,7 +81,7 @@ describe('uploads by the multipart request specification', () => {
     expect([response.status, getGraphqlCode(response)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('logs a GraphQL upload with an API key and rejects an upload variable that is not a file', async () => {
+  test('logs a GraphQL upload by an API key, and rejects an upload variable that is not a file', async () => {
     const key = await tenant.createKey(['upload'])
     await key.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     await key.graphql(upload, { context: 'notes', file: 'not a file' })
@@ -102,7 +102,7 @@ describe('uploads by the multipart request specification', () => {
   })
 })
 
-describe('limits of a document', () => {
+describe('GraphQL document limits', () => {
   const expectRejected = async (query: string, variables?: Record<string, unknown>) => {
     const { status, body } = await user.graphql(query, variables)
     expect([status < 500, body.errors?.[0]?.extensions?.code, body.data ?? null]).toEqual([true, 'BAD_USER_INPUT', null])
@@ -125,7 +125,7 @@ describe('limits of a document', () => {
   test('rejects a GraphQL document with too many tokens', () => expectRejected(`{ me { ${'id '.repeat(20_000)} } }`))
   test('rejects a GraphQL document with circular fragments', () =>
     expectRejected('fragment A on Query { ...B } fragment B on Query { ...A } { ...A }'))
-  test('rejects a GraphQL document whose fragments multiply fields', () =>
+  test('rejects a GraphQL document in which fragments multiply the number of fields', () =>
     expectRejected(
       `${Array.from({ length: 20 }, (_, index) => `fragment F${index} on Me { ${`...F${index + 1} `.repeat(10)} }`).join(' ')} fragment F20 on Me { id } { me { ...F0 } }`,
     ))
@@ -144,7 +144,7 @@ describe('limits of a document', () => {
     expect([response.status, getGraphqlCode(response)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('a GraphQL GET request requires a header that HTML forms cannot send and cannot run mutations', async () => {
+  test('a GraphQL GET request requires a header that HTML forms cannot send, and cannot execute mutations', async () => {
     const query = encodeURIComponent('{ me { id } }')
     const bare = await user.raw(`/graphql?query=${query}`)
     expect([bare.status, getGraphqlCode(bare)]).toEqual([400, 'BAD_USER_INPUT'])

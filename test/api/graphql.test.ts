@@ -34,7 +34,7 @@ const request = async (query: string, variables: Record<string, unknown> = {}, c
   return body.data
 }
 
-describe('returns the values of REST in camelCase', () => {
+describe('REST values in GraphQL', () => {
   const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   const camel = (name: string) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
   const free = ['metadata', 'details', 'evidence']
@@ -94,7 +94,7 @@ describe('returns the values of REST in camelCase', () => {
   })
 })
 
-describe('mutations', () => {
+describe('GraphQL mutations', () => {
   test('GraphQL mutations create, disable, enable, rotate and revoke keys', async () => {
     const { createApiKey } = await request(
       'mutation { createApiKey(input: { name: "G", scopes: [metadata], expiresInDays: 3 }) { apiKeyId apiKey name scopes expiresAt } }',
@@ -142,7 +142,7 @@ describe('mutations', () => {
     })
   })
 
-  test('a repeated GraphQL mutation with the same idempotencyKey is executed once', async () => {
+  test('executes a repeated GraphQL mutation with the same idempotencyKey once', async () => {
     const create = (maxFileSizeMb: number) =>
       user.graphql(
         'mutation ($mb: Int!) { createContext(idempotencyKey: "g-1", input: { contextKey: "once", displayName: "x", allowedExtensions: ["txt"], maxFileSizeMb: $mb }) { contextId createdAt } }',
@@ -199,7 +199,7 @@ describe('mutations', () => {
   })
 })
 
-describe('connections', () => {
+describe('GraphQL connections', () => {
   interface Connection {
     edges: { cursor: string; node: { id: string } }[]
     pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null }
@@ -237,14 +237,14 @@ describe('connections', () => {
     ['callLogs', 'callId', ', status: failure'],
     ['auditLogs', 'auditId', ''],
     ['auditLogs', 'auditId', ', auditType: file, action: created'],
-  ])('a GraphQL connection pages %s by %s%s without duplicates or gaps', async (field, id, filter) => {
+  ])('the pages of a GraphQL connection of %s by %s%s contain no duplicates or gaps', async (field, id, filter) => {
     const expected = await all(field, id, filter)
     expect(await walk(`${field}Connection`, id, filter)).toEqual(expected)
     expect(expected).toEqual([...new Set(expected)].sort().reverse())
     if (!/empty|unknown/.test(filter)) expect(expected.length).toBeGreaterThan(0)
   })
 
-  test('items created while a client is paging cause no gaps or duplicates on later pages', async () => {
+  test('items created between two page requests cause no gaps or duplicates on later pages', async () => {
     const first = await request('{ filesConnection(first: 3) { edges { node { fileId } } pageInfo { endCursor } } }')
     await user.upload('notes', 'late.txt', 'x')
     const rest = await request(
@@ -267,7 +267,7 @@ describe('connections', () => {
   })
 })
 
-test('logs each call in a GraphQL request like a REST call', async () => {
+test('logs the root fields of a GraphQL request like REST calls', async () => {
   const key = await tenant.createKey(['metadata', 'download'])
   await key.graphql(
     '{ a: files { data { fileId } } b: stats { overview { totalFiles } } contexts { data { contextId } } me { id } }',

@@ -38,7 +38,7 @@ test('rejects single and bulk deletions of a file on hold until the hold is rele
   expect(await world.app.services.storageHealth.verify()).toEqual(healthyStorage)
 })
 
-test('deletes an expired file on hold only after the hold is released', async () => {
+test('an expired file on hold is deleted only after the hold is released', async () => {
   await createContext('aging')
   getData(await tenant.admin.patch('/contexts/aging/policy', { retention_days: 1 }))
   const fileId = await moveUploadBack(world, await upload('aging'), 2)
@@ -70,7 +70,7 @@ test('a new hold reason replaces the previous one, and an identical reason chang
   expect(rows.map(({ type }) => type)).toEqual(['file.held', 'file.held', 'file.hold_released'])
 })
 
-test('rejects a hold on an unknown file or without a reason', async () => {
+test('rejects a hold on an unknown file and a hold without a reason', async () => {
   await createContext('needy')
   const fileId = await upload('needy')
   expect(getInvalidFields(await hold(fileId, ''))).toEqual(['reason'])
@@ -90,7 +90,7 @@ test('lists holds newest first with a next-page link', async () => {
   expect(observed.map(({ file_id }: { file_id: string }) => file_id)).toEqual(ids.reverse())
 })
 
-test('GraphQL creates and releases holds and returns them with the file', async () => {
+test('creates and releases holds over GraphQL, and returns holds with their files', async () => {
   await createContext('queried')
   const fileId = await upload('queried')
   const put = await tenant.admin.graphql(`mutation { holdFile(fileId: "${fileId}", reason: "Case 8") { fileId reason } }`)

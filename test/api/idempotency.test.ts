@@ -21,7 +21,7 @@ const countFiles = async (caller: Caller): Promise<number> => (await caller.get(
 /** Removes the request id and timestamp from a response. */
 const toComparable = ({ status, body: { request_id: _id, timestamp: _time, ...body } }: ApiResponse) => ({ status, body })
 
-describe('POST /files/upload', () => {
+describe('Idempotency-Key for POST /files/upload', () => {
   test('a repeated upload with the same Idempotency-Key stores one file and returns the first response', async () => {
     const key = createKeyHeader()
     const before = await countFiles(tenant.admin)
@@ -49,7 +49,7 @@ describe('POST /files/upload', () => {
     expect(await tenant.admin.post('/contexts', createContextBody('mismatch'), key)).toMatchObject(mismatch)
   })
 
-  test('executes only one of many concurrent uploads with the same Idempotency-Key and returns its response to all of them', async () => {
+  test('executes only one of many concurrent uploads with the same Idempotency-Key and returns its response to all clients', async () => {
     const key = createKeyHeader()
     const before = await countFiles(tenant.admin)
     const responses = await Promise.all(Array.from({ length: 8 }, () => upload(tenant.admin, 'at once', key)))
@@ -58,7 +58,7 @@ describe('POST /files/upload', () => {
     expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
-  test('a failed upload releases its Idempotency-Key for reuse by any request', async () => {
+  test('a failed upload releases its Idempotency-Key, which any request can then use', async () => {
     const key = createKeyHeader()
     expect((await tenant.admin.upload('notes', 'a.exe', 'one', { headers: key })).status).toBe(422)
     expect((await upload(tenant.admin, 'x'.repeat(1_048_577), key)).status).toBe(413)
@@ -83,14 +83,14 @@ describe('POST /files/upload', () => {
     ['', 'empty'],
     ['x'.repeat(256), '256 characters'],
     ['a b', 'contains a space'],
-  ])('returns 400 for the Idempotency-Key %j (%s)', async (value) => {
+  ])('rejects the Idempotency-Key %j with 400 (%s)', async (value) => {
     expect(await upload(tenant.admin, 'x', { 'idempotency-key': value })).toMatchObject({
       status: 400,
       body: { error: { details: { fields: [{ field: 'Idempotency-Key' }] } } },
     })
   })
 
-  test('returns the first response to a repeated upload even if the file was deleted in the meantime', async () => {
+  test('returns the first response to a repeated upload even if the file has been deleted in the meantime', async () => {
     const key = createKeyHeader()
     const first = await upload(tenant.admin, 'gone', key)
     await tenant.admin.delete(`/files/${first.body.data.file_id}`)
@@ -110,7 +110,7 @@ describe('POST /files/upload', () => {
     expect(await world.app.services.idempotency.deleteExpiredKeys()).toBe(1)
   })
 
-  test('an Idempotency-Key used by a killed process can be reused after its lease ends', async () => {
+  test('an Idempotency-Key that was used by a killed process can be reused after its lease ends', async () => {
     const key = createKeyHeader()
     await upload(tenant.admin, 'killed', key)
     await world.database.pool.query(
@@ -122,7 +122,7 @@ describe('POST /files/upload', () => {
     expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
-  test('a different or restarted replica returns the response stored for an Idempotency-Key', async () => {
+  test('another replica returns the stored response for an Idempotency-Key', async () => {
     const key = createKeyHeader()
     const first = await upload(tenant.admin, 'anywhere', key)
     const replica = await World.open({}, world)
@@ -145,7 +145,7 @@ const createContextBody = (key: string) => ({
   max_file_size_mb: 1,
 })
 
-describe('POST /contexts and POST /api-keys', () => {
+describe('Idempotency-Key for POST /contexts and POST /api-keys', () => {
   test('a repeated request to create a context returns the first response', async () => {
     const key = createKeyHeader()
     const first = await tenant.admin.post('/contexts', createContextBody('twice'), key)
@@ -157,7 +157,7 @@ describe('POST /contexts and POST /api-keys', () => {
     })
   })
 
-  test('rejects a repeated request to create an API key with 409 and the key id because secrets are not stored', async () => {
+  test('rejects a repeated request to create an API key with 409 and the key id, because secrets are not stored', async () => {
     const key = createKeyHeader()
     const first = await tenant.admin.post('/api-keys', { name: 'Robot' }, key)
     const { api_key_id: id, api_key: secret } = first.body.data
@@ -181,7 +181,7 @@ describe('POST /contexts and POST /api-keys', () => {
 })
 
 describe('idempotencyKey in GraphQL', () => {
-  test('a GraphQL upload with the idempotencyKey of a REST upload returns the stored response', async () => {
+  test('a GraphQL upload returns the stored response if a REST upload used its idempotencyKey', async () => {
     const key = createKeyHeader()
     const first = await upload(tenant.admin, 'both doors', key)
     const mutation =
@@ -192,7 +192,7 @@ describe('idempotencyKey in GraphQL', () => {
     expect(other.body.errors[0].extensions.code).toBe('IDEMPOTENCY_MISMATCH')
   })
 
-  test('a repeated idempotencyKey creates one context and one API key', async () => {
+  test('a repeated idempotencyKey creates only one context or API key', async () => {
     const create =
       'mutation ($key: String) { createContext(idempotencyKey: $key, input: { contextKey: "once", displayName: "Once", allowedExtensions: ["txt"], maxFileSizeMb: 1 }) { contextId } }'
     const first = await tenant.admin.graphql(create, { key: 'graphql-context' })

@@ -22,8 +22,8 @@ async function openVariant(env: Record<string, string>): Promise<World> {
   return other
 }
 
-describe('HTTP security', () => {
-  test('every response has security headers and does not name the server software', async () => {
+describe('HTTP security headers, CORS and connections', () => {
+  test('every response has security headers and does not reveal the server software', async () => {
     const tenant = await world.createTenant()
     const responses = {
       rest: await tenant.admin.get('/contexts'),
@@ -94,7 +94,7 @@ describe('HTTP security', () => {
     expect(rejected.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('sends an error to a client that sends headers too slowly, and disconnects it', async () => {
+  test('returns an error to a client that sends headers too slowly, and disconnects it', async () => {
     const slow = await openVariant({})
     const { headersTimeout } = slow.app.httpServer
     slow.app.httpServer.headersTimeout = 200
@@ -107,7 +107,7 @@ describe('HTTP security', () => {
     expect((await slow.unauthenticated.raw('/health/live')).status).toBe(200)
   })
 
-  test('reusing a keep-alive connection causes no memory leak warning', async () => {
+  test('reusing a keep-alive connection causes no memory leak warnings', async () => {
     const { faults, stop } = watchUnhandledErrors()
     const tenant = await world.createTenant()
     const raw = await RawHttp.open(world.url)
@@ -121,7 +121,7 @@ describe('HTTP security', () => {
   })
 })
 
-describe('secrets', () => {
+describe('secrets in logs and in the database', () => {
   const secrets: Record<string, string> = {}
   let tenant: TestTenant
   beforeAll(async () => {
@@ -203,7 +203,7 @@ describe('secrets', () => {
     expect(lines.filter((line) => /signature=|[?&]expires=|Bearer |password/i.test(line))).toEqual([])
   })
 
-  test('secrets do not appear in the PostgreSQL log, even if it rejects a statement that contains them', () => {
+  test('secrets do not appear in the PostgreSQL log, even if PostgreSQL rejects a statement that contains them', () => {
     const log = readFileSync(join(process.env.ASSAY_TEST_DATABASE!, 'data', 'postgres.log'), 'utf8')
     for (const [name, secret] of Object.entries(secrets)) expect([name, log.includes(secret)]).toEqual([name, false])
     expect(log).not.toMatch(/STATEMENT:|parameters:/)

@@ -71,7 +71,7 @@ const lists = [
 describe.each([
   ['by key', (of: Owner) => of.admin as Caller],
   ['by user', (of: Owner) => of.user as Caller],
-])('%s, two tenants with the same data', (_how, caller) => {
+])('isolation of two tenants with the same data, %s', (_how, caller) => {
   test.each(lists)("returns only data of the caller's tenant at %s", async (path) => {
     for (const [own, foreign] of [
       [one, two],
@@ -83,7 +83,7 @@ describe.each([
     }
   })
 
-  test('counts, sizes and statistics of two tenants are independent', async () => {
+  test('the counts, sizes and statistics of two tenants are independent', async () => {
     const { data } = (await caller(one).get('/stats')).body
     expect(data.overview).toMatchObject({ total_files: 2, total_contexts: 1, total_api_keys: 1, total_downloads: 1 })
     expect(data.storage.total_bytes).toBe(2 * 'one a.txt'.length)
@@ -138,7 +138,7 @@ describe.each([
     expect((await two.user.get('/files')).status).toBe(200)
   })
 
-  test("a cursor from another tenant returns none of that tenant's data", async () => {
+  test("a cursor from another tenant returns none of the other tenant's data", async () => {
     const connections = ['filesConnection', 'callLogsConnection', 'auditLogsConnection']
     for (const connection of connections) {
       const page = (of: Caller, after: string | null) =>
@@ -188,7 +188,7 @@ async function loadSchema() {
   return buildClientSchema((await world.unauthenticated.graphql(getIntrospectionQuery())).body.data)
 }
 
-describe('actions of one tenant', () => {
+describe("effects of one tenant's actions on other tenants", () => {
   test('Idempotency-Keys of two tenants are independent', async () => {
     const again = await one.admin.upload('invoices', 'a.txt', 'one a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
     expect(again.body.data.file_id).toBe(one.files[0])
@@ -202,7 +202,7 @@ describe('actions of one tenant', () => {
     for (const { admin } of [one, two]) await admin.delete('/contexts/fresh')
   })
 
-  test("changing a tenant's context, users and quota does not affect another tenant", async () => {
+  test("changing a tenant's context, users or quota does not affect other tenants", async () => {
     const before = await Promise.all(
       ['/contexts/invoices', '/tenant', '/files'].map(async (path) => getData(await two.admin.get(path))),
     )
@@ -217,7 +217,7 @@ describe('actions of one tenant', () => {
     expect(toStatusAndCode(await one.admin.upload('invoices', 'c.txt', 'one c'))).toEqual([409, 'conflict'])
   })
 
-  test("a name used in one tenant is available in another, and a conflict names only objects of the caller's tenant", async () => {
+  test("a name used in one tenant is available in another, and a conflict error names only objects of the caller's tenant", async () => {
     const invite = (by: Caller, address: string) =>
       by.graphql(
         'mutation ($email: String!) { inviteUser(input: { email: $email, name: "N", scopes: [upload] }) { user { userId } } }',

@@ -18,8 +18,8 @@ const calls = async (tenant: TestTenant, key: Caller) => getItems(await tenant.a
 const listAudits = async (tenant: TestTenant, key: Caller) =>
   getItems(await tenant.admin.get(`/audit-logs/entity/api_key/${key.id}`))
 
-describe('the life cycle of a key', () => {
-  test('shows all fields of a key except the secret, with a prefix that identifies a leaked key', async () => {
+describe('API key life cycle', () => {
+  test('returns all fields of a key except the secret, and a prefix that identifies a leaked key', async () => {
     const tenant = await world.createTenant()
     const created = await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30, metadata: { team: 'a' } })
     const { api_key: secret, api_key_id: id } = getData(created, { status: 201, message: true })
@@ -93,7 +93,7 @@ describe('the life cycle of a key', () => {
     })
   })
 
-  test('immediately shows when a key was last used, and writes these times in batches', async () => {
+  test('immediately returns the time when a key was last used, and stores these times in batches', async () => {
     const tenant = await world.createTenant()
     const key = await tenant.createKey(['metadata'])
     // The service estimates the database clock with an error below this tolerance, even under load.
@@ -136,7 +136,7 @@ describe('the life cycle of a key', () => {
   })
 })
 
-describe('rotation', () => {
+describe('API key rotation', () => {
   test('rotating a key without a grace period revokes the old secret immediately', async () => {
     const tenant = await world.createTenant()
     const key = await tenant.createKey(['metadata'])
@@ -188,7 +188,7 @@ describe('rotation', () => {
   })
 })
 
-describe('an upload in progress', () => {
+describe('key and user changes during an upload', () => {
   const body = multipart([
     { name: 'context', content: 'inbox' },
     { name: 'file', filename: 'slow.txt', content: `begin ${'x'.repeat(2000)} end` },
@@ -216,7 +216,7 @@ describe('an upload in progress', () => {
     return { status, code: JSON.parse(text).error?.code }
   }
 
-  test('stores an upload if its key did not change during the upload', async () => {
+  test('stores an upload if its key does not change during the upload', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('inbox')
     const key = await tenant.createKey(['upload'])
@@ -250,7 +250,7 @@ describe('an upload in progress', () => {
     expect(Number(rows[0].count)).toBe(1)
   })
 
-  test('rejects an upload in progress if its user is disabled', async () => {
+  test('rejects an upload in progress if the uploading user is disabled', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('inbox')
     const user = await tenant.createUser(['upload'])
@@ -262,7 +262,7 @@ describe('an upload in progress', () => {
   })
 })
 
-test('reports all invalid fields of a new key in one response', async () => {
+test('reports all invalid fields of a new API key in one response', async () => {
   const tenant = await world.createTenant()
   const bad = { name: '', scopes: ['root'], expires_in_days: 366, metadata: [], contexts: {}, colour: 'red' }
   expect(getInvalidFields(await tenant.admin.post('/api-keys', bad))).toEqual(Object.keys(bad).sort())

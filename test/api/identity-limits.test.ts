@@ -42,14 +42,14 @@ async function finish(raw: RawHttp): Promise<number> {
   return parseResponse(await raw.readAll()).status
 }
 
-describe('rate limit per minute', () => {
+describe('rate limits per minute', () => {
   let limited: World
   beforeAll(async () => {
     limited = await openVariant({ RATE_LIMIT_PER_MINUTE: '5' })
   })
   const at = (caller: Caller) => limited.createCaller(caller.credential)
 
-  test('returns 429 with Retry-After and the IETF headers to a rate-limited key without limiting other keys', () =>
+  test('returns 429 with Retry-After and the IETF headers for a rate-limited key without limiting other keys', () =>
     runInOneWindow(60, async () => {
       const tenant = await world.createTenant()
       const [key, otherKey] = [await tenant.createKey(['metadata']), await tenant.createKey(['metadata'])]
@@ -71,7 +71,7 @@ describe('rate limit per minute', () => {
       expect(logged[0].error_message).toMatch(/^Too many calls by this credential\. The limit is 5 per minute\./)
     }))
 
-  test('counts 403 and 404 responses and each GraphQL root field towards the rate limit', () =>
+  test('counts 403 and 404 responses and every GraphQL root field towards the rate limit', () =>
     runInOneWindow(60, async () => {
       const tenant = await world.createTenant()
       const [key, other] = [await tenant.createKey(['upload']), await tenant.createKey(['metadata'])]
@@ -104,7 +104,7 @@ describe('rate limit per minute', () => {
       })
     }))
 
-  test('limits the requests per user, and those per tenant to five times that limit', () =>
+  test('limits requests per user, and limits requests per tenant to five times the user limit', () =>
     runInOneWindow(60, async () => {
       const tenant = await world.createTenant()
       const user = await tenant.createUser(['metadata'])
@@ -123,7 +123,7 @@ describe('rate limit per minute', () => {
     }))
 })
 
-test('limits invalid credentials per IP address and never rejects valid credentials', () =>
+test('limits invalid credentials per IP address, and never rejects valid credentials', () =>
   runInOneWindow(60, async () => {
     const tenant = await world.createTenant()
     const { limits } = world.app.services
@@ -148,7 +148,7 @@ function countStatements({ database: { pool } }: Pick<World, 'database'>, name: 
   return () => count
 }
 
-test('checks a flood of guessed keys with few database statements and still accepts a valid uncached key', async () => {
+test('checks many guessed keys with few database statements, and still accepts a valid uncached key', async () => {
   const tenant = await world.createTenant()
   const fresh = await tenant.createKey(['metadata'])
   const flooded = await openVariant({})
@@ -172,7 +172,7 @@ test('checks a flood of guessed keys with few database statements and still acce
   expect((await flooded.createCaller(late.credential).get('/files')).status).toBe(200)
 })
 
-test('limits guessed log tokens to one database statement per second and still accepts a valid token', () =>
+test('checks guessed log tokens with at most one database statement per second, and still accepts a valid token', () =>
   runInOneWindow(60, async () => {
     const tenant = await world.createTenant()
     const token: string = getData(await tenant.admin.post('/log/share', {}), { status: 201, message: true }).token
@@ -191,8 +191,8 @@ test('limits guessed log tokens to one database statement per second and still a
     expect(statements()).toBeLessThanOrEqual(1 + (performance.now() - began) / 1000)
   }))
 
-describe('concurrent uploads', () => {
-  test('limits concurrent uploads per credential, per tenant and in total, and always frees their slots', async () => {
+describe('concurrent upload limits', () => {
+  test('limits concurrent uploads per credential, per tenant and in total, and always releases their slots', async () => {
     const small = await openVariant({ MAX_UPLOADS_AT_ONCE: '8' })
     const tenants = await Promise.all(Array.from({ length: 4 }, () => world.createTenant()))
     for (const tenant of tenants) await tenant.createContext('inbox')
@@ -235,7 +235,7 @@ describe('concurrent uploads', () => {
     expect(await Promise.all(held.slice(2).map(finish))).toEqual(Array(8).fill(201))
   })
 
-  test('accepts 64 concurrent uploads with one key by default', async () => {
+  test('by default, accepts 64 concurrent uploads with one key', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('inbox')
     const held = await Promise.all(Array.from({ length: 64 }, () => startUpload(world.url, tenant.admin)))

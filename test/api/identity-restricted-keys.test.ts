@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-describe('a key restricted to some contexts', () => {
+describe('keys restricted to some contexts', () => {
   let tenant: TestTenant
   let key: Caller
   const files: Record<string, string> = {}
@@ -58,7 +58,7 @@ describe('a key restricted to some contexts', () => {
     expect((await tenant.admin.get(`/files/${files.other}`)).status).toBe(200)
   })
 
-  test('GraphQL enforces the contexts of a restricted key, including in relations and connections', async () => {
+  test("GraphQL enforces a restricted key's contexts, including in relations and connections", async () => {
     const observed = await key.graphql(
       `{ contexts { data { contextKey } } files { data { fileId context { contextKey } } } filesConnection { edges { node { contextKey } } }
          filesByContext { contextKey } apiCallsByContext { contextKey } }`,
@@ -79,7 +79,7 @@ describe('a key restricted to some contexts', () => {
     for (const path of paths) expect(toStatusAndCode(await key.get(path))).toEqual([403, 'forbidden'])
   })
 
-  test('only an admin can create a restricted key, which must name existing contexts and cannot have admin scope', async () => {
+  test('only an admin can create a restricted key, which must name existing contexts and cannot have the admin scope', async () => {
     const make = (more: object) => tenant.admin.post('/api-keys', { name: 'x', ...more })
     expect(getInvalidFields(await make({ contexts: ['mine', 'ghost'] }))).toEqual(['contexts'])
     expect(getInvalidFields(await make({ contexts: [] }))).toEqual(['contexts'])
@@ -87,7 +87,7 @@ describe('a key restricted to some contexts', () => {
     expect(getInvalidFields(await make({ contexts: ['mine'], scopes: ['admin'] }))).toEqual(['contexts'])
   })
 
-  test('a restricted key has no access to a context that is deleted and created again with the same name', async () => {
+  test('a restricted key has no access to a new context with the same name as a deleted context', async () => {
     await tenant.createContext('passing')
     const passing = await tenant.createKey(['metadata', 'upload'], { contexts: ['passing'] })
     await tenant.admin.delete('/contexts/passing')

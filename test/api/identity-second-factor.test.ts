@@ -44,7 +44,7 @@ async function setUp(user: Person) {
   return { secret, recoveryCodes: recoveryCodes as string[] }
 }
 
-describe('a second factor', () => {
+describe('second factor', () => {
   test('password sign-in requires the second factor only after enrollment is confirmed', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
@@ -83,7 +83,7 @@ describe('a second factor', () => {
     expect(getGraphqlCode(await signIn(user, code))).toBe('UNAUTHENTICATED')
   })
 
-  test('creates ten single-use recovery codes and accepts them in any letter case and spacing', async () => {
+  test('creates ten single-use recovery codes, and accepts them in any letter case and with any spacing', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     const { recoveryCodes } = await setUp(user)
     expect(new Set(recoveryCodes).size).toBe(10)
@@ -92,7 +92,7 @@ describe('a second factor', () => {
     expect(getGraphqlCode(await signIn(user, ` ${recoveryCodes[9]!.toUpperCase().replaceAll('-', ' ')}`))).toBeUndefined()
   })
 
-  test("a user can remove a second factor with a code, and removal by an admin ends the user's sessions", async () => {
+  test("users can remove their second factor with a code, and removal by an admin ends the user's sessions", async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { secret } = await setUp(user)
@@ -126,7 +126,7 @@ describe('a second factor', () => {
   })
 })
 
-describe('wrong codes of the second factor', () => {
+describe('wrong second-factor codes', () => {
   const wrong = '000000'
   const setWrongCodes = ({ email }: Person, count: number) =>
     world.database.pool.query('UPDATE users SET wrong_codes = $2, codes_locked_until = NULL WHERE email = $1', [email, count])
@@ -191,7 +191,7 @@ describe('wrong codes of the second factor', () => {
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
   })
 
-  test('doubles the second-factor lock after each series of wrong codes, up to a day', async () => {
+  test('the second-factor lock doubles after each further series of wrong codes, up to one day', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     await setUp(user)
     const hoursAfter = async (count: number) => {
@@ -262,7 +262,7 @@ describe('wrong codes of the second factor', () => {
     expect(await stateOf(newcomer)).toMatchObject({ wrong_codes: 0 })
   })
 
-  test('counts wrong second-factor codes only after a correct password', async () => {
+  test('counts wrong second-factor codes only after the correct password', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     await setUp(user)
     expect(getGraphqlCode(await signIn({ email: user.email, password: 'not the password' }, wrong))).toBe('UNAUTHENTICATED')
@@ -271,7 +271,7 @@ describe('wrong codes of the second factor', () => {
   })
 })
 
-describe('a tenant that requires a second factor', () => {
+describe('tenants that require a second factor', () => {
   test('if the tenant requires a second factor, a session without one can only set it up', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('notes')
@@ -292,7 +292,7 @@ describe('a tenant that requires a second factor', () => {
     expect(data(await signIn(user, generateNextCode(secret))).signIn.secondFactorDue).toBe(false)
   })
 
-  test('requiring a second factor does not affect API keys or other tenants, and is reversible', async () => {
+  test('requiring a second factor does not affect API keys or other tenants, and can be undone', async () => {
     const [tenant, other] = [await world.createTenant(), await world.createTenant()]
     const [user, otherUser] = [await tenant.createUser(['metadata']), await other.createUser(['metadata'])]
     await require(tenant, true)

@@ -28,7 +28,7 @@ async function signIn({ email }: Person, password: string): Promise<Caller | str
 const signInAgain = async (user: Person) => (await signIn(user, user.password)) as Caller
 const fields = 'data { sessionId createdAt expiresAt ipAddress userAgent isCurrent } pagination { totalItems }'
 
-describe('a disabled user', () => {
+describe('disabled users', () => {
   test("disabling a user ends all of the user's sessions permanently", async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
@@ -41,7 +41,7 @@ describe('a disabled user', () => {
 })
 
 describe('active sessions', () => {
-  test('lists active sessions and their origins for admins and for the user but not for API keys', async () => {
+  test('lists active sessions with their origins for admins and for the user, but not for API keys', async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     const other = await signInAgain(user)
@@ -80,7 +80,7 @@ describe('active sessions', () => {
     expect((await user.get('/files')).status).toBe(200)
   })
 
-  test('ends sessions individually or all together and audits both as user actions', async () => {
+  test('ends sessions individually or all together, and audits both as user actions', async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     const [second, third] = [await signInAgain(user), await signInAgain(user)]
@@ -97,7 +97,7 @@ describe('active sessions', () => {
     ])
   })
 
-  test("users can end their own sessions and receive 404 for other users' sessions", async () => {
+  test("users can end their own sessions, but receive 404 for other users' sessions", async () => {
     const [user, otherUser] = [await tenant.createUser(['metadata']), await tenant.createUser(['metadata'])]
     const other = await signInAgain(user)
     const { mySessions } = await queryData(other, `{ mySessions { ${fields} } }`)
@@ -109,8 +109,8 @@ describe('active sessions', () => {
   })
 })
 
-describe('passwords', () => {
-  test("a password reset by an admin shows the new password once and ends all of the user's sessions", async () => {
+describe('password resets and common passwords', () => {
+  test("a password reset by an admin returns the new password once and ends all of the user's sessions", async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     const { resetUserPassword } = await queryData(

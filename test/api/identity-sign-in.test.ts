@@ -17,7 +17,7 @@ const getUserId = async (user: Caller) => (await user.graphql('{ me { userId } }
 const listAudits = async (tenant: TestTenant, entityId: string) =>
   getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
-describe('signing in', () => {
+describe('sign-in', () => {
   test('starts a twelve-hour session over REST and GraphQL, and audits the sign-in', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata', 'admin'])
@@ -51,7 +51,7 @@ describe('signing in', () => {
     })
   })
 
-  test('a failed sign-in does not reveal whether the email address or the password was wrong', async () => {
+  test('a failed sign-in does not reveal whether the email address or the password is wrong', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const wrong = await world.unauthenticated.graphql(signIn, { email: user.email, password: 'not this one' })
@@ -88,7 +88,7 @@ describe('signing in', () => {
     }
   })
 
-  test('signs in to the named tenant if an email address belongs to two tenants', async () => {
+  test('signs in to the named tenant if an email address is registered in two tenants', async () => {
     const [one, two] = [await world.createTenant(), await world.createTenant()]
     const email = 'both@example.com'
     const [first, second] = [await one.createUser(['metadata'], email), await two.createUser(['metadata'], email)]
@@ -105,7 +105,7 @@ describe('signing in', () => {
     }
   })
 
-  test('accounts with one email address in many tenants share a salt, but each accepts only its own password', async () => {
+  test('accounts with the same email address in many tenants share a salt, but each accepts only its own password', async () => {
     const email = 'everywhere@example.com'
     const tenants = await Promise.all(Array.from({ length: 8 }, () => world.createTenant()))
     const users: (Caller & { password: string })[] = []
@@ -141,7 +141,7 @@ describe('signing in', () => {
     expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email, password }))).toBeUndefined()
   })
 
-  test('wrong passwords from an unauthenticated client neither lock out a user nor reveal accounts', async () => {
+  test('wrong passwords from an unauthenticated client neither lock out a user nor reveal whether an account exists', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     for (const email of [user.email, 'ghost@example.com']) {
@@ -157,7 +157,7 @@ describe('signing in', () => {
   })
 })
 
-describe('a session', () => {
+describe('user sessions', () => {
   test('signOut ends the current session immediately without affecting other sessions', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
@@ -199,7 +199,7 @@ describe('a session', () => {
     expect(JSON.stringify(entries)).not.toContain('a new password')
   })
 
-  test('a password change also ends a session that was started with the old password during the change', async () => {
+  test('a password change also ends a session that started with the old password during the change', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const attempts = Array.from({ length: 8 }, () =>
@@ -220,7 +220,7 @@ describe('a session', () => {
     expect((await user.get('/files')).status).toBe(200)
   })
 
-  test('publishes session keys that verify tokens and can be rotated without ending sessions', async () => {
+  test('publishes session keys that verify tokens, and rotates them without ending sessions', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const published = async () =>
@@ -238,7 +238,7 @@ describe('a session', () => {
     expect(await verify(user.credential!)).toMatchObject({ kid: before.keys[0]!.kid })
   })
 
-  test('a session ends at the expiry time stored in its row', async () => {
+  test('a session ends at the expiry time stored in the database', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     await world.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1", [

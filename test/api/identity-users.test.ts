@@ -27,8 +27,8 @@ const invite = (by: Caller, input: object) =>
 const listAudits = async (tenant: TestTenant, entityId: string) =>
   getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
-describe('an admin', () => {
-  test('an admin can invite an email address once, with or without a password', async () => {
+describe('user management by admins', () => {
+  test('an admin can invite each email address only once, with or without a password', async () => {
     const tenant = await world.createTenant()
     const { body } = await invite(tenant.admin, { email: 'Eve@Example.com', name: 'Eve', scopes: ['metadata', 'metadata'] })
     const { password, user } = body.data.inviteUser
@@ -99,7 +99,7 @@ describe('an admin', () => {
     expect(entries).toHaveLength(4)
   })
 
-  test('prevents admins from revoking their own access', async () => {
+  test('an admin cannot revoke their own access', async () => {
     const tenant = await world.createTenant()
     const admin = await tenant.createUser(['admin'])
     const id = await getUserId(admin)
@@ -113,7 +113,7 @@ describe('an admin', () => {
     expect((await change(tenant.admin, 'disableUser', id)).body.data.disableUser.status).toBe('disabled')
   })
 
-  test('lists users by status for an admin', async () => {
+  test('lists users for an admin, with an optional status filter', async () => {
     const tenant = await world.createTenant()
     const [one, two] = [await tenant.createUser(['upload']), await tenant.createUser(['upload'])]
     await change(tenant.admin, 'disableUser', await getUserId(one))
@@ -130,8 +130,8 @@ describe('an admin', () => {
   })
 })
 
-describe('actions of a user', () => {
-  test("audits user actions over REST and GraphQL with the user's name and email at that time", async () => {
+describe('audited user actions, suspended tenants and deleted tenants', () => {
+  test("audits user actions over REST and GraphQL with the user's name and email address at the time of the action", async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['admin'])
     const id = await getUserId(user)
@@ -185,7 +185,7 @@ describe('actions of a user', () => {
   })
 })
 
-test('a suspended tenant receives 403 for keys, users, sign-in and signed URLs until it is resumed', async () => {
+test('returns 403 for keys, users, sign-ins and signed URLs of a suspended tenant until the tenant is resumed', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('inbox')
   const { file_id: fileId } = getData(await tenant.admin.upload('inbox', 'a.txt', 'kept'), {
@@ -225,7 +225,7 @@ test('a suspended tenant receives 403 for keys, users, sign-in and signed URLs u
   ])
 })
 
-test('deletes a tenant with all its data only if the request repeats its name', async () => {
+test("deletes a tenant with all its data only if the request repeats the tenant's name", async () => {
   const tenant = await world.createTenant({ name: 'Doomed' })
   const bystander = await world.createTenant()
   for (const { createContext, admin } of [tenant, bystander]) {

@@ -21,7 +21,7 @@ const send = (
   headers: Record<string, string> = { 'content-type': 'application/json' },
 ) => tenant.admin.raw(path, { method: 'POST', headers, body })
 
-test('rejects a number that would lose precision in a JSON body or a multipart part', async () => {
+test('rejects numbers that would lose precision in JSON bodies and multipart parts', async () => {
   const context = `{"context_key":"orders","display_name":"Orders","allowed_extensions":["txt"],"max_file_size_mb":1,"metadata":${metadata}}`
   const inBody = await send('/api/v1/contexts', context)
   expect(getInvalidFields(inBody)).toEqual(['body'])
@@ -36,7 +36,7 @@ test('rejects a number that would lose precision in a JSON body or a multipart p
   expect(inPart.body.message).toContain(number)
 })
 
-test('rejects a number that would lose precision in GraphQL variables, documents or multipart requests', async () => {
+test('rejects numbers that would lose precision in GraphQL variables, documents and multipart requests', async () => {
   const input =
     '{ contextKey: "orders", displayName: "Orders", allowedExtensions: ["txt"], maxFileSizeMb: 1, metadata: { order: %s } }'
   const create = (value: string) => `mutation { createContext(input: ${input.replace('%s', value)}) { metadata } }`

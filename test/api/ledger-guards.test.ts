@@ -40,8 +40,8 @@ async function waitForLockedSession(): Promise<void> {
       .rowCount!
 }
 
-describe('the blob of a completed upload', () => {
-  test("does not remove the blob of an upload in progress, even if the replica's clock is two hours behind", async () => {
+describe('blob retention during sweeps', () => {
+  test("does not delete the blob of an upload in progress, even if the replica's clock is two hours slow", async () => {
     const tenant = await createTenant()
     const now = Date.now()
     const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 2 * 3_600_000)
@@ -55,7 +55,7 @@ describe('the blob of a completed upload', () => {
     await leases.close()
   })
 
-  test('keeps the blob of a completed upload, even if an earlier sweep lost its connections during a removal', async () => {
+  test('keeps the blob of a completed upload, even if an earlier sweep lost its connections while deleting blobs', async () => {
     const tenant = await createTenant()
     // The first upload leases blob paths, and the second upload uses one of them.
     await upload(tenant)
@@ -94,7 +94,7 @@ describe('the blob of a completed upload', () => {
   })
 })
 
-test('two uploads with one Idempotency-Key store one file, even if the first one is delayed', async () => {
+test('two uploads with the same Idempotency-Key store one file, even if the first upload is delayed', async () => {
   const tenant = await createTenant()
   const headers = { 'idempotency-key': 'frozen' }
   const head = await lockHead(tenant)
@@ -116,8 +116,8 @@ test('two uploads with one Idempotency-Key store one file, even if the first one
   expect(data.map(({ status }: { status: string }) => status)).toEqual(['success', 'success'])
 })
 
-describe('while the rows of tenant B are locked', () => {
-  test('tenant A can read, upload and change data while the rows of tenant B are locked', async () => {
+describe("requests while another tenant's rows are locked", () => {
+  test("tenant A can read, upload and change data while tenant B's rows are locked", async () => {
     const [a, b] = [await createTenant(), await createTenant()]
     const head = await lockHead(b)
     // Sends more requests than there are database connections.
@@ -136,7 +136,7 @@ describe('while the rows of tenant B are locked', () => {
     expect((await renamed).status).toBe(200)
   })
 
-  test('a tenant receives 503 after ten seconds while its rows are locked, and nothing is stored', async () => {
+  test('a tenant receives 503 after ten seconds if its rows are locked, and nothing is stored', async () => {
     const b = await createTenant()
     const head = await lockHead(b)
     expect(await upload(b)).toMatchObject({ status: 503, body: { error: { code: 'database_unavailable' } } })
@@ -146,7 +146,7 @@ describe('while the rows of tenant B are locked', () => {
   })
 })
 
-describe('responses wait for older decisions', () => {
+describe('responses to changes during ledger transactions', () => {
   const changes: [string, (tenant: TestTenant, keyId: string) => Promise<{ status?: number }>][] = [
     ['a lowered quota of the tenant', (tenant) => tenant.admin.patch('/tenant', { storage_quota_mb: 1 })],
     ['a lowered quota of a context', (tenant) => tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })],
@@ -154,7 +154,7 @@ describe('responses wait for older decisions', () => {
     ['a disabled key', (tenant, keyId) => tenant.admin.post(`/api-keys/${keyId}/disable`)],
     ['a suspended tenant', (tenant) => world.app.services.tenants.suspend(tenant.tenantId).then(() => ({ status: 200 }))],
   ]
-  test.each(changes)('responds to %s only after ledger transactions already in progress have ended', async (_what, change) => {
+  test.each(changes)('responds to %s only after the ledger transactions in progress have ended', async (_what, change) => {
     const tenant = await createTenant()
     const { id } = await tenant.createKey(['upload'])
     // Simulates another replica that has processed a group of entries but not yet committed it.
@@ -170,13 +170,13 @@ describe('responses wait for older decisions', () => {
   })
 })
 
-describe('the rules of an upload', () => {
+describe('upload rules', () => {
   const send = (tenant: TestTenant, name = 'a.txt', content: string | Buffer = 'some text') =>
     tenant.admin.upload('notes', name, content)
   const change = (tenant: TestTenant, changes: object) => tenant.admin.patch('/contexts/notes', changes)
   const json = { allowed_extensions: ['json'] }
 
-  test('applies the rules at commit time, even if they changed after validation', async () => {
+  test('applies the rules that are valid at commit time, even if they changed after validation', async () => {
     const tenant = await createTenant()
     expect((await send(tenant)).status).toBe(201)
     const other = await lockHead(tenant)
@@ -192,7 +192,7 @@ describe('the rules of an upload', () => {
     expect(await verifyStorage()).toMatchObject(healthy)
   })
 
-  test('applies new rules to uploads as soon as the update returns, whether they are stricter or looser', async () => {
+  test('applies new rules to uploads as soon as the update returns, whether the rules are stricter or looser', async () => {
     const tenant = await createTenant()
     expect((await send(tenant)).status).toBe(201)
     await change(tenant, json)
@@ -211,7 +211,7 @@ describe('the rules of an upload', () => {
     expect((await send(tenant)).status).toBe(201)
   })
 
-  test('applies the rules of the new context if a context was deleted and created again with the same name', async () => {
+  test("applies the new context's rules if a context is deleted and created again with the same name", async () => {
     const tenant = await createTenant()
     const { body } = await send(tenant)
     await tenant.admin.delete(`/files/${body.data.file_id}`)
@@ -225,7 +225,7 @@ describe('the rules of an upload', () => {
   })
 })
 
-describe('an upload whose rules change while it is received', () => {
+describe('rule changes during an upload', () => {
   /** Changes the context after an upload has read its rules, then sends the rest of the file. */
   async function uploadDuring(tenant: TestTenant, name: string, change: () => Promise<ApiResponse>): Promise<ApiResponse> {
     const read = jest.spyOn(world.app.services.contexts, 'findRecent')
@@ -249,7 +249,7 @@ describe('an upload whose rules change while it is received', () => {
     }
   }
 
-  test('accepts an upload in progress that only the old rules would reject, and counts no file as blocked', async () => {
+  test('accepts an upload in progress that only the old rules would reject, and does not count it as blocked', async () => {
     const tenant = await createTenant()
     const response = await uploadDuring(tenant, 'a.log', () =>
       tenant.admin.patch('/contexts/notes', { allowed_extensions: ['log'] }),

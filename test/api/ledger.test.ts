@@ -69,7 +69,7 @@ test("fifty concurrent uploads to two contexts fill a tenant's quota exactly", a
   expect((await tenant.admin.get('/stats')).body.data.storage_quota).toMatchObject({ used_percent: 100, remaining_bytes: 0 })
 })
 
-test('rejects an upload above the quota before reading its body and reserves no bytes', async () => {
+test('rejects an upload above the quota before reading its body, and reserves no bytes', async () => {
   const tenant = await world.createTenant({ quotaMb: 1 })
   await tenant.createContext('notes')
   const response = await fetch(`${world.url}/api/v1/files/upload`, {
@@ -123,7 +123,7 @@ async function runMixedCalls(tenant: TestTenant): Promise<void> {
   )
 }
 
-test('every statistic equals a recount of the rows after random calls on two replicas', async () => {
+test('all statistics equal a recount of the rows after random calls on two replicas', async () => {
   const tenant = await world.createTenant()
   await runMixedCalls(tenant)
   await expectExact(world.databaseUrl)
@@ -173,7 +173,7 @@ test('every statistic equals a recount of the rows after random calls on two rep
   )
 })
 
-test("counts a user's rejected uploads and downloads although they are not logged as calls", async () => {
+test('counts rejected uploads and downloads by users, although they are not logged as calls', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('notes')
   const user = await tenant.createUser(['upload', 'download'])
@@ -228,7 +228,7 @@ test('byte totals and counts above 2^32 are exact', async () => {
   await world.database.pool.query('DELETE FROM usage_counters WHERE tenant_id = $1', [tenant.tenantId])
 })
 
-test('truncates user agents to 512 bytes without splitting characters and removes control characters', async () => {
+test('truncates user agents to 512 bytes without splitting characters, and removes control characters', async () => {
   const tenant = await world.createTenant()
   const agent = Buffer.from('é'.repeat(300), 'utf8').toString('latin1')
   await tenant.admin.get('/stats', { 'user-agent': agent })

@@ -17,7 +17,7 @@ interface LoggedCall {
   status: string
 }
 
-describe('filters', () => {
+describe('call log filters', () => {
   let tenant: TestTenant
   let one: Caller
   let two: Caller
@@ -43,7 +43,7 @@ describe('filters', () => {
   let cached: Promise<Caller> | undefined
   const reader = () => (cached ??= tenant.createUser(['metadata']))
 
-  test('filters the call log by one or several parameters', async () => {
+  test('filters the call log by one or more parameters', async () => {
     expect(await list('')).toEqual([
       'metadata failure',
       'upload success',
@@ -83,7 +83,7 @@ describe('filters', () => {
   })
 })
 
-describe('dates', () => {
+describe('call log date filters', () => {
   let tenant: TestTenant
   let key: Caller
   let user: Caller
@@ -121,7 +121,7 @@ describe('dates', () => {
     expect(await times('start_date=2026-03-02&end_date=2026-03-01')).toEqual([])
   })
 
-  test('treats a time in a log filter without an offset as UTC and converts one with an offset', async () => {
+  test('treats a log filter time without an offset as UTC, and converts a time with an offset', async () => {
     expect(await times('start_date=2026-03-02T02:00:00%2B02:00&end_date=2026-03-02T07:00:00%2B02:00')).toEqual(
       timestamps.slice(4),
     )
@@ -129,14 +129,14 @@ describe('dates', () => {
     expect(await times('start_date=2026-03-02T05:00')).toEqual(timestamps.slice(5))
   })
 
-  test('combines date filters of the call log with other filters', async () => {
+  test('combines call log date filters with other filters', async () => {
     expect(await times(`end_date=2026-03-01&api_key_id=${key.id}&operation=metadata&status=success`)).toEqual(
       timestamps.slice(0, 4),
     )
     expect(await times('end_date=2026-03-01&status=failure')).toEqual([])
   })
 
-  test('pages of a date range in the call log neither repeat nor skip entries', async () => {
+  test('the pages of a date range in the call log contain no duplicates or gaps', async () => {
     const observed: string[] = []
     for (let page = 1; page <= 4; page++) {
       const { data, pagination } = getData(await user.get(`/stats/logs?page=${page}&page_size=2`))

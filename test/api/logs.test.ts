@@ -19,7 +19,7 @@ interface LoggedCall {
   status: string
 }
 
-describe('the log contains every call, successful or not', () => {
+describe('calls in the call log', () => {
   let tenant: TestTenant
   let key: Caller
   let fileId: string
@@ -62,7 +62,7 @@ describe('the log contains every call, successful or not', () => {
     })
   })
 
-  test('the call log entry for an upload or a deletion names the file', async () => {
+  test('the call log entry for an upload or deletion contains the file id', async () => {
     const { file_id } = (await key.upload('notes', 'b.txt', 'text')).body.data
     expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'success', file_id, context_key: 'notes' })
     await key.delete(`/files/${file_id}`)
@@ -82,7 +82,7 @@ describe('the log contains every call, successful or not', () => {
     ['a rejected upload', 422, () => key.upload('notes', 'a.exe', 'x'), 'upload'],
     ['a dry run in an unknown context', 404, () => key.upload('no', 'a.txt', 'x', { path: '/files/validate' }), 'upload'],
   ]
-  test.each(failures)('logs a failed call for %s: %i', async (_what, status, act, operation) => {
+  test.each(failures)('logs a failed call for %s with status %i', async (_what, status, act, operation) => {
     const response = await act()
     expect(response.status).toBe(status)
     expect(await lastCall()).toMatchObject({ operation, status: 'failure', file_id: null, error_message: response.body.message })
@@ -114,7 +114,7 @@ describe('the log contains every call, successful or not', () => {
     }
   })
 
-  test('logs the creation of a download URL as one call with its file and context and counts one download', async () => {
+  test('logs the creation of a download URL as one call with its file and context, and counts one download', async () => {
     const reader = await tenant.createKey(['download'])
     const { file_id } = (await tenant.admin.upload('notes', 'd.txt', 'four')).body.data
     await reader.get(`/files/${file_id}`)
@@ -131,7 +131,7 @@ describe('the log contains every call, successful or not', () => {
     expect(rows).toEqual([{ calls: 1, downloads: 1, bytes: 4 }])
   })
 
-  test('logs each repeated or concurrent list request as one call and returns the same page', async () => {
+  test('logs each repeated or concurrent list request as one call, and returns the same page each time', async () => {
     const reader = await tenant.createKey(['metadata'])
     const list = async () => getData(await reader.get('/files')).data
     const page = await list()
@@ -147,7 +147,7 @@ describe('the log contains every call, successful or not', () => {
     expect(rows).toEqual([{ calls: 29 }])
   })
 
-  test('concurrent list requests for different tenants, keys, contexts or page sizes return their own pages', async () => {
+  test('concurrent list requests for different tenants, keys, contexts or page sizes each return their own page', async () => {
     const other = await world.createTenant()
     await other.createContext('notes')
     await tenant.createContext('drafts')
@@ -172,7 +172,7 @@ describe('the log contains every call, successful or not', () => {
     }
   })
 
-  test('logs a call with a missing scope as failed with 403', async () => {
+  test('logs a call without the required scope as failed with 403', async () => {
     const limitedKey = await tenant.createKey([...(['upload'] as const)])
     for (const [operation, act] of [
       ['metadata', () => limitedKey.get('/files')],
@@ -189,7 +189,7 @@ describe('the log contains every call, successful or not', () => {
     expect(await lastCall(reader)).toMatchObject({ operation: 'upload', status: 'failure' })
   })
 
-  test('logs calls with a disabled, revoked or expired key under that key as failed with 401', async () => {
+  test('logs a call with a disabled, revoked or expired key as a failed call by this key, with status 401', async () => {
     for (const end of ['disable', 'revoke', 'expire']) {
       const ended = await tenant.createKey(['upload', 'metadata'])
       if (end === 'expire')
@@ -205,7 +205,7 @@ describe('the log contains every call, successful or not', () => {
     }
   })
 
-  test('logs uploads to a disabled context (409) and above a quota (422) as failed', async () => {
+  test('logs an upload to a disabled context as failed with 409, and an upload above a quota as failed with 422', async () => {
     await tenant.createContext('closed')
     await tenant.admin.patch('/contexts/closed', { status: 'disabled' })
     await key.upload('closed', 'a.txt', 'x')
@@ -232,7 +232,7 @@ describe('the log contains every call, successful or not', () => {
     })
   })
 
-  test('logs no calls for admin operations, contexts, unknown paths and methods, users and unauthenticated requests', async () => {
+  test('does not log admin operations, context requests, unknown paths or methods, calls by users, or unauthenticated requests', async () => {
     const user = await tenant.createUser(['upload', 'metadata', 'download', 'delete', 'admin'])
     const total = async () => getData(await tenant.admin.get('/stats/logs')).pagination.total_items
     const before = await total()
@@ -254,7 +254,7 @@ describe('the log contains every call, successful or not', () => {
   })
 })
 
-test("a call log entry contains the key name at that time and the client's IP address and user agent", async () => {
+test("a call log entry contains the client's IP address and user agent and the key name at the time of the call", async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['metadata'], { name: 'Before' })
   await key.get('/files', { 'user-agent': `agent/${'x'.repeat(600)}` })

@@ -13,7 +13,7 @@ const migrations = readdirSync('prisma/migrations', { withFileTypes: true })
   .map(({ name }) => name)
   .sort()
 
-test('npm run migrate updates a database to the newest migration and changes nothing if run again', async () => {
+test('npm run migrate updates a database to the newest migration, and changes nothing if run again', async () => {
   const database = await createEmptyDatabase()
   const DATABASE_URL_FILE = join(folder, 'url')
   writeFileSync(DATABASE_URL_FILE, `${database.url}\n`)

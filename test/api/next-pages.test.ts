@@ -38,10 +38,10 @@ const lists: Record<string, { path: string; id: string; add(): Promise<unknown>;
 const getNextLink = (response: ApiResponse): string | undefined =>
   /^<\/api\/v1(.*)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
 
-describe.each(Object.keys(lists))('next links of %s', (name) => {
+describe.each(Object.keys(lists))('next-page links for %s', (name) => {
   const { path, id, add, remove } = lists[name]!
 
-  test('next-page links return each item once while others are added and deleted', async () => {
+  test('next-page links return each item once while items are added and deleted', async () => {
     tenant = await world.createTenant()
     await tenant.createContext('notes')
     for (let index = 0; index < 8; index++) await add()
@@ -80,7 +80,7 @@ test('next-page links preserve the filters, include the page number, and can be 
   })
 })
 
-test('returns 400 for an invalid cursor or a cursor from another list', async () => {
+test('returns 400 for an invalid cursor and for a cursor from another list', async () => {
   tenant = await world.createTenant()
   const cursor = Buffer.from(tenant.admin.id).toString('base64url')
   for (const after of ['nonsense', '', cursor])

@@ -134,7 +134,7 @@ const createContextBody = (contextKey: string) => ({
   max_file_size_mb: 1,
 })
 
-test('every successful response matches its OpenAPI description, and a response with a secret has a message', async () => {
+test('every successful response matches its OpenAPI description, and a response that contains a secret has a message', async () => {
   const responses = await callEveryRoute()
   for (const [operationId, response] of responses) {
     // A preview response is the image or text itself and has no status field.
@@ -224,7 +224,7 @@ function createInvalidValues(schema: Json): unknown[] {
 const listFields = (response: ApiResponse): string[] =>
   (response.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
-test('enforces exactly the documented limits of query parameters', async () => {
+test('enforces the limits of query parameters exactly as documented', async () => {
   let tried = 0
   for (const operation of listJsonOperations()) {
     for (const { name, schema, ...parameter } of operation.parameters) {
@@ -253,7 +253,7 @@ test('enforces exactly the documented limits of query parameters', async () => {
   expect(tried).toBeGreaterThan(40)
 })
 
-test('enforces exactly the documented limits of JSON bodies and rejects undocumented fields', async () => {
+test('enforces the limits of JSON bodies exactly as documented, and rejects undocumented fields', async () => {
   let tried = 0
   for (const operation of listJsonOperations()) {
     const schema = operation.requestBody?.content['application/json']?.schema as { properties: Record<string, Json> } | undefined

@@ -35,7 +35,7 @@ function walk(part: unknown, visit: (node: Json) => void): void {
   for (const value of Object.values(part)) walk(value, visit)
 }
 
-test('the OpenAPI document has version 3.1, needs no credential, and contains no broken reference', async () => {
+test('the OpenAPI document has version 3.1, requires no credential, and contains no broken references', async () => {
   const { status, headers } = await world.unauthenticated.raw('/api/v1/openapi.json')
   expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
   expect(api.document).toMatchObject({
@@ -115,7 +115,7 @@ test('every OpenAPI request and response has an example without placeholders', (
   }
 })
 
-test('the example request bodies in the OpenAPI document succeed when sent in the order used in the tour', async () => {
+test('the example request bodies in the OpenAPI document succeed in the order used in the tour', async () => {
   const other = await World.open({}, world)
   const { admin } = await other.createTenant()
   const send = (operationId: string, method: 'post' | 'patch', path: string) => {
@@ -140,7 +140,7 @@ test('the example request bodies in the OpenAPI document succeed when sent in th
   expect(statuses).toEqual(statuses.map(([operationId]) => [operationId, 'works']))
 })
 
-test('Swagger UI starts with empty filters so that a list returns all items', () => {
+test('Swagger UI starts with empty filters, so that a list returns all items', () => {
   const filled = api.operations.flatMap(({ operationId, parameters = [] }) =>
     (parameters as { name?: string; in?: string; example?: unknown }[])
       .filter((each) => each.in === 'query' && each.example !== undefined)
@@ -155,7 +155,7 @@ test('the root types of the GraphQL schema have descriptions', async () => {
   for (const { description } of [queryType, mutationType, subscriptionType]) expect(description).toMatch(/^[A-Z].{20,}\.$/)
 })
 
-test('a declared and a streamed size above the limit return errors with the same details', async () => {
+test('returns the same error details for a declared and a streamed size above the limit', async () => {
   await tenant.createContext('sized', { max_file_size_mb: 1 })
   const tooLarge = Buffer.alloc(1_100_000, 'a')
   const received = await tenant.admin.upload('sized', 'large.txt', tooLarge)
@@ -167,7 +167,7 @@ test('a declared and a streamed size above the limit return errors with the same
   }
 })
 
-test('OpenAPI operations equal the route table plus exports, transparency log and upload links', () => {
+test('the OpenAPI document contains the routes in the route table plus exports, transparency log and upload links', () => {
   const described = api.operations.map(({ method, path }) => `${method} ${path}`)
   const served = routes.map(({ method, path }) => `${method} /api/v1${path}`)
   const exports = ['GET /api/v1/stats/logs/export', 'GET /api/v1/audit-logs/export']
@@ -176,7 +176,7 @@ test('OpenAPI operations equal the route table plus exports, transparency log an
   expect(described.sort()).toEqual([...served, ...exports, ...log, ...links].sort())
 })
 
-test('the OpenAPI document states required scopes and which operations accept an Idempotency-Key', () => {
+test('the OpenAPI document states the required scopes and the operations that accept an Idempotency-Key', () => {
   const scopes = Object.fromEntries(api.operations.map(({ operationId, scope }) => [operationId, scope]))
   expect(scopes).toMatchObject({
     listContexts: null,
@@ -211,7 +211,7 @@ const createContextBody = (contextKey: string) => ({
 const listFields = (response: ApiResponse): string[] =>
   (response.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
-test('treats null as omitted in create requests and rejects it in updates, as documented', async () => {
+test('treats null as an omitted field in create requests and rejects it in updates, as documented', async () => {
   const create = api.operation('createContext').requestBody!.content['application/json']!.schema
   const body = { ...createContextBody('nulls'), description: null, storage_quota_mb: null, metadata: null }
   expect(api.checker.findErrors(body, create)).toEqual([])
@@ -243,7 +243,7 @@ test('a PUT request does not change the OpenAPI document, and a client with the 
   expect([put.status, put.headers.get('allow'), put.body.error.code]).toEqual([405, 'GET, HEAD', 'method_not_allowed'])
 })
 
-test('the page at /docs loads its files from the service with a policy that forbids inline scripts', async () => {
+test('the page at /docs loads its files from the service and has a policy that forbids inline scripts', async () => {
   const page = await world.unauthenticated.raw('/docs')
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   const policy = page.headers.get('content-security-policy')!
@@ -267,7 +267,7 @@ test('the page at /docs loads its files from the service with a policy that forb
   expect(await (await fetch(`${world.url}/docs/start.js`)).text()).toContain("url: 'api/v1/openapi.json'")
 })
 
-test('serves no other files from the Swagger UI package under /docs', async () => {
+test('serves no other Swagger UI package files under /docs', async () => {
   for (const path of ['index.html', 'package.json', 'swagger-initializer.js', '..%2Fpackage.json', 'constructor', '__proto__'])
     expect((await world.unauthenticated.raw(`/docs/${path}`)).status).toBe(404)
   const redirect = await fetch(`${world.url}/docs/`, { redirect: 'manual' })
@@ -283,7 +283,7 @@ test('serves /llms.txt as plain text, and every link in it returns 200', async (
   for (const address of links) expect([address, (await world.unauthenticated.raw(`/${address}`)).status]).toEqual([address, 200])
 })
 
-test('the front page without a dashboard links to REST and GraphQL and has an icon but no script', async () => {
+test('without the dashboard, the front page links to REST and GraphQL and has an icon but no script', async () => {
   const plain = await World.open({ DASHBOARD: 'off' }, world)
   const page = await plain.unauthenticated.raw('/')
   await plain.close()
@@ -329,7 +329,7 @@ test.each(['br', 'gzip'])('compresses the files at /docs with %s if the client a
   }
 })
 
-test('serves Apollo Sandbox to a browser at /graphql?sandbox with a policy that names its hosts', async () => {
+test("serves Apollo Sandbox to a browser at /graphql?sandbox with a policy that allows the sandbox's hosts", async () => {
   const page = await world.unauthenticated.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html'])
   const policy = page.headers.get('content-security-policy')!

@@ -57,12 +57,12 @@ test('renders upright WebP previews of an image in both sizes, without metadata'
   expect(data[(info.width * 48 + 24) * info.channels]).toBeGreaterThan(240)
 })
 
-test('does not enlarge a small image in its preview', async () => {
+test('does not enlarge small images in their previews', async () => {
   const { bytes } = await preview(await upload('small.png', png(40, 20)))
   expect(await sharp(bytes).metadata()).toMatchObject({ width: 40, height: 20 })
 })
 
-test('renders each page of a PDF and rejects a nonexistent page with 404', async () => {
+test('renders each page of a PDF, and returns 404 for a nonexistent page', async () => {
   const fileId = await upload('paper.pdf', pdf())
   const first = await preview(fileId, '?page=1')
   expect([first.status, first.headers.get('preview-pages')]).toEqual([200, '1'])
@@ -116,7 +116,7 @@ test('responds to a conditional preview request with 304 and to a HEAD request w
   expect([head.status, head.body, head.headers.get('content-type')]).toEqual([200, '', 'image/webp'])
 })
 
-test('returns 404 for a preview of an unsupported file type and names the type', async () => {
+test('returns 404 for a preview of an unsupported file type, and names the type', async () => {
   const { status, bytes } = await preview(await upload('all.zip', zip({ 'a.txt': 'text' })))
   expect(status).toBe(404)
   expect(JSON.parse(bytes.toString())).toMatchObject({
@@ -125,7 +125,7 @@ test('returns 404 for a preview of an unsupported file type and names the type',
   })
 })
 
-test("a preview requires the download scope, and a file in the caller's tenant and in a context that the caller can access", async () => {
+test("a preview requires the download scope, membership in the file's tenant and access to the file's context", async () => {
   const fileId = await upload('mine.png', png())
   const status = async (caller: Caller) => (await caller.get(`/files/${fileId}/preview`)).status
   expect(await status(world.unauthenticated)).toBe(401)
@@ -135,7 +135,7 @@ test("a preview requires the download scope, and a file in the caller's tenant a
   expect(await status(reader)).toBe(200)
 })
 
-test('rejects a preview of a quarantined file with 403, even if it is cached', async () => {
+test('rejects a preview of a quarantined file with 403, even if the preview is cached', async () => {
   const fileId = await upload('cached.png', png(300, 300))
   expect((await preview(fileId, '?size=thumbnail')).status).toBe(200)
   await world.database.pool.query('UPDATE files SET quarantined_at = now() WHERE file_id = $1', [fileId])
@@ -146,7 +146,7 @@ test('rejects a preview of a quarantined file with 403, even if it is cached', a
   expect((await preview(await createQuarantinedFile(world, tenant, 'notes'))).status).toBe(403)
 })
 
-test('logs a preview as a call and does not count it as a download', async () => {
+test('logs a preview as a call, but does not count it as a download', async () => {
   const fileId = await upload('counted.png', png(64, 64))
   await preview(fileId)
   const { body } = await tenant.admin.get(`/files/${fileId}/metadata`)
@@ -155,7 +155,7 @@ test('logs a preview as a call and does not count it as a download', async () =>
   expect(call).toMatchObject({ operation: 'download', status: 'success', file_id: fileId })
 })
 
-test('rejects invalid preview parameters with 400 and names them', async () => {
+test('rejects invalid preview parameters with 400, and names them', async () => {
   const fileId = await upload('valid.png', png())
   for (const [query, field] of [
     ['?size=huge', 'size'],
@@ -168,7 +168,7 @@ test('rejects invalid preview parameters with 400 and names them', async () => {
   }
 })
 
-test('renders no preview if the stored bytes are not an image or PDF or exceed the limits', async () => {
+test('renders no preview of stored bytes that exceed the limits or are not an image or PDF', async () => {
   const size = 4000
   const content = await sharp({ create: { width: 50, height: 50, channels: 3, background: 'blue' } })
     .png()
@@ -207,7 +207,7 @@ test('renders no preview if the stored bytes are not an image or PDF or exceed t
   expect((await preview(await upload('after.png', png()))).status).toBe(200)
 })
 
-test('limits the concurrent previews of a tenant and leaves no temporary files', async () => {
+test("limits a tenant's concurrent previews, and leaves no temporary files", async () => {
   const files = await Promise.all(Array.from({ length: 20 }, (_, each) => upload(`many-${each}.png`, png(600 + each, 600))))
   const answers = await Promise.all(files.map((fileId) => preview(fileId)))
   const statuses = answers.map(({ status }) => status)

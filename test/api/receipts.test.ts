@@ -26,8 +26,8 @@ async function runVerify(receipt: string, ...files: string[]) {
   return { status, output: lines.join('\n') }
 }
 
-describe('a receipt', () => {
-  test('the receipt of an accepted file contains the specified fields', async () => {
+describe('receipts', () => {
+  test("an accepted file's receipt contains the specified fields", async () => {
     const fileId = await setup.upload()
     const receipt = await setup.getReceipt(`/files/${fileId}/receipt`)
     const metadata = (await setup.tenant.admin.get(`/files/${fileId}/metadata`)).body.data
@@ -85,7 +85,7 @@ describe('a receipt', () => {
     expect([missing.status, missing.headers.get('content-type')]).toEqual([404, 'application/json; charset=utf-8'])
   })
 
-  test('a receipt remains available by file and by call after its file is deleted', async () => {
+  test('a receipt is still available by file and by call after its file is deleted', async () => {
     const fileId = await setup.upload()
     const { body } = await setup.tenant.admin.get('/stats/logs?operation=upload&page_size=1')
     const ofCall = parseClaims(await setup.getReceipt(`/calls/${body.data.data[0].call_id}/receipt`))
@@ -96,7 +96,7 @@ describe('a receipt', () => {
     expect((await runVerify(receipt)).status).toBe(0)
   })
 
-  test('the receipt of a rejected upload states and proves the reason', async () => {
+  test('the receipt of a rejected upload contains the rejection reason, and can be verified', async () => {
     await setup.tenant.admin.upload('notes', 'blank.txt', ' \n')
     const callId = await getRejectedCallId()
     const receipt = await setup.getReceipt(`/calls/${callId}/receipt`)
@@ -112,7 +112,7 @@ describe('a receipt', () => {
     expect(status).toBe(0)
   })
 
-  test("returns the receipt of a user's rejected upload by event because users have no logged calls", async () => {
+  test("returns the receipt of a user's rejected upload by event, because calls by users are not logged", async () => {
     const user = await setup.tenant.createUser(['upload'])
     expect((await user.upload('notes', 'by-user.txt', ' ')).status).toBe(422)
     const { rows } = await setup.world.database.pool.query<{ id: string }>(
@@ -124,7 +124,7 @@ describe('a receipt', () => {
     expect((await runVerify(receipt)).status).toBe(0)
   })
 
-  test('reading a receipt is logged as a metadata call and requires access to the context', async () => {
+  test('reading a receipt is logged as a metadata call, and requires access to the context', async () => {
     await setup.tenant.createContext('others')
     const fileId = await setup.upload()
     const reader = await setup.tenant.createKey(['metadata'])
@@ -141,7 +141,7 @@ describe('a receipt', () => {
     ])
   })
 
-  test("returns 404 for the receipt of an unknown object or another tenant's object", async () => {
+  test("returns 404 for the receipt of an unknown object and of another tenant's object", async () => {
     const fileId = await setup.upload()
     const calls = (await setup.tenant.admin.get('/stats/logs?operation=metadata&page_size=1')).body.data.data
     const other = await setup.world.createTenant()
@@ -164,7 +164,7 @@ describe('a receipt', () => {
       expect((await request(args)).errors[0].extensions.code).toBe('BAD_USER_INPUT')
   })
 
-  test('a receipt can still be verified after key rotation and log growth', async () => {
+  test('a receipt can still be verified after the keys are rotated and the log grows', async () => {
     const receipt = await setup.getReceipt(`/files/${await setup.upload()}/receipt`)
     const { signing } = setup.world.app.services.identity
     await signing.receipt.rotate()
@@ -179,7 +179,7 @@ describe('a receipt', () => {
   })
 })
 
-test('every receipt fetched during concurrent uploads can be verified, and the journal has no gaps', async () => {
+test('every receipt fetched during concurrent uploads can be verified, and the journal has no missing numbers', async () => {
   const busy = await setup.world.createTenant()
   await busy.createContext('notes')
   let isDone = false

@@ -59,7 +59,7 @@ async function addRows(from: number, to: number) {
   await user.upload(`context${from}`, 'by-user.txt', 'text')
 }
 
-test('a dashboard query needs the same number of database reads for many rows as for a few', async () => {
+test('a dashboard query requires the same number of database reads for many rows as for a few', async () => {
   await addRows(0, 2)
   const countReads = async () => {
     const { body } = await user.graphql(dashboard)
@@ -76,7 +76,7 @@ test('a dashboard query needs the same number of database reads for many rows as
   expect(many).toBe(few)
 })
 
-describe('relations return the correct objects', () => {
+describe('GraphQL relations', () => {
   test('a file returns its context, uploader and report over GraphQL', async () => {
     const { body } = await user.graphql(
       '{ files(pageSize: 100) { data { contextKey uploadedBy uploadedByName originalFilename context { contextKey storageUsedBytes } uploader { id type name } validation { outcome } } } }',
@@ -100,7 +100,7 @@ describe('relations return the correct objects', () => {
       expect(contexts).toEqual(name === 'Admin' ? null : [name.replace('Key ', 'context')])
   })
 
-  test('a key returns its newest calls over GraphQL, newest first, up to the requested number', async () => {
+  test('a key returns its calls over GraphQL newest first, up to the requested number', async () => {
     const { body } = await user.graphql(
       '{ apiKeys(pageSize: 100) { data { apiKeyId name recentCalls { callId apiKeyId status validation { reason } } one: recentCalls(first: 1) { callId } } } }',
     )
@@ -117,7 +117,7 @@ describe('relations return the correct objects', () => {
     }
   })
 
-  test('a GraphQL relation does not bypass a scope that the key lacks', async () => {
+  test('GraphQL relations do not bypass scopes that the key lacks', async () => {
     const key = await tenant.createKey(['upload'])
     const upload = await key.graphqlUpload(
       'mutation ($file: Upload!) { uploadFile(file: $file, context: "context0") { fileId context { contextKey } validation { outcome } } }',

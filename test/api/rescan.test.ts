@@ -36,8 +36,8 @@ const updateSignatures = () => clamd.updateSignatures(world)
 const getProgress = async (context: string) => getData(await admin.get(`/contexts/${context}/rescan`))
 const reportsOf = async (file: string) => getData(await admin.get(`/files/${file}/validations`)).data
 
-describe('when the signatures of the scanner change', () => {
-  test('rescans stored files after a signature change, and each scan adds a report', async () => {
+describe('rescans after a signature change', () => {
+  test('rescans stored files after a signature change and adds a report for each scan', async () => {
     await tenant.createContext('notes')
     const files = []
     for (const name of ['one', 'two', 'three']) files.push(await uploadFile('notes', `${name}.txt`, `the words of ${name}`))
@@ -68,7 +68,7 @@ describe('when the signatures of the scanner change', () => {
     expect(await reportsOf(files[0]!)).toHaveLength(2)
   })
 
-  test('quarantines an infected file so that clients cannot read it but statistics still count it', async () => {
+  test('quarantines an infected file, so that clients cannot read it but statistics still count it', async () => {
     await tenant.createContext('mail')
     const file = await uploadInfectedFile('mail', 'letter.txt')
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
@@ -209,7 +209,7 @@ describe('requested rescans', () => {
   })
 })
 
-describe('a background rescan', () => {
+describe('background rescans', () => {
   test('a background rescan scans files newest first', async () => {
     await tenant.createContext('ordered')
     const files = []
@@ -293,7 +293,7 @@ describe('a background rescan', () => {
   })
 })
 
-describe('a quarantined file', () => {
+describe('quarantined files', () => {
   test('quarantining a file stops its downloads in progress within a second', async () => {
     await tenant.createContext('large', { max_file_size_mb: 64, allowed_extensions: ['txt'] })
     clamd.stopDetecting()
@@ -325,7 +325,7 @@ describe('a quarantined file', () => {
     expect(getData(await admin.get('/quarantine?context=held')).pagination.total_items).toBe(1)
   })
 
-  test('verification reports a file whose two database rows disagree on whether it is quarantined', async () => {
+  test('verification reports a file if its two database rows disagree about whether it is quarantined', async () => {
     const { storageHealth } = world.app.services
     const { countersDrift } = await storageHealth.verify({ tenantId: tenant.tenantId })
     const one = await world.database.pool.query<{ file_id: string }>(

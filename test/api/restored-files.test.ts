@@ -53,7 +53,7 @@ async function expectQuarantined({ fileId, url }: { fileId: string; url: string 
   expect((await fetch(url)).status).toBe(403)
 }
 
-describe('a restored file', () => {
+describe('restored files', () => {
   test('serves a restored file immediately if the signatures did not change', async () => {
     const file = await createTrashedFile('a note')
     await restored(file.fileId)
@@ -61,7 +61,7 @@ describe('a restored file', () => {
     expect(getData(await tenant.admin.get('/quarantine')).data).toEqual([])
   })
 
-  test('quarantines a restored file with an outdated scan and serves it after a clean scan', async () => {
+  test('quarantines a restored file whose scan is outdated, and serves it after a clean scan', async () => {
     const file = await createTrashedFile('a note')
     const version = await clamd.updateSignatures(world)
     await rescanAll(world)
@@ -110,7 +110,7 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
-  test('a replica without a working scanner quarantines a restored file if another replica saw new signatures', async () => {
+  test('a replica without a working scanner quarantines a restored file if another replica detected new signatures', async () => {
     const file = await createTrashedFile('a note')
     await clamd.updateSignatures(world)
     await rescanAll(world)
@@ -203,7 +203,7 @@ describe('a restored file', () => {
   })
 })
 
-test('moves a restored file to a new path in the bucket so that its old URLs stop working', async () => {
+test('moves a restored file to a new path in the bucket, so that its old URLs stop working', async () => {
   const bucketWorld = await openBucketWorld()
   const own = await World.open({ ...bucketWorld.env, SCANNER_URL: clamd.url })
   try {

@@ -37,14 +37,14 @@ const sweep = async () => {
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
 }
 
-describe('an upload in several requests is rejected with the same errors as an upload in one', () => {
+describe('resumable upload validation', () => {
   const byItsBytes: [reason: string, name: string, content: Buffer | string][] = [
     ['invalid_extension', 'picture.txt', Buffer.from('GIF89a\u0001\u0000\u0001\u0000\u0000\u0000\u0000;', 'latin1')],
     ['blank_file', 'blank.txt', ' \n\t '],
     ['corrupt_file', 'broken.png', Buffer.from('\x89PNG\r\n\x1a\nand no more', 'latin1')],
     ['virus_detected', 'virus.txt', eicar],
   ]
-  test.each(byItsBytes)('rejects a resumable upload with %s after receiving its last byte', async (reason, name, content) => {
+  test.each(byItsBytes)('rejects a resumable upload with %s after receiving the last byte', async (reason, name, content) => {
     const bytes = Buffer.from(content as string)
     const other = await world.createTenant()
     await other.createContext('notes', { max_file_size_mb: 1 })
@@ -67,7 +67,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     expect(await listBlobs()).toBe(0)
   })
 
-  test('rejects a resumable upload by extension, size, context and quotas before its first byte', async () => {
+  test('rejects a resumable upload by extension, size, context or quota before its first byte', async () => {
     const other = await world.createTenant({ quotaMb: 3 })
     await other.createContext('notes', { max_file_size_mb: 1 })
     const extension = await tus.create('notes', 'program.exe', 10)
@@ -117,7 +117,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     expect(empty.headers.get('assay-file-id')).toMatch(/^file_/)
   })
 
-  test('rejects the last byte of a resumable upload if the quota was used up in the meantime', async () => {
+  test("rejects a resumable upload's last byte if the quota was used up in the meantime", async () => {
     await tenant.createContext('tight', { storage_quota_mb: 1 })
     const bytes = Buffer.alloc(700_000, 'a line\n')
     const path = await tus.begin('tight', 'late.txt', bytes.length)
@@ -127,7 +127,7 @@ describe('an upload in several requests is rejected with the same errors as an u
   })
 })
 
-test('reports all errors in a resumable upload creation request in one response and logs it as failed', async () => {
+test('reports all errors in a request to create a resumable upload together, and logs the request as failed', async () => {
   const response = await tus.create('', '', 10, {
     'upload-metadata': uploadMetadata({ filename: '..', context: '', metadata: '[1]' }),
     'upload-length': '-1',
@@ -147,8 +147,8 @@ test('reports all errors in a resumable upload creation request in one response 
   expect((await uploadCalls()).data[0]).toMatchObject({ status: 'failure', context_key: null })
 })
 
-describe('an upload belongs to the credential that created it', () => {
-  test("returns 404 for a resumable upload to every credential except its creator's, without logging a call", async () => {
+describe('resumable upload credentials', () => {
+  test("returns 404 for a resumable upload to every credential except the creator's, without logging a call", async () => {
     const maker = new Tus(await tenant.createKey(['upload']))
     const path = await maker.begin('notes', 'mine.txt', 4)
     const others = [
@@ -193,7 +193,7 @@ describe('an upload belongs to the credential that created it', () => {
   })
 })
 
-describe('the end of an upload', () => {
+describe('terminated, expired and deleted resumable uploads', () => {
   test('a DELETE request removes the received bytes of a resumable upload', async () => {
     const path = await tus.begin('notes', 'gone.txt', 8)
     await tus.patch(path, 0, 'text')
@@ -207,7 +207,7 @@ describe('the end of an upload', () => {
     expect((await uploadCalls()).pagination.total_items).toBe(0)
   })
 
-  test('deletes the bytes of an upload when it expires, and does not report them as a mismatch before that', async () => {
+  test("deletes an upload's bytes when it expires, and does not report them as a mismatch before that", async () => {
     const path = await tus.begin('notes', 'old.txt', 8)
     await tus.patch(path, 0, 'text')
     await sweep()
@@ -232,7 +232,7 @@ describe('the end of an upload', () => {
     expect(rows).toEqual([])
   })
 
-  test('deleting a tenant deletes the received bytes of its unfinished uploads', async () => {
+  test("deleting a tenant deletes the received bytes of the tenant's unfinished uploads", async () => {
     const path = await tus.begin('notes', 'orphan.txt', 8)
     await tus.patch(path, 0, 'text')
     await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
@@ -241,10 +241,10 @@ describe('the end of an upload', () => {
   })
 })
 
-describe('a checksum', () => {
+describe('resumable upload checksums', () => {
   const digest = (algorithm: string, text: string) => `${algorithm} ${createHash(algorithm).update(text).digest('base64')}`
 
-  test('accepts a body that matches its checksum and rejects a mismatch with 460 without storing it', async () => {
+  test('accepts a body that matches its checksum, and rejects a mismatch with 460 without storing the body', async () => {
     const path = await tus.begin('notes', 'sums.txt', 8)
     expect((await tus.patch(path, 0, 'text', { 'upload-checksum': digest('sha256', 'other') })).status).toBe(460)
     expect(await tus.offset(path)).toBe(0)

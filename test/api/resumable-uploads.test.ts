@@ -46,7 +46,7 @@ const sweep = async () => {
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
 }
 
-describe('an upload in several requests', () => {
+describe('resumable uploads', () => {
   test('a resumable upload creates the same file and call as a single-request upload', async () => {
     const own = await createTenant()
     const by = new Tus(own.admin)
@@ -99,7 +99,7 @@ describe('an upload in several requests', () => {
     expect(await world.app.services.storageHealth.verify({ tenantId: own.tenantId, deep: true })).toEqual(healthy)
   })
 
-  test('an empty upload with an empty body is validated and logged once, and excess bytes store nothing', async () => {
+  test('an empty upload with an empty body is validated and logged once, and excess bytes are not stored', async () => {
     const own = await createTenant()
     const by = new Tus(own.admin)
     const excess = await by.create('raw', 'empty.bin', 0, {}, Buffer.from('x'))

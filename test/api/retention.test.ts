@@ -37,7 +37,7 @@ const seed = async (contextKey: string, files: number) => {
   await world.app.services.storageHealth.repairCounters()
 }
 
-test("deletes only files past their context's retention period, with the system as the actor", async () => {
+test("deletes only files past their context's retention period, and records the system as the actor", async () => {
   await createContext('short', { retention_days: 30 })
   await createContext('endless', { trash_days: 3 })
   const [young, almost, old] = [
@@ -53,7 +53,7 @@ test("deletes only files past their context's retention period, with the system 
   expect(await listIds('/trash')).toEqual([])
 })
 
-test('moves expired files to the trash if trash is enabled and purges them later', async () => {
+test('moves expired files to the trash if the trash is enabled, and purges them later', async () => {
   await createContext('both', { retention_days: 30, trash_days: 5 })
   const fileId = await moveUploadBack(world, await upload('both'), 31)
   await runExpiry(world)
@@ -96,7 +96,7 @@ test('retention deletes many files in batches, each file once, during uploads on
   expect((await world.app.services.storageHealth.verify()).countersDrift).toBe(0)
 })
 
-test('resumes an interrupted retention run and skips files on hold', async () => {
+test('resumes an interrupted retention run, and skips files on hold', async () => {
   await createContext('resumed', { retention_days: 1 })
   await seed('resumed', 250)
   const ids = (
@@ -125,7 +125,7 @@ test('resumes an interrupted retention run and skips files on hold', async () =>
   )
 })
 
-test('deletes nothing if retention is disabled before the run', async () => {
+test('retention deletes nothing if it is disabled before the run', async () => {
   await createContext('off', { retention_days: 30 })
   const fileId = await moveUploadBack(world, await upload('off'), 60)
   getData(await tenant.admin.patch('/contexts/off/policy', { retention_days: null }))

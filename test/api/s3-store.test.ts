@@ -37,7 +37,7 @@ const runAdmin = async (...words: string[]) => {
   return runCommand(parseCommand(words), { config, lifecycle, print: () => {} }).finally(() => lifecycle.close())
 }
 
-test('an S3 store serves an uploaded file at its signed URL for 300 seconds and deletes it from the bucket on request', async () => {
+test('an S3 store serves an uploaded file at a URL signed for 300 seconds, and deletes the file from the bucket on request', async () => {
   const uploaded = await tenant.admin.upload('notes', 'ä note.txt', 'some text')
   expect(uploaded.status).toBe(201)
   const id = uploaded.body.data.file_id as string
@@ -56,23 +56,23 @@ test('an S3 store serves an uploaded file at its signed URL for 300 seconds and 
   expect(fakeS3.objects.has(blob!)).toBe(false)
 })
 
-test('rejects a single-use URL for a bucket because the bucket cannot count its uses', async () => {
+test('rejects a request for a single-use bucket URL, because a bucket cannot count uses', async () => {
   const id = (await tenant.admin.upload('notes', 'a.txt', 'some text')).body.data.file_id as string
   const { status, body } = await tenant.admin.get(`/files/${id}?once=true`)
   expect([status, body.error.details.fields[0].field]).toEqual([400, 'once'])
 })
 
-test('does not start with an object store that ignores conditional writes', async () => {
+test('refuses to start with an object store that ignores conditional writes', async () => {
   fakeS3.ignoresConditions = true
   await expect(World.open(env)).rejects.toThrow("The bucket 'blobs' ignores write conditions and overwrites objects.")
 })
 
-test('does not start with an object store that does not verify checksums', async () => {
+test('refuses to start with an object store that does not verify checksums', async () => {
   fakeS3.ignoresHashes = true
   await expect(World.open(env)).rejects.toThrow("The bucket 'blobs' stores content that does not match its checksum.")
 })
 
-test('the `storage prove` command reports each guarantee and leaves no object', async () => {
+test('the `storage prove` command reports each guarantee and leaves no objects in the store', async () => {
   const before = [...fakeS3.objects.keys()].filter((name) => !name.endsWith('.assay/ready'))
   const { result, error } = await runAdmin('storage', 'prove')
   const { guarantees } = result as { guarantees: { guarantee: string; result: string; detail?: string }[] }

@@ -43,7 +43,7 @@ test("records failed sign-ins and their IP address in the audit log of the user'
   expect(await listSecurityEntries(tenant)).toHaveLength(1)
 })
 
-test('audits a missing scope and a rejected key as actions of that key', async () => {
+test('audits a missing scope and a rejected API key as actions of the key', async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['upload'])
   expect((await key.get('/files')).status).toBe(403)
@@ -62,7 +62,7 @@ test('audits a missing scope and a rejected key as actions of that key', async (
   })
 })
 
-describe('a rejected token', () => {
+describe('rejected tokens', () => {
   const getRejections = async () =>
     [...(await world.unauthenticated.raw('/metrics')).body.matchAll(/assay_refused_credentials_total\{reason="(\w+)"\}/g)].map(
       ([, reason]) => reason,
@@ -74,7 +74,7 @@ describe('a rejected token', () => {
   }
   const expectRejected = async (token: string) => expect((await new Caller(world.url, token).get('/files')).status).toBe(401)
 
-  test('audits a rejected token of an ended session as an action of its user', async () => {
+  test("audits a rejected token of an ended session as an action of the session's user", async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -122,7 +122,7 @@ describe('a rejected token', () => {
     expect(await getRejections()).toContain('token_signature')
   })
 
-  test('audits a token that names another tenant only in the tenant that owns its session', async () => {
+  test('audits a token that names another tenant only in the tenant that owns the session', async () => {
     const [tenant, other] = [await world.createTenant(), await world.createTenant()]
     const user = await tenant.createUser(['metadata'])
     const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())
@@ -133,7 +133,7 @@ describe('a rejected token', () => {
   })
 })
 
-test('audits the first request above a limit and counts all rejections by reason', async () => {
+test('audits the first request above a limit, and counts all rejections by reason', async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['metadata'])
   const statuses: number[] = []

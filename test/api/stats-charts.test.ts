@@ -16,7 +16,7 @@ afterAll(() => world.close())
 const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
 const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => insertUsage(world, tenant, days, columns)
 
-describe('charts', () => {
+describe('statistics charts', () => {
   let tenant: TestTenant
   let user: Caller
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe('charts', () => {
   }
 
   test.each(['api-calls', 'storage', 'uploads'])(
-    'the chart of %s contains seven days by default, with the current day last',
+    'the chart of %s covers seven days by default, and its last point is the current day',
     async (name) => {
       const { period, data_points } = await chart(name)
       expect(period).toBe('daily')
@@ -69,7 +69,7 @@ describe('charts', () => {
   })
 
   test.each(['api-calls', 'storage', 'uploads'])(
-    'the chart of %s contains thirty days in weeks that start on Monday',
+    'the weekly chart of %s covers the last thirty days in weeks that start on Monday',
     async (name) => {
       const { period, data_points } = await chart(name, '?period=weekly')
       expect(period).toBe('weekly')
@@ -105,7 +105,7 @@ describe('charts', () => {
     expect(Object.keys(data_points[0]!).sort()).toEqual(['count', 'timestamp', 'total_bytes'])
   })
 
-  test('the storage chart contains the state at the end of each interval', async () => {
+  test('the storage chart contains the stored files and bytes at the end of each interval', async () => {
     const { data_points } = await chart('storage', '?days=10')
     expect(data_points.map(({ files_count, total_bytes }) => [files_count, total_bytes])).toEqual([
       [0, 0],

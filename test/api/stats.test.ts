@@ -17,7 +17,7 @@ const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
 const getStats = async (caller: Caller) => getData(await caller.get('/stats'))
 const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => insertUsage(world, tenant, days, columns)
 
-test('the statistics of a new tenant contain every documented field with value zero', async () => {
+test("a new tenant's statistics contain every documented field with the value zero", async () => {
   const tenant = await world.createTenant()
   const user = await tenant.createUser(['metadata'])
   expect(await getStats(user)).toEqual({
@@ -125,7 +125,7 @@ test('the statistics count each action as documented', async () => {
   ])
 })
 
-test('compares today with yesterday and includes older calls only in the totals', async () => {
+test("compares today's statistics with yesterday's, and includes older calls only in the totals", async () => {
   const tenant = await world.createTenant()
   const user = await tenant.createUser(['metadata'])
   await count(tenant, -1, { upload_success: 3, metadata_failure: 5, files_uploaded: 4, blank_file: 1, virus_detected: 2 })
@@ -160,7 +160,7 @@ test('totals above 2^31 and above 2^32 are exact', async () => {
   expect(points.at(-1)).toMatchObject({ count: 5_000_000_000, total_bytes: huge })
 })
 
-test('every statistic equals a recount after random calls', async () => {
+test('all statistics equal a recount after random calls', async () => {
   const tenant = await world.createTenant({ quotaMb: 1 })
   for (const contextKey of ['one', 'two']) await tenant.createContext(contextKey, { storage_quota_mb: 1 })
   const keys = [

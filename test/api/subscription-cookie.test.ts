@@ -4,7 +4,7 @@ import { WebSocket } from 'ws'
 import { createSystemActor } from '../../src/platform/actor.js'
 import { World } from '../support/world.js'
 
-describe('the cookie of the dashboard in a WebSocket', () => {
+describe('dashboard cookie for WebSocket connections', () => {
   let world: World
   let cookie: string
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe('the cookie of the dashboard in a WebSocket', () => {
   }
   const dashboard = { 'X-Assay-Request': 'dashboard' }
 
-  test("the dashboard cookie authenticates a WebSocket from a page on the service's origin", async () => {
+  test("the dashboard cookie authenticates a WebSocket from a page with the service's origin", async () => {
     expect(await subscribe(world.url, dashboard)).toMatch(/^\w+\.\w+$/)
   })
 

@@ -43,7 +43,7 @@ async function authenticate() {
   return connection
 }
 
-describe('before connection_ack', () => {
+describe('WebSocket connections before connection_ack', () => {
   test.each([
     ['a ping', [{ type: 'ping', payload: payloads }]],
     ['a pong', [{ type: 'pong', payload: payloads }]],
@@ -57,7 +57,7 @@ describe('before connection_ack', () => {
     expect(received).toEqual([])
   })
 
-  test('does not respond to a WebSocket ping frame before connection_ack', async () => {
+  test('does not respond to WebSocket ping frames before connection_ack', async () => {
     const { socket, opened, closed, send } = connect()
     await opened
     let pongs = 0
@@ -86,7 +86,7 @@ describe('before connection_ack', () => {
   })
 })
 
-describe('after connection_ack', () => {
+describe('WebSocket connections after connection_ack', () => {
   test('responds to a WebSocket ping frame, and to a ping message without echoing its payload', async () => {
     const { socket, send, messages } = await authenticate()
     send({ type: 'ping', payload: payloads })
@@ -130,7 +130,7 @@ describe('after connection_ack', () => {
   })
 })
 
-test('a WebSocket close reason that contains multibyte characters keeps its close code', async () => {
+test('closes a WebSocket with the correct close code even if the reason contains multibyte characters', async () => {
   const { closed, send } = await authenticate()
   const message = { type: 'subscribe', id: '漢'.repeat(200), payload: { query: 'subscription { events { type } }' } }
   send(message)

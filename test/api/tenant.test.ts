@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('a tenant has exactly the documented fields, a quota of 102,400 MB and its actual stored bytes', async () => {
+test('a tenant has exactly the documented fields, a quota of 102,400 MB and the correct number of stored bytes', async () => {
   const tenant = await world.createTenant({ name: 'Acme' })
   await tenant.createContext('notes')
   await tenant.admin.upload('notes', 'a.txt', 'twelve bytes')
@@ -22,7 +22,7 @@ test('a tenant has exactly the documented fields, a quota of 102,400 MB and its 
   })
 })
 
-test('updates the name and the quota of a tenant separately', async () => {
+test("updates a tenant's name and quota separately", async () => {
   const tenant = await world.createTenant()
   const before = getData(await tenant.admin.get('/tenant'))
   expect(getData(await tenant.admin.patch('/tenant', { name: 'Renamed' }))).toEqual({
@@ -80,7 +80,7 @@ async function expectEventually(holds: () => Promise<boolean>) {
   throw new Error('The condition was not met in time.')
 }
 
-test("an admin can lower the quota and raise it again up to the operator's limit", async () => {
+test("an admin can lower the quota, and raise it again up to the operator's limit", async () => {
   const tenant = await world.createTenant({ quotaMb: 50 })
   expect(getData(await tenant.admin.patch('/tenant', { storage_quota_mb: 10 })).storage_quota_mb).toBe(10)
   expect(getData(await tenant.admin.patch('/tenant', { storage_quota_mb: 50 })).storage_quota_mb).toBe(50)

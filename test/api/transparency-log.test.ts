@@ -47,7 +47,7 @@ async function readEntries(caller: Caller, size: number): Promise<string[]> {
   return entries
 }
 
-describe('a transparency log of 66,000 entries', () => {
+describe('transparency log with 66,000 entries', () => {
   const size = 66_000
   let log: MemoryLog
   let long: TestTenant
@@ -57,14 +57,14 @@ describe('a transparency log of 66,000 entries', () => {
     log = new MemoryLog(await readEntries(long.admin, size))
   })
 
-  test('the transparency log entries hash to the signed root in the checkpoint', async () => {
+  test('hashing the transparency log entries yields the signed root in the checkpoint', async () => {
     const checkpoint = await getCheckpoint(long.admin)
     expect(checkpoint.origin).toBe(`${new URL(world.url).host}/log/${long.tenantId}`)
     expect([checkpoint.size, log.leaves.length]).toEqual([size, size])
     expect(checkpoint.root).toEqual(log.computeRoot())
   })
 
-  test('transparency log tiles at levels 0, 1 and 2 contain hashes that cover 1, 256 and 65,536 entries each', async () => {
+  test('each hash in transparency log tiles at levels 0, 1 and 2 covers 1, 256 and 65,536 entries, respectively', async () => {
     expect(await getBytes(long.admin, '0/000')).toEqual(Buffer.concat(log.leaves.slice(0, 256)))
     expect(await getBytes(long.admin, '0/257.p/208')).toEqual(Buffer.concat(log.leaves.slice(257 * 256)))
     const ofTile = (at: number) => log.computeRoot(at * 256, at * 256 + 256)
@@ -73,7 +73,7 @@ describe('a transparency log of 66,000 entries', () => {
     expect(await getBytes(long.admin, '2/000.p/1')).toEqual(log.computeRoot(0, 65_536))
   })
 
-  test('proofs from the transparency log verify against its root', async () => {
+  test('proofs from the transparency log can be verified against its root', async () => {
     const service = world.app.services.log
     for (const index of [0, 1, 255, 256, 65_535, 65_536, 65_999, 40_000]) {
       for (const length of [size, index + 1, 65_536, 300].filter((each) => each > index))
@@ -103,7 +103,7 @@ describe('a transparency log of 66,000 entries', () => {
     ['0/%30%30%30', 'encoded digits'],
     ["0/000'--", 'quotation mark'],
     ['', 'empty path'],
-  ])('rejects the tile path %s: %s', async (path, _what, status = 404) => {
+  ])('validates the tile path %s: %s', async (path, _what, status = 404) => {
     expect((await long.admin.get(`/log/tile/${path}`)).status).toBe(status)
   })
 
@@ -125,8 +125,8 @@ describe('a transparency log of 66,000 entries', () => {
   })
 })
 
-describe('responses of the log', () => {
-  test('log tiles are cached as immutable and private, and a checkpoint is not cached', async () => {
+describe('transparency log responses', () => {
+  test('log tiles have private, immutable cache headers, and checkpoints are not cached', async () => {
     await growJournal(world.database.pool, tenant.tenantId, 300)
     const { headers } = await tenant.admin.get('/log/tile/0/000')
     expect(headers.get('cache-control')).toBe('private, max-age=31536000, immutable')
@@ -149,7 +149,7 @@ describe('responses of the log', () => {
     expect((await tenant.admin.get('/log/key')).body).toBe(`${verifierKey}\n`)
   })
 
-  test('the transparency log allows only GET and HEAD', async () => {
+  test('the transparency log accepts only GET and HEAD requests', async () => {
     for (const path of ['/log/checkpoint', '/log/key', '/log/tile/0/000']) {
       expect((await tenant.admin.raw(`/api/v1${path}`, { method: 'HEAD' })).status).toBe(200)
       for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
@@ -166,7 +166,7 @@ describe('responses of the log', () => {
   })
 })
 
-describe('a token for an auditor', () => {
+describe('auditor tokens', () => {
   const share = async (days?: number) => {
     const { status, body } = await tenant.admin.post('/log/share', days === undefined ? {} : { days })
     expect(status).toBe(201)
@@ -177,7 +177,7 @@ describe('a token for an auditor', () => {
     }
   }
 
-  test("an auditor token grants access only to its tenant's log", async () => {
+  test("an auditor token grants access only to its own tenant's log", async () => {
     const { reader } = await share()
     const other = await world.createTenant()
     await growJournal(world.database.pool, tenant.tenantId, 300)
@@ -188,7 +188,7 @@ describe('a token for an auditor', () => {
     expect((await getCheckpoint(other.admin)).origin).toContain(other.tenantId)
   })
 
-  test('an auditor token is rejected by all endpoints outside the transparency log', async () => {
+  test('all endpoints outside the transparency log reject auditor tokens', async () => {
     const { reader } = await share()
     for (const { method, path } of routes) {
       const response = await reader.rest(method, path.replaceAll(/\{\w+\}/g, 'x'))
@@ -206,7 +206,7 @@ describe('a token for an auditor', () => {
     expect(graphql.body.data ?? {}).not.toHaveProperty('logCheckpoint.size')
   })
 
-  test('shows an auditor token once, stores only its hash, and audits it without the secret', async () => {
+  test('returns an auditor token once, stores only its hash, and audits it without the secret', async () => {
     const { id, reader } = await share(7)
     const secret = reader.credential!.split('_').slice(3).join('_')
     const { rows } = await world.database.pool.query('SELECT * FROM log_shares WHERE share_id = $1', [id])
@@ -228,13 +228,13 @@ describe('a token for an auditor', () => {
     [undefined, 90],
     [1, 1],
     [365, 365],
-  ])('an auditor token created with days %p is valid for %d days', async (requestedDays, days) => {
+  ])('an auditor token created with `days` set to %p is valid for %d days', async (requestedDays, days) => {
     const { expiresAt } = await share(requestedDays)
     expect(Math.round((expiresAt - Date.now()) / 86_400_000)).toBe(days)
   })
 
   test.each([0, 366, 1.5, '7', null])(
-    'requires null or 1 to 365 whole days as the lifetime of a new auditor token: %j',
+    'validates the lifetime of a new auditor token, which must be null or 1 to 365 whole days: %j',
     async (days) => {
       expect((await tenant.admin.post('/log/share', { days })).status).toBe(days === null ? 201 : 400)
     },
@@ -254,7 +254,7 @@ describe('a token for an auditor', () => {
     expect(toStatusAndCode(await late.reader.get('/log/checkpoint'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('rejects an auditor token if any part of it belongs to another token', async () => {
+  test('rejects an auditor token if any of its parts comes from another token', async () => {
     const other = await world.createTenant()
     const foreign = (await other.admin.post('/log/share', {})).body.data.token as string
     const own = (await share()).reader.credential!
@@ -294,7 +294,7 @@ describe('a token for an auditor', () => {
     expect(both.status).toBe(401)
   })
 
-  test("an auditor token cannot read a suspended tenant's transparency log", async () => {
+  test('an auditor token cannot read the log of a suspended tenant', async () => {
     const other = await world.createTenant()
     const reader = world.createCaller((await other.admin.post('/log/share', {})).body.data.token)
     expect((await reader.get('/log/checkpoint')).status).toBe(200)
@@ -302,7 +302,7 @@ describe('a token for an auditor', () => {
     expect(toStatusAndCode(await reader.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
   })
 
-  test('limits a tenant to a hundred unexpired auditor tokens', async () => {
+  test('limits a tenant to 100 unexpired auditor tokens', async () => {
     const other = await world.createTenant()
     const fill = `INSERT INTO log_shares SELECT $1, 'shr_' || lpad(n::text, 26, '0'), '\\x00', 'key_x', now(), now() + $2::interval
       FROM generate_series(1, 100) n ON CONFLICT (tenant_id, share_id) DO UPDATE SET expires_at = excluded.expires_at`

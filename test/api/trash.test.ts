@@ -63,7 +63,7 @@ test('a deleted file is visible only in the trash', async () => {
   expect(Date.parse(item.purge_at) - Date.parse(item.deleted_at)).toBe(7 * 86_400_000)
 })
 
-test('files in the trash count towards stored bytes but not towards the number of files', async () => {
+test('files in the trash count towards the stored bytes, but not towards the number of files', async () => {
   const upload = await createTrashedFile('counted')
   const [remainingFile, fileId] = [await upload(), await upload()]
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -78,7 +78,7 @@ test('files in the trash count towards stored bytes but not towards the number o
   expect(await verifyStorage()).toEqual(healthyStorage)
 })
 
-test('repairing counters preserves the bytes of files in the trash', async () => {
+test('repairing counters preserves the number of bytes in the trash', async () => {
   const upload = await createTrashedFile('repaired')
   getData(await tenant.admin.delete(`/files/${await upload()}`))
   await world.database.pool.query('UPDATE file_totals SET bytes = bytes + 7, files = files + 1 WHERE tenant_id = $1', [
@@ -116,7 +116,7 @@ test('restores a file only to an active context', async () => {
   getData(await tenant.admin.post(`/trash/${fileId}/restore`))
 })
 
-test('purges a file after its original number of days in the trash, even if the number is lowered', async () => {
+test('purges a file after its original number of days in the trash, even if the number has been lowered', async () => {
   const upload = await createTrashedFile('timed')
   const [early, late] = [await upload(), await upload()]
   for (const fileId of [early, late]) getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -141,7 +141,7 @@ test('purges a file after its original number of days in the trash, even if the 
   ).toBe(0)
 })
 
-test('does not list or restore a file whose trash period has ended, even before the sweep', async () => {
+test('does not list or restore a file whose trash period has ended, even before the next sweep', async () => {
   const upload = await createTrashedFile('ended')
   const [first, second, third] = [await upload(), await upload(), await upload()]
   for (const fileId of [first, second, third]) getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -173,7 +173,7 @@ test('does not list or restore a file whose trash period has ended, even before 
   expect(await verifyStorage()).toEqual(healthyStorage)
 })
 
-test('a sweep keeps the blobs of files in the trash, even if the journal lists them', async () => {
+test('a sweep keeps the blobs of files in the trash, even if the garbage journal lists them', async () => {
   const upload = await createTrashedFile('swept')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -187,7 +187,7 @@ test('a sweep keeps the blobs of files in the trash, even if the journal lists t
   expect(await verifyStorage()).toEqual(healthyStorage)
 })
 
-test('audits restores and purges and creates events for them', async () => {
+test('audits restores and purges, and creates events for them', async () => {
   const upload = await createTrashedFile('told')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -214,7 +214,7 @@ test('a deletion is immediate and permanent if the trash is disabled', async () 
   expect((await listAudits(fileId)).map(([action]: [string]) => action)).toEqual(['deleted', 'created'])
 })
 
-test('rejects the deletion of a context with files in the trash', async () => {
+test('rejects a request to delete a context with files in the trash', async () => {
   const upload = await createTrashedFile('clinging')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))

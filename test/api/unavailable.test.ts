@@ -45,7 +45,7 @@ test('returns 503 if the scanner is unavailable, stores nothing, and logs the ca
   expect((await fetch(`${world.url}/health/live`)).status).toBe(200)
 })
 
-test('a service without a scanner rejects files that require a scan, stays ready and reports that scanning is off', async () => {
+test('a service without a scanner rejects files that require a scan, stays ready, and reports that scanning is off', async () => {
   const unscanned = await World.open({ SCANNER_URL: 'none:' }, world)
   try {
     const tenant = await unscanned.createTenant()

@@ -18,7 +18,7 @@ afterAll(() => uploads.close())
 
 const toBearer = (caller: Caller) => `Bearer ${caller.credential}`
 
-describe('the parts of the body', () => {
+describe('multipart body parts', () => {
   const context = { name: 'context', content: 'notes' }
   const file = { name: 'file', filename: 'a.txt', content: 'hello' }
 
@@ -41,7 +41,7 @@ describe('the parts of the body', () => {
     ['a field that is too long', [{ name: 'context', content: 'x'.repeat(70_000) }, file]],
     ['a missing end', [context, file], { end: false }],
     ['LF instead of CRLF', [context, file], { newline: '\n' }],
-  ])('rejects a multipart body with %s with 400 and logs the call', async (_what, parts, ...[options]) => {
+  ])('rejects a multipart body with %s with 400, and logs the call', async (_what, parts, ...[options]) => {
     const before = await uploads.countUploadCalls()
     expect(await uploads.send(parts, options)).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
     expect(await uploads.countUploadCalls()).toBe(before + 1)
@@ -91,7 +91,7 @@ describe('GraphQL uploads', () => {
   const codes = (response: { body: { errors?: { extensions: { code: string } }[] } }) =>
     response.body.errors?.map(({ extensions }) => extensions.code)
 
-  test('a GraphQL upload accepts a file of exactly the size limit and rejects one more byte', async () => {
+  test('accepts a GraphQL upload of exactly the size limit, and rejects one more byte', async () => {
     expect((await graphql([operations('notes'), map, file])).body).toMatchObject({ data: { uploadFile: { sizeBytes: 5 } } })
     const large = { name: '0', filename: 'a.bin', content: randomBytes(2 * megabyte) }
     expect((await graphql([operations('raw'), map, large])).body).toMatchObject({
@@ -102,7 +102,7 @@ describe('GraphQL uploads', () => {
     ])
   })
 
-  test('a GraphQL upload accepts several files in any order', async () => {
+  test('accepts several files in any order in a GraphQL upload', async () => {
     const query =
       'mutation ($a: Upload!, $b: Upload!) { first: uploadFile(file: $a, context: "raw") { originalFilename } second: uploadFile(file: $b, context: "raw") { originalFilename } }'
     const both = { name: 'operations', content: JSON.stringify({ query, variables: { a: null, b: null } }) }
@@ -143,7 +143,7 @@ describe('GraphQL uploads', () => {
     expect(await uploads.countUploadCalls()).toBe(before + 1)
   })
 
-  test('GraphQL rejects an upload before reading the body if it is too large or lacks a credential or preflight header', async () => {
+  test('GraphQL rejects an upload before reading its body if the upload is too large or lacks a credential or preflight header', async () => {
     const expectRejected = async (headers: Record<string, string | number>) => {
       const client = await uploads.connect()
       await client.head('POST', '/graphql', {
@@ -170,7 +170,7 @@ describe('GraphQL uploads', () => {
   test.each([
     ['disconnects', (client: RawClient) => client.reset()],
     ['stops sending', () => {}],
-  ])('a GraphQL client that %s leaves a log entry and no data', async (_how, leave) => {
+  ])('if a GraphQL client %s, the call is logged and no data is stored', async (_how, leave) => {
     const before = await uploads.countUploadCalls()
     const client = await uploads.connect()
     await client.head('POST', '/graphql', {

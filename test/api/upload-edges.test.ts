@@ -32,7 +32,7 @@ async function sendHeaders(caller: Caller | undefined, length: number, headers: 
   return client
 }
 
-describe('before the body is read', () => {
+describe('upload checks before the body is read', () => {
   test.each([
     ['a missing credential', () => undefined, 401, 'unauthenticated'],
     ['an unknown key', () => uploads.world.createCaller('assay_unknown'), 401, 'unauthenticated'],
@@ -42,7 +42,7 @@ describe('before the body is read', () => {
     expect(await client.ended).toBe('end')
   })
 
-  test('rejects an upload with a key that lacks the scope and logs the call', async () => {
+  test('rejects an upload with a key that lacks the scope, and logs the call', async () => {
     const key = await tenant.createKey(['metadata'])
     const client = await sendHeaders(key, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } })
@@ -56,7 +56,7 @@ describe('before the body is read', () => {
     expect(await client.ended).toBe('end')
   })
 
-  test('sends the error without a connection reset to a client that continues to send 50 MB', async () => {
+  test('a client that sends all of a rejected 50 MB body receives the error without a connection reset', async () => {
     const client = await sendHeaders(tenant.admin, 50 * megabyte)
     const chunk = randomBytes(megabyte)
     for (let sent = 0; sent < 50; sent++) await client.send(chunk)
@@ -85,7 +85,7 @@ describe('before the body is read', () => {
   })
 })
 
-describe('while the body is streamed', () => {
+describe('upload checks while the body is received', () => {
   const head = (context: boolean) =>
     multipart([...(context ? [{ name: 'context', content: 'raw' }] : []), { name: 'file', filename: 'a.bin', content: '' }], {
       end: false,
@@ -123,7 +123,7 @@ describe('while the body is streamed', () => {
     ['before', true],
     ['after', false],
   ])(
-    'accepts a file at exactly the limit and rejects one more byte if the context part is sent %s the file',
+    'accepts a file of exactly the size limit and rejects one more byte if the context part is sent %s the file',
     async (_place, first) => {
       const parts = (size: number) => {
         const context = { name: 'context', content: 'raw' }
@@ -138,7 +138,7 @@ describe('while the body is streamed', () => {
     },
   )
 
-  test('sends a JSON error to a client that stops sending, and logs its call', async () => {
+  test('returns a JSON error to a client that stops sending, and logs the call', async () => {
     const before = await uploads.countUploadCalls()
     const client = await sendHeaders(tenant.admin, 2 * megabyte)
     await client.send(head(true))
@@ -152,7 +152,7 @@ describe('while the body is streamed', () => {
     ['ends its side of the connection', 'in memory', (client: RawClient) => client.socket.end()],
     ['resets the connection', 'in a file', (client: RawClient) => client.reset()],
     ['ends its side of the connection', 'in a file', (client: RawClient) => client.socket.end()],
-  ])('a client that %s during an upload (%s) leaves a log entry and no data', async (_how, place, leave) => {
+  ])('if a client %s during an upload (%s), the call is logged and no data is stored', async (_how, place, leave) => {
     const before = await uploads.countUploadCalls()
     const inFile = place === 'in a file'
     const client = inFile ? await startUpload() : await sendHeaders(tenant.admin, 2 * megabyte)
@@ -165,7 +165,7 @@ describe('while the body is streamed', () => {
     expect(await uploads.getLastUpload()).toMatchObject({ status: 'failure' })
   })
 
-  test('stores a large file of unknown size in a temporary file, but not a file of known size', async () => {
+  test('stores a large file of unknown size in a temporary file, but not a large file of known size', async () => {
     const observed: string[] = []
     const [folder] = readdirSync(join(uploads.world.dataDir, 'spool'))
     const watcher = watch(join(uploads.world.dataDir, 'spool', folder!), (_event, name) => observed.push(String(name)))
@@ -186,8 +186,8 @@ describe('while the body is streamed', () => {
   })
 })
 
-describe('the connection after an early response', () => {
-  test('keeps the connection open after an early response if little of the body remains', async () => {
+describe('connections after an early response', () => {
+  test('keeps the connection open after an early response if little of the body remains unread', async () => {
     const client = await sendHeaders(undefined, 10_000)
     expect(await client.readResponse()).toMatchObject({ status: 401 })
     await client.send(Buffer.alloc(10_000))
@@ -195,7 +195,7 @@ describe('the connection after an early response', () => {
     expect(await client.readResponse()).toMatchObject({ status: 200, body: { status: 'live' } })
   })
 
-  test('closes the connection after an early response if much of the body remains', async () => {
+  test('closes the connection after an early response if much of the body remains unread', async () => {
     const before = await uploads.countUploadCalls()
     const { type, body } = multipart([
       { name: 'context', content: 'notes' },

@@ -49,7 +49,7 @@ describe('parallel uploads through a link', () => {
   test.each([
     ['one process', false],
     ['two replicas', true],
-  ])('an upload link that accepts one file stores exactly one of 50 files sent in %s', async (_case, both) => {
+  ])('stores exactly one of 50 files sent in %s through a link that accepts one file', async (_case, both) => {
     const used = await link()
     const clients = [used, both ? used.at(replica.url) : used]
     const before = await countFiles()
@@ -61,7 +61,7 @@ describe('parallel uploads through a link', () => {
     expect(await verify()).toEqual(healthy)
   })
 
-  test('parallel uploads through a link store no more files than the link accepts', async () => {
+  test('parallel uploads through a link store no more files than the link allows', async () => {
     const used = await link({ max_files: 7 })
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => used.put(`${n}.txt`, `file ${n}`)))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(7)
@@ -69,7 +69,7 @@ describe('parallel uploads through a link', () => {
   })
 })
 
-test('parallel retries with one Idempotency-Key on two replicas store one file and return it', async () => {
+test('parallel retries with the same Idempotency-Key on two replicas store one file and return it', async () => {
   const used = await link()
   const clients = [used, used.at(replica.url)]
   const key = { 'idempotency-key': 'repeated-in-parallel' }
@@ -83,7 +83,7 @@ test('parallel retries with one Idempotency-Key on two replicas store one file a
   expect(await verify()).toEqual(healthy)
 })
 
-describe('an upload in progress through a link', () => {
+describe('uploads in progress through a link', () => {
   const changes: [string, (used: LinkClient) => Promise<unknown>][] = [
     ['the link is revoked', ({ id }) => tenant.admin.delete(`/upload-links/${id}`)],
     ['another replica revokes the link', ({ id }) => replica.createCaller(tenant.admin.credential).delete(`/upload-links/${id}`)],
@@ -190,7 +190,7 @@ describe('an upload in progress through a link', () => {
   })
 })
 
-describe('a resumable upload through a link', () => {
+describe('resumable uploads through a link', () => {
   test('a resumable upload through a link cannot be resumed after the link has expired', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
@@ -223,11 +223,11 @@ describe('a resumable upload through a link', () => {
   })
 })
 
-describe('the expiry of a link', () => {
+describe('upload link expiry', () => {
   test.each([
     ['an hour ahead', 3_600_000],
     ['an hour behind', -3_600_000],
-  ])('the expiry of a link depends only on the database clock, even if other clocks are %s', async (_case, shift) => {
+  ])("an upload link's expiry depends only on the database clock, even if other clocks are %s", async (_case, shift) => {
     const [open, closed] = [await link(), await link()]
     await world.database.pool.query('UPDATE upload_links SET expires_at = now() WHERE link_id = $1', [closed.id])
     shiftSystemClock(shift)
@@ -243,7 +243,7 @@ describe('the expiry of a link', () => {
 })
 
 describe('upload link tokens', () => {
-  test('invalid upload link tokens return an identical 404 response at every endpoint', async () => {
+  test('all endpoints return an identical 404 response for invalid upload link tokens', async () => {
     const [unknown, expired, used, revoked] = [
       await link(),
       await link(),
@@ -290,7 +290,7 @@ describe('upload link tokens', () => {
     }
   })
 
-  test('an upload link token authenticates no other endpoint', async () => {
+  test('an upload link token does not authenticate requests to other endpoints', async () => {
     const { token, link: data } = await link()
     const caller = world.createCaller(token)
     for (const [method, path] of [
@@ -322,13 +322,13 @@ describe('upload link tokens', () => {
   })
 })
 
-describe('CORS of an upload link', () => {
+describe('CORS rules of upload links', () => {
   const preflight = (used: LinkClient, origin: string) =>
     used.request('OPTIONS', '/a.txt', {
       headers: { origin, 'access-control-request-method': 'PUT', 'access-control-request-headers': 'content-type' },
     })
 
-  test('an upload link without origins allows CORS from all origins without credentials', async () => {
+  test('an upload link without origins allows CORS requests from all origins, but without credentials', async () => {
     const used = await link()
     const answer = await preflight(used, 'https://example.com')
     expect(answer.status).toBe(204)
@@ -343,7 +343,7 @@ describe('CORS of an upload link', () => {
     expect(put.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('an upload link with origins allows only those origins, even for requests without a preflight', async () => {
+  test('an upload link with origins allows only these origins, even for requests without a preflight', async () => {
     const used = await link({ origins: ['https://example.com', 'http://localhost:3000'], max_files: 2 })
     expect((await preflight(used, 'https://example.com')).headers.get('access-control-allow-origin')).toBe('https://example.com')
     expect((await preflight(used, 'https://evil.example')).headers.has('access-control-allow-origin')).toBe(false)

@@ -18,8 +18,8 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 const getLink = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-links/${id}`)).body.data
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
-describe('POST /upload-links', () => {
-  test('creating an upload link returns its defaults and a URL that is never shown again', async () => {
+describe('upload link creation', () => {
+  test('creating an upload link returns its default values and a URL that is never returned again', async () => {
     const { status, body } = await tenant.admin.post('/upload-links', { context: 'notes' })
     expect(status).toBe(201)
     expect(body.message).toMatch(/cannot be shown again/)
@@ -55,7 +55,7 @@ describe('POST /upload-links', () => {
     expect(rows[0].token_hash).toHaveLength(32)
   })
 
-  test("rejects upload link limits above the context's limits with 400 and names each field", async () => {
+  test("rejects upload link limits above the context's limits with 400, and names each field", async () => {
     const { status, body } = await tenant.admin.post('/upload-links', {
       context: 'notes',
       max_size_mb: 6,
@@ -87,7 +87,7 @@ describe('POST /upload-links', () => {
     expect([status, body.error.details.fields[0].field]).toEqual([400, field])
   })
 
-  test('creating an upload link returns 404 for a hidden context and 409 for a disabled one', async () => {
+  test('returns 404 for a new upload link to a hidden context, and 409 for one to a disabled context', async () => {
     await tenant.createContext('closed')
     await tenant.admin.patch('/contexts/closed', { status: 'disabled' })
     const restricted = await tenant.createKey(['upload'], { contexts: ['closed'] })
@@ -102,8 +102,8 @@ describe('POST /upload-links', () => {
   })
 })
 
-describe('an upload through a link', () => {
-  test('uploads a raw request body through a link and returns the response of POST /files/upload', async () => {
+describe('uploads through a link', () => {
+  test('uploads a raw request body through a link, and returns the same response as POST /files/upload', async () => {
     const used = await link({ metadata: { order: 7 } })
     const answer = await used.put('résumé.txt', 'hello', { 'content-type': 'text/plain' })
     const byKey = await tenant.admin.upload('notes', 'résumé.txt', 'hello')
@@ -123,14 +123,14 @@ describe('an upload through a link', () => {
     expect(data.metadata).toEqual({ order: 7, note: 'mine' })
   })
 
-  test("an uploader cannot choose a context other than the link's", async () => {
+  test("an uploader cannot choose a context other than the link's context", async () => {
     const used = await link()
     const form = await used.post('a.txt', 'hello', { context: 'other' })
     expect([form.status, form.body.error.details.fields[0].field]).toEqual([400, 'context'])
     await expect(used.beginTus('a.txt', 5, { context: 'other' })).rejects.toThrow(/upload link determines the context/)
   })
 
-  test('stores a resumable upload through a link and returns the response again if it was lost', async () => {
+  test('stores a resumable upload through a link, and still returns its file id if the last response was lost', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     expect((await used.patch(path, 0, 'hello')).status).toBe(204)
@@ -145,7 +145,7 @@ describe('an upload through a link', () => {
     expect((await tenant.admin.get(`/files/${fileId}/metadata`)).body.data.original_filename).toBe('a.txt')
   })
 
-  test('retries an upload with the same Idempotency-Key after a lost response, even if the link is used up', async () => {
+  test('returns the first response to a repeated upload with the same Idempotency-Key, even if the link is used up', async () => {
     const used = await link()
     const key = { 'idempotency-key': 'once' }
     const first = await used.put('a.txt', 'hello', key)
@@ -220,7 +220,7 @@ describe('an upload through a link', () => {
   })
 })
 
-describe('GET /upload/{token}', () => {
+describe('public upload link rules', () => {
   test('GET /upload/{token} returns only the rules that a client can check', async () => {
     const { rules, link: data } = await link({ max_files: 3, allowed_extensions: ['pdf', 'txt'] })
     const answer = await rules()
@@ -238,7 +238,7 @@ describe('GET /upload/{token}', () => {
   })
 })
 
-describe('a link', () => {
+describe('upload link management', () => {
   test('an upload link is visible only to its creator and to admins', async () => {
     const [a, b] = [await tenant.createKey(['upload']), await tenant.createKey(['upload'])]
     const { id } = await link({}, a)

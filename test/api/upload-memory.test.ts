@@ -44,7 +44,7 @@ test("reuses an accepted upload's memory for the next upload", async () => {
   expect(stored[1]!.equals(createText('second'))).toBe(true)
 })
 
-test('does not reuse the memory of an upload that the store could still be reading after an error', async () => {
+test('does not reuse the memory of an upload that the store may still be reading after an error', async () => {
   replaceStore(() => Promise.reject(Object.assign(new Error('The disk is slow.'), { code: 'EIO' })))
   expect((await upload(createText('first'))).status).toBeGreaterThanOrEqual(500)
   for (const word of ['second', 'third']) expect((await upload(createText(word))).status).toBe(201)

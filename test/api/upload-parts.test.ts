@@ -23,11 +23,11 @@ const send = (caller: Caller, parts: Part[]): Promise<ApiResponse> => {
 const getStoredName = (response: ApiResponse) => getData(response, uploaded).original_filename
 const getLastCall = async () => getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
 
-describe('parts', () => {
+describe('multipart upload parts', () => {
   const file: Part = { name: 'file', filename: 'a.txt', content: 'text' }
   const context: Part = { name: 'context', content: 'notes' }
 
-  test('accepts multipart parts in any order, with metadata', async () => {
+  test('accepts multipart parts, including metadata, in any order', async () => {
     const own = await world.createTenant()
     await own.createContext('notes')
     const metadata: Part = { name: 'metadata', content: '{"page":7}' }
@@ -41,7 +41,7 @@ describe('parts', () => {
     }
   })
 
-  test('accepts the context and metadata parts with file names, because browsers send typed Blobs that way', async () => {
+  test('accepts context and metadata parts with file names, because browsers send typed Blobs with a file name', async () => {
     const blobs = [
       { ...context, filename: 'blob' },
       { name: 'metadata', filename: 'blob', content: '{"page":8}' },
@@ -58,7 +58,7 @@ describe('parts', () => {
     expect(getInvalidFields(await send(tenant.admin, [...blobs, context, file]))).toEqual(['context'])
   })
 
-  test('reports an unknown multipart part and suggests the nearest name', async () => {
+  test('reports an unknown multipart part and suggests the nearest known name', async () => {
     for (const part of [
       { name: 'contxt', content: 'notes' },
       { name: 'contxt', filename: 'blob', content: 'notes' },
@@ -115,12 +115,12 @@ describe('parts', () => {
     ],
     ['an empty context', [{ name: 'context', content: '' }, file], ['context']],
   ]
-  test.each(invalidBodies)('returns 400 for a multipart body with %s and logs a failed call', async (_what, parts, fields) => {
+  test.each(invalidBodies)('returns 400 for a multipart body with %s, and logs a failed call', async (_what, parts, fields) => {
     expect(getInvalidFields(await send(key, parts))).toEqual(fields)
     expect(await getLastCall()).toMatchObject({ operation: 'upload', status: 'failure', file_id: null })
   })
 
-  test('returns 404 for an upload to an unknown context and logs the call without a context', async () => {
+  test('returns 404 for an upload to an unknown context, and logs the call without a context', async () => {
     for (const unknown of ['unknown', 'No Key', 'x'.repeat(200)]) {
       expect(toStatusAndCode(await send(key, [{ name: 'context', content: unknown }, file]))).toEqual([404, 'not_found'])
       expect(await getLastCall()).toMatchObject({ operation: 'upload', status: 'failure', context_key: null })
@@ -128,7 +128,7 @@ describe('parts', () => {
   })
 })
 
-describe('names and types', () => {
+describe('file names and types', () => {
   const names: [string, string][] = [
     ['C:\\Users\\me\\report.txt', 'report.txt'],
     ['../../etc/passwd.txt', 'passwd.txt'],

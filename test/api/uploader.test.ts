@@ -13,7 +13,7 @@ afterAll(() => world.close())
 
 const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 
-describe('GET /uploader.js', () => {
+describe('web component at /uploader.js', () => {
   test('serves the web component at /uploader.js to pages on any origin, even without the dashboard', async () => {
     const { status, headers, body } = await world.unauthenticated.raw('/uploader.js')
     expect(status).toBe(200)
@@ -34,10 +34,10 @@ describe('GET /uploader.js', () => {
   })
 })
 
-describe('GET /upload/{token} in a browser', () => {
+describe('upload page at /upload/{token}', () => {
   const link = () => LinkClient.create(tenant.admin, 'notes')
 
-  test('the upload page contains no token and loads nothing from other hosts', async () => {
+  test('the upload page does not contain the token and loads nothing from other hosts', async () => {
     const used = await link()
     const page = await used.rules(browser)
     expect(page.status).toBe(200)

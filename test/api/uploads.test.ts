@@ -27,7 +27,7 @@ const send = (caller: Caller, parts: Part[], path = '/files/upload'): Promise<Ap
 const getLastCall = async () => getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
 const getSecurityStats = async () => getData(await tenant.admin.get('/stats')).security
 
-describe('a rejected file', () => {
+describe('rejected files', () => {
   const cases: { reason: string; status: number; name: string; content: () => Uint8Array | string; says: string[] }[] = [
     { reason: 'invalid_extension', status: 422, name: 'a.exe', content: () => 'text', says: ["'exe'", "'notes'", 'txt', 'pdf'] },
     { reason: 'invalid_extension', status: 422, name: 'noextension', content: () => 'text', says: ["'notes'"] },
@@ -41,7 +41,7 @@ describe('a rejected file', () => {
     { reason: 'virus_detected', status: 422, name: 'a.txt', content: () => eicar, says: ['EICAR'] },
   ]
   test.each(cases)(
-    'rejects a file with $reason and logs and counts it once: $name',
+    'rejects a file with $reason, and logs and counts the rejection once: $name',
     async ({ reason, status, name, content, says }) => {
       const before = await getSecurityStats()
       const response = await key.upload('notes', name, content())
@@ -81,7 +81,7 @@ describe('a rejected file', () => {
     expect(toStatusAndCode(await key.upload('notes', 'a.pdf', ' '))[1]).toBe('blank_file')
   })
 
-  test('a context with disabled checks accepts files that those checks would reject', async () => {
+  test('a context with disabled checks accepts files that these checks would reject', async () => {
     await tenant.createContext('lenient', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
     for (const [name, content] of [
       ['blank.txt', ''],
@@ -95,7 +95,7 @@ describe('a rejected file', () => {
   })
 })
 
-describe('sizes', () => {
+describe('file size limits', () => {
   test('accepts a file of exactly the size limit and rejects a file with one more byte', async () => {
     const own = await world.createTenant()
     await own.createContext('notes', { max_file_size_mb: 1 })
@@ -124,7 +124,7 @@ describe('sizes', () => {
     expect(toStatusAndCode(chunked)).toEqual([413, 'size_exceeded'])
   })
 
-  test('rejects a Content-Length above MAX_UPLOAD_MB before reading the body and counts the rejection', async () => {
+  test('rejects a Content-Length above MAX_UPLOAD_MB before reading the body, and counts the rejection', async () => {
     const before = await getSecurityStats()
     expect(toStatusAndCode(await key.upload('notes', 'a.txt', 'x'.repeat(7 * megabyte)))).toEqual([413, 'size_exceeded'])
     expect((await getSecurityStats()).by_reason.size_exceeded).toBe(before.by_reason.size_exceeded + 1)
@@ -132,7 +132,7 @@ describe('sizes', () => {
   })
 })
 
-describe('quotas', () => {
+describe('storage quotas', () => {
   test("accepts uploads until they exactly fill a context's quota", async () => {
     const own = await world.createTenant()
     await own.createContext('small', { storage_quota_mb: 1, max_file_size_mb: 2 })
@@ -147,7 +147,7 @@ describe('quotas', () => {
     expect(getData(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
-  test('all contexts count towards the tenant quota, and a deletion frees its bytes', async () => {
+  test('files in all contexts count towards the tenant quota, and a deletion frees their bytes', async () => {
     const own = await world.createTenant({ quotaMb: 1 })
     await own.createContext('one')
     await own.createContext('two')
@@ -176,8 +176,8 @@ describe('quotas', () => {
   })
 })
 
-describe('Idempotency-Key', () => {
-  test('stores a repeated upload once and rejects a different body with the same Idempotency-Key', async () => {
+describe('uploads and creations with an Idempotency-Key', () => {
+  test('stores a repeated upload once, and rejects a different body with the same Idempotency-Key', async () => {
     const own = await world.createTenant()
     await own.createContext('notes')
     const headers = { 'idempotency-key': 'k-1' }
@@ -188,7 +188,7 @@ describe('Idempotency-Key', () => {
     expect(getItems(await own.admin.get('/files'))).toHaveLength(1)
   })
 
-  test('a repeated Idempotency-Key returns the created context again but rejects a repeated creation of an API key', async () => {
+  test('a repeated Idempotency-Key returns the created context again, but a repeated API key creation is rejected', async () => {
     const own = await world.createTenant()
     const headers = { 'idempotency-key': 'k-2' }
     const body = { context_key: 'once', display_name: 'Once', allowed_extensions: ['txt'], max_file_size_mb: 1 }

@@ -23,7 +23,7 @@ const status = async (url: string, init: RequestInit = {}) => {
   return response.status
 }
 
-describe('a download URL stops working with', () => {
+describe('invalidation of download URLs', () => {
   test.each(['disable', 'revoke'])(
     'a download URL stops working after a `%s` operation on the key that created it',
     async (move) => {
@@ -67,8 +67,8 @@ describe('a download URL stops working with', () => {
   })
 })
 
-describe('a single-use download URL', () => {
-  test('only one of many concurrent requests to a single-use download URL returns the file', async () => {
+describe('single-use download URLs', () => {
+  test('only one of many concurrent requests to a single-use download URL receives the file', async () => {
     const url = await urlBy(tenant.admin, '?once=true')
     expect(await status(url, { method: 'HEAD' })).toBe(200)
     const all = await Promise.all(Array.from({ length: 8 }, () => status(url)))
@@ -111,7 +111,7 @@ describe('a single-use download URL', () => {
   })
 })
 
-test('logs and counts each use of a download URL with the IP address and user agent but without the URL', async () => {
+test('logs and counts each use of a download URL with the IP address and user agent, but without the URL', async () => {
   const key = await tenant.createKey(['download'])
   const url = await urlBy(key)
   const requestId = (await fetch(url, { headers: { 'user-agent': 'courier/7' } })).headers.get('x-request-id')
@@ -132,7 +132,7 @@ test('logs and counts each use of a download URL with the IP address and user ag
   expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="refused"\} [1-9]/)
 })
 
-test('counts one download for a download URL and logs every request to it', async () => {
+test('counts one download for a download URL, and logs every request to the URL', async () => {
   const own = await world.createTenant()
   await own.createContext('notes')
   const uploaded = (await own.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id

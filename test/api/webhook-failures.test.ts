@@ -63,8 +63,8 @@ async function until<T>(poll: () => Promise<T>, isSo: (value: T) => boolean): Pr
 const listDeliveries = async (id: string) => (await tenant.admin.get(`/webhooks/${id}/deliveries`)).body.data.data
 const getWebhook = async (id: string) => (await tenant.admin.get(`/webhooks/${id}`)).body.data
 
-describe('a failed delivery attempt', () => {
-  test('retries a failed webhook delivery with the same id and delays later events', async () => {
+describe('failed webhook deliveries', () => {
+  test('retries a failed webhook delivery with the same id, and delays later events', async () => {
     createSender([0.05, 0.05, 0.05])
     receiver.reply = (received, response, nth) => replyWith(nth <= 2 ? 503 : 200)(received, response, nth)
     const id = await createWebhook()
@@ -83,7 +83,7 @@ describe('a failed delivery attempt', () => {
     expect(await getWebhook(id)).toMatchObject({ failing_since: null, next_attempt_at: null, last_sequence: last })
   })
 
-  test('abandons a webhook delivery after the last attempt and sends the next event', async () => {
+  test('abandons a webhook delivery after the last attempt, and sends the next event', async () => {
     createSender([0.05, 0.05])
     receiver.reply = (received, response, nth) => replyWith(nth <= 3 ? 500 : 204)(received, response, nth)
     const id = await createWebhook()
@@ -132,7 +132,7 @@ describe('a failed delivery attempt', () => {
     expect(receiver.received).toHaveLength(10)
   })
 
-  test('a 410 response disables the webhook, which resumes with the same event after it is enabled', async () => {
+  test('a 410 response disables the webhook, which resumes with the same event after it is enabled again', async () => {
     createSender([0.05])
     receiver.reply = replyWith(410)
     const id = await createWebhook()
@@ -216,7 +216,7 @@ describe('a failed delivery attempt', () => {
     await used.close()
   })
 
-  test('test events to a receiver that responds with 101 fail without blocking further test events', async () => {
+  test('a test event fails without blocking further test events if the receiver responds with 101', async () => {
     receiver.reply = switchProtocols
     const id = await createWebhook()
     // A tenant can send two test events concurrently.
@@ -226,7 +226,7 @@ describe('a failed delivery attempt', () => {
     }
   })
 
-  test('stops reading an endless webhook response and stores none of it', async () => {
+  test('stops reading an endless webhook response, and stores no part of it', async () => {
     createSender([60])
     let sent = 0
     receiver.reply = (_, response) => {
@@ -266,7 +266,7 @@ describe('a failed delivery attempt', () => {
   })
 })
 
-test("a tenant occupies at most 16 delivery slots so that other tenants' webhooks are delivered", async () => {
+test("a tenant uses at most 16 delivery slots, so that other tenants' webhooks are delivered", async () => {
   createSender([60])
   let [open, maxOpen] = [0, 0]
   receiver.reply = (_, response) => {
@@ -311,8 +311,8 @@ test('shutdown does not wait for a webhook delivery that never ends', async () =
   pending[0]!(new Error('ended by the test'))
 }, 60_000)
 
-describe('several replicas', () => {
-  test('several replicas divide webhook deliveries among themselves and send each event once, in order', async () => {
+describe('webhook deliveries by several replicas', () => {
+  test('several replicas share webhook deliveries, and send each event once and in order', async () => {
     const replica = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' }, world)
     opened.push(replica)
     createSender()
@@ -328,7 +328,7 @@ describe('several replicas', () => {
     for (const each of receivers) expect(each.sequences).toEqual(all)
   })
 
-  test('replicas do not send events for a suspended tenant until it is resumed', async () => {
+  test('replicas send no events for a suspended tenant until the tenant is resumed', async () => {
     createSender()
     const id = await createWebhook()
     const { tenants } = world.app.services

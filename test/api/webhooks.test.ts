@@ -32,8 +32,8 @@ const isSignedBy = (secret: string, received: Received): boolean => {
 }
 const events = (...drafts: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, drafts)
 
-describe('management of webhooks', () => {
-  test('creating a webhook shows its secret once and stores it encrypted', async () => {
+describe('webhook management', () => {
+  test("returns a new webhook's secret once, and stores it encrypted", async () => {
     const created = await createWebhook({ description: 'Our ledger', types: ['file.*', 'quota.threshold'] })
     const { webhook_id: id, secret } = created
     expect(id).toMatch(/^whk_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -84,7 +84,7 @@ describe('management of webhooks', () => {
     ])
   })
 
-  test("audits webhook changes with only the URL's host", async () => {
+  test("audits webhook changes and includes only the host of the webhook's URL", async () => {
     await tenant.createContext('invoices')
     const { webhook_id: id } = await createWebhook()
     const { body } = await tenant.admin.patch(`/webhooks/${id}`, { url: `${receiver.url}/token`, contexts: ['invoices'] })
@@ -124,7 +124,7 @@ describe('management of webhooks', () => {
   })
 })
 
-describe('sent events', () => {
+describe('webhook events', () => {
   test('sends webhook events for uploads, rejected uploads, deletions and webhook changes', async () => {
     await tenant.createContext('notes')
     const { webhook_id: id, secret } = await createWebhook()
@@ -166,7 +166,7 @@ describe('sent events', () => {
     ).toThrow()
   })
 
-  test('a webhook receives only events of the selected types and contexts, and events without a context', async () => {
+  test('a webhook receives only events of its selected types and contexts, and events without a context', async () => {
     await tenant.createContext('invoices')
     await tenant.createContext('photos')
     await createWebhook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })
@@ -181,7 +181,7 @@ describe('sent events', () => {
     expect(receiver.sequences).toEqual([last - 3, last - 1, last])
   })
 
-  test('lists webhook deliveries newest first and deletes them with the webhook', async () => {
+  test('lists webhook deliveries newest first, and deletes them with the webhook', async () => {
     const { webhook_id: id } = await createWebhook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)
@@ -261,7 +261,7 @@ describe('sent events', () => {
     expect((await tenant.admin.get(`/webhooks/${id}`)).body.data.previous_secret_expires_at).toBeNull()
   })
 
-  test('replaying a webhook resends events with the same ids, starting at a sequence number', async () => {
+  test('replaying a webhook resends events from a given sequence number with the same ids', async () => {
     const { webhook_id: id } = await createWebhook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)

@@ -5,7 +5,7 @@ import { describeWith } from '../support/installed-programs.js'
 import { getItems } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
-describeWith('chromium')('the API reference in a browser', () => {
+describeWith('chromium')('API reference in a browser', () => {
   let world: World
   let tenant: TestTenant
   let browser: Browser
@@ -20,7 +20,7 @@ describeWith('chromium')('the API reference in a browser', () => {
     await world.close()
   })
 
-  test('the page at /docs uploads a file with metadata through “Try it out”', async () => {
+  test('a user can upload a file with metadata through “Try it out” at /docs', async () => {
     const { page, foreignRequests } = await openPage(browser, world.url)
     await page.goto(`${world.url}/docs`)
     await page.click('button.authorize')

@@ -35,7 +35,7 @@ const views = [
   ['/account', 'td'],
 ] as const
 
-describeWith('chromium')('accessibility and layout of the dashboard', () => {
+describeWith('chromium')('dashboard accessibility and layout', () => {
   let world: World
   let dashboard: Dashboard
   let tenant: TestTenant
@@ -81,13 +81,13 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
       .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`))
   }
 
-  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
+  describe.each(['light', 'dark'] as const)('dashboard accessibility in the %s theme', (colorScheme) => {
     // The dark theme differs only in its colors, so only colors are tested.
     const of = colorScheme === 'light' ? 'all' : 'colours'
     // Animations are disabled because elements do not have their final colors during an animation.
     const look = { colorScheme, reducedMotion: 'reduce' } as const
 
-    test('no dashboard page has a serious accessibility violation', async () => {
+    test('dashboard pages have no serious accessibility violations', async () => {
       const page = await dashboard.openSignedIn(tenant, look)
       for (const view of views) {
         await show(page, view)
@@ -95,7 +95,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
       }
     })
 
-    test('the sign-in form, dialogs, menus and the upload list have no serious accessibility violation', async () => {
+    test('the sign-in form, dialogs, menus and upload list have no serious accessibility violations', async () => {
       const visitor = await (await dashboard.newBrowserContext(look)).newPage()
       await visitor.goto('/')
       await visitor.getByLabel('Password').waitFor()
@@ -114,7 +114,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     })
   })
 
-  test('all dashboard pages fit a width of 390 px and offer a menu with all pages', async () => {
+  test('all dashboard pages fit a width of 390 px, and offer a menu with all pages', async () => {
     const page = await dashboard.openSignedIn(tenant, { viewport: { width: 390, height: 844 } })
     for (const view of views) {
       await show(page, view)
@@ -127,7 +127,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     await page.getByRole('link', { name: 'Contexts', exact: true }).waitFor({ state: 'hidden' })
   })
 
-  test('all steps to sign in and to search for, open and delete a file work with only the keyboard', async () => {
+  test('a user can sign in, and search for, open and delete a file with only the keyboard', async () => {
     const { body } = await tenant.admin.upload('notes', 'by-keyboard.txt', 'text')
     const user = await dashboard.createUser(tenant, ['admin'])
     const page = await (await dashboard.newBrowserContext()).newPage()

@@ -67,7 +67,7 @@ describeWith('chromium')('files in the dashboard', () => {
     return requests
   }
 
-  test("the file list shows thumbnails of images and PDFs, icons for other types, and each file's status", async () => {
+  test("the file list shows thumbnails for images and PDFs, icons for other types, and each file's status", async () => {
     const page = await dashboard.openSignedIn(tenant)
     const requests = collectRequests(page)
     await page.goto('/files')
@@ -85,7 +85,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(requests.filter((path) => path.startsWith('/download/'))).toEqual([])
   })
 
-  test('the file list finds files by part of the name, by ID and by checksum', async () => {
+  test('the file list can be searched by part of the name, by ID and by checksum', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     const search = page.locator('main').getByLabel('Search', { exact: true })
     const { checksum } = (await tenant.admin.get(`/files/${ids['poem.txt']}/metadata`)).body.data
@@ -103,7 +103,7 @@ describeWith('chromium')('files in the dashboard', () => {
     await page.getByText('No matching files').waitFor()
   })
 
-  test('the file list sorts by a clicked column header and shows the sort order', async () => {
+  test('clicking a column header sorts the file list and shows the sort order', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     const header = page.getByRole('columnheader', { name: 'Name' })
     expect(await page.getByRole('columnheader', { name: 'Uploaded', exact: true }).getAttribute('aria-sort')).toBe('descending')
@@ -116,7 +116,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await header.getAttribute('aria-sort')).toBe('descending')
   })
 
-  test('the file list selects and deselects all files on the page', async () => {
+  test('one checkbox selects and deselects all files on a page of the file list', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files?search=.pdf' })
     await row(page, 'paper.pdf').waitFor()
     await page.getByLabel('Select paper.pdf').check()
@@ -140,7 +140,7 @@ describeWith('chromium')('files in the dashboard', () => {
     await send('drop')
   }
 
-  test('uploads files dropped anywhere in the window', async () => {
+  test('uploads files that are dropped anywhere in the window', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     await page.locator('.drop').waitFor()
     await drop(page, '.sidebar', 'dropped.txt', () =>
@@ -163,7 +163,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await page.locator('.upload').count()).toBe(1)
   })
 
-  test('the dashboard asks for confirmation before leaving the page only during an upload', async () => {
+  test('the dashboard asks for confirmation before the user leaves the page only during an upload', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     await page.locator('.drop').waitFor()
     let release = () => {}
@@ -212,7 +212,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await reader.getByRole('link', { name: 'Open Quarantine' }).count()).toBe(0)
   })
 
-  test('previews an image and each page of a PDF without loading the original bytes', async () => {
+  test('previews an image and each page of a PDF without loading the original file', async () => {
     const page = await dashboard.openSignedIn(tenant)
     const requests = collectRequests(page)
     await page.goto(`/files/${ids['picture.png']}`)
@@ -233,7 +233,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(body.data.download_count).toBe(0)
   })
 
-  test('previews a text file as text, a CSV file as a table, and an SVG file as its source', async () => {
+  test('previews a text file as text, a CSV file as a table, and an SVG file as source code', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: `/files/${ids['poem.txt']}` })
     expect(await page.locator('pre.preview').textContent()).toBe('Shall I compare thee')
     await page.goto(`/files/${ids['table.csv']}`)

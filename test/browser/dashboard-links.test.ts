@@ -29,7 +29,7 @@ describeWith('chromium')('upload links in the dashboard', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const dialog = (page: Page) => page.getByRole('dialog')
 
-  test('creates an upload link in the dashboard, shows its URL and QR code once, and revokes it', async () => {
+  test('creates an upload link in the dashboard, shows its URL and QR code once, and revokes the link', async () => {
     const page = await dashboard.openSignedIn(tenant)
     await page.getByRole('link', { name: 'Upload links' }).click()
     await page.getByText('No upload links yet').waitFor()

@@ -4,7 +4,7 @@ import { Dashboard } from '../support/dashboard.js'
 import { describeWith } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
-describeWith('chromium')('navigation and palette of the dashboard', () => {
+describeWith('chromium')('dashboard navigation and command palette', () => {
   let world: World
   let dashboard: Dashboard
   let tenant: TestTenant
@@ -29,7 +29,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     await palette(page).getByRole('combobox').fill(text)
   }
 
-  test('the dashboard groups its pages by data, access, operations and proof', async () => {
+  test('the dashboard groups its pages under data, access, operations and proof', async () => {
     const page = await dashboard.openSignedIn(tenant)
     const groups = page.locator('nav[aria-label=Main] section')
     expect(await groups.locator('h2').allTextContents()).toEqual(['Data', 'Access', 'Operations', 'Proof'])
@@ -73,7 +73,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     await heading(page, 'Quarterly-report.txt').waitFor()
   })
 
-  test('an action in the command palette opens its page and dialog, even if that page is already open', async () => {
+  test("an action in the command palette opens the action's page and dialog, even if the page is already open", async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     await heading(page, 'API keys').waitFor()
     await open(page, 'api key')
@@ -85,7 +85,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     expect(new URL(page.url()).search).toBe('')
   })
 
-  test("the command palette offers only what the user's scopes permit", async () => {
+  test("the command palette offers only entries that the user's scopes allow", async () => {
     const page = await dashboard.openSignedIn(tenant, { scopes: ['upload'], at: '/contexts' })
     await heading(page, 'Contexts').waitFor()
     await open(page, '')
@@ -96,14 +96,14 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     await palette(page).getByText('No results.').waitFor()
   })
 
-  test('the command palette does not open over a modal dialog', async () => {
+  test('the command palette does not open while a modal dialog is open', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/keys?new=1' })
     await page.getByRole('dialog', { name: 'New API key' }).waitFor()
     await page.keyboard.press('Control+k')
     expect(await page.getByRole('dialog').count()).toBe(1)
   })
 
-  test("a click on a list row opens the item's details or the context's page", async () => {
+  test("clicking a list row opens the item's details or the context's page", async () => {
     const key = await tenant.createKey(['metadata'], { name: 'Reader' })
     const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     const row = (name: string) => page.getByRole('row').filter({ hasText: name })

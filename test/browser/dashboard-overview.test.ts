@@ -33,7 +33,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
   const step = (page: Page, title: string) =>
     page.locator('.first-steps li', { has: page.getByRole('heading', { name: new RegExp(`^${title}`) }) })
 
-  test('the overview shows current numbers and links them to their lists', async () => {
+  test('the overview shows current numbers that link to their lists', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('box')
     const page = await dashboard.openSignedIn(tenant)
@@ -52,7 +52,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
   })
 
-  test('the chart bars add up to the displayed total and link to the filtered list', async () => {
+  test('the chart bars add up to the displayed total, and link to the filtered list', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('box')
     for (const name of ['a.txt', 'b.txt']) await tenant.admin.upload('box', name, 'some text')
@@ -172,7 +172,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     expect(await page.evaluate<string>('JSON.stringify([localStorage, sessionStorage])')).not.toContain(secret)
   })
 
-  test('accepts the values of all context presets in the dashboard', async () => {
+  test('the service accepts the values of all context presets in the dashboard', async () => {
     const tenant = await world.createTenant()
     const page = await dashboard.openSignedIn(tenant)
     for (const preset of ['images', 'documents', 'data', 'any']) {
@@ -183,7 +183,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     }
   })
 
-  test('hides the first-steps guide permanently on request', async () => {
+  test('hides the first-steps guide permanently if the user requests it', async () => {
     const tenant = await world.createTenant()
     const page = await dashboard.openSignedIn(tenant)
     await button(page, 'Hide').click()

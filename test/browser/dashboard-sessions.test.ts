@@ -54,7 +54,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
       ],
     ],
   ] as const)(
-    'shows only the permitted pages to a user with scopes %j, and makes no forbidden request',
+    'shows only the permitted pages to a user with the scopes %j, and makes no forbidden request',
     async (scopes, expected) => {
       const page = await dashboard.openSignedIn(tenant, { scopes: [...scopes] })
       const rejections = collectRejections(page)
@@ -85,7 +85,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByText('Page not found').waitFor()
   })
 
-  test('shows an error page at an unknown path and at a page that requires a missing scope', async () => {
+  test('shows an error page at an unknown path and at a page for which the user lacks a scope', async () => {
     const page = await dashboard.openSignedIn(tenant, { scopes: ['metadata'] })
     for (const path of ['/nothing-here', '/files/a/b', '/keys', '/contexts/%']) {
       const response = await page.goto(path)
@@ -97,7 +97,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
-  test('signs in with a welcome link opened in a tab that already shows the dashboard', async () => {
+  test('signs in with a welcome link that is opened in a tab already showing the dashboard', async () => {
     const { userId, email } = await dashboard.createUser(tenant, ['metadata'])
     const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/')
@@ -116,7 +116,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByText(other.email).waitFor()
   })
 
-  test('the dashboard reports a page whose code cannot be loaded, and loads it when the connection returns', async () => {
+  test("the dashboard reports that a page's code cannot be loaded, and loads it when the connection returns", async () => {
     const page = await dashboard.openSignedIn(tenant)
     await page.locator('.tile').first().waitFor()
     await page.route('**/assets/calls-*.js', (route) => route.abort())
@@ -154,7 +154,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect(requested).toEqual(['/graphql Me'])
   })
 
-  test('sets up a second factor in the dashboard and requires a code at the next sign-in', async () => {
+  test('sets up a second factor in the dashboard, and requires a code at the next sign-in', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await page.getByLabel('Your password').fill(password)
@@ -174,7 +174,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
-  test('shows when the lock ends after too many wrong second-factor codes', async () => {
+  test('shows the end of the lock after too many wrong second-factor codes', async () => {
     const { email, password } = await dashboard.createUser(tenant, ['metadata'])
     const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/')
@@ -205,7 +205,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect(await page.locator('nav').count()).toBe(0)
   })
 
-  test('signing out of the dashboard signs out all tabs and revokes the session', async () => {
+  test('signing out of the dashboard signs the user out in all tabs and revokes the session', async () => {
     const first = await dashboard.openSignedIn(tenant, { at: '/files' })
     const second = await first.context().newPage()
     await second.goto('/keys')
@@ -289,7 +289,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect((await tenant.admin.get('/contexts/half_typed')).status).toBe(200)
   })
 
-  test('keeps the dashboard page while offline and retries uploads when online again', async () => {
+  test('keeps the dashboard page open while offline, and retries uploads when online again', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files?context=notes' })
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(true)

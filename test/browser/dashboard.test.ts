@@ -33,7 +33,7 @@ describeWith('chromium')('dashboard', () => {
   const dialog = (page: Page) => page.getByRole('dialog')
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
-  test('signs in with the welcome link, creates a context, and validates the first upload', async () => {
+  test('a new user signs in with the welcome link, creates a context, and validates a first upload', async () => {
     const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto(`/#welcome=${world.app.firstRun!.welcome}`)
     await page.getByRole('link', { name: 'Documents' }).click()
@@ -51,7 +51,7 @@ describeWith('chromium')('dashboard', () => {
     await page.getByRole('cell', { name: 'hello.txt', exact: true }).waitFor()
   })
 
-  test('uploads twenty files of different types together in the dashboard', async () => {
+  test('uploads twenty files of different types at the same time in the dashboard', async () => {
     const extensions = [
       'txt',
       'csv',
@@ -101,7 +101,7 @@ describeWith('chromium')('dashboard', () => {
     for (const { name } of files) expect(await page.getByRole('cell', { name, exact: true }).count()).toBe(1)
   })
 
-  test('uploads a large file in chunks and explains why another file is rejected', async () => {
+  test('uploads a large file in chunks, and explains why another file is rejected', async () => {
     await tenant.createContext('large', { max_file_size_mb: 40 })
     const page = await dashboard.openSignedIn(tenant, { at: '/files?context=large' })
     const parts: string[] = []
@@ -124,7 +124,7 @@ describeWith('chromium')('dashboard', () => {
     ['blank_file', { name: 'empty.txt', content: '' }, 'Not blank', 'The file is empty'],
     ['corrupt_file', { name: 'half.png', content: png(100, 100).subarray(0, 60) }, 'File integrity', 'programs cannot open'],
     ['virus_detected', { name: 'eicar.txt', content: eicar }, 'Basic malware rules', 'found a virus'],
-  ])('explains a rejection with %s: failed check, reason and advice', async (_reason, file, check, advice) => {
+  ])('shows the failed check, the reason and advice after a rejection with %s', async (_reason, file, check, advice) => {
     const countFiles = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
     const before = await countFiles()
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
@@ -177,7 +177,7 @@ describeWith('chromium')('dashboard', () => {
     expect((await tenant.admin.get(`/files/${body.data.file_id}/metadata`)).status).toBe(404)
   })
 
-  test('deletes several selected files in the dashboard', async () => {
+  test('a user can select and delete several files in the dashboard', async () => {
     await tenant.createContext('several')
     for (const name of ['one.txt', 'two.txt', 'three.txt']) await tenant.admin.upload('several', name, name)
     const page = await dashboard.openSignedIn(tenant, { at: '/files?context=several' })
@@ -193,7 +193,7 @@ describeWith('chromium')('dashboard', () => {
     expect(body.data.data.map((file: { original_filename: string }) => file.original_filename)).toEqual(['two.txt'])
   })
 
-  test('the file list searches, sorts and pages 10,000 files and keeps its state in the URL', async () => {
+  test('the file list searches, sorts and pages through 10,000 files, and keeps its state in the URL', async () => {
     const crowd = await world.createTenant()
     const { context_id } = await crowd.createContext('many')
     await world.database.pool.query(
@@ -229,7 +229,7 @@ describeWith('chromium')('dashboard', () => {
     await page.getByRole('cell', { name: 'row-10000.csv', exact: true }).waitFor()
   })
 
-  test('edits, disables and deletes a context in the dashboard and preserves invalid input', async () => {
+  test('a user can edit, disable and delete a context in the dashboard without losing invalid input', async () => {
     await tenant.createContext('letters')
     const page = await dashboard.openSignedIn(tenant, { at: '/contexts' })
     await page.getByRole('link', { name: 'letters' }).click()
@@ -262,7 +262,7 @@ describeWith('chromium')('dashboard', () => {
     expect((await tenant.admin.get('/contexts/letters')).status).toBe(404)
   })
 
-  test('creates an API key shown once, and rotates, disables and revokes it in the dashboard', async () => {
+  test('shows a new API key once in the dashboard, and rotates, disables and revokes it', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     await button(page, 'New API key').click()
     await dialog(page).getByLabel('Name').fill('Shop')
@@ -312,7 +312,7 @@ describeWith('chromium')('dashboard', () => {
     await row(page, 'Forgotten').getByText('unused for 90 days').waitFor()
   })
 
-  test('filters the call log by URL, shows reasons, and exports CSV in the dashboard', async () => {
+  test('filters the call log by URL parameters, shows reasons, and exports CSV in the dashboard', async () => {
     const caller = await tenant.createKey(['upload', 'metadata'], { name: 'Caller' })
     await caller.upload('notes', 'setup.exe', 'MZ')
     await caller.get('/files')
@@ -343,7 +343,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await dialog(page).textContent()).toMatch(/revoked[\s\S]*Ada Lovelace[\s\S]*new_status/)
   })
 
-  test('creates a user with a password shown once, signs the user out, and disables the account', async () => {
+  test("creates a user and shows the password once, ends the user's sessions, and disables the account", async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/users' })
     await button(page, 'New user').click()
     await dialog(page).getByLabel('Name').fill('Grace')
@@ -388,7 +388,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await page.locator('.badge.good').allInnerTexts()).toContain('0')
   })
 
-  test('does not warn about basic scan rules if an antivirus engine scans the files', async () => {
+  test('shows no warning about basic scan rules if an antivirus engine scans the files', async () => {
     const page = await dashboard.openSignedIn(tenant)
     await page.route('**/health/ready', async (route) => {
       const response = await route.fetch()
@@ -401,7 +401,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await page.getByText('do not replace an antivirus.').count()).toBe(0)
   })
 
-  test('ends another session of the current user and changes the password in the dashboard', async () => {
+  test('ends another session of the current user, and changes the password in the dashboard', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await (await dashboard.newBrowserContext()).request.post('/session', { data: { email, password } })

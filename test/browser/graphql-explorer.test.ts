@@ -7,7 +7,7 @@ import { describeWith } from '../support/installed-programs.js'
 import { getItems } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
-describeWith('chromium')('the GraphQL explorer in a browser', () => {
+describeWith('chromium')('GraphQL explorer in a browser', () => {
   let world: World
   let dashboard: Dashboard
   let tenant: TestTenant
@@ -53,7 +53,7 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
   const run = (page: Page) => page.getByRole('button', { name: /^Execute query/ }).click()
   const response = (page: Page, text: string) => page.locator('.graphiql-response').getByText(text).first().waitFor()
 
-  test('the GraphQL explorer runs a query with the API key from the Headers tab without storing the key', async () => {
+  test('the GraphQL explorer sends a query with the API key from the Headers tab without storing the key', async () => {
     await tenant.admin.upload('notes', 'shown.txt', 'text')
     const page = await open()
     await page.getByText('Not signed in.').waitFor()
@@ -64,21 +64,21 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
     expect(await page.evaluate('JSON.stringify(localStorage)')).not.toContain(tenant.admin.credential)
   })
 
-  test("the GraphQL explorer shows the service's error for a request without a credential", async () => {
+  test("the GraphQL explorer shows the service's error if a request has no credential", async () => {
     const page = await open()
     await write(page, 'query', '{ tenant { name } }')
     await run(page)
     await response(page, 'UNAUTHENTICATED')
   })
 
-  test('the GraphQL explorer runs a query with the dashboard session', async () => {
+  test('the GraphQL explorer sends queries with the dashboard session', async () => {
     const page = await openSignedIn()
     await write(page, 'query', '{ me { email } }')
     await run(page)
     await response(page, '@example.com')
   })
 
-  test('the GraphQL explorer shows schema documentation, completes names and keeps a history', async () => {
+  test('the GraphQL explorer shows schema documentation, completes names, and keeps a query history', async () => {
     const page = await openSignedIn()
     await write(page, 'query', '{ me { id } }')
     await run(page)
@@ -93,13 +93,13 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
     await page.locator('.CodeMirror-hint').getByText('storageHealth').waitFor()
   })
 
-  test('the GraphQL explorer opens several tabs', async () => {
+  test('the GraphQL explorer supports several tabs', async () => {
     const page = await openSignedIn()
     await page.getByRole('button', { name: 'Add tab' }).click()
     expect(await page.locator('.graphiql-tab').count()).toBe(2)
   })
 
-  test('the GraphQL explorer uploads the file in a file variable', async () => {
+  test('the GraphQL explorer uploads a file as the value of a file variable', async () => {
     const page = await openSignedIn()
     await page.getByRole('button', { name: 'Show File variables' }).click()
     const file = { name: 'chosen.txt', mimeType: 'text/plain', buffer: Buffer.from('chosen in the explorer') }
@@ -133,7 +133,7 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
     await response(page, 'context.created')
   })
 
-  test('the GraphQL explorer links to Apollo Sandbox and to the other pages', async () => {
+  test('the GraphQL explorer links to the front page, the documentation and Apollo Sandbox', async () => {
     const page = await open()
     const links = await page.locator('header a').evaluateAll((all) => all.map((each) => each.getAttribute('href')))
     expect(links).toEqual(['./', 'docs', 'graphql?sandbox'])

@@ -18,7 +18,7 @@ interface Seen {
   body?: string
 }
 
-describeWith('chromium')('Uppy in a browser, on a page of another origin', () => {
+describeWith('chromium')('Uppy on a page with another origin', () => {
   let world: World
   let tenant: TestTenant
   let browser: Browser
@@ -81,7 +81,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
     expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(content)).toBe(true)
   })
 
-  test('Uppy receives the rejection reason before the first byte and after the last', async () => {
+  test('Uppy receives the reason for a rejection before the first byte or after the last byte', async () => {
     const early = await send(world.url, 'program.exe', 'x')
     expect(early).toMatchObject({ outcome: 'error', status: 422 })
     expect([early.status, JSON.parse(early.body!).error.code]).toEqual([422, 'invalid_extension'])

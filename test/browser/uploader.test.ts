@@ -14,7 +14,7 @@ import { type TestTenant, World } from '../support/world.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
+describeWith('chromium')('<assay-uploader> on a page with another origin', () => {
   let world: World
   let tenant: TestTenant
   let browser: Browser
@@ -75,7 +75,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
   }
 
-  test('the upload widget uploads several files, shows each check, and sends events to the page', async () => {
+  test('the upload widget uploads several files, shows each check, and dispatches events to the page', async () => {
     const used = await link()
     await open(used)
     await visitor.page.getByText('Allowed types: txt, png, jpg, bin. Maximum file size: 20 MB.').waitFor()
@@ -97,7 +97,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(sentBytes().filter(({ method }) => method === 'POST')).toHaveLength(2)
   })
 
-  test('the upload widget checks type, size, content and number of files before sending a byte', async () => {
+  test('the upload widget checks the type, size, content and number of files before sending a byte', async () => {
     const used = await link({ max_files: 1, max_size_mb: 1 })
     await open(used)
     const rejections: [string, string | Buffer, string][] = [
@@ -122,7 +122,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await visitor.button('Choose files').isVisible()).toBe(false)
   })
 
-  test('the upload widget shows why the service rejected a file and the next step', async () => {
+  test('the upload widget shows why the service rejected a file and what the user can do next', async () => {
     await open(await link())
     await visitor.choose({ name: 'virus.txt', content: eicar }, { name: 'broken.png', content: 'no image' })
     await visitor.file('virus.txt').getByText('Content: the scanner found a virus. Do not open the file.').waitFor()
@@ -139,7 +139,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     await visitor.file('virus.txt').waitFor({ state: 'detached' })
   })
 
-  test('the upload widget accepts dropped and pasted files but ignores files pasted into other fields', async () => {
+  test('the upload widget accepts dropped and pasted files, but ignores files pasted into other fields', async () => {
     await open(await link(), { page: { body: '<input id="field">' } })
     await visitor.event('ready')
     const send = (type: string, name: string, selector: string) =>
@@ -175,7 +175,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await visitor.button('Take a photo').count()).toBe(0)
   })
 
-  test('the upload widget pauses an upload and resumes it after the last received byte', async () => {
+  test('the upload widget pauses an upload, and resumes it after the last received byte', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -202,7 +202,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(Number(resumed.headers['upload-offset'])).toBeGreaterThan(0)
   })
 
-  test('the upload widget cancels an upload and deletes its bytes from the service', async () => {
+  test('the upload widget cancels an upload and deletes the received bytes from the service', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -222,7 +222,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await linkOf(used)).toMatchObject({ accepted_files: 0 })
   })
 
-  test('the upload widget resumes after a reload without storing the token in the browser', async () => {
+  test('the upload widget resumes an upload after a page reload without storing the token in the browser', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -253,7 +253,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await visitor.page.evaluate('localStorage.length')).toBe(0)
   })
 
-  test('the upload widget continues after lost connections without user action', async () => {
+  test('the upload widget continues an upload after lost connections without user action', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -266,7 +266,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect((await download(fileId)).equals(content)).toBe(true)
   })
 
-  test("the upload widget finds the stored file if the response to a link's last file was lost", async () => {
+  test('the upload widget finds the stored file if the response to the last file of a link was lost', async () => {
     const used = await link({ max_files: 1 })
     await open(used)
     await visitor.event('ready')
@@ -285,7 +285,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 1 })
   })
 
-  test('the upload widget explains an invalid link and offers a retry if the service is unreachable', async () => {
+  test('the upload widget explains an invalid link, and offers a retry if the service is unreachable', async () => {
     const used = await link()
     await tenant.admin.delete(`/upload-links/${used.id}`)
     await open(used)
@@ -343,7 +343,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     await visitor.button('Choisir').waitFor()
   })
 
-  test('an upload link opened in a browser, for example on a phone, shows the upload widget', async () => {
+  test('opening an upload link in a browser, for example on a phone, shows the upload widget', async () => {
     const used = await link({ max_files: 1 })
     visitor = await Visitor.open(browser, { hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } })
     await visitor.page.goto(used.url)

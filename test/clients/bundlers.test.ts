@@ -13,7 +13,7 @@ import { type TestTenant, World } from '../support/world.js'
 
 const maxBundleBytes = 30_000
 
-describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix test/clients)')('the packed client', () => {
+describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix test/clients)')('packed client library', () => {
   let world: World
   let tenant: TestTenant
   let installed: InstalledClient
@@ -70,7 +70,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
   }
 
   test.each(['esbuild', 'webpack', 'vite'])(
-    'the client library is bundled by %s without warnings and uploads a file in Chromium',
+    '%s bundles the client library without warnings, and the bundle uploads a file in Chromium',
     async (bundler) => {
       expect(await node('sessions/bundle.mjs', bundler)).toEqual({ status: 0, output: '' })
       const script = bundler === 'esbuild' ? '<script src="app.js">' : '<script type="module" src="app.js">'
@@ -82,7 +82,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
     },
   )
 
-  test('the client library is bundled by Next.js without warnings and uploads a file in Chromium', async () => {
+  test('Next.js bundles the client library without warnings, and the bundle uploads a file in Chromium', async () => {
     const { status, output } = await next()
     expect([status, output]).toEqual([0, expect.not.stringMatching(/warn|⚠|error/i)])
     expect(await uploadInBrowser('/sessions/next/out/index.html')).toEqual(expected)
@@ -98,7 +98,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
     expect(gzipSync(await readFile(join(installed.folder, 'small.js'))).length).toBeLessThan(maxBundleBytes)
   })
 
-  test('the client library has types for every module resolution mode from node10 to bundler', async () => {
+  test('the client library provides types for every module resolution mode from node10 to bundler', async () => {
     const program = `import { createClient, isAssayError, type Schemas, uploadTo } from '@assay/client'
 const client = createClient({ baseUrl: 'https://files.example.com', apiKey: 'key' })
 export const first = async (): Promise<Schemas['Webhook'] | undefined> => (await client.webhooks.list()).data[0]

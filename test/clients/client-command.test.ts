@@ -49,7 +49,7 @@ const runForJson = async (args: string[]) => {
   }
 }
 
-test('the login command stores the URL and key with mode 0600 after the service accepts them', async () => {
+test('the `login` command stores the URL and key with mode 0600 after the service accepts them', async () => {
   const wrong = await runAssay(['login', '--url', world.url, '--key', 'assay_wrong'], {})
   expect([wrong.status, wrong.err]).toEqual([1, expect.stringContaining('key')])
   expect((await runAssay(['ls'], {})).status).toBe(2)
@@ -75,7 +75,7 @@ test('the `upload`, `ls`, `get` and `rm` commands upload, list, download and del
   expect(await runForJson(['rm', id])).toMatchObject({ status: 1, rows: [{ file: id, status: 'rejected', code: 'not_found' }] })
 })
 
-test('the upload command reports rejected files, continues with the others, and exits with status 1', async () => {
+test('the `upload` command reports rejected files, continues with the others, and exits with status 1', async () => {
   await writeFile(join(folder, 'blank.txt'), ' ')
   await writeFile(join(folder, 'good.txt'), 'good')
   const { status, rows } = await runForJson(['upload', 'blank.txt', 'good.txt', '--context', 'notes'])
@@ -123,7 +123,7 @@ test('the command line exits with status 2 for invalid arguments or an unreachab
   )
 })
 
-test('the command line names the affected file in a local error, as text and as JSON', async () => {
+test('the command line names the affected file in local errors, as text and as JSON', async () => {
   const missing = ['upload', 'missing.txt', '--context', 'notes']
   expect(await runAssay(missing)).toEqual({ status: 2, out: '', err: "'missing.txt' does not exist. (ENOENT)\n" })
   const { status, err } = await runAssay([...missing, '--json'])
@@ -132,7 +132,7 @@ test('the command line names the affected file in a local error, as text and as 
   expect(JSON.parse((await runAssay(['ls', '--limit', 'x', '--json'])).err)).toMatchObject({ code: 'usage_error' })
 })
 
-test('the link command creates, lists and revokes upload links, and upload --link needs no login', async () => {
+test('the `link` command creates, lists and revokes upload links, and `upload --link` requires no login', async () => {
   const created = await runForJson([
     'link',
     '--context',
@@ -173,7 +173,7 @@ test('the `receipt` command downloads a receipt, and the `verify` command verifi
   expect((await runAssay(['verify', 'receipt.jws'], {})).err).toContain('--keys')
 })
 
-test('the events command prints events after a sequence number, up to the limit', async () => {
+test('the `events` command prints events after a sequence number, up to the limit', async () => {
   const { last_sequence } = (await tenant.admin.get('/events?limit=1')).body.data
   await tenant.admin.upload('notes', 'told.txt', 'told')
   await tenant.admin.upload('notes', 'told.exe', 'MZ')

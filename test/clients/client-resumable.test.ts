@@ -52,7 +52,7 @@ test('the client library uploads a large file in several requests and resumes af
   expect(await countFiles()).toBe(1)
 })
 
-test('the client library throws the rejection reason before the first or after the last byte of a resumable upload', async () => {
+test('the client library throws the rejection reason before the first byte or after the last byte of a resumable upload', async () => {
   const client = openClient(world.url)
   const getRejection = async (name: string, content: string) =>
     client.files.upload(new Blob([content]), { context: 'raw', filename: name, resumable: true }).then(

@@ -33,7 +33,7 @@ const getFailure = async (call: Promise<unknown>): Promise<AssayError> => {
   return error as AssayError
 }
 
-describe('uploads', () => {
+describe('client library uploads', () => {
   test('the client library uploads and downloads a path, a Blob, a File, bytes and a stream', async () => {
     const path = join(folder, 'from-disk.txt')
     await writeFile(path, 'from a disk')
@@ -71,18 +71,18 @@ describe('uploads', () => {
     expect(steps.at(-1)).toBe(size)
   })
 
-  test('the client library throws before the first request if the source has no name', async () => {
+  test('the client library throws an error before the first request if the source has no name', async () => {
     await expect(client.files.upload(new Blob(['x']), { context: 'notes' })).rejects.toThrow(/Set `filename`/)
   })
 
-  test('the client library throws a rejection with its code, typed details and request id', async () => {
+  test('the client library throws a rejection as an error with the code, typed details and request id', async () => {
     const error = await getFailure(client.files.upload(new File(['x'], 'a.exe'), { context: 'notes' }))
     expect(error).toMatchObject({ status: 422, code: 'invalid_extension', requestId: expect.stringMatching(/^req_/) })
     if (!isAssayError(error, 'invalid_extension')) throw error
     expect(error.details.allowed).toEqual(['txt'])
   })
 
-  test("the client library's validate method returns the report of a dry run", async () => {
+  test("the client library's `validate` method returns a dry run report", async () => {
     const report = await client.files.validate(new File([' '], 'a.txt'), { context: 'notes' })
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'blank_file' })
   })
@@ -116,7 +116,7 @@ test('the client library supports contexts, API keys, statistics, logs and the t
   expect(await client.tenant.get()).toMatchObject({ tenant_id: tenant.tenantId })
 })
 
-test('the listAll method iterates over all pages without duplicates', async () => {
+test('the `listAll` method iterates over all pages without duplicates', async () => {
   const own = await world.createTenant()
   await own.createContext('many')
   const ids: string[] = []
@@ -127,7 +127,7 @@ test('the listAll method iterates over all pages without duplicates', async () =
   expect(observed).toEqual(ids)
 })
 
-test('the events method throws the abort reason if it is aborted while waiting for an event', async () => {
+test('the `events` method throws the abort reason if it is aborted while waiting for an event', async () => {
   const after = await client.getLastSequence()
   const abort = new AbortController()
   const next = client.events({ after, signal: abort.signal }).next()
@@ -135,7 +135,7 @@ test('the events method throws the abort reason if it is aborted while waiting f
   await expect(next).rejects.toThrow('enough')
 })
 
-describe('retries', () => {
+describe('client library retries', () => {
   /** Starts a server that sends the given responses in turn and closes later connections. */
   async function scripted<T>(
     responses: [number, object][],
@@ -175,7 +175,7 @@ describe('retries', () => {
     })
   })
 
-  test('the events method reconnects again after a failed attempt and continues after the last event', async () => {
+  test('the `events` method reconnects even after a failed attempt, and continues after the last event', async () => {
     const event = (sequence: number) => `id: ${sequence}\ndata: {"sequence":${sequence}}\n\n`
     const queries: (string | undefined)[] = []
     const server = createServer((request, response) => {
@@ -192,7 +192,7 @@ describe('retries', () => {
     await new Promise((closed) => server.close(closed))
   })
 
-  test('the client library does not retry streams or calls that are unsafe to repeat', async () => {
+  test('the client library does not retry streams and calls that cannot be repeated safely', async () => {
     await scripted([unavailable, stored], async (baseUrl, calls) => {
       const once = createClient({ baseUrl, apiKey: 'k' })
       const stream = new Blob(['x']).stream()
@@ -205,7 +205,7 @@ describe('retries', () => {
     })
   })
 
-  test('the client library throws the last error after all retries failed', async () => {
+  test('the client library throws the last error if all retries fail', async () => {
     await scripted([unavailable, unavailable, unavailable, stored], async (baseUrl, calls) => {
       expect((await getFailure(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('storage_unavailable')
       expect(calls).toHaveLength(3)

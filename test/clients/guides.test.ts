@@ -37,14 +37,14 @@ function listCodeBlocks(title: string): string[] {
 }
 
 describeWith('python3')('guide for Python', () => {
-  test('the Node.js guide program uploads, downloads, handles a rejection, and prints the documented output', async () => {
+  test("the guide's Node.js program uploads, downloads, reports a rejection, and prints the documented output", async () => {
     const [program, shown] = listCodeBlocks('From Python')
     const { stdout } = await run(programPath('python3'), ['-c', program!], { env })
     expect(stdout).toBe(shown)
   })
 })
 
-test('the Next.js route from the guide forwards a form and returns the response', async () => {
+test("the guide's Next.js route forwards a form and returns the response", async () => {
   const [route] = listCodeBlocks('From a Next.js route')
   const { code } = await transform(route!, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } })
   writeFileSync(join(folder, 'route.mjs'), code)
@@ -64,7 +64,7 @@ test('the Next.js route from the guide forwards a form and returns the response'
 })
 
 describeWith('go')('guide for Go', () => {
-  test('the Python guide program uploads, downloads, handles a rejection, and prints the documented output', async () => {
+  test("the guide's Python program uploads, downloads, reports a rejection, and prints the documented output", async () => {
     const [program, shown] = listCodeBlocks('From Go')
     writeFileSync(join(folder, 'main.go'), program!)
     const cache = { HOME: folder, GOCACHE: join(folder, 'go-cache'), GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
@@ -87,7 +87,7 @@ describeWith('chromium')('guide for a browser form', () => {
   })
   afterAll(() => void backEnd?.kill())
 
-  test('the back end in the guide streams a form to the service and returns a link to the stored file', async () => {
+  test("the guide's back end streams a form to the service and returns a link to the stored file", async () => {
     const browser = await openBrowser()
     try {
       const { page, pageErrors } = await openPage(browser, url)
@@ -109,7 +109,7 @@ describeWith('chromium')('guide for a browser form', () => {
   })
 })
 
-test('the guide to external identity providers documents working settings and claims', async () => {
+test('the settings, claims and program in the guide to external identity providers work as documented', async () => {
   const provider = await openIdentityProvider()
   const [settings, program, shown] = listCodeBlocks('Behind your own sign-in')
   const settingsOfGuide = Object.fromEntries([...settings!.matchAll(/(JWT_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]))
@@ -130,7 +130,7 @@ test('the guide to external identity providers documents working settings and cl
 })
 
 describeWith('curl')('guide for resumable uploads', () => {
-  test('the commands in the curl guide upload a file and resume it', async () => {
+  test('the commands in the curl guide upload a file and resume the upload', async () => {
     const page = readFileSync(new URL('../../docs/resumable.md', import.meta.url), 'utf8')
     const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(page)!
     writeFileSync(join(folder, 'invoice.csv'), 'id,amount\n1,9.50\n')

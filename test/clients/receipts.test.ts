@@ -18,7 +18,7 @@ const getOutcome = (running: Promise<{ stdout: string }>) =>
     ({ code, stdout, stderr }) => ({ status: code as number, stdout: `${stdout}${stderr}` }),
   )
 
-describeWith('go')('Go packages for transparency logs', () => {
+describeWith('go')('sample verifier with Go transparency log packages', () => {
   const program = join(folder, 'read-log')
   beforeAll(async () => {
     // Packages are copied from the Go sources because only the toolchain can import their vendored path.
@@ -55,7 +55,7 @@ describeWith('go')('Go packages for transparency logs', () => {
   const readLog = (token: string, more: Record<string, string> = {}) =>
     getOutcome(run(program, [], { env: { ASSAY_URL: setup.world.url, ASSAY_TOKEN: token, ...more } }))
 
-  test('the sample verifier program checks the checkpoint, entries, growth and receipts with an auditor token', async () => {
+  test('the sample verifier checks the checkpoint, entries, growth and receipts with an auditor token', async () => {
     const own = await setup.world.createTenant()
     await own.createContext('notes')
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
@@ -71,7 +71,7 @@ describeWith('go')('Go packages for transparency logs', () => {
     expect(await readLog(token, { BEFORE: before.replace('\n5\n', '\n6\n') })).toMatchObject({ status: 1 })
   })
 
-  test('the sample verifier program detects a changed log entry', async () => {
+  test('the sample verifier detects a modified log entry', async () => {
     const own = await setup.world.createTenant()
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
     await growJournal(setup.world.database.pool, own.tenantId, 300)
@@ -89,7 +89,7 @@ const python = await Promise.any(pythons.map((program) => run(program, ['-c', 'i
 )
 
 describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-get install python3-cryptography)')(
-  'Python program in docs/proof.md',
+  'sample Python verifier in docs/proof.md',
   () => {
     const page = readFileSync(new URL('../../docs/proof.md', import.meta.url), 'utf8')
     const program = /```python\n([\s\S]*?)```/.exec(page)![1]!
@@ -103,7 +103,7 @@ describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-
       expect(program.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(32)
     })
 
-    test('the sample verifier verifies receipts at different positions in a log', async () => {
+    test('the sample verifier accepts receipts at different positions in a log', async () => {
       const ids: string[] = []
       for (let n = 0; n < 4; n++) ids.push(await setup.upload(`${n}.txt`, `${reportText}${n}`))
       for (const [n, id] of ids.entries()) {
@@ -116,7 +116,7 @@ describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-
       }
     })
 
-    test('the sample verifier rejects a receipt for another file and a changed receipt', async () => {
+    test('the sample verifier rejects a receipt for another file and a modified receipt', async () => {
       const receipt = await setup.getReceipt(`/files/${await setup.upload()}/receipt`)
       const keys = await setup.saveKeySet()
       expect(await check(receipt, 'another', keys)).toMatchObject({ status: 1, stdout: expect.stringContaining('another file') })

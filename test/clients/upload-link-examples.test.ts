@@ -18,7 +18,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 // Copied examples use the packages installed for the tests. Git ignores them.
 const copies = join(root, 'test/clients/.examples-')
 
-describeWith('chromium')('examples for upload links', () => {
+describeWith('chromium')('upload link examples', () => {
   let world: World
   let tenant: TestTenant
   let browser: Browser
@@ -77,7 +77,7 @@ describeWith('chromium')('examples for upload links', () => {
     expect(data).toMatchObject([{ original_filename: name }])
   }
 
-  test('the example page in docs/upload-links.md uploads a file with at most twenty lines', async () => {
+  test('the example page in docs/upload-links.md uploads a file and has at most twenty lines', async () => {
     const page = readFileSync(join(root, 'docs/upload-links.md'), 'utf8')
     const program = /```js\n(\/\/ page\.mjs[\s\S]*?)```/.exec(page)![1]!
     expect(program.trimEnd().split('\n').length).toBeLessThanOrEqual(20)

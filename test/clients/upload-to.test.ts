@@ -63,14 +63,14 @@ test('uploadTo uploads a path, a Blob, bytes and a stream through a link', async
   }
 })
 
-test('uploadTo ignores the query and the fragment of a link', async () => {
+test('uploadTo ignores the query and the fragment of a link URL', async () => {
   const { url } = await createLink()
   const source = new File(['through a mail'], 'mail.txt')
   for (const resumable of [false, true])
     expect(await uploadTo(`${url}?utm_source=mail#top`, source, { resumable })).toMatchObject({ original_filename: 'mail.txt' })
 })
 
-test('uploadTo stores metadata for both small and resumable uploads', async () => {
+test('uploadTo stores metadata for small and resumable uploads', async () => {
   const { url } = await createLink({ metadata: { order: 7 } })
   for (const resumable of [false, true]) {
     const { file_id } = await uploadTo(url, new File(['text'], 'a.txt'), { metadata: { page: 1 }, resumable })
@@ -78,7 +78,7 @@ test('uploadTo stores metadata for both small and resumable uploads', async () =
   }
 })
 
-test('uploadTo returns the rules of an upload link and rejects a violating file before sending it', async () => {
+test("uploadTo returns an upload link's rules, and rejects a file that violates them before sending it", async () => {
   const { url, link_id } = await createLink({ allowed_extensions: ['txt'], max_size_mb: 1 })
   expect(await getLinkRules(url)).toMatchObject({ allowed_extensions: ['txt'], max_size_mb: 1, remaining: 10 })
   const wrongType = await getFailure(uploadTo(url, new File(['x'], 'a.BIN')))
@@ -90,7 +90,7 @@ test('uploadTo returns the rules of an upload link and rejects a violating file 
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 0, rejected_files: 0 })
 })
 
-test("uploadTo throws the service's rejection with its request id", async () => {
+test("uploadTo throws the service's rejection as an error with the request id", async () => {
   const { url } = await createLink()
   const blank = await getFailure(uploadTo(url, new File([' '], 'a.txt')))
   expect(blank).toBeInstanceOf(AssayError)
@@ -117,7 +117,7 @@ test('uploadTo retries an upload after a lost response without storing the file 
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ status: 'used', accepted_files: 1 })
 })
 
-test('uploadTo uploads a file above 16 MB in parts with continuous progress across lost connections', async () => {
+test('uploadTo uploads a file above 16 MB in parts, and its progress stays continuous across lost connections', async () => {
   const content = randomBytes(17 * 1_048_576)
   const { url } = await createLink()
   proxy.breakAfter(3_000_000, 5_000_000)
@@ -132,7 +132,7 @@ test('uploadTo uploads a file above 16 MB in parts with continuous progress acro
   expect(Math.max(...steps.slice(1).map((sent, index) => sent - steps[index]!))).toBeLessThan(2_000_000)
 })
 
-test('uploadTo resumes an aborted upload at its last byte, and returns the stored file if it has ended', async () => {
+test('uploadTo resumes an aborted upload after its last byte, and returns the stored file if the upload is already complete', async () => {
   const content = randomBytes(20 * 1_048_576)
   const { url, link_id } = await createLink({ max_files: 1 })
   const abort = new AbortController()
@@ -176,7 +176,7 @@ test('uploadTo sends no file if the signal is aborted before or during the rule 
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 0 })
 })
 
-test('uploadTo includes the path or URL in its error for a missing file, a folder or an invalid URL', async () => {
+test('the error of uploadTo includes the path or URL of a missing file, a folder or an invalid link', async () => {
   const { url } = await createLink()
   await expect(uploadTo(url, join(folder, 'missing.txt'))).rejects.toThrow('missing.txt')
   await expect(uploadTo(url, folder)).rejects.toThrow(`'${folder}' is not a file.`)

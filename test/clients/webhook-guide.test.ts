@@ -64,14 +64,14 @@ async function isListening(port: number): Promise<boolean> {
   })
 }
 
-test('the Node.js webhook receiver from the guide verifies events and rejects forged ones', async () => {
+test("the guide's Node.js webhook receiver verifies events and rejects forged events", async () => {
   const program = join(folder, 'receiver.mjs')
   writeFileSync(program, getCodeBlock('js'))
   expect(await runReceiver(process.execPath, [program])).toMatch(/^\d+ file\.accepted\n/)
 })
 
-describeWith('python3')('receiver in Python', () => {
-  test('the Python webhook receiver from the guide verifies events and rejects forged ones', async () => {
+describeWith('python3')('Python webhook receiver', () => {
+  test("the guide's Python webhook receiver verifies events and rejects forged events", async () => {
     expect(await runReceiver(programPath('python3'), ['-c', getCodeBlock('python')])).toMatch(/^\d+ file\.accepted\n/)
   })
 })

@@ -24,7 +24,7 @@ const unavailable = { code: 'storage_unavailable', retryAfter: expect.any(Number
 
 /** Contract tests that every blob store must pass. */
 export function blobStorageContract(name: string, open: () => Promise<StoreUnderTest>): void {
-  describe(`blob storage: ${name}`, () => {
+  describe(`blob storage contract: ${name}`, () => {
     let store: StoreUnderTest
     let storage: BlobStorage
     let watch: ReturnType<typeof watchUnhandledErrors>
@@ -89,13 +89,13 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await read('a/empty')).toHaveLength(0)
     })
 
-    test('reports a missing blob as not found and deletes it without an error', async () => {
+    test('reports a missing blob as not found, and accepts its deletion', async () => {
       await expect(storage.open('a/nothing')).rejects.toMatchObject({ code: 'not_found' })
       expect(await storage.getSize('a/nothing')).toBeNull()
       await storage.remove('a/nothing')
     })
 
-    test('reports a deleted blob as not found, and accepts a second deletion', async () => {
+    test('reports a deleted blob as not found, and accepts its repeated deletion', async () => {
       await put('a/b')
       await storage.remove('a/b')
       await storage.remove('a/b')
@@ -104,7 +104,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual([])
     })
 
-    test('a copied blob is complete and remains after its source is deleted, and copying a missing blob creates no blob', async () => {
+    test('a copied blob is complete and outlives its source, and copying a missing blob creates no blob', async () => {
       await put('a/b', 'first')
       await storage.copy('a/b', 'c/d')
       await storage.remove('a/b')
@@ -113,14 +113,14 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual(['c/d'])
     })
 
-    test('never overwrites a small or large blob', async () => {
+    test('never overwrites a blob, whether it is small or large', async () => {
       await put('a/b', 'first')
       await expect(put('a/b', 'second')).rejects.toBeInstanceOf(BlobExistsError)
       await expect(put('a/b', noise(9 * 1024 * 1024))).rejects.toBeInstanceOf(BlobExistsError)
       expect((await read('a/b')).toString()).toBe('first')
     })
 
-    test('exactly one of twenty concurrent writes to the same path succeeds and stores all bytes', async () => {
+    test('exactly one of twenty concurrent writes to the same path succeeds and stores all of its bytes', async () => {
       const contents = Array.from({ length: 20 }, (_, index) => noise(50_000, index + 1))
       const outcomes = await Promise.allSettled(contents.map((bytes) => put('a/same', bytes)))
       const won = outcomes.flatMap((outcome, index) => (outcome.status === 'fulfilled' ? [index] : []))
@@ -136,7 +136,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual(paths.sort(comparePaths))
     })
 
-    test('lists more than a thousand blobs with their sizes in order, starting after any path', async () => {
+    test('lists more than a thousand blobs in order with their sizes, starting after any path', async () => {
       const paths = Array.from({ length: 1100 }, (_, index) => `many/${index % 7}/file_${String(index).padStart(20, '0')}`).sort(
         comparePaths,
       )
@@ -192,7 +192,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
     })
 
     test.each(['', '/a', 'a/', 'a//b', '../a', 'a/../../b', 'a/./b', 'a\0b', 'a\nb', '.assay/x', `a/${'x'.repeat(201)}`])(
-      'every storage method rejects the illegal path %j',
+      'every storage method rejects the invalid path %j',
       async (path) => {
         await expect(put(path, 'x')).rejects.toThrow(TypeError)
         await expect(storage.open(path)).rejects.toThrow(TypeError)
@@ -217,7 +217,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await storage.getSize('a/given-up')).toBeNull()
     })
 
-    test('storage calls fail within a bounded time while the store is down, and succeed after it recovers', async () => {
+    test('storage calls fail within a limited time while the store is down, and succeed after it recovers', async () => {
       await put('a/before')
       await storage.assertReady()
       await store.down()
@@ -237,7 +237,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect((await read('a/before')).toString()).toBe('a/before')
     })
 
-    test('a blob reader that stops early leaves no open handle', async () => {
+    test('a blob reader that stops early leaves no open file handle', async () => {
       await put('a/large', noise(5_000_000))
       const stream = await storage.open('a/large')
       for await (const chunk of stream) {

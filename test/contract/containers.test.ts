@@ -83,7 +83,7 @@ const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> =
 }
 
 const only = Object.keys(samples) as Container[]
-test.each(only)('detects a %s container by its first or last bytes', async (container) => {
+test.each(only)('detects a container of type %s by its first or last bytes', async (container) => {
   const bytes = await samples[container](thrice)
   expect(detectContainer(bytes) ?? detectContainerAtEnd(bytes)).toBe(container)
 })
@@ -93,7 +93,7 @@ const incomplete = { verdict: 'incomplete', reason: expect.any(String) }
 /** In these containers the EICAR string is not at the start of the content, so the test signature does not match. */
 const elsewhere = new Set<Container>(['swf', 'rtf', 'zstd', 'lzma'])
 
-describe('the built-in scanner', () => {
+describe('built-in scanner', () => {
   let scanner: VirusScanner
   beforeAll(async () => {
     scanner = await openScanner('yara:', { workers: 1 })
@@ -101,7 +101,7 @@ describe('the built-in scanner', () => {
   afterAll(() => scanner.close())
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), { signal: new AbortController().signal })
 
-  test.each(only)('the built-in scanner finds the virus or reports an incomplete scan: %s', async (container) => {
+  test.each(only)('the built-in scanner finds the virus or reports an incomplete scan in %s', async (container) => {
     const observed = containers[container].builtIn === 'reader'
     const bytes = await samples[container](thrice)
     expect(await scan(bytes)).toMatchObject(observed ? found : incomplete)
@@ -115,7 +115,7 @@ describe('the built-in scanner', () => {
   })
 
   test.each(only.filter((container) => containers[container].sevenZipType && container !== '7z' && container !== 'z'))(
-    'the built-in scanner reports a damaged container as incomplete: %s',
+    'the built-in scanner reports the damaged container %s as incomplete',
     async (container) => {
       const complete = await samples[container](noise(3000))
       const cut = container === 'iso' ? complete.subarray(0, 35_000) : complete.subarray(0, Math.floor(complete.length / 2))
@@ -130,7 +130,7 @@ describeWith('clamd')('ClamAV', () => {
     ['7z', () => sevenZip({ 'a.lz4': Buffer.from(ofLz4, 'hex') })],
     ['tar', () => createTar([{ name: 'a.lz', data: started('LZIP\x01') }])],
     ['docx', async () => packedDocument({ ...docx(), 'word/embeddings/a.bin': Buffer.from(ofLz4, 'hex') })],
-  ])('reports a .%s file as incomplete if no unpacker supports its container', async (extension, make) => {
+  ])('reports a .%s file as incomplete if it contains a container that no unpacker supports', async (extension, make) => {
     const inspector = createInspector({ scanner, workers: 1 })
     const report = await inspector.inspect(submission(`a.${extension}`, await make(), { scanForViruses: true }))
     await inspector.close()
@@ -150,7 +150,7 @@ describeWith('clamd')('ClamAV', () => {
   })
 
   test.each(only.filter((container) => !elsewhere.has(container)))(
-    'ClamAV finds the virus or reports an incomplete scan: %s',
+    'ClamAV finds the virus or reports an incomplete scan in %s',
     async (container) => {
       const verdict = await scanner.scan(inMemory(await samples[container](fromItsStart)), {
         signal: new AbortController().signal,

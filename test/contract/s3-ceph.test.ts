@@ -5,7 +5,7 @@ import { Ceph } from '../support/s3/ceph.js'
 import { ServerBucket } from '../support/s3/server-bucket.js'
 import { blobStorageContract } from './blob-storage.contract.js'
 
-describeWith('radosgw')('Ceph with its RADOS Gateway', () => {
+describeWith('radosgw')('Ceph with the RADOS Gateway', () => {
   let ceph: Ceph
   let bucket: ServerBucket
 
@@ -21,7 +21,7 @@ describeWith('radosgw')('Ceph with its RADOS Gateway', () => {
 
   blobStorageContract('Ceph RADOS Gateway', async () => bucket.openStoreUnderTest())
 
-  test('storage on Ceph provides every guarantee', async () => {
+  test('Ceph storage provides every required guarantee', async () => {
     const storage = bucket.openStorage('proof')
     const results = await proveStorage(storage, false)
     expect(results.filter(({ result }) => result !== 'pass')).toEqual([])

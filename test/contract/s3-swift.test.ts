@@ -5,7 +5,7 @@ import { ServerBucket } from '../support/s3/server-bucket.js'
 import { Swift } from '../support/s3/swift.js'
 import { blobStorageContract } from './blob-storage.contract.js'
 
-describeWith('swift-proxy-server')('OpenStack Swift with its S3 interface', () => {
+describeWith('swift-proxy-server')('OpenStack Swift with the S3 API', () => {
   let swift: Swift
   let bucket: ServerBucket
 
@@ -22,7 +22,7 @@ describeWith('swift-proxy-server')('OpenStack Swift with its S3 interface', () =
 
   blobStorageContract('OpenStack Swift', async () => bucket.openStoreUnderTest({ unconditionalWrites: true }))
 
-  test('storage on OpenStack Swift provides every guarantee except conditional writes', async () => {
+  test('OpenStack Swift storage provides every required guarantee except conditional writes', async () => {
     const storage = bucket.openStorage('proof', { unconditionalWrites: true })
     const results = await proveStorage(storage, true)
     expect(results.filter(({ result }) => result !== 'pass')).toEqual([

@@ -16,7 +16,7 @@ const never = () => ({ signal: new AbortController().signal })
 
 /** Contract tests that every virus scanner adapter must pass. */
 export function virusScannerContract(name: string, open: () => Promise<OpenedScanner>): void {
-  describe(`virus scanner: ${name}`, () => {
+  describe(`virus scanner contract: ${name}`, () => {
     let opened: OpenedScanner
     let before: string[]
 
@@ -50,7 +50,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(await scan(createZip({ name: 'inner.zip', bytes: inner, stored: true }))).toMatchObject({ verdict: 'infected' })
     })
 
-    test('the scanner reports a zip with an encrypted member as incomplete, with the reason', async () => {
+    test('the scanner reports a zip with an encrypted member as incomplete, and states the reason', async () => {
       const zip = createZip({ name: 'open.txt', bytes: text }, { name: 'secret.txt', bytes: text, encrypted: true })
       expect(await scan(zip)).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
     })
@@ -75,7 +75,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(verdicts.map(({ verdict }) => verdict === 'infected')).toEqual(files.map((file) => file === eicar))
     })
 
-    test('the scanner rejects an aborted scan with the abort reason', async () => {
+    test('an aborted scan is rejected with the abort reason', async () => {
       const reason = new Error('the client hung up')
       await expect(opened.scanner.scan(inMemory(text), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
       const controller = new AbortController()
@@ -97,7 +97,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
     })
 
     // This test must be last because it closes the scanner.
-    test('after it is closed, the scanner rejects scans and leaves no open handles', async () => {
+    test('a closed scanner rejects scans and leaves no open handles', async () => {
       await opened.scanner.close()
       await expect(opened.scanner.scan(inMemory(Buffer.alloc(900_000)), never())).rejects.toMatchObject({
         code: 'scanner_unavailable',

@@ -25,7 +25,7 @@ const authenticate = (identity: Identity, secret: string) =>
   identity.authenticate(['Host', 'x', 'Authorization', `Bearer ${secret}`], origin)
 const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
-describe('an API key', () => {
+describe('API key authentication', () => {
   test("authenticating an API key returns an actor with the client's IP address and user agent", async () => {
     const key = await world.createApiKey(tenantId, { scopes: ['upload', 'metadata'] })
     expect(await authenticate(here, key.secret)).toEqual({
@@ -131,7 +131,7 @@ describe('an API key', () => {
   })
 })
 
-describe('the Authorization header', () => {
+describe('Authorization header', () => {
   test.each([
     ['missing', [], 'none'],
     ['two valid headers', ['Authorization', 'Bearer KEY', 'authorization', 'Bearer KEY'], 'rejected'],
@@ -148,7 +148,7 @@ describe('the Authorization header', () => {
   })
 })
 
-describe('two replicas', () => {
+describe('API key caches on two replicas', () => {
   test('replicas reject a disabled key as soon as they receive the notification', async () => {
     const there = await world.openReplica()
     const key = await world.createApiKey(tenantId)
@@ -176,12 +176,12 @@ describe('two replicas', () => {
     expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
   })
 
-  describe('a replica that was paused for seconds reads pending notifications and keeps its connection', () => {
+  describe('a replica that was paused for seconds reads the pending notifications and keeps its connection', () => {
     const hold = () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * validityMs)
     const lost: Error[] = []
     const onError = (error: Error) => void lost.push(error)
 
-    test('a replica that pauses at any time reads pending notifications and keeps its connection', async () => {
+    test('a replica that is paused at any time reads the pending notifications and keeps its connection', async () => {
       const there = await world.openReplica({ onError })
       for (let times = 0; times < 3; times++) {
         await waitUntil(() => there.listener.isTrusted())
@@ -191,7 +191,7 @@ describe('two replicas', () => {
       expect(lost).toEqual([])
     })
 
-    test('a replica that pauses before its own test notification arrives reads it and keeps its connection', async () => {
+    test('a replica that is paused before its own test notification arrives reads it and keeps its connection', async () => {
       const echo = 'select pg_notify($1, $2)'
       const query = pg.Client.prototype.query as (...given: unknown[]) => unknown
       let listening: pg.Client | undefined
@@ -228,8 +228,8 @@ describe('two replicas', () => {
   })
 })
 
-describe('changes that a replica missed', () => {
-  test('a replica applies missed key changes after it receives notifications again', async () => {
+describe('missed key changes', () => {
+  test('a replica applies missed key changes as soon as it receives notifications again', async () => {
     const link = await world.openUnreliableUrl()
     const there = await world.openReplica({ connection: link.connection })
     const key = await world.createApiKey(tenantId)
@@ -266,7 +266,7 @@ describe('rotation of master and signing keys', () => {
     expect(new Set(ids).size).toBe(1)
   })
 
-  test('accepts URLs signed with a rotated download key until it expires, but never with a leaked key', async () => {
+  test('accepts URLs signed with a rotated download key until the key expires, but never with a leaked key', async () => {
     const old = await here.signing.download_url.getCurrentKey()
     await here.signing.download_url.rotate()
     const next = await here.signing.download_url.getCurrentKey()
@@ -279,7 +279,7 @@ describe('rotation of master and signing keys', () => {
   })
 })
 
-describe('last use', () => {
+describe('last use of API keys', () => {
   test('records the last use of each API key in batches', async () => {
     const writes: { apiKeyId: string; at: Date }[][] = []
     const replica = await world.openReplica({ writeKeyUses: async (uses) => void writes.push(uses) })
@@ -291,7 +291,7 @@ describe('last use', () => {
     expect(writes).toEqual([[{ apiKeyId: key.id, at: expect.any(Date) }]])
   })
 
-  test('never replaces the last use of an API key with an earlier one', async () => {
+  test("never replaces an API key's last use with an earlier time", async () => {
     const replica = await world.openReplica()
     const key = await world.createApiKey(tenantId)
     await authenticate(replica, key.secret)

@@ -44,7 +44,7 @@ afterAll(async () => {
 const authenticate = (identity: Identity, token: string) => identity.authenticate(['Authorization', `Bearer ${token}`], origin)
 const now = () => Math.floor(Date.now() / 1000)
 
-describe('an external provider', () => {
+describe('external identity provider', () => {
   const claims = () => ({
     iss: provider.issuer,
     aud: 'files',
@@ -65,7 +65,7 @@ describe('an external provider', () => {
     return new SignJWT(payload).setProtectedHeader({ alg: by, ...(kid ? { kid } : {}), ...header }).sign(provider.keys[by])
   }
 
-  test.each(['RS256', 'ES256', 'EdDSA'] as const)('accepts tokens that an external provider signs with %s', async (by) => {
+  test.each(['RS256', 'ES256', 'EdDSA'] as const)('accepts external tokens that are signed with %s', async (by) => {
     expect(await authenticate(here, await signed({}, by))).toEqual({
       outcome: 'actor',
       actor: {
@@ -82,7 +82,7 @@ describe('an external provider', () => {
     })
   })
 
-  test.each(['PS256', 'RS512', 'ES384'] as const)('rejects tokens that an external provider signs with %s', async (by) => {
+  test.each(['PS256', 'RS512', 'ES384'] as const)('rejects external tokens that are signed with %s', async (by) => {
     expect(await authenticate(here, await signed({}, by))).toMatchObject({
       message: 'This token is signed with an unsupported algorithm.',
     })
@@ -121,13 +121,13 @@ describe('an external provider', () => {
     },
   )
 
-  test('accepts external tokens with a clock skew of 60 seconds in both directions', async () => {
+  test('accepts external tokens with a clock skew of up to 60 seconds in either direction', async () => {
     expect(await authenticate(here, await signed({ exp: now() - 40, nbf: now() + 40, iat: now() + 40 }))).toMatchObject({
       outcome: 'actor',
     })
   })
 
-  test('rejects an unknown kid and rate-limits requests to the provider', async () => {
+  test('rejects an unknown key id, and rate-limits requests to the provider', async () => {
     await authenticate(here, await signed())
     const requestsBefore = provider.requests()
     for (let guess = 0; guess < 20; guess++) {
@@ -147,7 +147,7 @@ describe('an external provider', () => {
     expect(await authenticate(here, token)).toMatchObject({ message: 'This token is signed with an unsupported algorithm.' })
   })
 
-  test('the provider cannot sign service tokens, and the service cannot sign provider tokens', async () => {
+  test("a provider's key cannot sign service tokens, and the service cannot be its own provider", async () => {
     const user = await world.startSession(tenantId)
     const asUs = await signed({ iss: 'assay', aud: 'assay', sid: user.sessionId, tid: tenantId, sub: user.userId })
     expect(await authenticate(here, asUs)).toMatchObject({ message: 'This token was signed with an unknown key.' })
@@ -175,7 +175,7 @@ describe('an external provider', () => {
     expect(firstSights).toHaveLength(2)
   })
 
-  test('reads configured claim names as paths into objects but ignores prototype properties', async () => {
+  test('reads configured claim names as paths into objects, but ignores prototype properties', async () => {
     const seen: ExternalUserClaims[] = []
     const tokens = new ExternalTokens({
       issuer: provider.issuer,

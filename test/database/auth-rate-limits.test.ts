@@ -36,8 +36,8 @@ const countOutcomes = async (count: number, work: () => Promise<unknown>) => {
   return observed
 }
 
-describe('calls', () => {
-  test("limits one key's calls per minute and returns 429 with a wait time, without affecting other keys", () =>
+describe('call rate limits', () => {
+  test("limits one key's calls per minute, and returns 429 with a wait time without affecting other keys", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 3 })
       const first = await limits.countCall(actor('key_1'))
@@ -56,7 +56,7 @@ describe('calls', () => {
       expect(await limits.countCall(actor('key_2'))).toMatchObject({ remaining: 2 })
     }))
 
-  test("limits the combined calls of a tenant's keys to five times the limit per key", () =>
+  test("limits the total calls of a tenant's keys to five times the limit per key", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
       for (let key = 0; key < 5; key++)
@@ -65,7 +65,7 @@ describe('calls', () => {
       expect(await countOutcomes(1, () => limits.countCall(actor('key_9', 'ten_2')))).toEqual(['passed'])
     }))
 
-  test("calls rejected by a key's limit do not count towards its tenant's limit", () =>
+  test("calls rejected by a key's limit do not count towards the tenant's limit", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
       await countOutcomes(50, () => limits.countCall(actor('key_mad')))
@@ -79,8 +79,8 @@ describe('calls', () => {
   })
 })
 
-describe('rejected credentials', () => {
-  test('limits rejected credentials per IP address and counts only failures', () =>
+describe('rate limits for rejected credentials', () => {
+  test('limits rejected credentials per IP address, and counts only failures', () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ failedCredentialsPerMinute: 2 })
       expect(await countOutcomes(3, () => limits.countRejectedCredential('198.51.100.1'))).toEqual([
@@ -93,7 +93,7 @@ describe('rejected credentials', () => {
     }))
 })
 
-describe('an address', () => {
+describe('IP address groups', () => {
   test.each([
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '192.0.2.1'],
@@ -102,12 +102,12 @@ describe('an address', () => {
     ['2001:db8::1', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ])('counts requests from the IP address %s towards the group %s', (ip, group) => {
+  ])('counts requests from the IP address %s under the group %s', (ip, group) => {
     expect(toAddressGroup(ip)).toBe(group)
   })
 })
 
-describe('replicas', () => {
+describe('rate limits on several replicas', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   let pool: pg.Pool
   beforeAll(async () => {
@@ -128,7 +128,7 @@ describe('replicas', () => {
     return { shared, counter: new ProcessCounter('test', 3600, shared) }
   }
 
-  test('replicas add up their rate limit counts in one row', () =>
+  test('replicas add their rate limit counts in one shared row', () =>
     runInOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       for (let call = 0; call < 30; call++) await one.counter.add('k')
@@ -145,7 +145,7 @@ describe('replicas', () => {
       expect(rows).toEqual([{ key: 'test:k', points: '45' }])
     }))
 
-  test('replicas keep rate limit counts that they could not write and write them later', () =>
+  test('a replica keeps rate limit counts that it cannot write, and writes them later', () =>
     runInOneWindow(3600, async () => {
       const { shared, counter } = replica()
       await counter.add('later')
@@ -174,7 +174,7 @@ describe('replicas', () => {
       expect(rows).toEqual([{ keys: 3000, points: 6000 }])
     }))
 
-  test('several replicas enforce a rate limit together', () =>
+  test('several replicas together enforce one rate limit', () =>
     runInOneWindow(60, async () => {
       const one = await openLimits({ perMinute: 10, pool })
       const two = await openLimits({ perMinute: 10, pool })
@@ -200,7 +200,7 @@ describe('replicas', () => {
   })
 })
 
-describeWith('redis-server')('Redis', () => {
+describeWith('redis-server')('rate limits in Redis', () => {
   let server: ReturnType<typeof spawn>
   let url: string
   beforeAll(async () => {
@@ -217,7 +217,7 @@ describeWith('redis-server')('Redis', () => {
     await once(server, 'exit')
   })
 
-  test('counts rate limits in Redis for all replicas, or per replica while Redis is unavailable', async () => {
+  test('counts requests in Redis for all replicas, or per replica while Redis is unavailable', async () => {
     const faults: Error[] = []
     const onError = (error: Error) => void faults.push(error)
     const [one, two] = [

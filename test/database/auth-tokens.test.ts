@@ -25,7 +25,7 @@ async function signedIn(identity = here, tenant = tenantId) {
   return { ...user, ...(await identity.sessions.issue(user, user.sessionId)) }
 }
 
-describe('sign-in with a password', () => {
+describe('password sign-in and token keys', () => {
   test('a sign-in returns a twelve-hour token that authenticates its user', async () => {
     const { token, expiresAt, userId, sessionId } = await signedIn()
     expect(Math.round((expiresAt.getTime() - Date.now()) / 3_600_000)).toBe(12)
@@ -46,7 +46,7 @@ describe('sign-in with a password', () => {
     })
   })
 
-  test('a session is valid on every replica and ends on every replica when it is revoked', async () => {
+  test('a session is valid on every replica, and its revocation ends it on every replica', async () => {
     const there = await world.openReplica()
     const { token, sessionId } = await signedIn()
     await waitUntil(() => there.listener.isTrusted())
@@ -96,7 +96,7 @@ describe('sign-in with a password', () => {
     expect((await ofSessions()).length).toBe(1)
   })
 
-  test('publishes rotated receipt and log keys permanently unless they are leaked', async () => {
+  test('continues to publish rotated receipt and log keys unless they are leaked', async () => {
     for (const purpose of ['receipt', 'log'] as const) {
       const keys = here.signing[purpose]
       const kidsAfter = async (leaked: boolean) => {
@@ -113,7 +113,7 @@ describe('sign-in with a password', () => {
     }
   })
 
-  test('rejects a receipt presented as a token, although its key is published with the token keys', async () => {
+  test('rejects a receipt presented as a token, even though the receipt key is published with the token keys', async () => {
     const { token } = await signedIn()
     const { id, secret } = await here.signing.receipt.getCurrentKey()
     const stolen = await new SignJWT(decodeJwt(token))
@@ -131,7 +131,7 @@ describe('sign-in with a password', () => {
   })
 })
 
-describe('forged tokens of the service', () => {
+describe('forged service tokens', () => {
   const claims = (user: { userId: string; sessionId: string }) => ({
     sid: user.sessionId,
     tid: tenantId,
@@ -150,7 +150,7 @@ describe('forged tokens of the service', () => {
       .sign(key ?? createPrivateKey(own))
   }
 
-  test('accepts the unmodified token that the forged tokens are derived from', async () => {
+  test('accepts the original token from which the forged tokens are derived', async () => {
     expect(await authenticate(here, await forged({}, undefined))).toMatchObject({ outcome: 'actor' })
   })
 
@@ -184,7 +184,7 @@ describe('forged tokens of the service', () => {
     }
   })
 
-  test('rejects an HS256 token that uses the public key in any form as the secret', async () => {
+  test('rejects an HS256 token that uses any form of the public key as the secret', async () => {
     const { id, publicJwk } = await here.signing.session.getCurrentKey()
     const publicKey = createPublicKey({ key: publicJwk as JsonWebKey, format: 'jwk' })
     const forms = [
@@ -202,7 +202,7 @@ describe('forged tokens of the service', () => {
     }
   })
 
-  test('rejects a token signed with an untrusted key, whether its kid is unknown, known or missing', async () => {
+  test('rejects a token signed with an untrusted key, whether its key id is unknown, known or missing', async () => {
     const mine = generateKeyPairSync('ed25519').privateKey
     const { id } = await here.signing.session.getCurrentKey()
     const unknown = { outcome: 'rejected', message: 'This token was signed with an unknown key.' }

@@ -89,7 +89,7 @@ function createRandomFilter(): CallLogFilter {
 
 const listIds = (rows: CallLog[]) => rows.map(({ callId }) => callId)
 
-test('every page of the call log with any filter matches a row-by-row scan', async () => {
+test('every page of the call log matches a row-by-row scan, with any filter', async () => {
   for (let times = 0; times < 250; times++) {
     const filter = createRandomFilter()
     const pageSize = pick([1, 3, 20, 100])
@@ -154,7 +154,7 @@ test('excludes call log entries deleted by retention from pages, totals, connect
   }
 })
 
-test('returns the newest calls separately for each of several keys', async () => {
+test('returns the newest calls of each of several keys', async () => {
   const found = await log.getRecentByKeys(fixture.tenantId, [...keys, newId('key')], 5)
   expect([...found].map(([key, calls]) => [key, listIds(calls)])).toEqual(
     [...found.keys()].map((key) => [
@@ -166,7 +166,7 @@ test('returns the newest calls separately for each of several keys', async () =>
   )
 })
 
-test('returns no calls from another tenant', async () => {
+test('returns no calls of another tenant', async () => {
   const foreign = { ...fixture.key, tenantId: newId('ten') }
   expect((await log.list(foreign, { page: 1, pageSize: 20 })).pagination.totalItems).toBe(0)
   expect((await log.connection(foreign, { first: 20 })).edges).toEqual([])

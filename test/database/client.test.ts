@@ -23,7 +23,7 @@ afterAll(async () => {
   await place.drop()
 })
 
-describe('values', () => {
+describe('database values and connections', () => {
   test('64-bit database values are exact up to 2^53, including in arrays', async () => {
     const { rows } = await database.pool.query(
       'SELECT 9007199254740991::int8 AS big, ARRAY[1, NULL, -9007199254740991]::int8[] AS many',
@@ -31,7 +31,7 @@ describe('values', () => {
     expect(rows).toEqual([{ big: 9007199254740991, many: [1, null, -9007199254740991] }])
   })
 
-  test('throws an error instead of rounding values above 2^53 and keeps the connection usable', async () => {
+  test('throws an error for values above 2^53 instead of rounding them, and keeps the connection usable', async () => {
     await expect(database.pool.query('SELECT 9007199254740993::int8')).rejects.toThrow(
       '9007199254740993, which exceeds the exact range',
     )
@@ -80,7 +80,7 @@ test('uses a generic plan for a named statement with an array parameter', async 
   expect(rows).toEqual([{ generic: 10, custom: 0 }])
 })
 
-test('one tenant can use at most half of the connections, so other tenants need not wait', async () => {
+test('one tenant can use at most half of the connections, so that other tenants do not have to wait', async () => {
   const [slow, other] = [newId('ten'), newId('ten')]
   const wide = createDatabase(place.url, { poolSize: 4, logger })
   const holder = await wide.connectDedicated('assay test')
@@ -105,8 +105,8 @@ const waitingFor = async (event: string) =>
   (await database.pool.query('SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = $1', [event]))
     .rowCount
 
-describe('an outage', () => {
-  test('the process and the connection pool keep working after the loss of every connection', async () => {
+describe('database outages', () => {
+  test('the process and the connection pool continue to work after every connection is lost', async () => {
     await Promise.all([database.pool.query('SELECT 1'), database.pool.query('SELECT 1')])
     const other = await database.connectDedicated('assay test')
     await other.query(
@@ -130,7 +130,7 @@ describe('an outage', () => {
     expect(reported).toEqual([])
   })
 
-  test('each call fails as unavailable if the database server accepts connections but does not respond', async () => {
+  test('reports the database as unavailable if the server accepts connections but does not respond', async () => {
     // The server reads from its connections so that it detects disconnected clients.
     const mute = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(mute, 'listening')
@@ -142,7 +142,7 @@ describe('an outage', () => {
     mute.close()
   })
 
-  test('fails immediately if the database server is unreachable, including through Prisma', async () => {
+  test('fails immediately if the database server is unreachable, including in Prisma queries', async () => {
     const none = createDatabase('postgresql://me@127.0.0.1:1/x', { poolSize: 2, logger })
     expect(isDatabaseOutage(await none.pool.query('SELECT 1').catch((fault) => fault))).toBe(true)
     expect(isDatabaseOutage(await none.prisma.tenant.count().catch((fault) => fault))).toBe(true)

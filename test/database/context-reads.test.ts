@@ -11,7 +11,7 @@ afterAll(() => fixture.close())
 
 const createService = () => new FileContextService({ db: fixture.database, ledger: fixture.createLedger(), maxUploadMb: 50 })
 
-test('concurrent reads for a tenant share a statement, and each caller gets its own context', async () => {
+test('concurrent context reads for a tenant share a statement, and each caller receives its own context', async () => {
   const created = await Promise.all(['alpha', 'beta'].map((key) => fixture.createContext(key)))
   const service = createService()
   const query = jest.spyOn(fixture.database.pool, 'query')
@@ -24,7 +24,7 @@ test('concurrent reads for a tenant share a statement, and each caller gets its 
   query.mockRestore()
 })
 
-test('a read that starts after a change returns the changed rules, although an earlier read is still running', async () => {
+test('a context read that starts after a change returns the changed rules, even if an earlier read is still running', async () => {
   await fixture.createContext('gamma')
   const service = createService()
   const running = service.find(fixture.key, 'gamma')

@@ -34,7 +34,7 @@ async function withClient<T>(
 const findDrift = () => withClient((client) => countCounterErrors(client, { tenantId: null, ...all }))
 const repair = () => withClient((client) => repairCounters(client, all))
 
-test('repairing counters does not change correct counters', async () => {
+test('a counter repair does not change correct counters', async () => {
   expect(await repair()).toEqual([])
 })
 
@@ -71,7 +71,7 @@ test.each([
     /^audit entries, day of .*, file deleted: 1$/,
   ],
   ['a total of audit entries', `DELETE FROM audit_counters WHERE grain = 'total'`, /^audit entries, total, file created: 3$/],
-])('repairs %s by recounting and reports the repair', async (_what, damaged, output) => {
+])('recounts %s and reports the repair', async (_what, damaged, output) => {
   await fixture.queryRows(damaged)
   expect(await findDrift()).toBeGreaterThan(0)
   const repairs = await repair()
@@ -81,7 +81,7 @@ test.each([
   await fixture.expectExact()
 })
 
-test('deletes hourly statistics after 400 days and keeps daily statistics, totals, lists and charts', () =>
+test('deletes hourly statistics after 400 days, but keeps daily statistics, totals, lists and charts', () =>
   runInOneWindow(3600, async () => {
     const old = await LedgerFixture.open()
     const at = (days: number, hour: number) =>
@@ -136,7 +136,7 @@ test('deletes hourly statistics after 400 days and keeps daily statistics, total
     await old.close()
   }))
 
-test('recounts hourly counts of audit entries without reporting them as drift', async () => {
+test('recounts the hourly counters of audit entries without reporting them as drift', async () => {
   const hours = () =>
     fixture.queryRows(`SELECT bucket, audit_type, action, entries FROM audit_counters WHERE grain = 'hour' ORDER BY 1, 2, 3`)
   const counted = await hours()

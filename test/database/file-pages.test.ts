@@ -80,8 +80,8 @@ const filters: Record<string, () => Omit<FileFilter, 'tenantId'>> = {
   'an uploader without files': () => ({ contextIds: null, uploadedBy: newId('key') }),
 }
 
-describe.each(Object.keys(filters))('files by %s', (name) => {
-  test.each([1, 7, 100])('returns files with any filter in order, with %d per page', async (pageSize) => {
+describe.each(Object.keys(filters))('file lists with the filter: %s', (name) => {
+  test.each([1, 7, 100])('lists matching files in order, with %d per page', async (pageSize) => {
     const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
     const expected = filterFiles(filter)
     const list = new FileList(fixture.database.pool)
@@ -102,7 +102,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
     }
   })
 
-  test('following the page links of a filtered file list returns each file once', async () => {
+  test('the page links of a filtered file list return each file once', async () => {
     const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
     const list = new FileList(fixture.database.pool)
     const observed: string[] = []
@@ -122,7 +122,7 @@ test.each([
   // Each context adds at most the row limit of one statement.
   ['several contexts', 2 * 101],
 ])(
-  'with %s, a page in the middle reads at most half of the index entries, and the last page reads at most %d',
+  "with the filter '%s', a middle page of a file list reads at most half of the index entries, and the last page at most %d",
   async (name, maxLastRows) => {
     const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
     const client = await fixture.database.connectDedicated('assay test')
@@ -175,7 +175,7 @@ test('uses generic plans for common read statements', async () => {
   client.release()
 })
 
-test("uses an index to find a file's uncounted downloads, even if nearly all downloads belong to another file", async () => {
+test("uses an index to find a file's uncounted downloads, even if nearly all downloads are of another file", async () => {
   const client = await fixture.database.connectDedicated('assay test')
   await client.query('BEGIN')
   await client.query(
@@ -192,7 +192,7 @@ test("uses an index to find a file's uncounted downloads, even if nearly all dow
   await client.end()
 })
 
-test('a page far beyond the end queries only the total', async () => {
+test('a file list page far beyond the end queries only the total', async () => {
   const requested: string[] = []
   const watched = {
     query: (statement: { name: string; text: string; values: unknown[] }) => {

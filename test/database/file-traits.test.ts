@@ -42,7 +42,7 @@ test('stores the report of a new file without scanning the files table', async (
   expect(rows).toEqual([{ scans: 0 }])
 })
 
-test("the traits column of a file reflects the file's latest validation report", async () => {
+test("a file's traits column reflects its latest validation report", async () => {
   const upload = await fixture.createUpload(await fixture.createContext('traits'), 1)
   const { file } = upload.upload!
   file.validation = { rulesVersion: 1, checks: [{ check: 'virus_detected', outcome: 'incomplete' }] }

@@ -31,7 +31,7 @@ async function drift(complete: boolean): Promise<number> {
   }
 }
 
-test('reports no drift in a valid journal, whether it recomputes the whole journal or only the end', async () => {
+test('reports no drift in a valid journal, whether it recomputes the entire journal or only the end', async () => {
   expect([await drift(true), await drift(false)]).toEqual([0, 0])
 })
 
@@ -55,19 +55,19 @@ const changes: [string, string][] = [
   ['a length that differs from the number of entries', 'UPDATE tenant_heads SET journal_length = journal_length + 1'],
   ['a frontier of other leaves', `UPDATE tenant_heads SET journal_frontier[1] = sha256('other')`],
 ]
-test.each(changes)('verifying the journal detects %s', async (_what, statement) => {
+test.each(changes)('journal verification detects %s', async (_what, statement) => {
   await fixture.queryRows(statement)
   expect(await drift(true)).toBeGreaterThan(0)
 })
 
-test('finds an error at the end of a journal without recomputing the whole journal', async () => {
+test('detects a changed entry at the end of a journal without recomputing the entire journal', async () => {
   await fixture.queryRows(
     `UPDATE journal SET entry = replace(entry, '"size_bytes":1,', '"size_bytes":2,') WHERE sequence = ${entries - 1}`,
   )
   expect(await drift(false)).toBeGreaterThan(0)
 })
 
-test('finds a Merkle tree node that does not match its leaves', async () => {
+test('detects a Merkle tree node that does not match its leaves', async () => {
   await fixture.queryRows(`UPDATE journal_nodes SET hash = sha256('other') WHERE level = 1 AND place = 1`)
   expect([await drift(true), await drift(false)]).toEqual([1, 1])
 })

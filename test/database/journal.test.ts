@@ -62,7 +62,7 @@ const audit = (more: Partial<AuditRow>): AuditRow => ({
   ...more,
 })
 
-test('an upload and a deletion each create one event about their object', async () => {
+test('an upload and a deletion each create one event for their object', async () => {
   const context = await fixture.createContext('events')
   const upload = await fixture.createUpload(context, 3)
   await fixture.createLedger().commit(upload)
@@ -91,7 +91,7 @@ test('an upload and a deletion each create one event about their object', async 
   })
 })
 
-test('sorts event fields by name and replaces a long value with its hash', async () => {
+test('sorts event fields by name, and replaces a long value with its hash', async () => {
   const long = { note: 'x'.repeat(1100) }
   const hash = createHash('sha256').update(JSON.stringify(long)).digest('hex')
   const changed = { metadata: { previous: {}, new: long }, description: { previous: 'ä\u2028"', new: '' } }
@@ -105,7 +105,7 @@ test('sorts event fields by name and replaces a long value with its hash', async
   )
 })
 
-test('four ledgers write to one journal without gaps, and rejected entries leave no rows', async () => {
+test('four ledgers write to one journal without missing numbers, and rejected entries leave no rows', async () => {
   const before = (await rows()).length
   const context = await fixture.createContext('full', 1)
   const uploads = await fixture.createUploads(context, Array(300).fill(4096))
@@ -122,7 +122,7 @@ test('four ledgers write to one journal without gaps, and rejected entries leave
   )
 })
 
-test('creates one event each time a quota threshold is crossed', async () => {
+test('creates one event each time the usage crosses a quota threshold', async () => {
   const small = await LedgerFixture.open({ quotaMb: 1 })
   const context = await small.createContext('wide')
   const commit = async (entry: Entry) => small.createLedger().commit(entry)
@@ -159,7 +159,7 @@ test('moves a deleted file with its report to the trash, where its bytes still c
 test.each([
   ['on_hold', `INSERT INTO holds VALUES ($1, $2, 'A case', 'usr_1', 'user', now())`],
   ['quarantined', 'UPDATE files SET quarantined_at = now() WHERE tenant_id = $1 AND file_id = $2'],
-])('does not delete a file that is %s', async (code, statement) => {
+])('rejects a file deletion with the error code %s and keeps the file', async (code, statement) => {
   const context = await fixture.createContext(code)
   const upload = await fixture.createUpload(context, 7)
   await fixture.createLedger().commit(upload)

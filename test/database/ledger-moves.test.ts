@@ -81,7 +81,7 @@ test("commits a killed process's pending entries with the next transaction, rega
   expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 13 })
 })
 
-test('an upload reads at most two rows to look up its path in a large garbage journal', async () => {
+test('an upload reads at most two rows to find its path in a large garbage journal', async () => {
   const context = await fixture.createContext('garbage')
   const entry = await fixture.createUpload(context, 1)
   await fixture.queryRows(
@@ -102,7 +102,7 @@ test('an upload reads at most two rows to look up its path in a large garbage jo
   expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
 
-test('a ledger entry that is announced but never arrives does not delay other entries', async () => {
+test('an announced ledger entry that never arrives does not delay other entries', async () => {
   const context = await fixture.createContext('expected')
   const ledger = fixture.createLedger()
   const failed = ledger.announce('move', Promise.reject(new Error('no room')))
@@ -112,7 +112,7 @@ test('a ledger entry that is announced but never arrives does not delay other en
   expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 3 })
 })
 
-test('an imported object becomes a file only if no existing or deleted file uses its path', async () => {
+test('an imported object becomes a file only if no stored or deleted file uses its path', async () => {
   const context = await fixture.createContext('adopted')
   const ledger = fixture.createLedger()
   const adopt = async (path: string) => {

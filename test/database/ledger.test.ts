@@ -24,7 +24,7 @@ const countTransactions = async () =>
     ])
   )[0]!.n
 
-test('commits concurrent calls together and logs each once', async () => {
+test('commits concurrent calls together and logs each call once', async () => {
   const ledger = fixture.createLedger()
   await commitAll(
     ledger,
@@ -35,7 +35,7 @@ test('commits concurrent calls together and logs each once', async () => {
   expect(await countTransactions()).toBe(1)
 })
 
-test('retries the entries of a failed group separately so that only invalid ones fail', async () => {
+test('retries the entries of a failed group one by one, so that only invalid entries fail', async () => {
   const ledger = fixture.createLedger()
   const circular: Record<string, unknown> = {}
   circular.itself = circular
@@ -70,7 +70,7 @@ test('rejects ledger entries immediately when the queue is full, and commits the
   expect(await callsOf('crowd')).toBe(10)
 })
 
-test('creates a missing monthly partition when needed', async () => {
+test('creates a monthly partition if it does not exist', async () => {
   const [{ name }] = (await fixture.queryRows<{ name: string }>(
     `SELECT tableoid::regclass::text AS name FROM call_logs ORDER BY call_id DESC LIMIT 1`,
   )) as [{ name: string }]
@@ -92,7 +92,7 @@ test('creates a missing monthly partition when needed', async () => {
   expect((await fixture.queryRows<{ n: number }>(`SELECT count(*) AS n FROM ${name}`))[0]!.n).toBe(stored[0]!.n + 2)
 })
 
-test('a connection lost during a group commit fails its callers and leaves no partial data', async () => {
+test('if a connection is lost during a group commit, the callers receive an error and no partial data remains', async () => {
   const context = await fixture.createContext('cut')
   const ledger = fixture.createLedger()
   const holder = await fixture.database.pool.connect()
@@ -131,7 +131,7 @@ test('a connection lost during a group commit fails its callers and leaves no pa
   expect(await commitAll(ledger, [await fixture.createUpload(context, 1)])).toEqual([{ status: 'fulfilled', value: undefined }])
 })
 
-test('uploads on four ledgers fill the quota exactly, and no upload that fits is rejected', async () => {
+test('uploads on four ledgers fill the quota exactly, and no upload within the quota is rejected', async () => {
   const context = await fixture.createContext('small', 1)
   const ledgers = [1, 2, 3, 4].map(() => fixture.createLedger())
   // 16 files of 65,536 bytes fill one megabyte exactly.
@@ -153,7 +153,7 @@ test('uploads on four ledgers fill the quota exactly, and no upload that fits is
   expect((await fixture.getStoredTotals(context.contextId)).bytes).toBe(1_048_576)
 })
 
-test('a ledger accepts smaller files after a larger file exceeded the quota', async () => {
+test('a ledger still accepts smaller files after rejecting a larger file above the quota', async () => {
   const context = await fixture.createContext('odd', 1)
   const sizes = [600_000, 600_000, 400_000, 48_576, 1, 0]
   const uploads = await Promise.all(sizes.map((size) => fixture.createUpload(context, size)))
@@ -187,7 +187,7 @@ test('concurrent uploads, deletions and downloads of the same files on four ledg
   expect(after.rows[0].deadlocks).toBe(rows[0].deadlocks)
 })
 
-test("counts a user's download once and logs no call", async () => {
+test("counts a user's download once, and logs no call", async () => {
   const context = await fixture.createContext('read')
   const upload = await fixture.createUpload(context, 11)
   const ledger = fixture.createLedger()
@@ -204,7 +204,7 @@ test("counts a user's download once and logs no call", async () => {
   expect(await count()).toEqual([before! + 1, 1])
 })
 
-test('counts a file in the hour of its creation time, even if its upload ends in the next hour', async () => {
+test('counts a file in the hour in which it was created, even if the upload ends in the next hour', async () => {
   const context = await fixture.createContext('midnight')
   const upload = await fixture.createUpload(context, 5)
   upload.upload!.file.createdAt = new Date(Date.now() - 3 * 3_600_000)
@@ -217,7 +217,7 @@ test('counts a file in the hour of its creation time, even if its upload ends in
   ).toEqual([{ files_uploaded: 1 }])
 })
 
-test('rejects an upload whose key was disabled, retries one whose path was swept, and leaves no partial data', async () => {
+test('rejects an upload if its key was disabled, retries it if its path was swept, and leaves no partial data', async () => {
   const context = await fixture.createContext('gone')
   const key = await fixture.addKey()
   const [disabled, swept] = [await fixture.createUpload(context, 1, key), await fixture.createUpload(context, 1)]

@@ -56,7 +56,7 @@ async function queryRows(url: string, sql: string): Promise<Record<string, unkno
   )
 }
 
-describe('migrations', () => {
+describe('running migrations', () => {
   test('two replicas that start together run each migration once', async () => {
     const database = await createEmptyDatabase()
     const applied = await Promise.all([migrate(database.url), migrate(database.url)])
@@ -88,7 +88,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('reports a failed migration by name, rolls it back, and retries it on the next run', async () => {
+  test('reports a failed migration by name, rolls it back, and retries it in the next run', async () => {
     const database = await createEmptyDatabase()
     const folder = createFolderWithMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
     await expect(migrate(database.url, folder)).rejects.toThrow(
@@ -99,7 +99,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('rejects a migration that was edited after it was applied, and names it', async () => {
+  test('rejects a migration that was modified after it was applied, and names the migration', async () => {
     const database = await createEmptyDatabase()
     const folder = createFolderWithMore('edited', 'SELECT 1;')
     await migrate(database.url, folder)
@@ -111,7 +111,7 @@ describe('migrations', () => {
   })
 })
 
-describe('a database of another version', () => {
+describe('databases from other versions and from Prisma', () => {
   test('rejects a database from a newer version with a one-sentence error', async () => {
     const database = await createEmptyDatabase()
     await migrate(database.url, createFolderWithMore('newer', 'CREATE TABLE newer (id int);'))
@@ -136,7 +136,7 @@ describe('a database of another version', () => {
   })
 })
 
-describe('a migration of a large table', () => {
+describe('migration of a large table', () => {
   const table =
     'CREATE TABLE big AS SELECT n AS id, NULL::int AS twice FROM generate_series(1, 12000) n; CREATE TABLE done (id int);'
   const index = '-- assay: outside a transaction\nCREATE INDEX CONCURRENTLY IF NOT EXISTS big_id_idx ON big (id);'
@@ -181,7 +181,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('a migration waits for a transaction that locks its table and does not block others for long', async () => {
+  test('a migration waits for a transaction that locks its table without blocking other transactions for long', async () => {
     const database = await createEmptyDatabase()
     await migrate(database.url, createFolder('held', table))
     const holder = new pg.Client({ connectionString: database.url })
@@ -200,7 +200,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('completes a migration after it was killed nine times at different statements', async () => {
+  test('completes a migration that was killed nine times at different statements', async () => {
     const database = await createEmptyDatabase()
     const slowly = (to: number) =>
       `${table.replace('12000', `${to}`)} INSERT INTO done SELECT 1 FROM (SELECT pg_sleep(0.1)) s; INSERT INTO done SELECT 2 FROM (SELECT pg_sleep(0.1)) s;`
@@ -231,14 +231,14 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   })
 })
 
-describe('the schema and its migrations', () => {
+describe('schema and migrations', () => {
   test('the migrations create exactly the Prisma schema', async () => {
     const database = await createEmptyDatabase()
     expect(statements(await getSchemaDrift(database.url))).toEqual([])
     await database.drop()
   })
 
-  test('reports a difference if a migration deviates from the Prisma schema', async () => {
+  test('reports a difference if the migrations deviate from the Prisma schema', async () => {
     const database = await createEmptyDatabase()
     const drift = await getSchemaDrift(
       database.url,
@@ -248,7 +248,7 @@ describe('the schema and its migrations', () => {
     await database.drop()
   })
 
-  test('comparing schema and migrations leaves no shadow database', async () => {
+  test('comparing the schema with the migrations leaves no shadow database', async () => {
     const database = await createEmptyDatabase()
     await getSchemaDrift(database.url)
     // Ignores databases that other test files use, which have connections.
@@ -260,7 +260,7 @@ describe('the schema and its migrations', () => {
     await database.drop()
   })
 
-  test('the repository contains every released migration unchanged', () => {
+  test('the repository contains every released migration in its original form', () => {
     const checksums = new Map(readMigrations(migrationsFolder).map(({ name, checksum }) => [name, checksum]))
     const released = readFileSync(join(migrationsFolder, 'released.sha256'), 'utf8').trim().split('\n')
     for (const line of released) {

@@ -21,7 +21,7 @@ const query = async (text: string) => (await world.database.pool.query(text)).ro
 const breakFunction = (signature: string, returns: string) =>
   query(`CREATE OR REPLACE FUNCTION ${signature} RETURNS ${returns} LANGUAGE plpgsql AS $$ BEGIN RAISE 'broken'; END $$`)
 
-test('the database self-test passes without leaving any rows', async () => {
+test('the database self-test passes and leaves no rows', async () => {
   const count = `SELECT (SELECT count(*)::int FROM tenants) AS tenants, (SELECT count(*)::int FROM files) AS files,
     (SELECT count(*)::int FROM journal) AS events, (SELECT count(*)::int FROM blob_garbage) AS garbage`
   const before = await query(count)
@@ -29,7 +29,7 @@ test('the database self-test passes without leaving any rows', async () => {
   expect(await query(count)).toEqual(before)
 })
 
-test('readiness fails and reports that statements of the kind upload fail', async () => {
+test('the readiness check fails and reports failing upload statements', async () => {
   await breakFunction('ledger_check_uploads(owner tenants, uploads jsonb, held bigint)', 'jsonb')
   const { status, body } = await ready()
   expect(status).toBe(503)
@@ -37,17 +37,17 @@ test('readiness fails and reports that statements of the kind upload fail', asyn
   expect(body.checks.database).toEqual({ status: 'up' })
 })
 
-test('readiness fails and reports that statements of the kind list fail', async () => {
+test('the readiness check fails and reports failing list statements', async () => {
   await query('ALTER TABLE download_deltas RENAME COLUMN times TO number_of_times')
   expect((await ready()).body.checks.statements!.reason).toBe("statements of kind 'list' fail. See the log")
 })
 
-test('readiness fails and reports that statements of the kind fold fail', async () => {
+test('the readiness check fails and reports failing fold statements', async () => {
   await query(`ALTER TABLE usage_counters ADD CONSTRAINT broken CHECK (upload_success = 0) NOT VALID`)
   expect((await ready()).body.checks.statements!.reason).toBe("statements of kind 'fold' fail. See the log")
 })
 
-test('readiness fails and reports that statements of the kind delete fail', async () => {
+test('the readiness check fails and reports failing delete statements', async () => {
   await query('DROP FUNCTION ledger_delete(text, jsonb)')
   const { status, body } = await ready()
   expect(status).toBe(503)

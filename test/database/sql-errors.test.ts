@@ -24,7 +24,7 @@ const getFailure = (promise: Promise<unknown>): Promise<unknown> =>
   )
 const toErrorCode = (error: unknown) => toPublicError(error).code
 
-test('treats a statement that PostgreSQL cancels as an outage, through pg and through Prisma', async () => {
+test('treats a statement canceled by PostgreSQL as an outage, with both pg and Prisma', async () => {
   for (const failure of [
     getFailure(database.pool.query('SELECT pg_sleep(60)')),
     getFailure(database.prisma.$queryRaw`SELECT pg_sleep(60)::text`),
@@ -61,7 +61,7 @@ test('treats a lock timeout in a Prisma query as an outage', async () => {
   await other.end()
 })
 
-test('treats a unique violation as a duplicate and an invalid statement as an internal error', async () => {
+test('treats a unique violation as a duplicate, and an invalid statement as an internal error', async () => {
   // Database with long timeouts, so that a busy machine cancels no statement.
   const patientDatabase = createDatabase(testDb.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
   const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }
@@ -75,7 +75,7 @@ test('treats a unique violation as a duplicate and an invalid statement as an in
   await patientDatabase.close()
 })
 
-test("passes the service's own errors through unchanged, whatever their cause", () => {
+test("returns the service's own errors unchanged, regardless of their cause", () => {
   const connectionRefused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
   expect(toErrorCode(storageUnavailable('The store is away.', connectionRefused))).toBe('storage_unavailable')
   expect(toErrorCode(Object.assign(new Error('wrapped'), { originalError: new AssayError('conflict', 'no') }))).toBe('conflict')

@@ -36,7 +36,7 @@ function createStore(remove: (path: string) => Promise<void>): { storage: BlobSt
 
 const countJournal = async () => Number((await pool.query('SELECT count(*) AS n FROM blob_garbage')).rows[0].n)
 
-test('a sweep deletes due blobs and their journal entries', async () => {
+test('a sweep deletes due blobs and their garbage journal entries', async () => {
   const { storage, requested } = createStore(async () => {})
   expect(await new Sweeper(pool, storage).sweep()).toEqual({ removed: 64, failed: 0 })
   expect([requested.length, await countJournal()]).toEqual([64, 0])
@@ -61,7 +61,7 @@ test('an upload cannot use a path that a sweep has claimed, even if the sweep lo
   expect([Number(rows[0].free), Number(rows[0].due)]).toEqual([0, 0])
 })
 
-test('a sweep keeps no transaction open while the store deletes blobs', async () => {
+test('a sweep has no open transaction while the store deletes blobs', async () => {
   let open: number | undefined
   const { storage } = createStore(async () => {
     const { rowCount } = await pool.query(
@@ -73,13 +73,13 @@ test('a sweep keeps no transaction open while the store deletes blobs', async ()
   expect(open).toBe(0)
 })
 
-test('a later sweep deletes the paths claimed by a sweep that crashed', async () => {
+test('a later sweep deletes the paths that a crashed sweep had claimed', async () => {
   await pool.query('UPDATE blob_garbage SET taken = true')
   expect(await new Sweeper(pool, createStore(async () => {}).storage).sweep()).toEqual({ removed: 64, failed: 0 })
   expect(await countJournal()).toBe(0)
 })
 
-test('postpones the deletion of a blob that the store fails to delete and reports the reason', async () => {
+test('postpones the deletion of a blob if the store cannot delete it, and reports the reason', async () => {
   const { storage } = createStore(async (path) => {
     if (path === 'ten_x/7') throw new Error('no response within 10 ms')
   })
@@ -91,7 +91,7 @@ test('postpones the deletion of a blob that the store fails to delete and report
   expect(rows).toEqual([{ blob_path: 'ten_x/7', later: true }])
 })
 
-test('a sweep that is stopped finishes its current batch and ends', async () => {
+test('a stopped sweep finishes its current batch', async () => {
   await pool.query(
     `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT 'ten_y', 'ten_y/' || n, now() FROM generate_series(1, 200) n`,
   )

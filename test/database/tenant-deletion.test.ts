@@ -41,7 +41,7 @@ async function listTablesWithRows(tenantId: string): Promise<string[]> {
   return found.filter((name) => name !== '')
 }
 
-test('deletes a tenant with many files in batches, removes all references and schedules its blobs for deletion', async () => {
+test('deletes a tenant with many files in batches, removes all references, and schedules its blobs for deletion', async () => {
   const tenant = await createTenant(3_500)
   const deleted = await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
   expect(deleted).toEqual({ tenantId: tenant.tenantId, files: 3_500 })
@@ -68,7 +68,7 @@ test('two processes that delete the same tenant both report the total number of 
   expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
 })
 
-test('concurrent calls during a tenant deletion leave no rows of the tenant, and counters stay correct', async () => {
+test("concurrent calls during a tenant deletion leave none of the tenant's rows, and counters stay correct", async () => {
   const { tenants, fold, storageHealth } = world.app.services
   for (let round = 0; round < 3; round++) {
     const tenant = await createTenant(1_200)
@@ -96,7 +96,7 @@ test('concurrent calls during a tenant deletion leave no rows of the tenant, and
   expect(await storageHealth.verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0 })
 })
 
-test("deleting a tenant does not block other tenants, and the tenant's calls are rejected during the deletion", async () => {
+test("deleting a tenant does not block other tenants, and the deleted tenant's calls are rejected", async () => {
   const [tenant, other] = [await createTenant(10), await world.createTenant()]
   await other.createContext('notes')
   const holder = await openLockingTransaction(tenant)
@@ -112,7 +112,7 @@ test("deleting a tenant does not block other tenants, and the tenant's calls are
   expect((await deleting).files).toBe(10)
 })
 
-test('an interrupted tenant deletion is completed and cannot be undone by resuming the tenant', async () => {
+test('an interrupted tenant deletion completes later, and resuming the tenant does not undo it', async () => {
   const tenant = await createTenant(1_500)
   const { tenants } = world.app.services
   const holder = await openLockingTransaction(tenant)

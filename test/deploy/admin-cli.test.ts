@@ -37,7 +37,7 @@ async function admin(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcom
   }
 }
 
-describe('with a running service', () => {
+describe('admin commands with a running service', () => {
   let world: World
   let env: NodeJS.ProcessEnv
   beforeAll(async () => {
@@ -273,7 +273,7 @@ describe('with a running service', () => {
     await expect(attempt()).rejects.toThrow(message)
   })
 
-  test('the admin command prints a usage error only to standard error and exits with status 1', async () => {
+  test('the admin command prints usage errors only to standard error and exits with status 1', async () => {
     for (const [words, message] of [
       [['destroy'], "Unknown command 'destroy'.\n"],
       [['tenant', 'suspend', '--tenant', 'ten_none'], "Tenant 'ten_none' was not found.\n"],
@@ -294,11 +294,11 @@ describe('with a running service', () => {
   })
 })
 
-describe('with the embedded database', () => {
+describe('admin commands with the embedded database', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay admin '))
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
-  test('an admin command works before the first start, while the service runs, and after it stops', async () => {
+  test('an admin command works before the first start, while the service runs, and after the service stops', async () => {
     const env = { DATA_DIR: dataDir, PORT: await freePort(), SCANNER_URL: 'none:' }
     const early = await runAdminProcess(env, 'tenant', 'create', '--name', 'Early')
     expect(early.status).toBe(0)
@@ -322,7 +322,7 @@ describe('with the embedded database', () => {
   })
 })
 
-describe('with a new database', () => {
+describe('admin commands with a new database', () => {
   test('two concurrent admin commands on a new database succeed', async () => {
     const { url } = await createTestDatabase()
     const dataDir = mkdtempSync(join(tmpdir(), 'assay-admin-'))

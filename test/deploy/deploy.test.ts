@@ -33,11 +33,11 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       )
     })
 
-    test('the deployment tools accept the deployment files without unknown fields', () => {
+    test('the deployment tools accept the deployment files and find no unknown fields', () => {
       expect(files.faults).toEqual([])
     })
 
-    test('compose.yaml defines a health check, a stop timeout and a restart policy per service, and requires secret files', () => {
+    test('compose.yaml defines a health check, stop timeout and restart policy for each service, and requires secret files', () => {
       const { services, secrets } = files.compose
       expect(Object.keys(services)).toEqual(['assay', 'postgres', 'clamav', 'redis', 'bucket'])
       for (const service of Object.values<Yaml>(services))
@@ -155,7 +155,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
   },
 )
 
-describe('the image', () => {
+describe('container image', () => {
   test('the container image runs as a numeric user and contains the operator commands', async () => {
     const dockerfile = text('Dockerfile')
     expect(dockerfile).toMatch(/^USER \d+:\d+$/m)
@@ -169,7 +169,7 @@ describe('the image', () => {
     }
   })
 
-  test('the container image contains runtime packages and files but no build tools', async () => {
+  test('the container image contains runtime packages and files, but no build tools', async () => {
     const { isFileNotInImage, isNotInImage } = (await import(path('scripts/prune.mjs'))) as {
       isFileNotInImage(path: string): boolean
       isNotInImage(parent: string, name: string): boolean

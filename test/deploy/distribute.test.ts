@@ -52,7 +52,7 @@ const listPlacements = async (kind: string) =>
     )
   ).map(({ name }) => name)
 
-test('distributes an empty database, keeps all foreign keys but without ON UPDATE CASCADE, and can be repeated', async () => {
+test('distributes an empty database, keeps all foreign keys but removes ON UPDATE CASCADE, and can be repeated', async () => {
   const before = (await readConstraints()) as { definition: string }[]
   const { result, lines } = await runDistribute()
   expect(result).toMatchObject({ reference: [...referenceTables], distributed: [...distributedTables], self_test: 'passed' })
@@ -74,7 +74,7 @@ test('distributes an empty database, keeps all foreign keys but without ON UPDAT
   expect(await select('SELECT FROM calls')).toHaveLength(calls)
 })
 
-test('keeps service-wide tables on the coordinator and creates immutable functions on every node', async () => {
+test('keeps service-wide tables on the coordinator, and creates immutable functions on every node', async () => {
   await runDistribute()
   for (const table of localTables)
     expect([...(await listPlacements('reference')), ...(await listPlacements('distributed'))]).not.toContain(table)
@@ -82,7 +82,7 @@ test('keeps service-wide tables on the coordinator and creates immutable functio
   expect(functions).toEqual([{ what: 'function ledger_threshold(bigint,bigint)' }, { what: 'function report_traits(jsonb)' }])
 })
 
-test('distributes tables that Citus manages only as local tables', async () => {
+test('distributes tables that are already local Citus tables', async () => {
   await client.query(`SET citus.multi_shard_modify_mode TO 'sequential'; SELECT create_reference_table('tenants')`)
   expect(await listPlacements('local')).toContain('tenant_heads')
   await runDistribute()
@@ -104,7 +104,7 @@ test('a distribution changes nothing if a table cannot be distributed, and succe
   expect(await listPlacements('distributed')).toEqual([...distributedTables].sort())
 })
 
-test('after distributing a table, restores the triggers that the operator added', async () => {
+test('restores triggers that the operator added after distributing the table', async () => {
   await client.query(`CREATE FUNCTION public.do_nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`)
   await client.query('CREATE TRIGGER of_operator AFTER INSERT ON files FOR EACH ROW EXECUTE FUNCTION public.do_nothing()')
   const triggers = `SELECT pg_get_triggerdef(oid) AS definition FROM pg_trigger WHERE tgname = 'of_operator'`
@@ -114,7 +114,7 @@ test('after distributing a table, restores the triggers that the operator added'
   expect(await select(triggers)).toEqual(before)
 })
 
-test('distributes tables while the service is in use without losing a file or corrupting a counter', async () => {
+test('distributes tables while the service is in use without losing files or corrupting counters', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('notes', { scan_for_viruses: false })
   let isOver = false
@@ -153,7 +153,7 @@ test('the distribution command waits for a table that another transaction uses',
   await other.end()
 })
 
-test('the distribution command shows its plan with --dry-run and changes nothing', async () => {
+test('the distribution command prints its plan with --dry-run, and changes nothing', async () => {
   const before = await readConstraints()
   const { result } = await runDistribute({ 'dry-run': true })
   expect(result).toMatchObject({
@@ -171,7 +171,7 @@ test('the distribution command shows its plan with --dry-run and changes nothing
   expect(await select('SELECT FROM calls')).toEqual([])
 })
 
-test('the distribution command describes the cluster with --check, before and after the distribution', async () => {
+test('the distribution command describes the cluster with --check before and after a distribution', async () => {
   const first = (await runDistribute({ check: true })).result as Record<string, Record<string, unknown>>
   expect(first).toMatchObject({
     versions: { postgresql: expect.stringMatching(/^PostgreSQL /), citus_extension: 'stand-in', citus: 'stand-in' },

@@ -108,7 +108,7 @@ test('rejects the distribution of a database without the Citus extension', async
 })
 
 describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm ci --prefix test/deploy)')(
-  'the statement check',
+  'statement check',
   () => {
     let findings: Found[]
     const cases = Object.entries(rejectedStatements).map(([name, each], index) => ({ ...each, name, place: `case_${index}` }))
@@ -120,20 +120,20 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       findings = await findRejectedStatements({ statements, functions })
     })
 
-    test.each(cases)('the distribution check reports $name', ({ place, finding }) => {
+    test.each(cases)('the statement check reports $name', ({ place, finding }) => {
       const own = findings.filter(({ statement }) => statement.startsWith(`/* ${place} */`))
       expect(own.flatMap(({ found }) => found)).toContain(finding)
     })
   },
 )
 
-test('the schema has no triggers because a trigger on a distributed table cannot run statements', async () => {
+test('the schema has no triggers, because triggers on distributed tables cannot run statements', async () => {
   const { rows } = await world.database.pool.query('SELECT tgname FROM pg_trigger WHERE NOT tgisinternal')
   expect(rows).toEqual([])
 })
 
 describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm ci --prefix test/deploy)')(
-  'the statements of the service',
+  'SQL statements of the service',
   () => {
     let findings: Found[]
     beforeAll(async () => {
@@ -177,12 +177,12 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
     const isListed = (list: Record<string, RegExp>, { statement }: Found) =>
       Object.values(list).some((known) => known.test(statement.trim()))
 
-    test('statements on distributed tables name one tenant and use no expression that Citus rejects', () => {
+    test('statements on distributed tables are limited to one tenant and contain no expressions that Citus rejects', () => {
       const exceptions = { ...acrossTenants, ...groupsOfTenants }
       expect(findings.filter((each) => !isListed(exceptions, each))).toEqual([])
     })
 
-    test('statements that are listed as reading several tenants change no rows', () => {
+    test('statements listed as reading several tenants change no rows', () => {
       const isRead = (what: string) => what.startsWith('reads ') || what.startsWith('names the tenant ')
       const listed = findings.filter((each) => isListed(acrossTenants, each))
       expect(listed.filter(({ found }) => !found.every(isRead))).toEqual([])

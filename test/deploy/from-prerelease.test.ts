@@ -67,7 +67,7 @@ test('refuses to start with a pre-release database, names the required command, 
   expect(await readRows()).toEqual(before)
 })
 
-test('the conversion keeps every row and creates the current schema, and repeating it changes nothing', async () => {
+test('the conversion keeps every row and creates the current schema, and a second conversion changes nothing', async () => {
   const before = await readRows()
   const first = await convert()
   expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { converted: true, applied: expect.any(Array) }])

@@ -27,7 +27,7 @@ test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)(
-  'an installation stopped by %s exits with an error, and the next start repeats the step',
+  'an installation stopped by %s exits with an error, and the next start repeats the interrupted step',
   async (signal, expected) => {
     for (const path of ['package.json', 'package-lock.json', 'scripts'])
       cpSync(join(root, path), join(clone, path), { recursive: true })
@@ -51,7 +51,7 @@ test.each([
   },
 )
 
-test('runs an installation step only if its sources changed, without network access', async () => {
+test('runs an installation step only if its sources changed, and without network access', async () => {
   const folder = join(clone, 'build')
   mkdirSync(folder)
   for (const path of [

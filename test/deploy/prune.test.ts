@@ -14,7 +14,7 @@ let folder: string
 beforeAll(async () => (folder = await mkdtemp(join(tmpdir(), 'assay-prune-'))))
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-test('prisma generate needs only the installed files and no network', async () => {
+test('prisma generate requires only the installed files and no network access', async () => {
   const { findNeededPackages } = await script<{ findNeededPackages(packages: object, skips: Skips): Set<string> }>(
     'package-tree.mjs',
   )
@@ -52,7 +52,7 @@ test('prisma generate needs only the installed files and no network', async () =
     expect(await readFile(join(generated, name), 'utf8')).toBe(await readFile(join(built, name), 'utf8'))
 })
 
-test('pruning keeps nested, optional and peer dependencies but removes optional peers', async () => {
+test('pruning keeps nested, optional and peer dependencies, but removes optional peer dependencies', async () => {
   const { findNeededPackages } = await script<{ findNeededPackages(packages: object, skips: Skips): Set<string> }>(
     'package-tree.mjs',
   )

@@ -44,8 +44,8 @@ async function getStatus(service: Service, key: string, path = '/api/v1/contexts
   return response.status
 }
 
-describe('the first start', () => {
-  test('only the first start prints a working key, user and curl command', async () => {
+describe('first start', () => {
+  test('only the first start prints a working key, a user and a curl command', async () => {
     const env = await environment()
     const first = await start(env)
     const key = parseKey(first.stdout)!
@@ -66,7 +66,7 @@ describe('the first start', () => {
     expect(await getStatus(second, key)).toBe(200)
   })
 
-  test('flushes new folders to disk before using the database so that a power failure loses none', async () => {
+  test('flushes new folders to disk before using the database, so that a power failure loses none of them', async () => {
     const steps = join(scratch, 'steps')
     const env = await environment({
       DISK_STEPS: steps,
@@ -90,7 +90,7 @@ describe('the first start', () => {
   describe.each([
     ['a variable', 'BOOTSTRAP_API_KEY', 'BOOTSTRAP_ADMIN_PASSWORD'],
     ['a file', 'BOOTSTRAP_API_KEY_FILE', 'BOOTSTRAP_ADMIN_PASSWORD_FILE'],
-  ])('with key and password of the operator in %s', (_, keyVariable, passwordVariable) => {
+  ])("operator's key and password in %s", (_, keyVariable, passwordVariable) => {
     const key = 'chosen-by-the-operator-0000000000'
     const password = 'correct horse battery'
     const inFile = (name: string, value: string) => {
@@ -136,8 +136,8 @@ describe('the first start', () => {
   })
 })
 
-describe('a failed start prints one sentence, ends with status 1, and leaves no files or processes', () => {
-  test('a start with a port in use fails with a one-sentence error', async () => {
+describe('failed starts print one sentence, exit with status 1, and leave no files or processes', () => {
+  test('startup fails with a one-sentence error if the port is in use', async () => {
     const env = await environment()
     const other = createServer().listen(Number(env.PORT), '127.0.0.1')
     await once(other, 'listening')
@@ -150,7 +150,7 @@ describe('a failed start prints one sentence, ends with status 1, and leaves no 
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
-  test('a start with a DATA_DIR in use fails with a one-sentence error', async () => {
+  test('startup fails with a one-sentence error if DATA_DIR is in use', async () => {
     const env = await environment()
     const first = await start(env)
     const { status, stderr } = await Service.run({ ...env, PORT: await freePort() }).ended
@@ -161,14 +161,14 @@ describe('a failed start prints one sentence, ends with status 1, and leaves no 
     expect((await fetch(`${first.url}/health/live`)).status).toBe(200)
   })
 
-  test('a start with an invalid variable fails with a one-sentence error', async () => {
+  test('startup fails with a one-sentence error if a variable is invalid', async () => {
     const env = await environment({ MAX_UPLOAD_MB: 'lots' })
     const { status, stderr } = await Service.run(env).ended
     expect([status, stderr]).toEqual([1, "MAX_UPLOAD_MB is 'lots'. It must be a whole number from 1 to 1048576.\n"])
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
-  test('a start with an unreachable database fails with a one-sentence error', async () => {
+  test('startup fails with a one-sentence error if the database is unreachable', async () => {
     const env = await environment({
       DATABASE_URL: `postgresql://me:secret@127.0.0.1:${await freePort()}/x`,
       MASTER_KEY: Buffer.alloc(32).toString('base64'),
@@ -179,7 +179,7 @@ describe('a failed start prints one sentence, ends with status 1, and leaves no 
   })
 })
 
-describe('the shutdown', () => {
+describe('service shutdown', () => {
   test('SIGTERM rejects new calls, completes running calls, stops PostgreSQL and exits with status 0', async () => {
     const env = await environment()
     const service = await start(env)

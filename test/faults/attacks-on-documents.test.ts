@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-describe('GraphQL documents of excessive cost', () => {
+describe('excessively expensive GraphQL documents', () => {
   const spread = (count: number, write: (at: number) => string) => Array.from({ length: count }, (_, at) => write(at)).join(' ')
   const nested = (levels: number, open: string, close = '}') => `${open.repeat(levels)} x ${close.repeat(levels)}`
   const bombs: [string, string][] = [
@@ -165,7 +165,7 @@ describe('GraphQL documents of excessive cost', () => {
   })
 })
 
-describe('regular expressions do not backtrack', () => {
+describe('regular expression backtracking', () => {
   // Inputs per pattern: long strings that match partially and fail at the end.
   const long = 100_000
   const strings = [

@@ -26,11 +26,11 @@ test.each([
   '/api/v1//contexts',
   '/api/v1/Contexts',
   '/api/v1/stats/logs/export/',
-])('rejects the path %s so that it cannot bypass a proxy rule', async (path) => {
+])('rejects the path %s, so that it cannot bypass a proxy rule', async (path) => {
   expect((await tenant.admin.raw(path)).status).toBe(404)
 })
 
-describe('headers of a client', () => {
+describe('ambiguous request headers', () => {
   const answerTo = async (lines: string[]) => {
     const client = await RawClient.connect(world.url)
     await client.send(`${lines.join('\r\n')}\r\n\r\n`)
@@ -88,7 +88,7 @@ describe('headers of a client', () => {
   })
 })
 
-describe('names', () => {
+describe('invisible characters in names', () => {
   const hidden = '\u202e\u2066\u200b\u{e0041}\u{e007f}\u061c'
 
   test('removes invisible characters and bidirectional overrides from file names', async () => {
@@ -96,7 +96,7 @@ describe('names', () => {
     expect(getData(response, { status: 201, message: true, timestamp: false }).original_filename).toBe('invoice.txt')
   })
 
-  test('removes invisible characters from names of contexts, users and tenants and keeps line breaks in descriptions', async () => {
+  test('removes invisible characters from names of contexts, users and tenants, and keeps line breaks in descriptions', async () => {
     const own = await world.createTenant()
     const name = ` Month${hidden}\r\nend `
     const context = await own.createContext('shown', { display_name: name, description: `one${hidden}\ntwo` })
@@ -116,7 +116,7 @@ describe('names', () => {
     expect(getGraphqlCode(await invite(`zo${hidden}e@example.com`))).toBe('BAD_USER_INPUT')
   })
 
-  test('removes invisible characters from key names and rejects an empty name', async () => {
+  test('removes invisible characters from key names, and rejects a name that is empty afterwards', async () => {
     const created = await tenant.admin.post('/api-keys', { name: ` build\r\nserver${hidden}\u2028 ` })
     const { api_key_id: id, name } = getData(created, { status: 201, message: true })
     expect([name, getData(await tenant.admin.get(`/api-keys/${id}`)).name]).toEqual(['build server', 'build server'])
@@ -124,7 +124,7 @@ describe('names', () => {
   })
 })
 
-test('reports a client error if two fields use the same Upload variable', async () => {
+test('returns a client error if two fields use the same Upload variable', async () => {
   const twice = `mutation ($file: Upload!) {
     one: uploadFile(file: $file, context: "inbox") { originalFilename }
     two: uploadFile(file: $file, context: "inbox") { originalFilename }
@@ -150,7 +150,7 @@ test("a key restricted to some contexts cannot read its tenant's totals", async 
   }
 })
 
-describe('an address from a proxy', () => {
+describe('client addresses from a proxy', () => {
   let behind: World
   beforeAll(async () => {
     behind = await World.open({ TRUST_PROXY: '1' }, world)
@@ -172,7 +172,7 @@ describe('an address from a proxy', () => {
   })
 })
 
-describe('information for unauthorized clients', () => {
+describe('information hidden from unauthorized clients', () => {
   test('hides scanner and store addresses from unauthorized clients', async () => {
     const withoutScanner = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' }, world)
     try {
@@ -187,7 +187,7 @@ describe('information for unauthorized clients', () => {
   })
 })
 
-describe('metrics', () => {
+describe('access to metrics', () => {
   const token = 'a-token-of-its-own'
 
   test('the metrics endpoint requires its token if one is configured', async () => {

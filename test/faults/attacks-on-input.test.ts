@@ -99,7 +99,7 @@ describe('prototype pollution', () => {
   })
 })
 
-test('rejects thousands of unknown fields with a short message', async () => {
+test('rejects thousands of unknown fields with a short error message', async () => {
   const members = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`member_${at}`, 1]))
   const response = await tenant.admin.post('/contexts', members)
   expect(response.status).toBe(400)
@@ -108,7 +108,7 @@ test('rejects thousands of unknown fields with a short message', async () => {
   await expectHealthy(world, tenant)
 })
 
-describe('names and headers', () => {
+describe('injection through names and headers', () => {
   test('a forged Host header does not change a signed URL', async () => {
     const { file_id: id } = getData(await tenant.admin.upload('inbox', 'a.txt', 'hello'), {
       status: 201,
@@ -190,7 +190,7 @@ describe('names and headers', () => {
     for (const line of world.log.lines) expect(line.trimEnd()).not.toContain('\n')
   })
 
-  test('responds to malformed HTTP with JSON that does not name the server software', async () => {
+  test('responds to malformed HTTP with a JSON error that does not reveal the server software', async () => {
     const responses = await Promise.all(
       [
         'GARBAGE\r\n\r\n',
@@ -226,7 +226,7 @@ describe('names and headers', () => {
     await expectHealthy(world, tenant)
   })
 
-  test('does not treat a truncated request as two requests', async () => {
+  test('does not interpret a truncated request as two requests', async () => {
     const raw = await RawHttp.open(world.url)
     const body = 'GET /api/v1/contexts HTTP/1.1\r\nHost: x\r\n\r\n'
     raw.write(

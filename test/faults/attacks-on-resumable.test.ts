@@ -34,7 +34,7 @@ async function sendUnended(path: string, headers: Record<string, string | number
   return client
 }
 
-describe('malformed requests for resumable uploads', () => {
+describe('malformed resumable upload requests', () => {
   test.each([
     ['a wrong offset', 5, {}, 409],
     ['a negative offset', '-1', {}, 400],
@@ -97,7 +97,7 @@ describe('malformed requests for resumable uploads', () => {
     expect((await client.readResponse()).status).toBe(431)
   })
 
-  test('rejects an unsupported upload method with 405 and a malformed upload id with 404', async () => {
+  test('rejects an unsupported upload method with 405, and a malformed upload id with 404', async () => {
     expect((await uploads.tenant.admin.rest('PUT', '/uploads')).headers.get('allow')).toBe('OPTIONS, POST')
     for (const id of ['x', '..%2f..%2fetc', '%00', 'upl_', `upl_${'0'.repeat(27)}`, "upl_'--", '%F0%9F%92%A9'])
       expect([id, (await tus.patch(`/api/v1/uploads/${id}`, 0, 'text')).status]).toEqual([id, 404])
@@ -106,7 +106,7 @@ describe('malformed requests for resumable uploads', () => {
   })
 })
 
-test('X-HTTP-Method-Override can change only a POST request, and only to PATCH or DELETE', async () => {
+test('X-HTTP-Method-Override can only change a POST request to PATCH or DELETE', async () => {
   const path = (await tus.begin('raw', 'b.bin', 4)).replace('/api/v1', '')
   const post = (method: string) =>
     uploads.tenant.admin.rest('POST', path, 'text', { ...tusHeaders.bytes, 'x-http-method-override': method })
@@ -116,7 +116,7 @@ test('X-HTTP-Method-Override can change only a POST request, and only to PATCH o
   expect((await tus.head(`/api/v1${path}`)).status).toBe(404)
 })
 
-test('one of two concurrent PATCH requests succeeds, the other returns a conflict, and the file is complete', async () => {
+test('two concurrent PATCH requests yield one success, one conflict and a complete file', async () => {
   for (let rounds = 0; rounds < 5; ) {
     const path = await tus.begin('raw', 'race.bin', 200_000)
     const contents = [randomBytes(200_000), randomBytes(200_000)]
@@ -138,7 +138,7 @@ test('one of two concurrent PATCH requests succeeds, the other returns a conflic
   }
 })
 
-test('a new request takes over an upload from a lost connection and keeps its received bytes', async () => {
+test('a new request takes over an upload from a lost connection, and keeps the bytes received until then', async () => {
   const path = await startUpload()
   const calls = () => uploads.countUploadCalls()
   const before = await calls()
@@ -150,7 +150,7 @@ test('a new request takes over an upload from a lost connection and keeps its re
   expect(await calls()).toBe(before + 1)
 })
 
-test('responds to a client that stops sending and stores the received bytes', async () => {
+test('responds to a client that stops sending, and stores the received bytes', async () => {
   const path = await startUpload()
   const slow = await uploads.connect()
   await slow.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 2_000_000 })
@@ -160,7 +160,7 @@ test('responds to a client that stops sending and stores the received bytes', as
   expect(await tus.offset(path)).toBe(100_000)
 })
 
-test('stores the received bytes of a client that disconnects and logs no call', async () => {
+test('stores the received bytes of a client that disconnects, but logs no call', async () => {
   const path = await startUpload()
   const before = await uploads.countUploadCalls()
   const disconnected = await sendUnended(path, { 'Transfer-Encoding': 'chunked' }, `13d620\r\n${'x'.repeat(1_300_000)}\r\n`)
@@ -169,7 +169,7 @@ test('stores the received bytes of a client that disconnects and logs no call', 
   expect(await uploads.countUploadCalls()).toBe(before)
 })
 
-test('rejects a chunked body longer than the upload and stores none of it', async () => {
+test('rejects a chunked body that exceeds the upload length, and stores none of its bytes', async () => {
   const path = await tus.begin('raw', 'long.bin', 10)
   const sender = await uploads.connect()
   await sender.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })
@@ -178,7 +178,7 @@ test('rejects a chunked body longer than the upload and stores none of it', asyn
   expect(await tus.offset(path)).toBe(0)
 })
 
-test('rejects a PATCH beyond the upload length but accepts a retry of the last PATCH', async () => {
+test('rejects a PATCH beyond the upload length, but accepts a retry of the last PATCH', async () => {
   const path = await tus.begin('raw', 'done.bin', 10)
   const last = await tus.patch(path, 0, '0123456789')
   const id = last.headers.get('assay-file-id')
@@ -234,7 +234,7 @@ test('an upload whose deferred length is never declared creates no file', async 
   expect(toStatusAndCode(await tus.patch(path, 12, '', { 'upload-length': '11' }))).toEqual([400, 'bad_user_input'])
 })
 
-test('origins in CORS_ORIGINS can read the response headers of resumable uploads', async () => {
+test('pages on origins in CORS_ORIGINS can read the response headers of resumable uploads', async () => {
   const response = await tus.options('/api/v1/uploads', { origin: 'https://elsewhere.example' })
   expect(response.headers.get('access-control-allow-origin')).toBeNull()
   const fromForeignOrigin = await tus.create('raw', 'a.bin', 4, { origin: 'https://elsewhere.example' })

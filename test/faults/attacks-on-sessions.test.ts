@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-describe('forged sessions', () => {
+describe('forged session tokens', () => {
   let user: Caller
   let payload: Record<string, unknown>
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -37,7 +37,7 @@ describe('forged sessions', () => {
     expect(getGraphqlCode(await world.createCaller(token).graphql('{ me { id } }'))).toBe('UNAUTHENTICATED')
   }
 
-  test('accepts the unmodified session token that the forged tokens are derived from', async () => {
+  test('accepts the original session token from which the forged tokens are derived', async () => {
     expect((await world.createCaller(await signed({})).get('/files')).status).toBe(200)
   })
 
@@ -55,12 +55,12 @@ describe('forged sessions', () => {
     ['whose session is not an id', () => ({ sid: { $ne: 1 } })],
   ])('rejects a forged session token %s', async (_what, claims) => expectRejected(await signed(claims())))
 
-  test('rejects a session token with an unknown kid, without a kid, or with a path as kid', async () => {
+  test('rejects a session token without a key id, with an unknown key id, or with a path as the key id', async () => {
     for (const kid of ['sig_00000000000000000000000000', undefined, '../../etc/passwd', "' OR 1=1 --"])
       await expectRejected(await signed({}, { kid }))
   })
 
-  test('rejects a session token with alg none or with HS256 and the public key', async () => {
+  test('rejects a session token with alg none, or with HS256 and the public key as the secret', async () => {
     const { body } = await world.unauthenticated.raw('/.well-known/jwks.json')
     const [jwk] = body.keys
     const tokens = ['none', 'None', 'NONE', 'nOnE'].map((alg) => `${part({ alg, kid: jwk.kid })}.${part(payload)}.`)
@@ -106,7 +106,7 @@ describe('forged sessions', () => {
     expect((await getRaw(world, '/api/v1/files', [good])).status).toBe(200)
   })
 
-  test('rejects other authentication schemes and keys in the query string or a cookie', async () => {
+  test('rejects authentication schemes other than Bearer, malformed Bearer headers, and keys in the query string or in a cookie', async () => {
     const key = tenant.admin.credential!
     for (const value of [key, `Basic ${key}`, `Bearer`, `Bearer ${key} ${key}`, `Bearer "${key}"`, `Bearer\t${key}`])
       expect((await getRaw(world, '/api/v1/files', [`Authorization: ${value}`])).status).toBe(401)
@@ -134,7 +134,7 @@ describe('cross-site requests', () => {
     expect(response.body.data ?? null).toBeNull()
   })
 
-  test('rejects a cross-site GraphQL request sent with GET, for example by an image tag', async () => {
+  test('rejects a cross-site GraphQL GET request, such as one from an image tag', async () => {
     expect((await tenant.admin.raw(`/graphql?query=${encodeURIComponent('{ me { id } }')}`)).status).toBe(400)
     const preflighted = { 'apollo-require-preflight': 'true' }
     expect(

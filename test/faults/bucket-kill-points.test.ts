@@ -88,7 +88,7 @@ const uploadSteps: [point: string, size: number][] = [
 ]
 
 test.each(uploadSteps)(
-  'if the service is killed at %s, an upload of %i bytes is stored completely or not at all and can be retried',
+  'if the service is killed at %s, an upload of %i bytes is stored completely or not at all, and can be retried',
   async (point, size) => {
     const content = randomBytes(size)
     const before = await countFiles()
@@ -155,7 +155,7 @@ test.each(sweepSteps)('the next sweep completes a bucket deletion if the previou
 })
 
 // Kill points before this step do not use the store (kill-points.test.ts).
-test('a bucket deletion is complete if the service is killed at delete.committed', async () => {
+test('a bucket deletion completes even if the service is killed at delete.committed', async () => {
   const { body } = await upload(tenant.admin, randomBytes(small), 'deleted')
   const { service, caller } = await start({ FAULT_POINT: 'delete.committed' })
   await expect(caller.delete(`/files/${body.data.file_id}`)).rejects.toThrow()
@@ -165,7 +165,7 @@ test('a bucket deletion is complete if the service is killed at delete.committed
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(404)
 })
 
-test('after all kill-point tests, the acknowledged files are intact and verify finds no orphan', async () => {
+test('after all kill-point tests, the acknowledged files are intact and verification finds no orphans', async () => {
   await sweepLater()
   await expectAgreement(acknowledged)
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
@@ -182,7 +182,7 @@ test('after all kill-point tests, the acknowledged files are intact and verify f
   })
 })
 
-test('every kill point in bucket code has a test', () => {
+test('every kill point in the bucket code has a test', () => {
   const tested = [...uploadSteps.map(([point]) => point), ...sweepSteps]
   expect(faultPoints.filter((point) => point.startsWith('bucket.') && !tested.includes(point))).toEqual([])
 })

@@ -27,9 +27,9 @@ async function waitForReadiness(caller: Caller, status: number): Promise<ApiResp
   }
 }
 
-describeWith('clamd')('an unavailable clamd that returns', () => {
+describeWith('clamd')('clamd outages', () => {
   test.each(['tcpUrl', 'unixUrl'] as const)(
-    'uploads that require a scan return 503 while clamd is unavailable, and succeed without a restart (%s)',
+    'uploads that require a scan return 503 while clamd is unavailable, and then succeed without a service restart (%s)',
     async (url) => {
       const clamd: RealClamd = await startRealClamd()
       opened.push(() => clamd.close())

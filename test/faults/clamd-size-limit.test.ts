@@ -25,7 +25,7 @@ async function repeat<T>(runs: number, work: () => Promise<T>): Promise<T[]> {
   return results
 }
 
-describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator over %s', (listen) => {
+describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a clamd emulator over %s', (listen) => {
   const opened: { close(): Promise<void> }[] = []
   afterEach(async () => {
     for (const each of opened.splice(0).reverse()) await each.close()
@@ -41,14 +41,14 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
   }
 
   const limits = [0, 1, 60_000, 64 * 1024, 64 * 1024 + 1, 1_000_000]
-  test.each(limits)("reports clamd's size limit after %d bytes if a connection reset follows the message", async (limit) => {
+  test.each(limits)("reports clamd's size limit if a connection reset follows its message after %d bytes", async (limit) => {
     const { scanner } = await start({ limit, limitResponse: 'reset behind' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
     expect(verdicts).toMatchObject(Array(24).fill(tooLong))
   })
 
-  test.each(limits)("queries clamd's size limit after a connection reset without a message at %d bytes", async (limit) => {
+  test.each(limits)("queries clamd's size limit if the connection is reset without a message after %d bytes", async (limit) => {
     const { daemon, scanner } = await start({ limit, limitResponse: 'lost' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
@@ -64,7 +64,7 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
   })
 
   test.each([1, 60_000, 64 * 1024, 1_000_000])(
-    'returns no verdict if a connection reset at %d bytes is not caused by a size limit',
+    'returns no verdict if the connection is reset after %d bytes for a reason other than a size limit',
     async (dieAfter) => {
       const { daemon, scanner } = await start({ dieAfter, limit: 3 * mebibyte })
       const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
@@ -97,7 +97,7 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
   })
 })
 
-describeWith('clamd')('above StreamMaxLength, with a real clamd', () => {
+describeWith('clamd')('files above StreamMaxLength, with a real clamd', () => {
   let daemon: RealClamd
   const scanners: VirusScanner[] = []
 
@@ -116,7 +116,7 @@ describeWith('clamd')('above StreamMaxLength, with a real clamd', () => {
     ['one chunk', mebibyte + 64 * 1024],
     ['several megabytes', 6 * mebibyte],
   ])(
-    'reports a file %s above StreamMaxLength as incomplete every time, from memory and from disk',
+    'always reports a file %s above StreamMaxLength as incomplete, from memory and from disk',
     async (_, size) => {
       const file = await inFile(Buffer.alloc(size, 'x'))
       try {

@@ -122,12 +122,12 @@ async function testFileSizeLimit(what: 'store' | 'data'): Promise<void> {
   await expectCleanStop()
 }
 
-test("returns 503 for an upload above the process's file size limit, leaves no data, and accepts smaller files", () =>
+test("returns 503 for an upload above the process's file size limit, stores nothing, and accepts smaller files", () =>
   testFileSizeLimit('data'))
 
 // Without permission to mount disks, these tests use the file size limit instead.
-describe('a full disk', () => {
-  test("returns 503 if the store's disk is full, leaves no data, still accepts smaller files, and recovers", async () => {
+describe('full disks', () => {
+  test("returns 503 if the store's disk is full, stores nothing, still accepts smaller files, and recovers", async () => {
     await mkdir(join(world.dataDir, 'store'))
     if (!(await canMount(join(world.dataDir, 'store')))) return testFileSizeLimit('store')
     await start('store', { under: onSmallDisk(join(world.dataDir, 'store'), diskSize) })
@@ -165,7 +165,7 @@ describe('a full disk', () => {
     await expectCleanStop()
   })
 
-  test('returns 503 if the disk for temporary files is full, but still accepts files up to 4 MiB', async () => {
+  test('returns 503 if the disk for temporary files is full, but still accepts files of up to 4 MiB', async () => {
     await mkdir(dataDir)
     if (!(await canMount(dataDir))) return testFileSizeLimit('data')
     await start('data', { under: onSmallDisk(dataDir, diskSize) })

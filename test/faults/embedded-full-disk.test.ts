@@ -26,7 +26,7 @@ async function mountDisk(): Promise<{ disk: SmallDisk; under: string[] }> {
   return { disk: new SmallDisk(holder.pid!, dataDir), under }
 }
 
-test('the embedded database starts and accepts deletions on a full disk, and uploads resume with free space', async () => {
+test('the embedded database starts and allows deletions on a full disk, and uploads succeed again after space is freed', async () => {
   if (!(await canMount(dataDir))) return
   const { disk, under } = await mountDisk()
   const env = {

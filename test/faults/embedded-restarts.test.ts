@@ -20,7 +20,7 @@ async function query(url: string, sql: string) {
 const postmaster = (dataDir: string) => Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
 
 test.each([['data'], [`long ${'x'.repeat(120)}`]])(
-  'restarts a killed embedded PostgreSQL with its committed data, but not a stopped one',
+  'restarts an embedded PostgreSQL with its committed data if it was killed, but not if it was stopped',
   async (name) => {
     const dataDir = join(scratch, name)
     const output: string[] = []
@@ -50,7 +50,7 @@ test.each([['data'], [`long ${'x'.repeat(120)}`]])(
 /** A database server that exits immediately after its start. */
 const shortLived: EmbeddedServer = { url: 'x', pid: 0, socketFolder: '/x', exited: Promise.resolve(), stop: async () => {} }
 
-test('stops restarting an embedded PostgreSQL that keeps exiting', async () => {
+test('stops restarting an embedded PostgreSQL that exits repeatedly', async () => {
   let starts = 0
   const keeper = await superviseServer(
     async () => {

@@ -48,7 +48,7 @@ async function waitUntilDead(pid: number) {
   while (lives()) await sleep(20)
 }
 
-describe('the embedded PostgreSQL', () => {
+describe('embedded PostgreSQL', () => {
   test('the embedded PostgreSQL runs with fsync enabled and keeps its data after a restart', async () => {
     const where = createPlace()
     const output: string[] = []
@@ -85,7 +85,7 @@ describe('the embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('starts if DATA_DIR is too long for a socket path, and leaves no socket folder', async () => {
+  test('starts if DATA_DIR is too long for a socket path, and leaves no socket folder behind', async () => {
     const where = createPlace('x'.repeat(120))
     mkdirSync(where.dataDir, { recursive: true })
     const database = await openDatabase(where)
@@ -105,7 +105,7 @@ describe('the embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('rejects a database cluster from another PostgreSQL major version with instructions', async () => {
+  test('rejects a database cluster from another PostgreSQL major version, and explains what to do', async () => {
     const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'PG_VERSION'), '15\n')
@@ -116,7 +116,7 @@ describe('the embedded PostgreSQL', () => {
   })
 })
 
-describe('one DATA_DIR', () => {
+describe('exclusive use of DATA_DIR', () => {
   test('a second service reports the process that already uses its DATA_DIR', async () => {
     const where = createPlace()
     const { child } = await startOtherService(where.dataDir)
@@ -125,7 +125,7 @@ describe('one DATA_DIR', () => {
     )
   })
 
-  test("an admin command uses the running service's database and stays connected after the service stops", async () => {
+  test("an admin command uses the running service's database, and stays connected after the service stops", async () => {
     const where = createPlace()
     const { url } = await startOtherService(where.dataDir)
     const borrowed = await openCommandDatabase(where)
@@ -143,7 +143,7 @@ describe('one DATA_DIR', () => {
     await waitUntilDead(pid)
   })
 
-  test('after kill -9, DATA_DIR can be used again with all committed data and without a second server', async () => {
+  test('after kill -9, the next start uses DATA_DIR with all committed data and without a second database server', async () => {
     const where = createPlace()
     const { child, url } = await startOtherService(where.dataDir)
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer')
@@ -172,7 +172,7 @@ describe('one DATA_DIR', () => {
     await second.stop()
   })
 
-  test('only one of many concurrent processes acquires the DATA_DIR of a killed service', async () => {
+  test("only one of many concurrent processes acquires a killed service's DATA_DIR", async () => {
     const path = join(scratch, 'contended.lock')
     writeFileSync(path, JSON.stringify({ pid: process.pid, started: 'long ago', purpose: 'service', nonce: 'dead' }))
     const module = new URL('../../dist/platform/db/embedded/lock.js', import.meta.url)
@@ -193,7 +193,7 @@ describe('one DATA_DIR', () => {
     expect(held.filter((response) => response === 'true')).toHaveLength(1)
   })
 
-  test('reports a DATA_DIR in use by another container, and acquires it when that container ends', async () => {
+  test('reports a DATA_DIR in use by another container, and acquires it when the container ends', async () => {
     const where = createPlace()
     mkdirSync(where.dataDir, { recursive: true })
     const path = join(where.dataDir, 'postgres.lock')
@@ -218,7 +218,7 @@ describe('one DATA_DIR', () => {
     expect(readFileSync(join(where.dataDir, 'postgres', 'precious'), 'utf8')).toBe('data')
   })
 
-  test('reports a DATA_DIR without write permission in one sentence', async () => {
+  test('reports missing write permission for DATA_DIR in one sentence', async () => {
     writeFileSync(join(scratch, 'a file'), '')
     await expect(openDatabase({ dataDir: join(scratch, 'a file', 'data'), databaseUrl: undefined })).rejects.toThrow(
       /^DATA_DIR '.*' is not writable \((ENOTDIR|EEXIST)\)\. Set DATA_DIR to a directory that the service can write to\.$/,
@@ -226,8 +226,8 @@ describe('one DATA_DIR', () => {
   })
 })
 
-describe('an external database', () => {
-  test('an external database needs no DATA_DIR and is described without its password', async () => {
+describe('external databases', () => {
+  test('an external database requires no DATA_DIR, and is described without its password', async () => {
     const dataDir = join(scratch, 'never made')
     const database = await openDatabase({ dataDir, databaseUrl: 'postgresql://me:secret@db.example:5433/files?sslmode=require' })
     expect(database).toMatchObject({

@@ -79,7 +79,7 @@ test('the event loop monitor detects a blocking callback', async () => {
   expect(await measureLongestCallback(() => service.burn(30))).toBeGreaterThanOrEqual(30)
 })
 
-describe('no callback of an upload takes 10 ms', () => {
+describe('event loop callbacks during an upload', () => {
   test.each(Object.keys(heavy))('no event loop callback takes 10 ms during an upload of %s', async (extension) => {
     const content = await heavy[extension]!()
     const blockedMs = await measureLongestCallback(async () => {
@@ -106,7 +106,7 @@ describe('no callback of an upload takes 10 ms', () => {
   })
 })
 
-describe('no request body takes 10 ms', () => {
+describe('event loop callbacks for request bodies and charts', () => {
   const values = (count: number) => Array(count).fill('')
   const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
   const create = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKeyId } }'

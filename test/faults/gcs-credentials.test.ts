@@ -97,7 +97,7 @@ describe.each<[string, () => Promise<void>]>([
   ['workload identity with a token in a file', async () => configureFederation(await writeSubjectToken())],
   ['workload identity with a token from a URL', async () => configureFederation({ url: `http://${identity.host}/subject` })],
   ['the metadata server', onMetadataServer],
-])('without a key: %s', (_name, credentials) => {
+])('bucket access without a key, using %s', (_name, credentials) => {
   test("every bucket request has a token, and IAM signs URLs with the service account's key", async () => {
     await credentials()
     const storage = open()
@@ -129,8 +129,8 @@ describe.each<[string, () => Promise<void>]>([
   })
 })
 
-describe('tokens', () => {
-  test('reuses access tokens until they expire, then reads the token file again', async () => {
+describe('access tokens', () => {
+  test('reuses access tokens until they expire, and then reads the token file again', async () => {
     identity.tokenSeconds = 1
     await configureFederation(await writeSubjectToken())
     const storage = open()
@@ -156,7 +156,7 @@ describe('tokens', () => {
   })
 
   test.each<[IdentityCall]>([['exchange'], ['impersonate']])(
-    'a request for %s that receives no response times out without blocking later calls',
+    'a token request of type %s that receives no response times out without blocking later calls',
     async (call) => {
       await configureFederation(await writeSubjectToken())
       const storage = open({ requestMs: 800, idleMs: 10_000, callMs: 1600, retryDelayMs: 10 })
@@ -170,7 +170,7 @@ describe('tokens', () => {
   )
 })
 
-describe('signing by IAM', () => {
+describe('URL signing by IAM', () => {
   test.each<[string, IdentityFault, RegExp]>([
     ['forbidden', { kind: 'status', status: 403 }, /iam\.serviceAccounts\.signBlob/],
     ['out of service', { kind: 'status', status: 503 }, /as asked/],
@@ -191,7 +191,7 @@ describe('signing by IAM', () => {
     expect(await get(await retryUntilSuccess(() => storage.signDownload(grant)))).toEqual([200, true])
   })
 
-  test('signing a URL fails with a reason if the workload identity impersonates no service account', async () => {
+  test('URL signing fails with a reason if the workload identity impersonates no service account', async () => {
     await configureFederation(await writeSubjectToken(), { impersonate: false })
     const failure = await open()
       .signDownload(grant)

@@ -39,13 +39,13 @@ const puts: [name: string, call: BucketCall, bytes: Buffer][] = [
   ['large', 'chunk', large],
 ]
 
-describe.each(puts)('a %s upload', (_name, call, bytes) => {
+describe.each(puts)('bucket uploads of type: %s', (_name, call, bytes) => {
   test.each<[string, Fault]>([
     ['a page of HTML with 502', page(502)],
     ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' }],
     ['truncated JSON after the object is stored', { kind: 'half' }],
     ['a lost response after the object is stored', { kind: 'lost' }],
-  ])('a bucket upload survives %s and stores the object once', async (_what, fault) => {
+  ])('a bucket upload succeeds despite %s, and stores the object once', async (_what, fault) => {
     bucket.faults.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
     expect(bucket.objects.names).toEqual(['a/b'])
@@ -59,7 +59,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     expect(Date.now() - began).toBeGreaterThanOrEqual(1000)
   })
 
-  test('a bucket upload does not wait for a Retry-After past its deadline', async () => {
+  test('a bucket upload does not wait for a Retry-After time past its deadline', async () => {
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '86400' }, body: '' }, 1000)
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeLessThanOrEqual(2)
@@ -83,7 +83,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     }
   })
 
-  test('a bucket upload with lost responses does not overwrite another object at its path', async () => {
+  test('a bucket upload whose responses are lost does not overwrite another object at its path', async () => {
     // The first upload attempt is lost, and another upload uses the path before the second attempt.
     bucket.faults.plan(call, {
       kind: 'held',
@@ -111,7 +111,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
   })
 })
 
-describe('a large upload', () => {
+describe('large bucket uploads', () => {
   test.each<[string, Record<string, string>]>([
     ['reports no received bytes', {}],
     ['reports half of the first chunk', { Range: 'bytes=0-4194303' }],
@@ -140,7 +140,7 @@ describe('a large upload', () => {
     },
   )
 
-  test.each([404, 410])('a large upload fails if its sessions end (%i) before its last byte', async (status) => {
+  test.each([404, 410])('a large upload fails if its sessions end (%i) before the last byte', async (status) => {
     for (const _session of [1, 2]) {
       bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
       bucket.faults.plan('chunk', { kind: 'status', status })
@@ -150,7 +150,7 @@ describe('a large upload', () => {
   })
 })
 
-describe('requests to the bucket', () => {
+describe('bucket requests', () => {
   const asking: [BucketCall, (store: GcsStorage) => Promise<unknown>][] = [
     ['metadata', (store) => store.getSize('a/b')],
     ['media', async (store) => readBytes(await store.open('a/b'))],
@@ -159,7 +159,7 @@ describe('requests to the bucket', () => {
   ]
   const truth: Partial<Record<BucketCall, unknown>> = { metadata: 100_000, media: small, list: 'a/b' }
 
-  test.each(asking)('retries a %s request if the bucket responds with HTML, 429 or truncated JSON', async (call, request) => {
+  test.each(asking)('repeats a %s request if the bucket responds with HTML, 429 or truncated JSON', async (call, request) => {
     bucket.objects.store({ name: 'a/b' }, small)
     bucket.faults.plan(call, page(502))
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '0' }, body: html })
@@ -183,7 +183,7 @@ describe('requests to the bucket', () => {
     await expect(request(brief)).rejects.toMatchObject(unavailable)
   })
 
-  test.each(asking)('a %s request times out if the bucket keeps failing', async (call, request) => {
+  test.each(asking)('a %s request times out if the bucket always fails', async (call, request) => {
     bucket.faults.plan(call, page(502), 10_000)
     await expect(request(brief)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeGreaterThan(1)

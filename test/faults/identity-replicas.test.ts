@@ -91,11 +91,11 @@ describe('two replicas in two processes with one database', () => {
     expect(Number(rows[0].count)).toBe(1)
   })
 
-  test('a key has the same status on both replicas within a second of each change', async () => {
+  test('a key has the same status on both replicas within a second after each change', async () => {
     for (const took of await measureKeyLifecycle()) expect(took).toBeLessThan(1000)
   })
 
-  test('a key status reaches other replicas even if notification connections are closed repeatedly', async () => {
+  test('key status changes reach other replicas even if notification connections are closed repeatedly', async () => {
     let cutting = true
     let cut = 0
     const cutter = (async () => {
@@ -128,7 +128,7 @@ describe('two replicas in two processes with one database', () => {
     })
   })
 
-  test('a session from one replica is valid on the other and ends on both', async () => {
+  test('a session from one replica is valid on the other, and ends on both', async () => {
     const token = await signIn(one)
     const there = statusOf(on(two, token))
     expect(await there()).toBe(200)
@@ -163,7 +163,7 @@ describe('two replicas in two processes with one database', () => {
     expect(await (await fetch(`${one.url}${path.pathname}${path.search}`)).text()).toBe('from one')
   })
 
-  test('two replicas enforce a rate limit together', () =>
+  test('two replicas together enforce one rate limit', () =>
     runInOneWindow(60, async () => {
       const { secret } = await createKey()
       // Replicas that count separately would each allow 1,000 calls per minute.

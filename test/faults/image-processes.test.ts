@@ -60,7 +60,7 @@ const expectWorkerFailure = (report: ValidationReport, worker: string) => {
   })
 }
 
-describe('a native crash during image decoding affects only that image', () => {
+describe('native crashes during image decoding', () => {
   test.each([
     ['crash', 'died'],
     ['spin', 'hung'],
@@ -79,7 +79,7 @@ describe('a native crash during image decoding affects only that image', () => {
     },
   )
 
-  test('a new process decodes an image that crashed the decoder once', async () => {
+  test('decodes an image in a new process after the image crashed the decoder once', async () => {
     expect(await start().inspect(image(`crashonce ${join(folder, 'mark')}`))).toMatchObject({ outcome: 'accepted' })
   })
 
@@ -106,12 +106,12 @@ describe('a native crash during image decoding affects only that image', () => {
     return pathToFileURL(path).href
   }
 
-  test('replaces an image process killed at its start, and validates the image', async () => {
+  test('replaces an image process killed during startup, and validates the image', async () => {
     const inspector = start({ decoderModule: await killedAtStart('once.mjs', 'false') })
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('returns a retryable error without a verdict if image processes are killed repeatedly at the start', async () => {
+  test('returns a retryable error without a verdict if image processes are killed repeatedly during startup', async () => {
     const inspector = start({ decoderModule: await killedAtStart('always.mjs', 'true') })
     await expect(inspector.inspect(image())).rejects.toMatchObject({ code: 'overloaded' })
   })
@@ -131,8 +131,8 @@ describe('a native crash during image decoding affects only that image', () => {
   })
 })
 
-describe('image processes', () => {
-  test('starts image processes when the first image arrives, at most one per worker', async () => {
+describe('image process life cycle and isolation', () => {
+  test('starts image processes when the first image arrives, and at most one per worker', async () => {
     const inspector = start()
     await inspector.inspect(submission('a.txt', Buffer.from('words\n')))
     expect(inspector.pool.processes).toEqual([])
@@ -171,7 +171,7 @@ describe('image processes', () => {
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('closing the pool ends every image process, even while it decodes an image', async () => {
+  test('closing the pool ends every image process, even while the process decodes an image', async () => {
     const inspector = start()
     const rejected = expect(inspector.inspect(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
     while (inspector.pool.processes.length === 0) await pause(5)
@@ -239,7 +239,7 @@ describe('image processes', () => {
     expect(await real.inspect(submission('a.tif', complete))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('image processes remove only the folders that killed services left on this host', async () => {
+  test('image processes delete only folders that killed services left on the same host', async () => {
     const own = await openSandbox(folder).catch(() => undefined)
     if (!own) return
     const boxes = () => readdirSync(tmpdir()).filter((name) => name.startsWith('assay-box-'))
@@ -261,7 +261,7 @@ describe('image processes', () => {
     next.close()
   })
 
-  test('discards any output of an image process without blocking it', async () => {
+  test('discards all output of an image process without blocking the process', async () => {
     expect(await start().inspect(image('shout'))).toMatchObject({ outcome: 'accepted' })
   })
 

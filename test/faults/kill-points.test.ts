@@ -87,7 +87,7 @@ async function expectAgreement(): Promise<void> {
 }
 
 test.each(uploadKills)(
-  'if the service is killed at %s, an upload of %i bytes is stored completely or not at all and can be retried',
+  'if the service is killed at %s, an upload of %i bytes is stored completely or not at all, and can be retried',
   async (point, size) => {
     const content = randomBytes(size)
     const key = `upload-${point}-${size}`
@@ -108,7 +108,7 @@ test.each(uploadKills)(
 )
 
 test.each(refusalSteps.map((point) => [point]))(
-  'a rejected file leaves no data if the service is killed at %s',
+  'a rejected file leaves no data behind if the service is killed at %s',
   async (point) => {
     const blank = Buffer.alloc(medium, ' ')
     const refuse = (caller: Caller) =>
@@ -154,7 +154,7 @@ test.each(steps('sweep').map((point) => [point]))('the next sweep completes a sw
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
 })
 
-test('an acknowledged upload is intact after a later kill, and the next start removes temporary files', async () => {
+test('an acknowledged upload is intact after a later kill, and the next start deletes temporary files', async () => {
   const { service, caller } = await startUntilKilled('delete.found')
   const content = randomBytes(large)
   const { body, status } = await upload(caller, content, 'acknowledged')

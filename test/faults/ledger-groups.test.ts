@@ -46,7 +46,7 @@ async function commitAndRollBack(groups: Entry[][]): Promise<{ refusals: object[
   return { refusals: rejections, ...after.rows[0] }
 }
 
-test('a group of uploads has the same result as the same uploads committed one by one', async () => {
+test('uploads committed as a group have the same result as uploads committed one by one', async () => {
   const below = seeded(20261123)
   const oneOf = <T>(...values: T[]): T => values[below(values.length)]!
   const contexts = await Promise.all(['one', 'two'].map((name) => fixture.createContext(name, 1)))
@@ -106,7 +106,7 @@ test('a rejected upload neither changes the quota level nor repeats a threshold 
   await client.query('ROLLBACK')
 })
 
-test('counts an audit entry in its hour, its day and the total', async () => {
+test('counts an audit entry in its hour, in its day and in the total', async () => {
   const { contextId, contextKey, rulesAt } = await fixture.createContext('counted')
   const entries = await Promise.all([1, 2, 3].map((size) => fixture.createUpload({ contextId, contextKey, rulesAt }, size)))
   await Promise.all(entries.map((entry) => fixture.createLedger().commit(entry)))

@@ -38,7 +38,7 @@ const eventsOf = async (fileId: string) =>
     ({ type }) => type,
   )
 
-test.each(steps('expiry'))('a retention run that was killed at %s is resumed and handles each file once', async (point) => {
+test.each(steps('expiry'))('a retention run that was killed at %s is resumed, and handles each file once', async (point) => {
   const [old, trashed] = [await moveUploadBack(world, await upload(), 31), await upload()]
   await tenant.admin.delete(`/files/${trashed}`)
   await moveDeletionBack(world, trashed, 7)

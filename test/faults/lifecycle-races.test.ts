@@ -36,23 +36,26 @@ const getPlaces = async (fileId: string): Promise<string[]> => {
   return rows.map(({ place }) => place)
 }
 
-test.each([7, 0])('a concurrent hold and deletion of a file do not both succeed (trash period: %i days)', async (days) => {
-  const upload = await context(`hold_${days}`, { trash_days: days })
-  for (const at of rounds) {
-    const id = await upload()
-    const hold = () => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' })
-    const remove = () => elsewhere().delete(`/files/${id}`)
-    const [held, deleted] =
-      at % 2 === 0 ? await Promise.all([hold(), remove()]) : (await Promise.all([remove(), hold()])).reverse()
-    expect([
-      [200, 409],
-      [404, 200],
-    ]).toContainEqual([held!.status, deleted!.status])
-    expect(await getPlaces(id)).toEqual(held!.status === 200 ? ['files', 'holds'] : days > 0 ? ['trash'] : [])
-  }
-})
+test.each([7, 0])(
+  'a hold and a concurrent deletion of the same file never both succeed (trash period: %i days)',
+  async (days) => {
+    const upload = await context(`hold_${days}`, { trash_days: days })
+    for (const at of rounds) {
+      const id = await upload()
+      const hold = () => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' })
+      const remove = () => elsewhere().delete(`/files/${id}`)
+      const [held, deleted] =
+        at % 2 === 0 ? await Promise.all([hold(), remove()]) : (await Promise.all([remove(), hold()])).reverse()
+      expect([
+        [200, 409],
+        [404, 200],
+      ]).toContainEqual([held!.status, deleted!.status])
+      expect(await getPlaces(id)).toEqual(held!.status === 200 ? ['files', 'holds'] : days > 0 ? ['trash'] : [])
+    }
+  },
+)
 
-test('an acknowledged hold prevents a file from expiring on every replica', async () => {
+test('an acknowledged hold prevents every replica from deleting a file when it expires', async () => {
   const upload = await context('due', { retention_days: 1 })
   const ids = await Promise.all(rounds.map(async () => moveUploadBack(world, await upload(), 2)))
   const holds = ids.map((id) => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' }))
@@ -61,7 +64,7 @@ test('an acknowledged hold prevents a file from expiring on every replica', asyn
     expect(await getPlaces(id)).toEqual((await holds[at]!).status === 200 ? ['files', 'holds'] : [])
 })
 
-test('of a concurrent restore and purge of a file, exactly one succeeds', async () => {
+test('exactly one of two concurrent requests to restore and to purge a file succeeds', async () => {
   const upload = await context('purged', { trash_days: 7 })
   for (const _ of rounds) {
     const id = await upload()
@@ -72,7 +75,7 @@ test('of a concurrent restore and purge of a file, exactly one succeeds', async 
   }
 })
 
-test('a concurrent deletion and restore leave a file in exactly one state', async () => {
+test('a file is in exactly one state after it is deleted and restored concurrently', async () => {
   const upload = await context('moved', { trash_days: 7 })
   for (const _ of rounds) {
     const id = await upload()
@@ -99,7 +102,7 @@ test('a concurrent trash purge does not delete a restored file', async () => {
   }
 })
 
-test('an acknowledged increase in the trash period applies to all files in the trash', async () => {
+test('an acknowledged increase of the trash period applies to all files in the trash', async () => {
   const upload = await context('raised', { trash_days: 1 })
   const ids = await Promise.all(rounds.map(() => upload()))
   await tenant.admin.post('/files/delete', { file_ids: ids })
@@ -112,7 +115,7 @@ test('an acknowledged increase in the trash period applies to all files in the t
   expect(getItems(await tenant.admin.get('/trash?context=raised'))).toHaveLength(remaining)
 })
 
-test('deletes a context only if no files remain, including files in the trash', async () => {
+test('deletes a context only if it contains no files, not even in the trash', async () => {
   for (const at of rounds.slice(0, 6)) {
     const upload = await context(`dropped_${at}`, { trash_days: 7 })
     const id = await upload()

@@ -4,7 +4,7 @@ import { rejectWalFunctions } from '../support/reject-wal-functions.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 import { World } from '../support/world.js'
 
-test('serves events, webhooks, checkpoints and receipts on a database that rejects WAL functions', async () => {
+test('provides events, webhooks, checkpoints and receipts on a database that rejects WAL functions', async () => {
   const database = await createTestDatabase()
   await rejectWalFunctions(database.url)
   const world = await World.open({ DATABASE_URL: database.url, WEBHOOK_ALLOW_PRIVATE: 'true' })

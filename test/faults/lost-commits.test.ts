@@ -39,71 +39,66 @@ const expectUnknown = ({ status, headers, body }: ApiResponse) => {
   expect(headers.get('retry-after')).toBe('5')
 }
 
-describe.each(['before', 'after'] as const)(
-  'states that the outcome is unknown if the connection is lost just %s the COMMIT',
-  (when) => {
-    const lose = async (call: () => Promise<ApiResponse>, cut: { text: string; at: 'statement' | 'commit' } | 'move') => {
-      if (cut === 'move') proxy.cutAtMove = when
-      else proxy.cut = { ...cut, when }
-      const response = await call()
-      expect([proxy.cut, proxy.cutAtMove]).toEqual([undefined, undefined])
-      return response
-    }
+describe.each(['before', 'after'] as const)('reports an unknown outcome if the connection is lost just %s the COMMIT', (when) => {
+  const lose = async (call: () => Promise<ApiResponse>, cut: { text: string; at: 'statement' | 'commit' } | 'move') => {
+    if (cut === 'move') proxy.cutAtMove = when
+    else proxy.cut = { ...cut, when }
+    const response = await call()
+    expect([proxy.cut, proxy.cutAtMove]).toEqual([undefined, undefined])
+    return response
+  }
 
-    test('reports that the outcome of an upload, rejection or deletion is unknown after a lost COMMIT', async () => {
-      const fileId = await upload()
-      expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.txt', 'text'), 'move'))
-      expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.exe', 'text'), 'move'))
-      expectUnknown(await lose(() => tenant.admin.delete(`/files/${fileId}`), 'move'))
-      const many = [await upload(), await upload()]
-      expectUnknown(await lose(() => tenant.admin.post('/files/delete', { file_ids: many }), 'move'))
-    })
+  test('reports an unknown outcome if the COMMIT of an upload, rejection or deletion is lost', async () => {
+    const fileId = await upload()
+    expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.txt', 'text'), 'move'))
+    expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.exe', 'text'), 'move'))
+    expectUnknown(await lose(() => tenant.admin.delete(`/files/${fileId}`), 'move'))
+    const many = [await upload(), await upload()]
+    expectUnknown(await lose(() => tenant.admin.post('/files/delete', { file_ids: many }), 'move'))
+  })
 
-    test('reports that the outcome of creating a context, API key, webhook or auditor token is unknown after a lost COMMIT', async () => {
-      const name = `lost_${when}`
-      const context = { context_key: name, display_name: 'x', allowed_extensions: ['txt'], max_file_size_mb: 1 }
-      expectUnknown(await lose(() => tenant.admin.post('/contexts', context), { text: name, at: 'commit' }))
-      expectUnknown(await lose(() => tenant.admin.post('/api-keys', { name }), { text: name, at: 'commit' }))
-      const webhook = { url: 'https://8.8.8.8/', types: ['user.*'], description: name }
-      expectUnknown(await lose(() => tenant.admin.post('/webhooks', webhook), { text: name, at: 'commit' }))
-      const created = (await tenant.admin.get('/contexts')).body.data.data.map(
-        (each: { context_key: string }) => each.context_key,
-      )
-      expect(created.includes(name)).toBe(when === 'after')
-      expectUnknown(await lose(() => tenant.admin.post('/log/share', { days: 3 }), { text: 'log_share', at: 'commit' }))
-    })
+  test('reports an unknown outcome if the COMMIT of a new context, API key, webhook or auditor token is lost', async () => {
+    const name = `lost_${when}`
+    const context = { context_key: name, display_name: 'x', allowed_extensions: ['txt'], max_file_size_mb: 1 }
+    expectUnknown(await lose(() => tenant.admin.post('/contexts', context), { text: name, at: 'commit' }))
+    expectUnknown(await lose(() => tenant.admin.post('/api-keys', { name }), { text: name, at: 'commit' }))
+    const webhook = { url: 'https://8.8.8.8/', types: ['user.*'], description: name }
+    expectUnknown(await lose(() => tenant.admin.post('/webhooks', webhook), { text: name, at: 'commit' }))
+    const created = (await tenant.admin.get('/contexts')).body.data.data.map((each: { context_key: string }) => each.context_key)
+    expect(created.includes(name)).toBe(when === 'after')
+    expectUnknown(await lose(() => tenant.admin.post('/log/share', { days: 3 }), { text: 'log_share', at: 'commit' }))
+  })
 
-    test('reports that the outcome of a change, restore or purge is unknown after a lost COMMIT', async () => {
-      const [restored, purged] = [await trashed(), await trashed()]
-      const change = () => tenant.admin.patch('/contexts/notes', { description: `changed ${when}` })
-      expectUnknown(await lose(change, { text: `changed ${when}`, at: 'commit' }))
-      expectUnknown(await lose(() => tenant.admin.post(`/trash/${restored}/restore`), { text: restored, at: 'commit' }))
-      expectUnknown(await lose(() => tenant.admin.delete(`/trash/${purged}`), { text: purged, at: 'commit' }))
-    })
+  test('reports an unknown outcome if the COMMIT of a change, restore or purge is lost', async () => {
+    const [restored, purged] = [await trashed(), await trashed()]
+    const change = () => tenant.admin.patch('/contexts/notes', { description: `changed ${when}` })
+    expectUnknown(await lose(change, { text: `changed ${when}`, at: 'commit' }))
+    expectUnknown(await lose(() => tenant.admin.post(`/trash/${restored}/restore`), { text: restored, at: 'commit' }))
+    expectUnknown(await lose(() => tenant.admin.delete(`/trash/${purged}`), { text: purged, at: 'commit' }))
+  })
 
-    test('reports an unknown outcome as problem+json and in GraphQL', async () => {
-      const [first, second] = [await upload(), await upload()]
-      const response = await lose(() => tenant.admin.delete(`/files/${first}`, problem), 'move')
-      expect(response.headers.get('content-type')).toMatch('application/problem+json')
-      expect(response.body).toMatchObject({ status: 503, code: 'database_unavailable', details: { outcome: 'unknown' } })
-      const mutation = 'mutation ($fileId: ID!) { deleteFile(fileId: $fileId) { fileId } }'
-      const { body } = await lose(() => tenant.admin.graphql(mutation, { fileId: second }), 'move')
-      expect(body.errors[0].extensions).toMatchObject({ code: 'DATABASE_UNAVAILABLE', details: { outcome: 'unknown' } })
-      const create = 'mutation ($name: String!) { createApiKey(input: { name: $name }) { apiKey } }'
-      const name = `graphql-${when}`
-      const created = await lose(() => tenant.admin.graphql(create, { name }), { text: name, at: 'commit' })
-      expect(created.body.errors[0].extensions).toMatchObject({ code: 'DATABASE_UNAVAILABLE', details: { outcome: 'unknown' } })
-    })
-  },
-)
+  test('reports an unknown outcome as problem+json and in GraphQL', async () => {
+    const [first, second] = [await upload(), await upload()]
+    const response = await lose(() => tenant.admin.delete(`/files/${first}`, problem), 'move')
+    expect(response.headers.get('content-type')).toMatch('application/problem+json')
+    expect(response.body).toMatchObject({ status: 503, code: 'database_unavailable', details: { outcome: 'unknown' } })
+    const mutation = 'mutation ($fileId: ID!) { deleteFile(fileId: $fileId) { fileId } }'
+    const { body } = await lose(() => tenant.admin.graphql(mutation, { fileId: second }), 'move')
+    expect(body.errors[0].extensions).toMatchObject({ code: 'DATABASE_UNAVAILABLE', details: { outcome: 'unknown' } })
+    const create = 'mutation ($name: String!) { createApiKey(input: { name: $name }) { apiKey } }'
+    const name = `graphql-${when}`
+    const created = await lose(() => tenant.admin.graphql(create, { name }), { text: name, at: 'commit' })
+    expect(created.body.errors[0].extensions).toMatchObject({ code: 'DATABASE_UNAVAILABLE', details: { outcome: 'unknown' } })
+  })
+})
 
-test('reports an unknown outcome if creating a resumable upload loses its COMMIT', async () => {
+test('reports an unknown outcome if the COMMIT of a new resumable upload is lost', async () => {
   const filename = 'lost-creation.txt'
   proxy.cut = { text: filename, at: 'statement', when: 'after' }
   expectUnknown(await new Tus(tenant.admin).create('notes', filename, 4))
 })
 
-test('reports an unknown outcome if using a single-use download URL loses its COMMIT', async () => {
+test('reports an unknown outcome if the COMMIT for a single-use download URL is lost', async () => {
   const fileId = await upload()
   const { download_url: url } = (await tenant.admin.get(`/files/${fileId}?once=true`)).body.data
   proxy.cut = { text: 'INSERT INTO spent_downloads', at: 'statement', when: 'after' }

@@ -91,7 +91,7 @@ async function expectSwept(path: string): Promise<void> {
   expect(await verified()).toEqual(healthy)
 }
 
-test('schedules an orphaned blob for removal after lost bucket responses, when its upload can no longer complete', async () => {
+test('schedules an orphaned blob for deletion after lost bucket responses, when its upload can no longer complete', async () => {
   const lostUpload = async (upload: () => Promise<number>) => {
     // The bucket stores the object, but its responses to the upload and the status query are lost.
     bucketWorld.bucket.faults.plan('upload', { kind: 'lost' }, 50)
@@ -103,7 +103,7 @@ test('schedules an orphaned blob for removal after lost bucket responses, when i
   await expectSwept(await expectOneOrphan())
 })
 
-test('schedules an orphaned blob for removal if the database connection is lost before the commit', async () => {
+test('schedules an orphaned blob for deletion if the database connection is lost before the commit', async () => {
   const before = await held()
   await runReplica(async (upload, { app }) => {
     proxy.cutAtMove = 'before'
@@ -128,7 +128,7 @@ test("a sweep keeps a file if the response to the file's commit was lost", async
   expect(await verified()).toEqual(healthy)
 })
 
-test('adds a path to the garbage journal once without postponing it or waiting for a running commit', async () => {
+test('adds a path to the garbage journal once, without postponing it or waiting for a running commit', async () => {
   // This due time is in the past on the clock of every process.
   const orphanedUploads = new OrphanedUploads(world.database.pool, -1000)
   const [missing, soon, late, locked] = Array.from({ length: 4 }, () => `${tenant.tenantId}/${newId('file')}`) as [

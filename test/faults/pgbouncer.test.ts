@@ -29,14 +29,14 @@ const migrating = async (env: NodeJS.ProcessEnv) => {
   return [status, stderr]
 }
 
-describeWith('pgbouncer')('a start through an unsupported PgBouncer names the missing setting in one sentence', () => {
+describeWith('pgbouncer')('startup and migration through PgBouncer', () => {
   let database: TestDatabase
   beforeAll(async () => {
     database = await createEmptyDatabase()
   })
   afterAll(() => database.drop())
 
-  test('refuses to start through PgBouncer with default settings, which reject startup parameters', async () => {
+  test('refuses to start through a PgBouncer whose default settings reject startup parameters', async () => {
     const { url } = await bouncer(database.url)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
@@ -56,7 +56,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
     ])
   })
 
-  test('rejects DATABASE_URL and DATABASE_DIRECT_URL of different databases', async () => {
+  test('rejects a DATABASE_URL and a DATABASE_DIRECT_URL that point to different databases', async () => {
     const other = await createTestDatabase()
     const { url } = await bouncer(other.url, transactions)
     const [status, message] = await migrating({ DATABASE_URL: url, DATABASE_DIRECT_URL: database.url })
@@ -68,13 +68,13 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
     ])
   })
 
-  test('accepts PgBouncer in session mode with allowed startup parameters as the only URL', async () => {
+  test('accepts PgBouncer in session mode as the only URL if it allows the startup parameters', async () => {
     const { url } = await bouncer(database.url, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([0, ''])
   })
 })
 
-describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', () => {
+describeWith('pgbouncer')('service behind PgBouncer in transaction mode', () => {
   let world: World
   let replica: World
   let tenant: TestTenant
@@ -114,7 +114,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     expect(String(body).trim().split('\n')).toHaveLength(40)
   })
 
-  test('sends webhooks in order and retries failed ones through PgBouncer', async () => {
+  test('sends webhook events in order, and retries failed deliveries through PgBouncer', async () => {
     const receiver = await WebhookReceiver.open()
     open.push(receiver)
     for (const each of [world, replica]) each.app.services.webhookSender.start()

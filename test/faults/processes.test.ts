@@ -139,7 +139,7 @@ async function makeContext(service: Service): Promise<void> {
 jest.setTimeout(300_000)
 
 describe('two processes on one port', () => {
-  test('two processes together enforce the upload limit of one and reject further uploads with 429', async () => {
+  test('two processes together enforce the upload limit of one process, and reject further uploads with 429', async () => {
     const service = await start({ MAX_UPLOADS_AT_ONCE: '8' })
     await makeContext(service)
     // One credential can use a quarter of the upload slots, which is one of four slots per process.
@@ -163,7 +163,7 @@ describe('two processes on one port', () => {
   })
   afterAll(() => service?.stop('SIGKILL'))
 
-  test('two processes on one port act as one service with one initial key, combined metrics and one readiness status', async () => {
+  test('two processes on one port share one initial key, combined metrics and one readiness status', async () => {
     expect(service.stdout.match(/API key/g)).toHaveLength(1)
     expect(service.stdout).toContain('with 2 processes')
     expect(listWorkers(service)).toHaveLength(2)
@@ -178,7 +178,7 @@ describe('two processes on one port', () => {
     expect((await health(service)).checks.processes).toEqual({ status: 'up', running: 2, of: 2 })
   })
 
-  test('a process killed under load closes only its own connections and is replaced', async () => {
+  test('a process killed under load closes only its own connections, and is replaced', async () => {
     const was = await replacements(service)
     const callers = Array.from({ length: 6 }, () => startCaller(service))
     await until(async () => callers.every(({ observed }) => observed.answered > 5))
@@ -205,7 +205,7 @@ describe('two processes on one port', () => {
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
   })
 
-  test('a process serves a connection that another process accepted before it ended', async () => {
+  test('a process handles a connection that another process accepted before it ended', async () => {
     const was = await replacements(service)
     const victim = listWorkers(service)[0]!
     process.kill(victim, 'SIGSTOP')
@@ -226,7 +226,7 @@ describe('two processes on one port', () => {
     await waitForReplacements(service, was + 1)
   })
 
-  test('stops and replaces each process under load without a failed call', async () => {
+  test('replaces each process under load without a failed call', async () => {
     const was = await replacements(service)
     const callers = Array.from({ length: 4 }, () => startCaller(service))
     for (const [at, pid] of listWorkers(service).entries()) {
@@ -256,7 +256,7 @@ describe('two processes on one port', () => {
     expect(await ended).toMatchObject({ status: 0, stderr: '' })
   })
 
-  test('worker processes and PostgreSQL end with their parent process', async () => {
+  test('worker processes and PostgreSQL end when their parent process ends', async () => {
     const service = await start()
     const pids = listWorkers(service)
     await service.stop('SIGKILL')

@@ -67,7 +67,7 @@ async function expectInaccessible({ fileId, url, path }: { fileId: string; url: 
   expect(reports.data.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['rejected', 'accepted'])
 }
 
-test('quarantining a file in a bucket invalidates its URLs, and a release restores the file', async () => {
+test('quarantining a file in a bucket invalidates its URLs, and releasing the file restores it', async () => {
   const file = await createInfectedFile()
   await clamd.updateSignatures(world)
   await rescanAll(world)
@@ -78,7 +78,7 @@ test('quarantining a file in a bucket invalidates its URLs, and a release restor
   expect(await (await fetch(again)).text()).toContain(newlyInfected)
 })
 
-test('quarantine retries an unavailable bucket and rejects requests for the file in the meantime', async () => {
+test('quarantine retries requests to an unavailable bucket, and rejects requests for the file in the meantime', async () => {
   const file = await createInfectedFile()
   await clamd.updateSignatures(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'status', status: 403 })

@@ -89,7 +89,7 @@ describe('reads from a replica', () => {
   })
 })
 
-describe('written data is read back', () => {
+describe('reads of written data', () => {
   test('clients read their own writes on any service replica', async () => {
     let served = 0
     // A lagging replica is not used for a second, so more rounds may be needed.
@@ -145,8 +145,8 @@ describe('stale reads', () => {
   })
 })
 
-describe('a replica that does not respond', () => {
-  test('reads from the primary with degraded readiness while the read replica does not respond', async () => {
+describe('unresponsive read replica', () => {
+  test('reads from the primary and reports degraded readiness while the read replica does not respond', async () => {
     await until(async () => (await replicaCheck()).status === 'up')
     await databases.replica.stop()
     const response = await tenant.admin.get('/files?page_size=1')
@@ -177,7 +177,7 @@ describe('a replica that does not respond', () => {
     ['the primary itself', () => databases.primary.url],
     ['another database', () => databases.replica.url.replace('/assay?', '/postgres?')],
     ['no server', () => 'postgresql://nobody@127.0.0.1:1/assay'],
-  ])('reads from the primary if DATABASE_READ_URL names %s', async (_what, url) => {
+  ])('reads from the primary if DATABASE_READ_URL points to %s', async (_what, url) => {
     const wrong = await World.open({ DATABASE_URL: databases.primary.url, DATABASE_READ_URL: url() }, world)
     try {
       const response = await new Caller(wrong.url, tenant.admin.credential).get('/files?page_size=1')

@@ -58,13 +58,13 @@ const graphqlHealth = async (tenant: TestTenant) =>
   (await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }'))
     .body.data.storageHealth
 
-describe('a mismatch between rows and blobs', () => {
+describe('mismatches between rows and blobs', () => {
   let tenant: TestTenant
   beforeEach(async () => {
     tenant = await newTenant()
   })
 
-  test('reports a mismatch between rows and blobs without changing them, and clears it after the repair', async () => {
+  test('reports a mismatch between rows and blobs without changing them, and clears the report after the repair', async () => {
     const otherTenant = await newTenant()
     const [lost, grown, changed, valid] = await storeFiles(tenant, 4)
     await storeFiles(otherTenant, 1)
@@ -147,7 +147,7 @@ describe('a mismatch between rows and blobs', () => {
   })
 })
 
-describe('a reconciler pass', () => {
+describe('reconciler passes', () => {
   const state = async () =>
     (await world.database.prisma.serviceState.findUnique({ where: { key: 'reconcile' } }))?.value as {
       after: string
@@ -171,7 +171,7 @@ describe('a reconciler pass', () => {
     for (const { fileId } of files) await tenant.admin.delete(`/files/${fileId}`)
   })
 
-  test('a reconciler pass starts only after its interval and runs on one replica at a time', async () => {
+  test('a reconciler pass starts only after its interval, and runs on one replica at a time', async () => {
     const tenant = await newTenant()
     await runPass()
     const [file] = await storeFiles(tenant, 1)
@@ -190,7 +190,7 @@ describe('a reconciler pass', () => {
     await runPass()
   })
 
-  test('a reconciler pass reads the configured share of blobs at the configured rate', async () => {
+  test('a reconciler pass reads the configured percentage of blobs at the configured rate', async () => {
     const tenant = await newTenant()
     const [file] = await storeFiles(tenant, 3)
     await writeFile(storage().getFilePath(file!.path), 'TEXT number 0')

@@ -127,12 +127,12 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
   )
 
   test(
-    'a rescan with sandboxed operator YARA rules quarantines files that match new rules',
+    "a rescan with the operator's sandboxed YARA rules quarantines files that match new rules",
     () => rescanWithOwnRules(env(), join(folder, store)),
     timeoutMs,
   )
 
-  describeWith('clamd')('with clamd', () => {
+  describeWith('clamd')('rescans with clamd', () => {
     let clamd: RealClamd
     beforeAll(async () => {
       clamd = await startRealClamd(['StreamMaxLength 200M', 'MaxFileSize 200M', 'MaxScanSize 400M'])
@@ -160,9 +160,9 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
   })
 })
 
-describeIf(hasOtherDisk, `${otherDisk} is no file system of its own`)('rescan of a local store on another file system', () => {
+describeIf(hasOtherDisk, `${otherDisk} is not a separate file system`)('rescan of a local store on another file system', () => {
   test(
-    'a rescan with sandboxed operator YARA rules finishes',
+    "a rescan with the operator's sandboxed YARA rules finishes",
     async () => {
       const blobs = await mkdtemp(join(otherDisk, 'assay-blobs-'))
       try {

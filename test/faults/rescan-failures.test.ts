@@ -63,8 +63,8 @@ const failsOnFile = {
     'some files could not be rescanned (the scanner failed on the file). Their reports are marked as incomplete. To retry, start a rescan of the context',
 }
 
-describe('a file for which the scanner fails', () => {
-  test('a file that cannot be scanned does not delay other files and is incomplete after three attempts', async () => {
+describe('files that the scanner cannot scan', () => {
+  test('a file that cannot be scanned does not delay other files, and is incomplete after three attempts', async () => {
     for (const context of ['first', 'second']) await tenant.createContext(context)
     const others = [await uploadFile('first', 'a.txt', 'one'), await uploadFile('second', 'b.txt', 'two')]
     const file = await uploadFile('first', 'c.txt', poison)
@@ -193,7 +193,7 @@ describe('a file for which the scanner fails', () => {
   })
 })
 
-describe('a file in the store that cannot be read', () => {
+describe('stored files that cannot be read', () => {
   test('a stored file that cannot be read does not delay other files in a rescan', async () => {
     await tenant.createContext('notes')
     const [damaged, complete] = [await uploadFile('notes', 'a.txt', 'broken'), await uploadFile('notes', 'b.txt', 'whole')]

@@ -58,7 +58,7 @@ async function runOnBothReplicas(work: () => Promise<number[]>): Promise<number[
   })
 }
 
-test('two replicas share the rescan of a context and never scan a file twice', async () => {
+test("two replicas share a context's rescan, and never scan a file twice", async () => {
   await upload('shared', 100)
   await clamd.updateSignatures(world, second)
   const { requests: requested } = clamd.daemon
@@ -87,7 +87,7 @@ test('a replica with older signatures leaves the rescan to other replicas', asyn
   }
 })
 
-test("another replica continues a killed replica's rescan from its position", async () => {
+test("another replica continues a killed replica's rescan at its last position", async () => {
   const files = await upload('killed', 60)
   const before = (await countReports())[0]!
   await clamd.updateSignatures(world, second)
@@ -127,7 +127,7 @@ test('scans a restored file if the signatures changed while it was in the trash'
   expect((await world.database.pool.query('SELECT FROM rescan_queue')).rowCount).toBe(0)
 })
 
-describeWith('clamd')('a real clamd', () => {
+describeWith('clamd')('rescans with a real clamd', () => {
   let real: RealClamd
   let scanned: World
   beforeAll(async () => {

@@ -78,9 +78,9 @@ const sending: [BucketCall, number][] = [
   ['chunk', large],
 ]
 
-describe.each(sending)('the bucket, during %s (%i bytes)', (call, size) => {
+describe.each(sending)('bucket faults during %s (%i bytes)', (call, size) => {
   test.each(faults)(
-    'a bucket upload leaves no files or connections behind, whether the bucket returns %s once or permanently',
+    'a bucket upload leaves no files or connections behind if the bucket returns %s once or always',
     async (_name, fault) => {
       bucketWorld.bucket.faults.plan(call, fault)
       expect([201, 503]).toContain((await upload(size)).status)
@@ -113,7 +113,7 @@ async function startUpload(size: number): Promise<RawClient> {
 }
 
 test.each([small, large])(
-  'an upload leaves no files or connections behind if its client disconnects or stalls partway through a %i-byte body',
+  'an upload leaves no files or connections behind if its client disconnects or stalls in the middle of a %i-byte body',
   async (size) => {
     const disconnected = await startUpload(size)
     await disconnected.send(randomBytes(size / 2))
@@ -178,7 +178,7 @@ test.each([small, large])(
   },
 )
 
-test('shutdown closes every connection, removes its folder, and prints nothing', async () => {
+test("shutdown closes every connection, deletes the service's temporary folder, and prints nothing", async () => {
   await expectRecovery(large)
   expect(bucketWorld.bucket.connections).toBeGreaterThan(0)
   toldToEnd = true

@@ -44,7 +44,7 @@ const secondsUntilRetry = async (path: string, from: Date): Promise<number> =>
 const fileAccesses = () => opened.mock.calls.length + spooled.mock.calls.length
 const calls = async () => (await tenant.admin.get('/stats/logs?operation=upload')).body.data.pagination.total_items
 
-test('a HEAD request for a complete upload only reads its row while the scanner is unavailable', async () => {
+test("while the scanner is unavailable, a HEAD request for a complete upload only reads the upload's row", async () => {
   const path = await tus.begin('notes', 'a.txt', text.length)
   expect(toStatusAndCode(await tus.patch(path, 0, text))).toEqual([503, 'scanner_unavailable'])
   const [accesses, logged] = [fileAccesses(), await calls()]
@@ -75,7 +75,7 @@ test('a HEAD request for a complete upload only reads its row while the scanner 
   expect(head.headers.get('assay-file-id')).toMatch(/^file_/)
 })
 
-test('retries a file that cannot be scanned, with increasing delays', async () => {
+test('retries the scan of a file with increasing delays if the file cannot be scanned', async () => {
   daemon ??= await startClamdEmulator({}, 'tcp', port)
   daemon.script.response = 'stream: Cannot allocate memory ERROR\0'
   const path = await tus.begin('notes', 'a.txt', text.length)

@@ -23,7 +23,7 @@ function* generateCuts(from: number): Generator<number> {
   }
 }
 
-describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
+describe.each(['a directory', 'a bucket'])('resumable uploads stored in %s', (kind) => {
   // `world` is the replica that survives. The killed replicas run as separate processes.
   let world: World
   let bucket: BucketWorld | undefined

@@ -46,7 +46,7 @@ const puts: [name: string, call: S3Call, bytes: Buffer][] = [
   ['large (last request)', 'complete', large],
 ]
 
-describe.each(puts)('a %s upload', (_name, call, bytes) => {
+describe.each(puts)('S3 uploads of type: %s', (_name, call, bytes) => {
   test.each<[string, S3Fault]>([
     ['503', status(503, 'SlowDown')],
     ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' } }],
@@ -54,7 +54,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['a closed connection', { kind: 'cut' }],
     ['a slow response', { kind: 'slow', ms: 200 }],
     ['a lost response', { kind: 'lost' }],
-  ])('an S3 upload survives %s and stores the object once', async (_what, fault) => {
+  ])('an S3 upload succeeds despite %s, and stores the object once', async (_what, fault) => {
     fakeS3.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
     expect([...fakeS3.objects.keys()]).toEqual(['a/b'])
@@ -102,12 +102,12 @@ const reads: [S3Call, () => Promise<unknown>][] = [
   ['copy', () => storage.copy('a/b', 'c/d')],
 ]
 
-describe.each(reads)('a request of the kind %s', (call, send) => {
+describe.each(reads)('S3 requests of type: %s', (call, send) => {
   test.each<[string, S3Fault]>([
     ['503', status(503)],
     ['429', status(429)],
     ['a lost response', { kind: 'lost' }],
-  ])('an S3 request survives %s', async (_what, fault) => {
+  ])('an S3 request succeeds despite %s', async (_what, fault) => {
     await storage.put('a/b', inMemory(small), type)
     fakeS3.plan(call, fault)
     await send()
@@ -151,11 +151,11 @@ test('aborts only unfinished S3 uploads that started more than a day ago', async
   expect([...fakeS3.uploads.keys()]).toEqual(['new'])
 })
 
-describe('the proof of a store', () => {
+describe('verification of S3 stores', () => {
   test.each([
     ['ignores the condition of a write', { ignoresConditions: true }, 'ignores write conditions and overwrites objects'],
     ['does not verify checksums', { ignoresHashes: true }, 'stores content that does not match its checksum'],
-  ])('rejects an S3 store that %s before storing anything', async (_what, flaw, problem) => {
+  ])('before storing any file, rejects an S3 store that %s', async (_what, flaw, problem) => {
     Object.assign(fakeS3, flaw)
     const proved = openStore(longTimeouts, { requireProof: true })
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toThrow(problem)
@@ -164,7 +164,7 @@ describe('the proof of a store', () => {
     await proved.close()
   })
 
-  test('retries the test of an S3 store after an outage, but does not repeat it after it succeeds', async () => {
+  test('retries the verification of an S3 store after an outage, but does not repeat it after it succeeds', async () => {
     const proved = openStore({ ...longTimeouts, callMs: 1000 }, { requireProof: true })
     await fakeS3.stop()
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toMatchObject(unavailable)
@@ -189,7 +189,7 @@ test('reports a clock difference between the service and the S3 store', async ()
   await storage.assertReady()
 })
 
-test('reports missing S3 credentials with the variables that set them', async () => {
+test('reports missing S3 credentials, and names the variables that set them', async () => {
   const names = ['AWS_EC2_METADATA_DISABLED', 'AWS_SHARED_CREDENTIALS_FILE', 'AWS_CONFIG_FILE'] as const
   const before = names.map((name) => [name, process.env[name]] as const)
   Object.assign(process.env, {

@@ -55,7 +55,7 @@ const expectNoResidue = async (world: World, bucket?: BucketEmulator) =>
     }),
   ).toEqual([])
 
-describe('an unavailable bucket', () => {
+describe('unavailable bucket', () => {
   let bucketWorld: BucketWorld
   let bucket: BucketEmulator
   let world: World
@@ -73,7 +73,7 @@ describe('an unavailable bucket', () => {
     await bucketWorld.close()
   })
 
-  test('rejects and logs uploads while the bucket is unavailable and accepts them afterwards', async () => {
+  test('rejects and logs uploads while the bucket is unavailable, and accepts them afterwards', async () => {
     const uploaded = await tenant.admin.upload('notes', 'a.txt', content)
     expect(uploaded.status).toBe(201)
     const { file_id: fileId } = uploaded.body.data
@@ -108,7 +108,7 @@ describe('an unavailable bucket', () => {
     })
   })
 
-  test('stores one object if an upload is retried after a lost response, and sweeps an incomplete one', async () => {
+  test('stores one object if an upload is retried after a lost response, and sweeps an incomplete object', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     expect((await tenant.admin.upload('notes', 'lost.txt', content)).status).toBe(201)
     // The bucket has stored the blob, but its response is lost. The journal lists the blob as garbage.
@@ -137,7 +137,7 @@ describe('an unavailable bucket', () => {
   })
 })
 
-describe('unavailable IAM, which signs without a local key', () => {
+describe('unavailable IAM service without a local signing key', () => {
   test('creating download URLs fails with a logged reason while IAM is unavailable, but uploads succeed', async () => {
     const bucketWorld = await openBucketWorld()
     const identity = await GoogleIdentityEmulator.start(createServiceAccount())
@@ -169,7 +169,7 @@ describe('unavailable IAM, which signs without a local key', () => {
   })
 })
 
-describeWith('clamd')('an unavailable scanner', () => {
+describeWith('clamd')('unavailable scanner', () => {
   let clamd: RealClamd
   let world: World
   let tenant: TestTenant
@@ -200,7 +200,7 @@ describeWith('clamd')('an unavailable scanner', () => {
   })
 })
 
-describe('an unavailable database', () => {
+describe('unavailable database', () => {
   let proxy: DatabaseProxy
   let world: World
   let tenant: TestTenant

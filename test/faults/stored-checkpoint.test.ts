@@ -76,7 +76,7 @@ test('verification against a stored checkpoint detects a consistently rewritten 
   expect(await verify(kept)).toContain('The first 300 entries of the log')
 })
 
-test('reports a malformed checkpoint or a checkpoint from another log in one sentence', async () => {
+test('reports a malformed checkpoint and a checkpoint from another log in one sentence each', async () => {
   const kept = await getCheckpoint()
   for (const note of ['', 'hello\n', kept.trimEnd()]) expect(await verify(note)).toContain('This is not a log checkpoint')
   const changed = kept.replace('\n300\n', '\n299\n')

@@ -41,7 +41,7 @@ const expectWhole = async (tenant: TestTenant, files: number) => {
   expect(await world.app.services.storageHealth.verify({ deep: true })).toMatchObject(healthy)
 }
 
-describe('a rejected file', () => {
+describe('blobs of rejected uploads', () => {
   test('deletes rejected files from the store before the response, so that few garbage journal entries remain', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
@@ -76,7 +76,7 @@ test('an upload during a scanner outage leaves no blob', async () => {
   await expectWhole(tenant, 0)
 })
 
-test('an upload across a month boundary stores its blob under one path', async () => {
+test('an upload that crosses a month boundary stores its blob under only one path', async () => {
   const tenant = await newTenant()
   expect((await send(tenant)).status).toBe(201)
   const { storage } = world.app.services
@@ -131,7 +131,7 @@ async function sweepLater(): Promise<void> {
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
 }
 
-describe('a client that disconnects while its file is stored', () => {
+describe('disconnects while a file is being stored', () => {
   /** Sends a complete file over GraphQL in an incomplete request body. */
   async function sendUnended(tenant: TestTenant): Promise<RawClient> {
     const client = await RawClient.connect(world.url)
@@ -156,7 +156,7 @@ describe('a client that disconnects while its file is stored', () => {
     return client
   }
 
-  test.each(['before', 'after'])('a client that disconnects %s the write leaves a complete file or nothing', async (when) => {
+  test.each(['before', 'after'])('a client that disconnects %s the write leaves a complete file or no file', async (when) => {
     const tenant = await newTenant()
     const watch = watchUnhandledErrors()
     const { storage } = world.app.services
@@ -194,7 +194,7 @@ describe('a client that disconnects while its file is stored', () => {
   })
 })
 
-describe('a process that receives SIGTERM while it stores a file', () => {
+describe('SIGTERM while a file is being stored', () => {
   /** Starts an upload to a service that receives SIGTERM and whose disk blocks until SIGUSR2. */
   async function startTerminatedUpload(tenant: TestTenant, graceSeconds: string) {
     const service = await Service.start({

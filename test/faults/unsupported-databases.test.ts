@@ -39,7 +39,7 @@ describe('unsupported databases', () => {
     'an unknown database that emulates PostgreSQL': 'PostgreSQL 14.1',
   }
 
-  test.each(Object.entries(versions))('rejects a start on %s with a one-sentence error', async (product, version) => {
+  test.each(Object.entries(versions))('refuses to start on %s with a one-sentence error', async (product, version) => {
     const database = await createDatabaseWithVersion(version)
     const { status, stdout, stderr } = await Service.run({
       PORT: await freePort(),
@@ -55,7 +55,7 @@ describe('unsupported databases', () => {
     await database.drop()
   })
 
-  test('rejects the migration of a CockroachDB database', async () => {
+  test('refuses to migrate a CockroachDB database', async () => {
     const database = await createDatabaseWithVersion(versions.CockroachDB)
     const { status, stderr } = await runCommand(['migrate'], { DATABASE_URL: database.url })
     expect([status, stderr]).toEqual([1, expect.stringContaining(' is CockroachDB ')])

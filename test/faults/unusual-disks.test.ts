@@ -52,8 +52,8 @@ const asMount = (folder: string) => [
   ...['sh', '-c', 'mount --bind "$PLACE" "$PLACE" && exec "$@"', 'sh'],
 ]
 
-describe('a store', () => {
-  test('accepts uploads of any size if the store is another mount of the DATA_DIR file system', async () => {
+describe('store on a different mount', () => {
+  test('accepts uploads of any size if the store is another mount of the file system that contains DATA_DIR', async () => {
     if (!(await canMount(store))) return
     const caller = await run({ under: asMount(store) })
     for (const bytes of [1000, 300_000, 5_000_000]) {
@@ -68,8 +68,8 @@ describe('a store', () => {
   })
 })
 
-describe('the folder of temporary files', () => {
-  test("recreates a deleted temporary folder and keeps other programs' files in it", async () => {
+describe('temporary folder', () => {
+  test("recreates a deleted temporary folder, and keeps other programs' files in it", async () => {
     const spool = join(world.dataDir, 'data', 'spool')
     await mkdir(join(spool, 'somebody-elses'), { recursive: true })
     const caller = await run({})

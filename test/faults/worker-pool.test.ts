@@ -41,7 +41,7 @@ afterEach(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-describe('files of different owners are scheduled in turn', () => {
+describe("fair scheduling of tenants' files", () => {
   test.each([1, 2])('with %d workers, a file does not wait for all earlier files of another tenant', async (workers) => {
     const engine = start({ workers })
     const done: string[] = []
@@ -58,7 +58,7 @@ describe('files of different owners are scheduled in turn', () => {
   })
 })
 
-describe('a failing worker affects only its own file', () => {
+describe('failing workers', () => {
   const expectWorkerFailure = (report: ValidationReport, worker: string) => {
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'corrupt_file' })
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'failed', 'skipped'])
@@ -74,7 +74,7 @@ describe('a failing worker affects only its own file', () => {
     [['hang', 'never'], 'hung'],
     [['hoard'], 'out_of_memory'],
   ])(
-    'rejects files whose readers fail (%j) as corrupt_file after two attempts and reports the cause',
+    'rejects files whose readers fail (%j) as corrupt_file after two attempts, and reports the cause',
     async (extensions, worker) => {
       const inspector = start(worker === 'hung' ? { deadlineMs: 4000 } : {})
       const bad = extensions.map((extension) => inspector.inspect(submission(`a.${extension}`, words)))
@@ -102,7 +102,7 @@ describe('a failing worker affects only its own file', () => {
     },
   )
 
-  test('scans a file separately if the worker that read and scanned it crashed', async () => {
+  test('scans a file separately if the worker that read and scanned the file crashed', async () => {
     const scanner = Object.assign(new ScriptedScanner({ verdict: 'clean' }), {
       scanInWorker: { setup: { id: 'own', kind: 'wasm' as const, limits: walkLimits }, deadlineOf: () => 20_000 },
     })
@@ -123,13 +123,13 @@ describe('a failing worker affects only its own file', () => {
     expect(report.checks[3]?.message).toContain('offset is out of range')
   })
 
-  test('discards the output of a file reader', async () => {
+  test('discards the output that a file reader prints', async () => {
     expect(await start().inspect(submission('a.chatty', words))).toMatchObject({ outcome: 'accepted' })
   })
 })
 
-describe('limits of the pool', () => {
-  test('rejects files beyond the worker queue as overloaded and validates the others', async () => {
+describe('worker pool limits', () => {
+  test('rejects files that exceed the worker queue as overloaded, and validates the others', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => inspector.inspect(submission('a.slow', words))))
     const rejected = outcomes.filter((outcome) => outcome.status === 'rejected')
@@ -162,7 +162,7 @@ describe('limits of the pool', () => {
     expect(existsSync(join(folder, 'full'))).toBe(true)
   })
 
-  test('starts no more workers than configured and none while idle', async () => {
+  test('starts no more workers than configured, and none while the pool is idle', async () => {
     const inspector = start({ workers: 2, idleMs: 50 })
     expect(inspector.pool.threads).toBe(0)
     const sizes = Array.from({ length: 6 }, () =>
@@ -274,7 +274,7 @@ describe('limits of the pool', () => {
     })
   })
 
-  test('a file on disk gets the same verdict as a file in memory, regardless of its size', async () => {
+  test('a file on disk receives the same verdict as a file in memory, regardless of its size', async () => {
     const inspector = start()
     const text = Buffer.from('line of text\n'.repeat(100_000))
     const [small, large] = await Promise.all([

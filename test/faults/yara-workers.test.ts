@@ -41,7 +41,7 @@ async function waitForNoProcess(): Promise<void> {
   while ((await listProcesses(process.pid)).length > 0) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
-describe('workers', () => {
+describe('YARA workers', () => {
   test('a YARA scan fails after a second attempt if its worker crashes', async () => {
     const scanner = await open({ module: script(`${ready} export const scan = () => process.exit(3)`) })
     await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
@@ -62,7 +62,7 @@ describe('workers', () => {
     })
   })
 
-  test('opening the scanner fails if the YARA worker cannot start', async () => {
+  test('the scanner cannot be opened if the YARA worker cannot start', async () => {
     await expect(YaraScanner.open({ module: script("throw new Error('no memory left')") })).rejects.toThrow('no memory left')
   })
 
@@ -122,8 +122,8 @@ const endless =
 const operators = { sources: [{ origin: 'endless.yar', text: endless }], changedAt: null }
 const slow = inMemory('this is SLOW')
 
-describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an endless operator rule, %s', (kind) => {
-  test('an endless YARA rule fails only the matching files and leaves no thread or process', async () => {
+describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('endless operator rule, %s engine', (kind) => {
+  test('an endless YARA rule fails only the scans of matching files, and leaves no thread or process behind', async () => {
     const scanner = await open({ kind, operators, deadlineOf: (size) => (size === slow.size ? 2_000 : 60_000) })
     for (let count = 0; count < 2; count++) {
       const hanging = expect(scanner.scan(slow, never())).rejects.toMatchObject({
@@ -158,8 +158,8 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an
   })
 })
 
-describeIf(hasNativeEngine(), 'the native YARA-X does not load on this platform')('a scanning process', () => {
-  test('the YARA process ends with the service, however the service ends', async () => {
+describeIf(hasNativeEngine(), 'the native YARA-X does not load on this platform')('YARA process of a killed service', () => {
+  test('the YARA process ends with the service, regardless of how the service ends', async () => {
     const service = spawn(process.execPath, [fileURLToPath(new URL('../support/endless-scan.mjs', import.meta.url)), endless], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

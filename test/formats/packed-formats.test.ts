@@ -25,7 +25,7 @@ const samples: [extension: string, make: () => Buffer | Promise<Buffer>][] = [
   ['zst', () => zstd],
 ]
 
-describe('opens the formats of 7-Zip', () => {
+describe('7-Zip formats', () => {
   test.each(samples)('opens a valid .%s file and rejects a truncated one', async (extension, make) => {
     const bytes = await make()
     expect(await getVerdict(extension, bytes)).toMatchObject({ sound: true })
@@ -66,7 +66,7 @@ describe('opens the formats of 7-Zip', () => {
   })
 
   test.each(['symbolic', 'hard'] as const)(
-    'accepts a RAR 5 %s link inside the archive and rejects one that points outside',
+    'accepts a RAR 5 %s link to a target inside the archive, and rejects one to a target outside',
     async (kind) => {
       const linked = (target: string) => getVerdict('rar', rar5(file, { name: 'b.bin', target, kind }))
       expect(await linked('a.bin')).toMatchObject({ sound: true, notes: [] })
@@ -74,7 +74,7 @@ describe('opens the formats of 7-Zip', () => {
     },
   )
 
-  test('accepts a RAR 5 file reference as a copy and rejects a reference outside the archive', async () => {
+  test('accepts a RAR 5 file reference as a copy, and rejects a reference to a file outside the archive', async () => {
     const reference = (target: string) => getVerdict('rar', rar5(file, { name: 'b.bin', target, kind: 'copy' }))
     expect(await reference(file.name)).toMatchObject({
       sound: true,
@@ -83,7 +83,7 @@ describe('opens the formats of 7-Zip', () => {
     expect(await reference('../a.bin')).toMatchObject({ sound: false })
   })
 
-  test('reports a damaged file in a RAR even if a link has the same name', async () => {
+  test('reports a damaged file in a RAR archive even if a link has the same name', async () => {
     const link = { name: file.name, target: 'b', kind: 'symbolic' } as const
     expect(await getVerdict('rar', rar5(file, link))).toMatchObject({ sound: true, notes: [] })
     expect(await getVerdict('rar', rar5({ ...file, method: 3 }, link))).toMatchObject({ sound: false })
@@ -94,7 +94,7 @@ describe('opens the formats of 7-Zip', () => {
     for (const extension of ['rar', 'cab']) expect(await getVerdict(extension, noise(3000))).toMatchObject({ sound: false })
   })
 
-  test('detects encrypted RAR archives, even with an encrypted directory', async () => {
+  test('detects encrypted RAR archives, even if their directory is encrypted', async () => {
     for (const closed of ['file', 'directory'] as const)
       expect(await getVerdict('rar', rar4(file, { closed }))).toMatchObject({ sound: true, evidence: { encrypted: true } })
   })

@@ -40,7 +40,7 @@ function findsEveryMarker(open: () => Promise<OpenedScanner>): void {
     return names
   }
 
-  test.each(Object.keys(carriers))('never accepts a container with a malware marker in %s', async (carrier) => {
+  test.each(Object.keys(carriers))("never accepts a container with a malware marker in the carrier '%s'", async (carrier) => {
     expect(await accepted(smallRows(carrier))).toEqual([])
   })
 
@@ -53,7 +53,7 @@ function findsEveryMarker(open: () => Promise<OpenedScanner>): void {
   })
 }
 
-describe('the built-in scanner', () =>
+describe('built-in scanner', () =>
   findsEveryMarker(async () => {
     const rulesDir = await mkdtemp(join(tmpdir(), 'assay-rules-'))
     await writeFile(join(rulesDir, 'marker.yar'), `rule marker { strings: $a = "${marker}" condition: $a }`)

@@ -14,48 +14,54 @@ const php = ['<?php\n', `ev${''}al($_PO${''}ST['x']);`] as const
 const dropper = [`WScript.Sh${''}ell`, 'MSXML2.XMLHTTP', `ADODB.Str${''}eam`].map((name) => `new ActiveXObject("${name}");`)
 const script = `<script>var u=at${''}ob("aHR0");window.location.href=u</script>`
 
-describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a rule with several strings, %s', (kind) => {
-  let scanner: YaraScanner
-  beforeAll(async () => {
-    scanner = await YaraScanner.open({ kind, workers: 1 })
-  }, 60_000)
-  afterAll(() => scanner.close())
+describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])(
+  'YARA rules with several strings, %s engine',
+  (kind) => {
+    let scanner: YaraScanner
+    beforeAll(async () => {
+      scanner = await YaraScanner.open({ kind, workers: 1 })
+    }, 60_000)
+    afterAll(() => scanner.close())
 
-  const scan = async (bytes: Buffer) => {
-    const content = await inFile(bytes)
-    try {
-      return await scanner.scan(content, never())
-    } finally {
-      await content.remove()
+    const scan = async (bytes: Buffer) => {
+      const content = await inFile(bytes)
+      try {
+        return await scanner.scan(content, never())
+      } finally {
+        await content.remove()
+      }
     }
-  }
 
-  // Scan windows have 4 MiB, so strings that are 5 MiB apart never share a window.
-  test.each<[string, string, Buffer]>([
-    ['PHP.Webshell', 'in order', file(php[0], words, php[1])],
-    ['PHP.Webshell', 'in reverse order', file(php[1], words, words, php[0])],
-    ['PHP.Webshell', 'at both ends of binary content', file('GIF89a\0\x01', php[0], Buffer.alloc(9 * mebibyte, 1), php[1])],
-    ['JSP.Webshell', 'in order', file('<%', words, `Runtime.getRun${''}time().exec(request.getParameter("c"));`)],
-    ['Office.AutoMacroShell', 'in order', file(`Sub AutoOp${''}en()\n`, words, 'Shell "cmd /c calc"')],
-    ['Script.Dropper', 'in three windows', file(dropper[2]!, words, dropper[0]!, words, dropper[1]!)],
-    ['SVG.ScriptRedirect', 'in order', file('<svg xmlns="http://www.w3.org/2000/svg">', words, script)],
-  ])('the YARA rule %s matches strings in distant windows: %s', async (signature, _, bytes) => {
-    expect(await scan(bytes)).toMatchObject({ verdict: 'infected', signature })
-    expect(await scanner.scan(inMemory(gzipSync(bytes, { level: 1 })), never())).toMatchObject({ verdict: 'infected', signature })
-  })
+    // Scan windows have 4 MiB, so strings that are 5 MiB apart never share a window.
+    test.each<[string, string, Buffer]>([
+      ['PHP.Webshell', 'in order', file(php[0], words, php[1])],
+      ['PHP.Webshell', 'in reverse order', file(php[1], words, words, php[0])],
+      ['PHP.Webshell', 'at both ends of binary content', file('GIF89a\0\x01', php[0], Buffer.alloc(9 * mebibyte, 1), php[1])],
+      ['JSP.Webshell', 'in order', file('<%', words, `Runtime.getRun${''}time().exec(request.getParameter("c"));`)],
+      ['Office.AutoMacroShell', 'in order', file(`Sub AutoOp${''}en()\n`, words, 'Shell "cmd /c calc"')],
+      ['Script.Dropper', 'in three windows', file(dropper[2]!, words, dropper[0]!, words, dropper[1]!)],
+      ['SVG.ScriptRedirect', 'in order', file('<svg xmlns="http://www.w3.org/2000/svg">', words, script)],
+    ])('the YARA rule %s matches strings in distant windows: %s', async (signature, _, bytes) => {
+      expect(await scan(bytes)).toMatchObject({ verdict: 'infected', signature })
+      expect(await scanner.scan(inMemory(gzipSync(bytes, { level: 1 })), never())).toMatchObject({
+        verdict: 'infected',
+        signature,
+      })
+    })
 
-  test('a YARA rule does not combine strings from two files', async () => {
-    expect(await scan(file(php[0], words))).toEqual(clean)
-    expect(await scan(file(words, php[1]))).toEqual(clean)
-    const members = createZip({ name: 'a.txt', bytes: file(php[0], words) }, { name: 'b.txt', bytes: file(words, php[1]) })
-    expect(await scanner.scan(inMemory(members), never())).toEqual(clean)
-  })
+    test('a YARA rule does not combine strings from different files', async () => {
+      expect(await scan(file(php[0], words))).toEqual(clean)
+      expect(await scan(file(words, php[1]))).toEqual(clean)
+      const members = createZip({ name: 'a.txt', bytes: file(php[0], words) }, { name: 'b.txt', bytes: file(words, php[1]) })
+      expect(await scanner.scan(inMemory(members), never())).toEqual(clean)
+    })
 
-  test('a YARA rule with strings at the start of a file matches them only there', async () => {
-    expect(await scan(file(words, '<svg>', words, script))).toEqual(clean)
-    // The second scan window starts 64 KiB before the end of the first one.
-    const second = Buffer.from(file(words, words))
-    second.write('<svg>', 4 * mebibyte - 64 * 1024 + 10)
-    expect(await scan(file(second, script))).toEqual(clean)
-  })
-})
+    test('a YARA rule that requires strings at the start of a file does not match them elsewhere', async () => {
+      expect(await scan(file(words, '<svg>', words, script))).toEqual(clean)
+      // The second scan window starts 64 KiB before the end of the first one.
+      const second = Buffer.from(file(words, words))
+      second.write('<svg>', 4 * mebibyte - 64 * 1024 + 10)
+      expect(await scan(file(second, script))).toEqual(clean)
+    })
+  },
+)

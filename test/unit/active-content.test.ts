@@ -50,7 +50,7 @@ const withBody = (body: string) => {
 }
 const trailing = (picture: Buffer, behind: Buffer | string) => Buffer.concat([picture, Buffer.from(behind)])
 
-describe('the evidence names active content', () => {
+describe('active content', () => {
   test('reports active content in accepted and rejected files, even if the context accepts damaged files', async () => {
     const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
     const lineOf = async (name: string, bytes: Buffer, rules = {}) =>
@@ -114,7 +114,7 @@ describe('the evidence names active content', () => {
       expect(await runSearch('zip', createZip({ name, bytes }))).toBeUndefined()
   })
 
-  test('searches 8 MiB of a member and 32 MiB of an archive for active content and reports the limit', async () => {
+  test('searches 8 MiB of a member and 32 MiB of an archive for active content, and reports the limit', async () => {
     const page = (size: number) => Buffer.concat([Buffer.from('<html><script>1</script>'), Buffer.alloc(size, '<p>words ')])
     const runReader = async (...sizes: number[]) =>
       (await examineFile('zip', createZip(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))
@@ -167,7 +167,7 @@ describe('the evidence names active content', () => {
     ['an external picture', 'image', 'http://example.com/a.png', ['external reference (image)']],
     ['a plain link', 'hyperlink', 'https://example.com/', undefined],
     ['a video that starts by a click', 'video', 'https://example.com/a.mp4', undefined],
-  ])('reports a Word document that refers to %s', async (_, type, target, active) => {
+  ])('reports a Word document that refers to %s as active content', async (_, type, target, active) => {
     expect(await runSearch('docx', related(type, target))).toEqual(active)
   })
 
@@ -242,7 +242,7 @@ test('reports spreadsheet cells that are evaluated as formulas', async () => {
   expect(await notesOf('name,total\na=b,-2.5\n,+49 171\n')).not.toContain(note)
 })
 
-test('rejects a .docx with macros under any name', async () => {
+test('rejects a .docx file with macros regardless of its name', async () => {
   const { recognition } = await examineFile('docx', packed({ ...docx(), 'word/vbaProject.bin': 'x' }))
   expect(recognition).toMatchObject({ type: 'docm', fits: false })
 })

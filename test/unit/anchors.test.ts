@@ -24,7 +24,7 @@ function copyUnaligned(bytes: Buffer, by: number): Buffer {
   return room.subarray(start, start + bytes.length)
 }
 
-describe('string anchors', () => {
+describe('search strings', () => {
   test.each(anchors)('finds the search string $text at any offset and alignment', (anchor) => {
     const { text, nocase } = anchor
     for (const spelling of nocase ? [text, text.toUpperCase(), text.toLowerCase()] : [text])
@@ -34,7 +34,7 @@ describe('string anchors', () => {
             expect(found(copyUnaligned(Buffer.from('.'.repeat(before) + spelling + '.'.repeat(behind)), by))).toEqual([text])
   })
 
-  test('does not find a partial search string, one in other letter case, or one too far from the start', () => {
+  test('does not find a partial search string, one in a different letter case, or one too far from the start', () => {
     for (const nothing of [
       '',
       '<',
@@ -84,7 +84,7 @@ describe('string anchors', () => {
     )
   })
 
-  test('reports all short search strings with the same prefix if one of them occurs', () => {
+  test('if one of several short search strings with the same prefix occurs, reports all of them', () => {
     const alike: Anchor[] = [{ text: '<?php', nocase: true }, { text: '<?=' }]
     const found = new AnchorSearch(alike)
     for (const text of ['<?xml <?=', '<?xml <?PHP']) expect([...found.findAnchors(Buffer.from(text))]).toEqual(alike)
@@ -96,7 +96,7 @@ describe('string anchors', () => {
   })
 })
 
-describe('countNonTextControls', () => {
+describe('countNonTextControls function', () => {
   const isCounted = (byte: number) => byte === 127 || (byte < 32 && ![7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27].includes(byte))
 
   test.each([0, 1, 2, 3])('counts control characters among other bytes in a buffer %i bytes past an aligned address', (by) => {

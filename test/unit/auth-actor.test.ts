@@ -8,7 +8,7 @@ import {
   scopes,
 } from '../../src/platform/actor.js'
 
-describe('scopes', () => {
+describe('scopes and actors', () => {
   test.each(scopes)('the admin scope implies %s', (scope) => {
     expect(hasScope({ scopes: ['admin'] }, scope)).toBe(true)
   })
@@ -19,13 +19,13 @@ describe('scopes', () => {
     }
   })
 
-  test('the error for a missing scope names the scope', () => {
+  test('the error for a missing scope contains the scope', () => {
     expect(() => requireScope({ scopes: ['upload'] }, 'delete')).toThrow(
       expect.objectContaining({ code: 'forbidden', message: expect.stringContaining("'delete'") }),
     )
   })
 
-  test('a key restricted to contexts has access to only those contexts', () => {
+  test('a key restricted to contexts has access only to those contexts', () => {
     expect(canAccessContext({ contexts: ['ctx_a'] }, 'ctx_b')).toBe(false)
     expect(canAccessContext({ contexts: ['ctx_a'] }, 'ctx_a')).toBe(true)
     expect(canAccessContext({ contexts: [] }, 'ctx_a')).toBe(false)
@@ -37,7 +37,7 @@ describe('scopes', () => {
   })
 })
 
-describe('user agents', () => {
+describe('user agent sanitization', () => {
   test.each([
     ['missing', undefined, ''],
     ['unchanged', 'curl/8.0 (x)', 'curl/8.0 (x)'],

@@ -21,8 +21,8 @@ const counting = (value: Value | null) => {
   return load
 }
 
-describe('the identity cache', () => {
-  test('the identity cache queries an identity once and then returns it synchronously', async () => {
+describe('identity cache', () => {
+  test('the identity cache queries an identity once, and then returns it synchronously', async () => {
     const cache = cacheWith()
     const load = counting({ id: 'a', text: 'A' })
     await cache.get('k', load)
@@ -59,7 +59,7 @@ describe('the identity cache', () => {
     expect(cache.get('2', load)).toBeInstanceOf(Promise)
   })
 
-  test('the identity cache expires entries and is bypassed while notifications are unavailable', async () => {
+  test('the identity cache expires entries, and is bypassed while notifications are unavailable', async () => {
     let trusted = true
     const cache = cacheWith({ trusted: () => trusted })
     const load = counting({ id: 'a', text: 'A' })
@@ -76,7 +76,7 @@ describe('the identity cache', () => {
     expect(load.calls).toBe(5)
   })
 
-  test('the identity cache never stores a value loaded before a change', async () => {
+  test('the identity cache never stores a value that was loaded before a change', async () => {
     const cache = cacheWith()
     let finish = (_: Value) => {}
     const before = cache.get('k', () => new Promise<Value>((resolve) => (finish = resolve)))

@@ -64,7 +64,7 @@ describe('DATA_DIR/master.key', () => {
     expect(await readFile(join(dataDir, 'master.key'), 'utf8')).toBe(before)
   })
 
-  test('a running service can use secrets after a command replaces the master key', async () => {
+  test('a running service can still decrypt secrets after a command replaces the master key', async () => {
     const running = await openMasterKey({ dataDir })
     const old = running.encrypt(secret, 'x')
     await renewMasterKeyFile(dataDir)
@@ -77,7 +77,7 @@ describe('DATA_DIR/master.key', () => {
     await expect(later.decrypt(old, 'x')).rejects.toThrow(/another MASTER_KEY/)
   })
 
-  test('reports a damaged key file without replacing it', async () => {
+  test('reports a damaged key file, but does not replace it', async () => {
     await openMasterKey({ dataDir })
     await writeFile(join(dataDir, 'master.key'), 'c2hvcnQ=\n')
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/master\.key has 5 bytes\. It must be 32/)
@@ -85,7 +85,7 @@ describe('DATA_DIR/master.key', () => {
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/is empty/)
   })
 
-  test('MASTER_KEY must have 32 bytes and makes a key file unnecessary', async () => {
+  test('MASTER_KEY must have 32 bytes, and no key file is created if it is set', async () => {
     await openMasterKey({ masterKey: one, dataDir })
     await expect(stat(dataDir)).rejects.toThrow(/ENOENT/)
     await expect(openMasterKey({ masterKey: Buffer.alloc(16), dataDir })).rejects.toThrow(/MASTER_KEY has 16 bytes/)
@@ -99,12 +99,12 @@ describe('API key secrets', () => {
     for (const key of created) expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
   })
 
-  test('shows the first 12 characters of an API key in lists', () => {
+  test('API key lists contain the first 12 characters of each key', () => {
     expect(getKeyPrefix(`assay_abcdef${'x'.repeat(37)}`)).toBe('assay_abcdef')
   })
 })
 
-describe('passwords', () => {
+describe('password hashes and rules', () => {
   const passwords = new Passwords()
 
   test('stores a password as an argon2id hash and verifies it', async () => {
@@ -115,7 +115,7 @@ describe('passwords', () => {
     expect(passwords.needsRehash(stored)).toBe(false)
   })
 
-  test('matches a password in any Unicode normalization form', async () => {
+  test('accepts a password in any Unicode normalization form', async () => {
     expect(await passwords.verify(await passwords.hash('pa\u00dfwort\u00e9'), 'pa\u00dfworte\u0301')).toBe(true)
   })
 
@@ -123,7 +123,7 @@ describe('passwords', () => {
     expect(await passwords.verify(null, 'anything')).toBe(false)
   })
 
-  test('verifies a password hash with outdated parameters and marks it for renewal', async () => {
+  test('verifies a password hash with outdated parameters, and marks it for renewal', async () => {
     const stored = await hash('correct horse', { memoryCost: 8192, timeCost: 1 })
     expect(await passwords.verify(stored, 'correct horse')).toBe(true)
     expect(passwords.needsRehash(stored)).toBe(true)
@@ -137,7 +137,7 @@ describe('passwords', () => {
     await few.hash('and on it goes')
   })
 
-  test('password rules reject weak passwords and accept generated ones', async () => {
+  test('the password rules reject weak passwords and accept generated passwords', async () => {
     expect(findPasswordError('short')).toMatch(/at least 8/)
     expect(findPasswordError('x'.repeat(513))).toMatch(/at most 512 bytes/)
     expect(findPasswordError('long enough')).toBeUndefined()

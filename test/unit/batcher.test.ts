@@ -28,7 +28,7 @@ function createBatcher(
   return { batcher, batches, finish }
 }
 
-test('a batcher runs the first item immediately and combines later items while it runs', async () => {
+test('a batcher runs the first item immediately, and combines the items that arrive while it runs', async () => {
   const { batcher, batches, finish } = createBatcher()
   const results = [1, 2, 3].map((item) => batcher.add(item))
   expect(batches).toEqual([[1]])
@@ -45,7 +45,7 @@ test('a batcher limits the size of a batch', async () => {
   expect(batches).toEqual([[1], [2, 3], [4]])
 })
 
-test('a batcher starts a second batch of a group while the first one hangs', async () => {
+test('a batcher starts a second batch of a group while the first batch hangs', async () => {
   const { batcher, batches, finish } = createBatcher({ maxConcurrent: 2 })
   const results = [1, 2, 3, 4].map((item) => batcher.add(item))
   expect(batches).toEqual([[1], [2]])
@@ -56,7 +56,7 @@ test('a batcher starts a second batch of a group while the first one hangs', asy
   expect(await Promise.all(results)).toEqual([2, 4, 6, 8])
 })
 
-test('a failed batch rejects its items without stopping the next batch', async () => {
+test('a failed batch rejects its items, but does not stop the next batch', async () => {
   const { batcher, finish } = createBatcher()
   const [first, second] = [batcher.add(1), batcher.add(2)]
   await finish(new Error('no connection'))

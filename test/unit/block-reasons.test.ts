@@ -17,8 +17,8 @@ beforeAll(() => {
   }))
 })
 
-describe('a row for a new block reason', () => {
-  test('each block reason has a code and a status', async () => {
+describe('addition of a block reason', () => {
+  test('each block reason has an error code and an HTTP status', async () => {
     const { httpStatus } = await import('../../src/platform/errors/errors.js')
     expect(httpStatus).toHaveProperty('too_odd', 422)
   })
@@ -37,7 +37,7 @@ describe('a row for a new block reason', () => {
     )
   })
 
-  test('each block reason has a position in the order of checks', async () => {
+  test('each block reason has a position in the order of the checks', async () => {
     const { orderedChecks } = await import('../../src/inspection/checks.js')
     expect(orderedChecks.at(-1)).toEqual(['too_odd', undefined])
   })

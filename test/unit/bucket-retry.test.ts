@@ -8,7 +8,7 @@ const getReason = (attempt: (nth: number) => Promise<never>) => {
   return retry({ action: 'do it', limits }, () => attempt(++nth)).catch(({ code, cause }) => [code, String(cause)])
 }
 
-test('a bucket call whose last attempt is aborted fails with the reason for the previous failure', async () => {
+test('if the last attempt of a bucket call is aborted, the call fails with the reason for the previous failure', async () => {
   const rejected = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1'), { code: 'ECONNREFUSED' })
   expect(await getReason((nth) => (nth === 1 ? Promise.reject(rejected) : silence()))).toEqual([
     'storage_unavailable',
@@ -16,7 +16,7 @@ test('a bucket call whose last attempt is aborted fails with the reason for the 
   ])
 })
 
-test('a bucket call without any response fails with the connection error', async () => {
+test('a bucket call that never receives a response fails with the connection error', async () => {
   expect(await getReason(silence)).toEqual([
     'storage_unavailable',
     expect.stringMatching(/^Error: Cannot do it: no response within \d+ ms$/),

@@ -6,7 +6,7 @@ import { getBucketStarts } from '../../src/features/stats/charts.js'
 const days = (period: 'hourly' | 'daily' | 'weekly', window: number | null, now: string) =>
   getBucketStarts(period, window, new Date(now)).map((time) => new Date(time).toISOString())
 
-test('daily chart points are UTC days, with the current day last', () => {
+test('each daily chart point is a UTC day, and the last point is the current day', () => {
   expect(days('daily', 3, '2026-03-01T23:59:59.999Z')).toEqual([
     '2026-02-27T00:00:00.000Z',
     '2026-02-28T00:00:00.000Z',
@@ -16,13 +16,13 @@ test('daily chart points are UTC days, with the current day last', () => {
   expect(days('daily', 1, '2026-03-01T00:00:00.000Z')).toEqual(['2026-03-01T00:00:00.000Z'])
 })
 
-test('hourly chart points end with the current hour', () => {
+test('the last hourly chart point is the current hour', () => {
   const hours = days('hourly', 1, '2026-03-01T05:30:00.000Z')
   expect([hours[0], hours.at(-1), hours.length]).toEqual(['2026-02-28T06:00:00.000Z', '2026-03-01T05:00:00.000Z', 24])
   expect(days('hourly', null, '2026-03-01T05:30:00.000Z')).toHaveLength(168)
 })
 
-test('weekly chart points start on Monday, even for a Sunday and across years', () => {
+test('weekly chart points start on Monday, even if today is Sunday and at the turn of the year', () => {
   expect(days('weekly', 1, '2026-03-01T12:00:00.000Z')).toEqual(['2026-02-23T00:00:00.000Z'])
   expect(days('weekly', 1, '2026-03-02T00:00:00.000Z')).toEqual(['2026-03-02T00:00:00.000Z'])
   expect(days('weekly', 8, '2026-03-02T00:00:00.000Z')).toEqual(['2026-02-23T00:00:00.000Z', '2026-03-02T00:00:00.000Z'])

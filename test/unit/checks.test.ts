@@ -25,8 +25,8 @@ const decisive = async (name: string, content: Buffer, rules: Partial<Validation
   return report.checks.find(({ check }) => check === report.reason)
 }
 
-describe('the report', () => {
-  test('the report of an accepted file contains all five checks in order with outcome, message and time', async () => {
+describe('validation reports', () => {
+  test("an accepted file's report contains all five checks in order with outcome, message and time", async () => {
     const bytes = basic.png()
     const report = await engine.inspect(submission('logo.PNG', bytes, { allowedExtensions: ['png'], scanForViruses: true }))
     expect(report).toMatchObject({
@@ -44,7 +44,7 @@ describe('the report', () => {
       expect([typeof check.message, typeof check.evidence, check.durationMs >= 0]).toEqual(['string', 'object', true])
   })
 
-  test('the report marks checks after a failed check as skipped, including the scan', async () => {
+  test('the report marks all checks after a failed check as skipped, including the scan', async () => {
     const scanner = new ScriptedScanner({ verdict: 'clean' })
     const own = createInspector({ scanner })
     const report = await own.inspect(submission('a.pdf', Buffer.from('no pdf'), { scanForViruses: true }))
@@ -54,14 +54,14 @@ describe('the report', () => {
     expect([scanner.scanned, report.engine?.name]).toEqual([0, 'Scripted'])
   })
 
-  test('the report marks disabled checks as skipped, and names no scan engine if no scan ran', async () => {
+  test('the report marks disabled checks as skipped, and contains no scan engine if no scan ran', async () => {
     const report = await inspect('a.pdf', Buffer.from(' '), { rejectBlankFiles: false, rejectCorruptFiles: false })
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'skipped', 'skipped'])
     expect(report).toMatchObject({ outcome: 'accepted', engine: null })
   })
 })
 
-describe('a context that accepts damaged files', () => {
+describe('contexts that accept damaged files', () => {
   const lenient = { rejectCorruptFiles: false }
 
   test.each([
@@ -81,8 +81,8 @@ describe('a context that accepts damaged files', () => {
   })
 })
 
-describe('extension', () => {
-  test('rejects a disallowed extension and names it, the context and the allowed extensions', async () => {
+describe('extension check', () => {
+  test('rejects a disallowed extension, and names the extension, the context and the allowed extensions', async () => {
     expect(await decisive('virus.tar.EXE', basic.exe(), { allowedExtensions: ['pdf', 'png'] })).toMatchObject({
       message: "Extension 'exe' is not allowed in context 'invoices'. Allowed extensions: pdf, png.",
       evidence: { extension: 'exe', allowed: ['pdf', 'png'] },
@@ -90,7 +90,7 @@ describe('extension', () => {
     expect(await reasonOf('noextension', basic.pdf(), { allowedExtensions: ['pdf'] })).toBe('invalid_extension')
   })
 
-  test('an allowed extension does not allow a longer or shorter extension', async () => {
+  test('allowing an extension does not allow longer or shorter extensions', async () => {
     expect(await reasonOf('a.docx', basic.docx(), { allowedExtensions: ['doc'] })).toBe('invalid_extension')
     expect(await reasonOf('a.htm', Buffer.from('<p>hello'), { allowedExtensions: ['html'] })).toBe('invalid_extension')
   })
@@ -128,7 +128,7 @@ describe('extension', () => {
     expect(await inspect(name, bytes)).toMatchObject({ outcome: 'accepted', detectedContentType: mime })
   })
 
-  test('validates a type without a reader by its signature and reports it', async () => {
+  test('validates a type that has no reader by its signature, and states this in the report', async () => {
     const report = await inspect('setup.exe', basic.exe())
     expect(report.checks[3]).toMatchObject({
       outcome: 'passed',
@@ -138,7 +138,7 @@ describe('extension', () => {
   })
 })
 
-describe('size, blank', () => {
+describe('size check and blank check', () => {
   test('the size check accepts exactly the limit and rejects one more byte', async () => {
     const limit = 1_048_576
     expect(await reasonOf('a.txt', Buffer.alloc(limit, 'x'), { maxFileSizeMb: 1 })).toBeNull()
@@ -147,7 +147,7 @@ describe('size, blank', () => {
     })
   })
 
-  test('rejects a truncated upload as size_exceeded after checking its name', async () => {
+  test('rejects an oversized, truncated upload as size_exceeded after checking its name', async () => {
     const { content: _, ...cut } = submission('a.txt', Buffer.from('x'), { maxFileSizeMb: 1 })
     expect(await engine.inspect({ ...cut, sizeBytes: 1_048_600 })).toMatchObject({
       reason: 'size_exceeded',
@@ -211,13 +211,13 @@ describe('polyglots', () => {
   })
 })
 
-describe('malicious texts are corrupt_file with a message that names the problem', () => {
+describe('malicious texts', () => {
   test.each([
     ['a.xml', text.billionLaughs(), 'xml_entity_expansion'],
     ['a.svg', text.quadraticBlowup(), 'xml_entity_expansion'],
     ['a.xml', text.deepXml(5000), 'xml_nesting'],
     ['a.json', text.deepJson(200_000), 'json_nesting'],
-  ])('rejects the malicious text %s as corrupt_file and names the problem', async (name, bytes, trap) => {
+  ])('rejects the malicious text %s as corrupt_file with a message that names the problem', async (name, bytes, trap) => {
     expect(await decisive(name, bytes)).toMatchObject({
       check: 'corrupt_file',
       evidence: { trap },
@@ -226,7 +226,7 @@ describe('malicious texts are corrupt_file with a message that names the problem
   })
 })
 
-describe('virus', () => {
+describe('virus check', () => {
   const scan = async (scanner: VirusScanner) => {
     const own = createInspector({ scanner })
     return own.inspect(submission('a.txt', Buffer.from('words'), { scanForViruses: true })).finally(() => own.close())
@@ -234,7 +234,7 @@ describe('virus', () => {
   const infected = new ScriptedScanner({ verdict: 'infected', signature: 'Test.EICAR' })
   const incomplete = new ScriptedScanner({ verdict: 'incomplete', reason: 'the archive is encrypted' })
 
-  test('rejects a virus as virus_detected with its signature name', async () => {
+  test('rejects a virus as virus_detected and reports its signature name', async () => {
     const report = await scan(infected)
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'virus_detected' })
     expect(report.checks[4]).toMatchObject({
@@ -253,7 +253,7 @@ describe('virus', () => {
     })
   })
 
-  test('rejects a file with an encrypted part as scan_incomplete even if the scanner found nothing', async () => {
+  test('rejects a file with an encrypted part as scan_incomplete even if the scanner finds nothing', async () => {
     const report = await inspect('a.7z', encrypted7z, { scanForViruses: true })
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks[4]).toMatchObject({
@@ -262,7 +262,7 @@ describe('virus', () => {
     })
   })
 
-  test('accepts and reports an incomplete scan if the context allows it', async () => {
+  test('accepts an incompletely scanned file if the context allows it, and reports the incomplete scan', async () => {
     const own = createInspector({ scanner: incomplete })
     const rules = { scanForViruses: true, acceptUnscanned: true }
     const report = await own.inspect(submission('a.txt', Buffer.from('words'), rules)).finally(() => own.close())
@@ -270,7 +270,7 @@ describe('virus', () => {
     expect(report.checks[4]).toMatchObject({ outcome: 'incomplete' })
   })
 
-  test('a failed scan produces no report', async () => {
+  test('a failed scan yields no report', async () => {
     await expect(scan(new ScriptedScanner(scannerUnavailable('clamd is down')))).rejects.toMatchObject({
       code: 'scanner_unavailable',
     })

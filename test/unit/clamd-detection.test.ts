@@ -23,13 +23,13 @@ function advanceMinute(): void {
   jest.spyOn(Date, 'now').mockImplementation(() => then)
 }
 
-describe('a clamd needs a recent proof', () => {
+describe('clamd detection test', () => {
   let daemon: ClamdEmulator
   beforeEach(async () => {
     daemon = await startDaemon({})
   })
 
-  test('tests detection once for all scans within a minute, and states the time of the test in every verdict', async () => {
+  test("tests clamd's detection once for all scans within a minute, and states the time of the test in every verdict", async () => {
     const scanner = createScanner([daemon])
     const before = new Date()
     const [first, second] = [await scanner.scan(text, never()), await scanner.scan(text, never())]
@@ -39,7 +39,7 @@ describe('a clamd needs a recent proof', () => {
     expect(daemon.proofs).toBe(1)
   })
 
-  test('reports no scan result unless clamd detects the EICAR string', async () => {
+  test('returns no scan result unless clamd detects the EICAR string', async () => {
     daemon.script.proof = blind
     await expect(createScanner([daemon]).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
@@ -48,7 +48,7 @@ describe('a clamd needs a recent proof', () => {
     expect(daemon.streams).toBe(0)
   })
 
-  test("reports no file as clean after clamd's VERSION reply shows missing signatures", async () => {
+  test("reports no file as clean after clamd's VERSION response shows missing signatures", async () => {
     const scanner = createScanner([daemon])
     expect(await scanner.scan(text, never())).toEqual(clean)
     daemon.script.version = 'ClamAV 1.4.6/0/Thu Nov 20 10:00:00 2026'
@@ -64,7 +64,7 @@ describe('a clamd needs a recent proof', () => {
     expect([daemon.proofs, daemon.streams]).toEqual([2, 3])
   })
 
-  test('detects within a minute that clamd lost its signatures', async () => {
+  test('detects within a minute that clamd has lost its signatures', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.proof = blind
@@ -84,7 +84,7 @@ describe('a clamd needs a recent proof', () => {
     })
   })
 
-  test('scans with another clamd daemon if the first one does not detect the EICAR string', async () => {
+  test('scans with another clamd daemon if the first daemon does not detect the EICAR string', async () => {
     const blindOne = await startDaemon({ proof: blind })
     const scanner = createScanner([blindOne, daemon])
     for (let count = 0; count < 3; count++) expect(await scanner.scan(text, never())).toEqual(clean)
@@ -105,17 +105,17 @@ test.each([
   ['stream: OK \0', 'a blank behind it'],
   ['stream: OK\n\0', 'a line break behind it'],
   ['stream: ok\0', 'other letters'],
-])("treats the invalid clamd response '%s' as unavailable", async (response) => {
+])("treats clamd as unavailable if it returns the invalid response '%s'", async (response) => {
   const scanner = createScanner([await startDaemon({ response: response })])
   await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
 })
 
-test('reports a finding without a signature name as incomplete instead of a virus', async () => {
+test('reports a finding without a signature name as an incomplete scan instead of a virus', async () => {
   const scanner = createScanner([await startDaemon({ response: 'stream: (null) FOUND\0' })])
   expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('(null)') })
 })
 
-test('the report states when the scanner last proved that it detects the test virus', async () => {
+test('the report states when the scanner last detected the EICAR string', async () => {
   const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
   try {
     const { checks } = await inspector.inspect(submission('a.txt', Buffer.from('text'), { scanForViruses: true }))
@@ -125,7 +125,7 @@ test('the report states when the scanner last proved that it detects the test vi
   }
 })
 
-describeWith('clamd')('a real clamd whose signatures are removed while it runs', () => {
+describeWith('clamd')('real clamd whose signatures are removed at run time', () => {
   test('stops reporting files as clean within a minute after the signatures are removed', async () => {
     const daemon = await startRealClamd()
     const scanner = await openScanner(daemon.unixUrl)

@@ -35,7 +35,7 @@ function createInterruptedContent(interrupt: () => Promise<void>, place: 'in the
   return { content, reads: () => reads }
 }
 
-describeWith('clamd')('two real clamd, one of them killed', () => {
+describeWith('clamd')('failover between two real clamd daemons', () => {
   let daemons: RealClamd[]
   let scanner: VirusScanner
   beforeEach(async () => {
@@ -53,7 +53,7 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
     ['at the end', 'clean', Buffer.from('text')],
     ['at the end', 'infected', eicar],
   ] as const)(
-    'another clamd daemon scans the complete file if the first one is killed %s of a scan: %s',
+    'another clamd daemon scans the complete file if the first daemon is killed %s of a scan: %s',
     async (place, verdict, head) => {
       const [first] = daemons as [RealClamd]
       // Equally busy daemons alternate, starting with the first one.
@@ -68,7 +68,7 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
     },
   )
 
-  test('another clamd daemon scans the file if the first one is killed while processing it', async () => {
+  test('another clamd daemon scans the file if the first daemon is killed while processing it', async () => {
     const [first] = daemons as [RealClamd]
     const { content, reads } = createInterruptedContent(
       async () => {

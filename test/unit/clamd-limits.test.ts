@@ -63,7 +63,7 @@ describe('scan coverage', () => {
     }
   })
 
-  test.each(['EncryptedPackage', 'EncryptedSummary'])('detects an OLE file with %s as encrypted', async (name) => {
+  test.each(['EncryptedPackage', 'EncryptedSummary'])('detects an OLE file with the stream %s as encrypted', async (name) => {
     const ole = compound({ [name]: Buffer.from('x') })
     expect(await getCoverage(inMemory(ole))).toMatchObject({ incomplete: expect.stringContaining(name) })
   })
@@ -90,14 +90,14 @@ describe('scan coverage', () => {
     })
   })
 
-  test('reports an encrypted 7z as incomplete, and unpacks the members of an unencrypted one for ClamAV', async () => {
+  test('reports an encrypted 7z as incomplete, and unpacks the members of an unencrypted 7z for ClamAV', async () => {
     const of = async (switches: string[]) => getCoverage(inMemory(await sevenZip({ a: text }, switches)))
     for (const switches of [['-psecret'], ['-psecret', '-mhe=on']])
       expect(await of(switches)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
     expect(await of([])).toMatchObject({ parts: [{ size: text.length }] })
   })
 
-  test('detects a PDF that requires a password as encrypted but not one that only forbids printing', async () => {
+  test('detects a PDF as encrypted if it requires a password, but not if it only forbids printing', async () => {
     expect(await getCoverage(inMemory(createEncryptedPdf('secret')))).toMatchObject({
       incomplete: expect.stringContaining('password'),
     })
@@ -116,7 +116,7 @@ describe('scan coverage', () => {
   })
 })
 
-describe('scan limits of a daemon', () => {
+describe('clamd scan limits', () => {
   const opened: { close(): Promise<void> }[] = []
   afterEach(async () => {
     for (const each of opened.splice(0).reverse()) await each.close()
@@ -134,7 +134,7 @@ describe('scan limits of a daemon', () => {
     [64 * 1024, 128 * 1024],
     [5 * mebibyte + 77, 23 * mebibyte + 1],
   ])(
-    'creates a zip with members of up to %d bytes and a total of %d bytes that hides the EICAR string until it is unpacked',
+    'creates a zip with members of up to %d bytes and a total of %d bytes that reveals the EICAR string only when it is unpacked',
     async (largest, total) => {
       const probe = await createReachProbe(largest, total)
       const bytes = await buffer(probe.stream())
@@ -153,7 +153,7 @@ describe('scan limits of a daemon', () => {
     },
   )
 
-  test("a zip that unpacks to 8 GiB for testing clamd's limits is smaller than 10 MiB and is generated in small chunks", async () => {
+  test("the zip that tests clamd's limits unpacks to 8 GiB, but is smaller than 10 MiB and generated in small chunks", async () => {
     const probe = await createReachProbe(16 * mebibyte, 8192 * mebibyte)
     expect(probe.size).toBeLessThan(10 * mebibyte)
     let chunks = 0
@@ -166,7 +166,7 @@ describe('scan limits of a daemon', () => {
     expect(chunks).toBeLessThan(400)
   })
 
-  test("tests clamd's limits once for large content and never for small content", async () => {
+  test("tests clamd's limits once for large content, and never for small content", async () => {
     let probes = 0
     const scanner = await scannerOn((stream) => {
       const probe = stream.includes('last.zip')
@@ -195,7 +195,7 @@ describe('scan limits of a daemon', () => {
     expect(await scanner.scan(inMemory(Buffer.alloc(6 * mebibyte)), never())).toMatchObject(verdict)
   })
 
-  test('sends a zip whose declared sizes exceed any limit to clamd member by member without testing its limits', async () => {
+  test("sends a zip whose declared sizes exceed any limit to clamd member by member, without testing clamd's limits", async () => {
     const sent: Buffer[] = []
     const scanner = await scannerOn((stream) => {
       sent.push(stream)
@@ -243,7 +243,7 @@ describe('scan limits of a daemon', () => {
   })
 })
 
-describeWith('clamd')('a real clamd with the limits of a careless operator', () => {
+describeWith('clamd')('real clamd with low scan limits', () => {
   let daemon: RealClamd
   let scanner: VirusScanner
 
@@ -260,7 +260,7 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
   const zeros = (size: number, mark = '') => Buffer.concat([Buffer.from(mark), Buffer.alloc(size)])
 
-  test('clamd detects infected files and passes clean files within its limits', async () => {
+  test('clamd detects infected files and reports clean files as clean within its limits', async () => {
     expect(await scan(zeros(6 * mebibyte))).toEqual(clean)
     expect(await scan(createZip({ name: 'a', bytes: zeros(7 * mebibyte) }))).toEqual(clean)
     expect(await scan(Buffer.concat([eicar, zeros(6 * mebibyte)]))).toMatchObject({ verdict: 'infected' })
@@ -270,7 +270,7 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
     expect(await scan(createZip({ name: 'a', bytes: zeros(11 * mebibyte) }))).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('scans members that together exceed MaxScanSize one by one, although clamd returns OK', async () => {
+  test('scans members one by one if their total size exceeds MaxScanSize, because clamd would return OK', async () => {
     const members = Array.from({ length: 5 }, (_, index) => ({ name: `${index}`, bytes: zeros(8 * mebibyte, `${index}`) }))
     expect(await scan(createZip(...members))).toEqual(clean)
     expect(await scan(createZip(...members, { name: 'last', bytes: eicar }))).toMatchObject({ verdict: 'infected' })
@@ -297,7 +297,7 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
   })
 })
 
-describeWith('clamd')('a real clamd that does not unpack archives', () => {
+describeWith('clamd')('real clamd that does not unpack archives', () => {
   test('scans each member of a small zip separately', async () => {
     const daemon = await startRealClamd(['ScanArchive no'])
     const scanner = await openScanner(daemon.unixUrl)

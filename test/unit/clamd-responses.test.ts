@@ -28,7 +28,7 @@ function endless(size: number, onChunk = () => {}): Content {
   return { size, sha256: '', path: '/nowhere', stream }
 }
 
-describe('responses of clamd', () => {
+describe('clamd response parsing', () => {
   test.each([
     ['stream: OK', { verdict: 'clean' }],
     ['stream: Win.Test.EICAR_HDB-1 FOUND', { verdict: 'infected', signature: 'Win.Test.EICAR_HDB-1' }],
@@ -64,7 +64,7 @@ describe('responses of clamd', () => {
   })
 })
 
-describe('unexpected responses', () => {
+describe('unexpected clamd responses', () => {
   test.each<[string, Script]>([
     ['an ERROR', { response: 'stream: Can not allocate memory ERROR\0' }],
     ['an empty reply', { response: '' }],
@@ -75,13 +75,13 @@ describe('unexpected responses', () => {
     ['garbage without an end', { response: 'x'.repeat(100_000) }],
     ['a signature without a name', { response: 'stream:  FOUND\0' }],
     ['another protocol', { response: 'HTTP/1.1 400 Bad Request\r\n\r\n\0' }],
-  ])('reports a clamd response with %s neither as clean nor as infected', async (_, script) => {
+  ])('reports the scanner as unavailable if clamd responds with %s', async (_, script) => {
     const scanner = createScanner([await startDaemon(script)])
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
   test.each(['Heuristics.Encrypted.PDF', 'Heuristics.Limits.Exceeded.MaxScanSize'])(
-    'reports a scan with the clamd finding %s as incomplete',
+    'reports a scan as incomplete if clamd finds %s',
     async (signature) => {
       const scanner = createScanner([await startDaemon({ response: `stream: ${signature} FOUND\0` })])
       expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete' })
@@ -156,7 +156,7 @@ describe('unexpected responses', () => {
   })
 })
 
-test('a slow clamd applies backpressure so that unsent content is not buffered', async () => {
+test('a slow clamd causes backpressure, so that unsent content is not buffered', async () => {
   const daemon = await startDaemon({ pauseMs: 1 })
   let sent = 0
   let maxUnsent = 0

@@ -11,7 +11,7 @@ const unavailable = { code: 'scanner_unavailable' }
 
 afterEach(closeAll)
 
-describe('addresses of clamd', () => {
+describe('clamd addresses', () => {
   test.each([
     ['clamd://av.example:3311', { host: 'av.example', port: 3311 }],
     ['clamd://av.example', { host: 'av.example', port: 3310 }],
@@ -37,7 +37,7 @@ describe('addresses of clamd', () => {
   })
 })
 
-describe('several daemons', () => {
+describe('several clamd daemons', () => {
   test('skips an unavailable clamd daemon', async () => {
     const dead = await startClamdEmulator()
     await dead.close()
@@ -48,7 +48,7 @@ describe('several daemons', () => {
     expect(alive.streams).toBe(5)
   })
 
-  test('another clamd daemon scans the complete file if the first one disconnects during a scan', async () => {
+  test('another clamd daemon scans the complete file if the first daemon disconnects during a scan', async () => {
     const dying = await startDaemon({ dieAfter: 1_000 })
     const alive = await startDaemon({})
     const scanner = createScanner([dying, alive])
@@ -59,7 +59,7 @@ describe('several daemons', () => {
     expect(dying.streams).toBeLessThan(4)
   })
 
-  test('reports the last failure reason if all clamd daemons are unavailable', async () => {
+  test('reports the reason for the last failure if all clamd daemons are unavailable', async () => {
     const daemons = [await startDaemon({ response: '' }), await startDaemon({ response: 'stream: Broken ERROR\0' })]
     await expect(createScanner(daemons).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
@@ -68,7 +68,7 @@ describe('several daemons', () => {
     expect(daemons.map(({ streams }) => streams)).toEqual([1, 1])
   })
 
-  test('clamd daemons share the load, and none receives more connections than its limit', async () => {
+  test('clamd daemons share the load, and none receives more connections than its limit allows', async () => {
     const daemons = [await startDaemon({ pauseMs: 5 }), await startDaemon({ pauseMs: 5 }, 'unix')]
     const scanner = createScanner(daemons, { connections: 3 })
     await Promise.all(Array.from({ length: 40 }, () => scanner.scan(text, never())))
@@ -78,7 +78,7 @@ describe('several daemons', () => {
     for (const { maxOpen } of daemons) expect(maxOpen).toBeLessThanOrEqual(4)
   })
 
-  test('a scan waits for a free clamd connection and fails after a timeout', async () => {
+  test('a scan waits for a free clamd connection, and fails after a timeout', async () => {
     const daemon = await startDaemon({ mute: true })
     const scanner = createScanner([daemon], { connections: 1, waiting: { most: 1, ms: 50 } })
     const first = scanner.scan(text, never())
@@ -95,13 +95,13 @@ describe('several daemons', () => {
   })
 })
 
-describe('proof and identity', () => {
+describe('readiness and identity of clamd', () => {
   test('a clamd daemon that treats the EICAR string as clean is not ready', async () => {
     const scanner = createScanner([await startDaemon({ proof: 'stream: OK\0' })])
     await expect(scanner.prove()).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('EICAR') })
   })
 
-  test('reports each failure reason if no clamd responds', async () => {
+  test('reports the reason for each failure if no clamd daemon responds', async () => {
     const dead = await startClamdEmulator()
     await dead.close()
     const scanner = createScanner([dead])

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-describe('addresses of a command-line scanner', () => {
+describe('command-line scanner addresses', () => {
   test.each([
     ['clamscan:', { program: 'clamscan' }],
     ['clamscan:?database=/var/lib/clamav', { program: 'clamscan', database: '/var/lib/clamav' }],
@@ -54,11 +54,11 @@ const ask = async (script: string, content = text) =>
     never().signal,
   )
 
-describe('output of a command-line scanner', () => {
+describe('command-line scanner output', () => {
   test.each([
     ['echo "stdin: OK"', 'stream: OK'],
     ['cat >/dev/null; echo "stdin: Eicar FOUND"; exit 1', 'stream: Eicar FOUND'],
-  ])('parses the scanner program output %s', async (script, answer) => {
+  ])('parses the command-line scanner output %s', async (script, answer) => {
     expect(await ask(script)).toBe(answer)
   })
 
@@ -73,7 +73,7 @@ describe('output of a command-line scanner', () => {
     ['an error', 'echo "stdin: Can not open file ERROR"; exit 2'],
     ['too much output', 'yes'],
     ['truncated output', 'printf "stdin: O"; kill -9 $$'],
-  ])('reports a scanner program with %s neither as clean nor as infected', async (_, script) => {
+  ])('rejects the command-line scanner output: %s', async (_, script) => {
     await expect(ask(script)).rejects.toThrow(/ended with status|exceeds the maximum length/)
   })
 
@@ -102,7 +102,7 @@ describeWith('clamscan')('real clamscan', () => {
   })
   afterAll(() => scanner?.close())
 
-  test('clamscan scans files in place and content in memory', async () => {
+  test('clamscan scans files in place, and content in memory', async () => {
     const file = await inFile(Buffer.concat([eicar, Buffer.alloc(3_000_000, 'x')]))
     try {
       expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })
@@ -127,7 +127,7 @@ describeWith('clamscan')('real clamscan', () => {
     await blind.close()
   })
 
-  test('a missing clamscan database is reported at startup', async () => {
+  test('reports a missing clamscan database at startup', async () => {
     await expect(openScanner('clamscan:?database=/nowhere/db')).rejects.toThrow("'/nowhere/db'")
   })
 })

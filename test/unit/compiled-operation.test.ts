@@ -32,7 +32,7 @@ async function interpret(text: string, variableValues: Record<string, unknown>) 
   return JSON.stringify(data!.data)
 }
 
-describe('a compiled document returns the same response as graphql-js', () => {
+describe('compiled GraphQL operations and graphql-js', () => {
   const text = `
     query ($first: Int, $colour: Colour) { data: things(first: $first, colour: $colour) { the_id: id ...Rest } }
     fragment Rest on Thing { colour size tags inner { id inner { size } } }
@@ -47,7 +47,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
       expect(await stringifyInSlices(await compile(text)!(call, variables))).toBe(await interpret(text, variables))
   })
 
-  test('a compiled GraphQL operation executes a long list like graphql-js and creates its items while writing', async () => {
+  test('a compiled GraphQL operation executes a long list like graphql-js, and creates list items while writing', async () => {
     answerWith('things', () =>
       Array.from({ length: 2_000 }, (_, at) => ({
         id: `"${at}"`,
@@ -71,7 +71,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
   })
 })
 
-describe('throws', () => {
+describe('errors in compiled GraphQL operations', () => {
   test("a compiled GraphQL operation throws the resolver's error unchanged", async () => {
     const fault = new Error('mine')
     answerWith('thing', () => Promise.reject(fault))
@@ -98,7 +98,7 @@ describe('throws', () => {
   })
 })
 
-test('does not compile nested fields that have a resolver or a directive, so that graphql-js executes them', () => {
+test('does not compile nested fields with a resolver or a directive, which graphql-js executes instead', () => {
   expect(compile('{ data: thing { id related { id } } }')).toBeUndefined()
   expect(compile('query ($x: Boolean!) { data: thing { id size @include(if: $x) } }')).toBeUndefined()
 })

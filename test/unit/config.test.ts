@@ -15,7 +15,7 @@ function faults(env: NodeJS.ProcessEnv): string[] {
   }
 }
 
-describe('without any variable', () => {
+describe('default configuration', () => {
   test('the default configuration matches the documented defaults', () => {
     expect(readConfig({})).toMatchObject({
       port: 8080,
@@ -59,7 +59,7 @@ describe('without any variable', () => {
   })
 })
 
-describe('accepts a valid variable', () => {
+describe('valid configuration variables', () => {
   test.each<[NodeJS.ProcessEnv, object]>([
     [{ PORT: '9000' }, { port: 9000, publicUrl: 'http://localhost:9000' }],
     [{ PUBLIC_URL: 'https://files.example.com/base/' }, { publicUrl: 'https://files.example.com/base' }],
@@ -114,7 +114,7 @@ describe('accepts a valid variable', () => {
   })
 })
 
-describe('reports an invalid variable in one sentence with its name and the valid values', () => {
+describe('invalid configuration variables', () => {
   test.each<[NodeJS.ProcessEnv, string]>([
     [{ PORT: '80 80' }, "PORT is '80 80'. It must be a whole number from 0 to 65535."],
     [
@@ -160,7 +160,7 @@ describe('reports an invalid variable in one sentence with its name and the vali
       { JWT_ISSUER: 'a', JWT_AUDIENCE: 'b' },
       'JWT_JWKS_URL is not set. It must be set if any of JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL is set.',
     ],
-  ])('reports the invalid variables %j with the name and the valid values', (env, message) => {
+  ])('reports the invalid variables %j with their names and valid values', (env, message) => {
     expect(faults(env)).toEqual([message])
   })
 

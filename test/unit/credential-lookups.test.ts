@@ -17,7 +17,7 @@ function createLookups() {
   return { lookups, statements, completeLookup }
 }
 
-test('runs one statement at a time during a flood of credential lookups, and returns each lookup its own result', async () => {
+test('runs one credential lookup statement at a time under heavy load, and returns each lookup its own result', async () => {
   const { lookups, statements, completeLookup } = createLookups()
   const requested = Array.from({ length: 1_000 }, (_, number) => lookups.add(number))
   for (const sizes of [[1], [1, 500], [1, 500, 499]]) {
@@ -27,7 +27,7 @@ test('runs one statement at a time during a flood of credential lookups, and ret
   expect(await Promise.all(requested)).toEqual(requested.map((_, number) => (number % 2 === 0 ? `found ${number}` : null)))
 })
 
-test('runs a credential lookup immediately if none runs, and a failed statement rejects only its lookups', async () => {
+test('runs a credential lookup immediately if no other lookup runs, and a failed statement rejects only its own lookups', async () => {
   const { lookups, statements, completeLookup } = createLookups()
   const first = lookups.add(1)
   const second = lookups.add(2)
@@ -41,7 +41,7 @@ test('runs a credential lookup immediately if none runs, and a failed statement 
   expect(await third).toBe('found 4')
 })
 
-test('rejects a credential lookup as overloaded if 5,000 lookups wait', async () => {
+test('rejects a credential lookup as overloaded if 5,000 lookups are waiting', async () => {
   const { lookups, completeLookup } = createLookups()
   const requested = Array.from({ length: 5_001 }, () => lookups.add(2))
   await expect(lookups.add(2)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })

@@ -14,7 +14,7 @@ function listDocumentedTypes(page: string): string[] {
   })
 }
 
-describe('names documented in two places', () => {
+describe('names documented in several files', () => {
   test('docs/events.md lists exactly the event types that the service sends', () => {
     expect(listDocumentedTypes(read('docs/events.md')).sort()).toEqual(Object.keys(eventTypes).sort())
   })

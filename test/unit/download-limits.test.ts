@@ -47,7 +47,7 @@ async function serve(limits: DownloadLimits) {
   return { begin: start, closed }
 }
 
-test('limits the concurrent downloads per URL and in total, and frees the slot of a finished download', async () => {
+test('limits concurrent downloads per URL and in total, and releases the slot when a download ends', async () => {
   const { begin: start, closed } = await serve({ byUrl: 2, inAll: 3 })
   const first = await start('/download/one')
   expect([first.status, (await start('/download/one')).status]).toEqual([200, 200])

@@ -20,8 +20,8 @@ async function countTurns<T>(work: () => Promise<T>): Promise<{ result: T; turns
   return { result, turns }
 }
 
-describe('JSON of a response', () => {
-  test('serializes a response in slices to the same JSON as JSON.stringify', () =>
+describe('response serialization in slices', () => {
+  test('serializing a response in slices yields the same JSON as JSON.stringify', () =>
     fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => expect(await stringifyInSlices(value)).toBe(JSON.stringify(value))),
       { seed: 20_261_123 },
@@ -40,7 +40,7 @@ describe('JSON of a response', () => {
   })
 })
 
-describe('a long list', () => {
+describe('resolution of long GraphQL lists', () => {
   const ascending = Array.from({ length: 1000 }, (_, at) => at)
   async function completed(text: string) {
     const { buildSchema } = await import('graphql')
@@ -68,10 +68,10 @@ describe('a long list', () => {
   })
 })
 
-describe('number of values of a body', () => {
+describe('number of values in a JSON body', () => {
   const tooMany = (text: string) => hasTooManyValues(Buffer.from(text))
 
-  test('accepts a body with the maximum number of values and rejects one more value', () => {
+  test('accepts a body with the maximum number of values, and rejects one more value', () => {
     expect(tooMany(JSON.stringify(Array(maxJsonValues).fill(1)))).toBe(false)
     expect(tooMany(JSON.stringify(Array(maxJsonValues + 1).fill(1)))).toBe(true)
   })
@@ -87,7 +87,7 @@ describe('number of values of a body', () => {
   })
 })
 
-describe('the breadth of a document', () => {
+describe('GraphQL document breadth', () => {
   const fault = (text: string) => findBreadthError(parse(text))
   const many = (count: number, make: (at: number) => string) => Array.from({ length: count }, (_, at) => make(at)).join(' ')
 

@@ -33,8 +33,8 @@ function drain(queue: FairQueue<Queued>): Queued[] {
 
 const listOwners = (some: Queued[]) => some.map(({ owner }) => owner).join('')
 
-describe('background work', () => {
-  test('background work waits for all other work and leaves one worker free', () => {
+describe('background work in the fair queue', () => {
+  test('background work waits for all other work, and leaves one worker free', () => {
     const [first, second] = files(background, 2)
     const own = file('a')
     const queue = opened([first!, second!, own], { workers: 2 })
@@ -55,7 +55,7 @@ describe('background work', () => {
   })
 })
 
-describe('order of the queue', () => {
+describe('order of the fair queue', () => {
   test("starts a tenant's queued files in order, up to the number of workers", () => {
     const waiting = files('a', 5)
     const queue = opened(waiting, { workers: 2 })
@@ -90,7 +90,7 @@ describe('order of the queue', () => {
     expect(listOwners(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
   })
 
-  test('a new tenant waits for one file of each other tenant instead of all their files', () => {
+  test('a new tenant waits for at most one file of each other tenant, not for all their files', () => {
     const owners = Array.from({ length: 100 }, (_, at) => `owner ${at} `)
     const queue = opened(owners.flatMap((owner) => files(owner, 10)))
     for (let start = 0; start < 50; start++) queue.release(queue.next()!)
@@ -100,7 +100,7 @@ describe('order of the queue', () => {
   })
 })
 
-describe('large files', () => {
+describe('large files in the fair queue', () => {
   const large = (owner: string) => file(owner, 16 * megabyte)
 
   test('large files leave one of several workers free for small files', () => {
@@ -123,7 +123,7 @@ describe('large files', () => {
   })
 })
 
-describe('a full queue', () => {
+describe('full fair queues', () => {
   test('a full queue rejects further files if all of its files belong to the same tenant', () => {
     const queue = opened(files('a', 3), { maxLength: 3 })
     const late = file('a')
@@ -131,7 +131,7 @@ describe('a full queue', () => {
     expect(queue.length).toBe(3)
   })
 
-  test('a full queue drops the latest file of the largest tenant to make room for a tenant with clearly fewer files', () => {
+  test("a full queue drops the largest tenant's latest file to make room for a tenant with clearly fewer files", () => {
     const [a, b] = [files('a', 4), files('b', 2)]
     const queue = opened([...a, ...b], { maxLength: 6 })
     const c = files('c', 2)
@@ -150,7 +150,7 @@ describe('a full queue', () => {
     expect(queue.add(late)).toBe(late)
   })
 
-  test('drops files of two tenants that fill the queue until a third tenant has an equal share', () => {
+  test('if two tenants fill the queue, drops their files until a third tenant has an equal share', () => {
     const counts: Record<string, number> = { a: 128, b: 128, c: 0 }
     const queue = opened([...files('a', 128), ...files('b', 128)], { maxLength: 256 })
     for (const each of files('c', 128)) {
@@ -161,7 +161,7 @@ describe('a full queue', () => {
     expect(queue.length).toBe(256)
   })
 
-  test('a full queue accepts a file after a queued file has started or its client has disconnected', () => {
+  test('a full queue accepts another file after a queued file starts or its client disconnects', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     queue.remove(waiting[1]!)
@@ -177,7 +177,7 @@ describe('a full queue', () => {
     expect(drain(queue)).toEqual([waiting[2], ...more])
   })
 
-  test('always queues a retried file before the other files of its tenant', () => {
+  test('always queues a retried file before other files of its tenant', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     const fallen = queue.next()!
@@ -192,7 +192,7 @@ describe('a full queue', () => {
     expect(drain(queue).filter(({ owner }) => owner === 'a')).toEqual([fallen, waiting[1]])
   })
 
-  test('closing the fair queue returns all files still waiting', () => {
+  test('closing the fair queue returns all files that are still waiting', () => {
     const waiting = [...files('a', 2), ...files('b', 1)]
     const queue = opened(waiting)
     expect(queue.clear()).toEqual(waiting)

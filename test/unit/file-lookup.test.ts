@@ -15,7 +15,7 @@ function createLookup(statements: unknown[][]) {
   return FileLookup.basic(database as never)
 }
 
-test('file lookups for a tenant that arrive while two statements run share the next statement', async () => {
+test("a tenant's file lookups that arrive while two statements run share the next statement", async () => {
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
   const found = await Promise.all([
@@ -34,7 +34,7 @@ test('file lookups for a tenant that arrive while two statements run share the n
   ])
 })
 
-test('a file lookup does not return the result of an earlier statement', async () => {
+test('a file lookup does not return the result of a statement that started earlier', async () => {
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
   await lookup.findById('a', 'one-a')
@@ -42,7 +42,7 @@ test('a file lookup does not return the result of an earlier statement', async (
   expect(statements).toHaveLength(2)
 })
 
-test('a failed statement affects only the file lookups for its tenant', async () => {
+test('a failed statement affects only the file lookups for one tenant', async () => {
   const lookup = createLookup([])
   const away = lookup.findById('ten_away', 'x')
   const found = lookup.findById('a', 'one-a')

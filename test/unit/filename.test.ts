@@ -41,7 +41,7 @@ test('truncates a long file name to at most 255 bytes without losing its extensi
     }
 })
 
-test('sanitizing a file name twice does not change it again, even if it was truncated at a space', () => {
+test('sanitizing a sanitized file name does not change it, even if it was truncated at a space', () => {
   for (const name of [
     `${'x'.repeat(250)}${' '.repeat(20)}y`,
     `${'\u3000'.repeat(3)}${'a \u3000'.repeat(100)}`,

@@ -50,7 +50,7 @@ const vectors: {
   },
 ]
 
-describe('the signature check of the emulator, on test vectors of Google', () => {
+describe("the emulator and Google's test vectors", () => {
   test.each(vectors)(
     'the emulator computes the same canonical request as the Google test vector $name',
     ({ path = object, query, headers = {}, canonical, hash }) => {

@@ -52,7 +52,7 @@ afterEach(async () => {
 const calls = (kind: BucketCall) => bucket.calls.filter((call) => call === kind).length
 const readBack = async (path: string, store = storage) => readBytes(await store.open(path))
 
-describe('uploads', () => {
+describe('bucket uploads', () => {
   test('sends a small bucket upload in one request and a large one in a session with chunks', async () => {
     await storage.put('a/small', inMemory(noise(100_000)), type)
     expect(bucket.calls).toEqual(['upload'])
@@ -76,7 +76,7 @@ describe('uploads', () => {
     expect((await readBack('a/small')).equals(noise(100_000))).toBe(true)
   })
 
-  test.each(passing)('a large bucket upload succeeds despite %s for its session and a chunk', async (_name, fault) => {
+  test.each(passing)('a large bucket upload succeeds despite %s for both its session and a chunk', async (_name, fault) => {
     if (fault.kind !== 'lost') bucket.faults.plan('session', fault)
     bucket.faults.plan('chunk', fault)
     await (fault.kind === 'silent' ? shortRequestStorage : storage).put('a/large', inMemory(large), type)
@@ -86,29 +86,32 @@ describe('uploads', () => {
   test.each([
     ['a/small', 100_000],
     ['a/large', 9_000_000],
-  ])("a lost response (%s) neither creates a second blob nor claims another upload's object", async (path, size) => {
-    bucket.faults.plan(size > 1_000_000 ? 'chunk' : 'upload', { kind: 'lost' }, 2)
-    await storage.put(path, inMemory(noise(size)), type)
-    await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExistsError)
-    expect(bucket.objects.names).toEqual([path])
-  })
+  ])(
+    "a lost response (%s) does not lead to a second blob, and does not let an upload claim another upload's object",
+    async (path, size) => {
+      bucket.faults.plan(size > 1_000_000 ? 'chunk' : 'upload', { kind: 'lost' }, 2)
+      await storage.put(path, inMemory(noise(size)), type)
+      await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExistsError)
+      expect(bucket.objects.names).toEqual([path])
+    },
+  )
 
   test.each([
     ['upload', 100_000],
     ['chunk', 9_000_000],
-  ] as const)('detects and deletes wrong bytes stored by a bucket (%s)', async (call, size) => {
+  ] as const)('detects and deletes incorrect bytes stored by a bucket (%s)', async (call, size) => {
     bucket.faults.plan(call, { kind: 'wrong-crc32c' }, 3)
     await expect(storage.put('a/b', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('allows a small upload to the bucket a longer timeout than other requests', async () => {
+  test('a small bucket upload has a longer timeout than other requests', async () => {
     bucket.faults.plan('upload', { kind: 'slow', ms: shortRequestLimits.requestMs + 400 })
     await shortRequestStorage.put('a/slow', inMemory(noise(1000)), type)
     expect(calls('upload')).toBe(1)
   })
 
-  test('detects a truncated bucket response immediately and queries the status', async () => {
+  test('detects a truncated bucket response immediately, and queries the status', async () => {
     bucket.faults.plan('upload', { kind: 'half' })
     await storage.put('a/small', inMemory(noise(1000)), type)
     expect(bucket.calls).toEqual(['upload', 'upload', 'metadata'])
@@ -118,7 +121,7 @@ describe('uploads', () => {
     ['upload', 100_000],
     ['session', 9_000_000],
   ] as const)(
-    'retries a 412 response without an object (%s) once, then reports the bucket as unavailable',
+    'retries once after a 412 response without an object (%s), and then reports the bucket as unavailable',
     async (call, size) => {
       bucket.faults.plan(call, { kind: 'status', status: 412 })
       await storage.put('a/b', inMemory(noise(size)), type)
@@ -134,7 +137,7 @@ describe('uploads', () => {
     ['chunk', 404, 9_000_000],
     ['chunk', 410, 9_000_000],
   ] as const)(
-    'retries a %s request rejected with %i once, then reports the bucket as unavailable',
+    'retries a %s request rejected with %i once, and then reports the bucket as unavailable',
     async (call, status, size) => {
       bucket.faults.plan(call, { kind: 'status', status })
       await storage.put('a/b', inMemory(noise(size)), type)
@@ -146,19 +149,19 @@ describe('uploads', () => {
     },
   )
 
-  test("passes the bucket's Retry-After header to the caller", async () => {
+  test("returns the bucket's Retry-After header to the caller", async () => {
     bucket.faults.plan('upload', { kind: 'status', status: 503, headers: { 'Retry-After': '120' }, body: 'busy' }, 5)
     await expect(storage.put('a/b', inMemory(noise(10)), type)).rejects.toMatchObject({ ...unavailable, retryAfter: 120 })
   })
 
-  test('reports a permanent bucket error immediately without a retry', async () => {
+  test('reports a permanent bucket error immediately, without a retry', async () => {
     bucket.faults.plan('upload', { kind: 'status', status: 403 })
     await expect(storage.put('a/b', inMemory(noise(10)), type)).rejects.toMatchObject(unavailable)
     expect(calls('upload')).toBe(1)
   })
 
   test.each(['session', 'chunk', 'upload'] as const)(
-    'gives up on a bucket that always returns 503 (%s) and leaves no session',
+    'stops retrying a bucket that always returns 503 (%s), and leaves no session open',
     async (call) => {
       bucket.faults.plan(call, { kind: 'status', status: 503 }, 1000)
       await expect(shortCallStorage.put('a/b', inMemory(call === 'upload' ? noise(10) : large), type)).rejects.toMatchObject(
@@ -173,12 +176,12 @@ describe('uploads', () => {
   )
 })
 
-describe('reads', () => {
+describe('bucket reads', () => {
   beforeEach(async () => {
     bucket.objects.store({ name: 'a/b' }, noise(500_000))
   })
 
-  test('a truncated bucket read fails and a complete read succeeds', async () => {
+  test('a truncated bucket read fails, and a complete read succeeds', async () => {
     bucket.faults.plan('media', { kind: 'cut' })
     await expect(readBack('a/b')).rejects.toMatchObject(unavailable)
     expect((await readBack('a/b')).equals(noise(500_000))).toBe(true)
@@ -190,7 +193,7 @@ describe('reads', () => {
     ['list', (store) => store.list().next()],
     ['delete', (store) => store.remove('a/b')],
     ['upload', (store) => store.assertReady()],
-  ])('retries %s after 503, missing responses and lost connections until it times out', async (call, doing) => {
+  ])('retries a %s request after 503, missing responses and lost connections until the call times out', async (call, doing) => {
     bucket.faults.plan(call, { kind: 'status', status: 503 })
     bucket.faults.plan(call, { kind: 'silent' })
     if (call !== 'media') bucket.faults.plan(call, { kind: 'cut' })
@@ -199,7 +202,7 @@ describe('reads', () => {
     await expect(doing(shortCallStorage)).rejects.toMatchObject(unavailable)
   })
 
-  test('the bucket readiness check reads one object each time and rarely writes it', async () => {
+  test('the bucket readiness check reads one object each time, and rarely writes it', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     for (let requested = 0; requested < 5; requested++) await storage.assertReady()
     expect([calls('upload'), calls('media'), calls('delete')]).toEqual([2, 5, 0])
@@ -218,7 +221,7 @@ describe('reads', () => {
     await storage.put('a/another', inMemory(Buffer.alloc(0)), type)
   })
 
-  test('a bucket reader that stops does not affect other readers', async () => {
+  test('a bucket reader that stops early does not affect other readers', async () => {
     bucket.objects.store({ name: 'a/large' }, large)
     const others = Promise.all(Array.from({ length: 5 }, () => readBack('a/large')))
     const leaving = await storage.open('a/large')
@@ -228,8 +231,8 @@ describe('reads', () => {
   })
 })
 
-describe('an inaccessible bucket', () => {
-  test("reports a wrong bucket name and a missing permission with the bucket's message", async () => {
+describe('inaccessible buckets', () => {
+  test("reports a wrong bucket name or a missing permission with the bucket's message", async () => {
     const wrong = new GcsStorage({ bucket: 'blobz', emulatorHost: bucket.url, keyFile, limits })
     await expect(wrong.assertReady()).rejects.toMatchObject({
       ...unavailable,
@@ -268,7 +271,7 @@ describe('URLs signed with an HMAC key', () => {
   })
 })
 
-describe('signed URLs', () => {
+describe('signed bucket URLs', () => {
   const grant = {
     tenantId: 'ten_1',
     by: 'key_1',
@@ -296,7 +299,7 @@ describe('signed URLs', () => {
     expect([part.status, (await part.arrayBuffer()).byteLength]).toEqual([206, 1])
   })
 
-  test('the bucket rejects signed URLs that are changed, expired or signed with another key', async () => {
+  test('the bucket rejects URLs that are changed, expired or signed with another key', async () => {
     const url = await storage.signDownload(grant)
     const rejection = async (changed: string) => {
       const response = await get(changed)
@@ -316,7 +319,7 @@ describe('signed URLs', () => {
     expect((await get(url)).status).toBe(404)
   })
 
-  test('signs bucket URLs even while the bucket is down', async () => {
+  test('signs bucket URLs even while the bucket is unavailable', async () => {
     await bucket.stop()
     const url = await storage.signDownload(grant)
     await expect(shortCallStorage.assertReady()).rejects.toMatchObject(unavailable)

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { findImpreciseNumber } from '../../src/api/bodies/json.js'
 
-describe('detects a number that would lose digits', () => {
+describe('numbers that would lose digits', () => {
   test.each([
     ['{"x":9007199254740993}', '9007199254740993'],
     ['[1, -9007199254740993]', '-9007199254740993'],

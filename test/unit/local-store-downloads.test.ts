@@ -25,7 +25,7 @@ afterEach(() => rm(root, { recursive: true, force: true }))
 
 const open = () => LocalStorage.open(root, new DownloadUrls('http://127.0.0.1', secrets))
 
-describe('downloads', () => {
+describe('local store downloads', () => {
   const bytes = noise(100_000)
   const fileId = newId('file')
   let server: Server
@@ -111,7 +111,7 @@ describe('downloads', () => {
     ['bytes=99999-', 99999, 100000],
     ['bytes=-5', 99995, 100000],
     ['bytes=99990-200000', 99990, 100000],
-  ])('a download serves the range %s', async (range, start, end) => {
+  ])('downloads the range %s', async (range, start, end) => {
     const { status, headers, body } = await get({ range })
     expect([status, headers.get('content-range'), headers.get('content-length')]).toEqual([
       206,
@@ -121,7 +121,7 @@ describe('downloads', () => {
     expect(body.equals(bytes.subarray(start, end))).toBe(true)
   })
 
-  test('rejects a range outside the file with a JSON 416 error that contains the file size', async () => {
+  test('rejects a range outside the file with status 416 and a JSON error that contains the file size', async () => {
     const { status, headers, body } = await get({ range: 'bytes=100000-' })
     expect([status, headers.get('content-range')]).toEqual([416, 'bytes */100000'])
     expect(headers.get('content-disposition')).toBeNull()
@@ -165,7 +165,7 @@ describe('downloads', () => {
     expect((await get()).status).toBe(503)
   })
 
-  test('never serves a small or large blob that has grown', async () => {
+  test('never serves a blob that has grown, whether it is small or large', async () => {
     for (const size of [1_000, 100_000]) {
       await writeFile(store.getFilePath('t/c/x'), noise(size + 1))
       file = { ...(file as ServedFile), sizeBytes: size }
@@ -173,7 +173,7 @@ describe('downloads', () => {
     }
   })
 
-  test('concurrent downloads by slow or disconnecting clients receive the correct bytes', async () => {
+  test('slow or disconnecting clients receive the correct bytes in concurrent downloads', async () => {
     const contents = Array.from({ length: 4 }, (_, at) => noise(2_000_000 + at))
     const ids = contents.map(() => newId('file'))
     for (const [at, content] of contents.entries()) {

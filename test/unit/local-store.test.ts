@@ -22,15 +22,15 @@ afterEach(() => rm(root, { recursive: true, force: true }))
 
 const open = () => LocalStorage.open(root, new DownloadUrls('http://127.0.0.1', secrets))
 
-describe('blob paths on disk', () => {
-  test('distributes blobs over folders by the time in their ids', () => {
+describe('paths of local blobs', () => {
+  test('distributes blobs among folders by the time in their ids', () => {
     expect(toFilePath('ten_a/invoices/2026/11/file_01kagz3m8nabcdefghjkmnpqrs')).toBe(
       'ten_a/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8nabcdefghjkmnpqrs',
     )
     expect(toFilePath('a/short')).toBe('a/short')
   })
 
-  test('no folder of the store has more than 1,024 entries for ids from one year', () => {
+  test('no folder of a store with ids from one year has more than 1,024 entries', () => {
     // Computes file paths without writing files.
     const children = new Map<string, Set<string>>()
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -47,7 +47,7 @@ describe('blob paths on disk', () => {
     expect([...children.values()].reduce((max, names) => Math.max(max, names.size), 0)).toBeLessThanOrEqual(1024)
   })
 
-  test('deletes time-window folders only when they are empty', async () => {
+  test('deletes a time-window folder only when it is empty', async () => {
     const store = await open()
     const [old, fresh] = ['c/file_01kagz3m8nabcdefghjkmnpqrs', 'c/file_01kagz3m8nabcdefghjkmnpqrt']
     await store.put(old, inMemory(Buffer.from('old')), type)
@@ -63,7 +63,7 @@ describe('blob paths on disk', () => {
   })
 })
 
-describe('the local store', () => {
+describe('local store', () => {
   test('moves a temporary file into a store on the same disk without copying it', async () => {
     const store = await open()
     const content = await inFile(join(root, '+tmp', 'upload'), noise(1000))
@@ -73,7 +73,7 @@ describe('the local store', () => {
     expect((await readBytes(await store.open('a/b'))).equals(noise(1000))).toBe(true)
   })
 
-  test('writes in-memory content only once, and leaves no file if the content is truncated', async () => {
+  test('writes in-memory content only once, and leaves no file if the content is truncated or the upload is aborted', async () => {
     const store = await open()
     await rm(join(root, '+tmp'), { recursive: true })
     await store.put('a/b', inMemory(noise(1000)), type)
@@ -117,7 +117,7 @@ describe('the local store', () => {
     expect((await readBytes(await store.open('a/b'))).toString()).toBe('kept')
   })
 
-  test('a local store releases its reserved disk space if a deletion needs it, and reserves it again', async () => {
+  test('a local store releases its reserved disk space if a deletion needs it, and reserves the space again', async () => {
     const reserve = join(root, '+reserve')
     const noRoom = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'unlink' })
     const unlinkWithRoom: typeof unlink = async (path) => {
@@ -149,7 +149,7 @@ describe('the local store', () => {
     await store.assertReady()
   })
 
-  test("two stores on one directory see each other's files immediately", async () => {
+  test("two stores in one directory see each other's files immediately", async () => {
     const [one, two] = [await open(), await open()]
     await one.put('a/b', inMemory(Buffer.from('x')), type)
     await expect(two.put('a/b', inMemory(Buffer.from('y')), type)).rejects.toThrow('Nothing was overwritten')
@@ -157,7 +157,7 @@ describe('the local store', () => {
     expect(await one.getSize('a/b')).toBeNull()
   })
 
-  test('concurrent callers share one fsync of the same directory, which starts after their calls', async () => {
+  test('concurrent callers share one fsync of a directory, which starts after their calls', async () => {
     const synced: string[] = []
     const directories = new DurableDirectories(root, async (directory) => void synced.push(directory))
     await Promise.all([
@@ -171,7 +171,7 @@ describe('the local store', () => {
   })
 })
 
-describe('openStorage', () => {
+describe('opening a store', () => {
   const options = { publicUrl: 'http://localhost', signingSecrets: secrets }
   test.each([
     ['', 'It must be gs://bucket, s3://bucket?region=eu-central-1 or file:///directory'],

@@ -43,7 +43,7 @@ test('writes pending log lines before the process ends', async () => {
   expect(got).toEqual(['one', 'two'])
 })
 
-test('drops log lines above the limit and reports their number', async () => {
+test('drops log lines above the limit, and reports the number of dropped lines', async () => {
   const got = await logToFile(
     (output) => {
       for (let number = 0; number < 10; number++) output.write(`line ${number}\n`)

@@ -22,7 +22,7 @@ async function createGroups(line: string, limits: Record<string, string>) {
   return { root, groups: join(root, 'self') }
 }
 
-describe('memory limit of all processes', () => {
+describe('memory limit shared by all processes', () => {
   const small = `${300 * megabyte}`
   const large = `${500 * megabyte}`
   test.each<[string, string, Record<string, string>, number]>([
@@ -44,7 +44,7 @@ describe('memory limit of all processes', () => {
     ['no limit is set', '0::/', { 'memory.max': 'max' }],
     ['version 1 reports no limit as a number', '4:memory:/', { 'memory/memory.limit_in_bytes': '9223372036854771712' }],
     ['there are no control groups', '', {}],
-  ])('uses the memory of the machine if %s', async (_, line, limits) => {
+  ])("uses the machine's memory as the limit if %s", async (_, line, limits) => {
     expect(getMemoryLimit(await createGroups(line, limits))).toBe(totalmem())
   })
 })

@@ -27,7 +27,7 @@ function* random(seed: number, requests: number): Generator<number> {
   }
 }
 
-describe('parts of an upload', () => {
+describe('merging upload parts', () => {
   test.each([
     ['single-byte', repeat([1], 100_000)],
     ['page-sized', repeat([4_096], 5_000)],
@@ -38,7 +38,7 @@ describe('parts of an upload', () => {
     ['random', [...random(7, 5_000)]],
     ['other random', [...random(20_261_124, 5_000)]],
   ] as [string, number[]][])(
-    'stores %s requests in few parts and writes each byte a bounded number of times',
+    'stores %s requests in few parts, and writes each byte a limited number of times',
     (_what, requests) => {
       const { parts, received, written, maxSmall, count } = receive(requests)
       expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)
@@ -49,7 +49,7 @@ describe('parts of an upload', () => {
     },
   )
 
-  test('writes the part of each large request only once', () => {
+  test('writes the part for each large request only once', () => {
     const { parts, received, written } = receive(repeat([8 * largePartBytes], 20))
     expect([parts.length, written]).toEqual([20, received])
   })

@@ -136,7 +136,7 @@ function split(bytes: Buffer, random: (below: number) => number): Buffer[] {
   return chunks
 }
 
-test('parses a multipart form identically for any chunk size', async () => {
+test('yields the same result for a multipart form in chunks of any size', async () => {
   const random = seeded(7)
   let complete = 0
   for (let round = 0; round < 200; round++) {
@@ -154,7 +154,7 @@ test('parses a multipart form identically for any chunk size', async () => {
   expect(complete).toBeGreaterThan(200)
 })
 
-describe('the name of a file', () => {
+describe('multipart file names', () => {
   const named = async (disposition: Buffer | string, chunkBytes: number) => {
     const bytes = Buffer.concat([
       Buffer.from('--b\r\nContent-Disposition: form-data; name="file"; '),
@@ -182,11 +182,11 @@ describe('the name of a file', () => {
     ['is decoded once if it is extended', "filename*=UTF-8''a%2522%0A%22.txt", 'a%22\n".txt'],
     ['is the extended name of two', `filename="a%22.txt"; filename*=utf-8''b%2522.txt`, 'b%22.txt'],
     ['may contain the syntax of an extended name', 'filename="%22; filename*=x.txt"', '"; filename*=x.txt'],
-  ])('parses a file name %s', async (_what, disposition, expected) => {
+  ])('a multipart file name %s', async (_what, disposition, expected) => {
     for (let chunkBytes = 1; chunkBytes < 40; chunkBytes++) expect(await named(disposition, chunkBytes)).toBe(expected)
     expect(await named(disposition, 1000)).toBe(expected)
   })
-  test('rejects an unescaped line break in a file name and control characters outside its quotes', async () => {
+  test('rejects unescaped line breaks in a file name and control characters outside its quotes', async () => {
     for (let chunkBytes = 1; chunkBytes < 40; chunkBytes++)
       for (const disposition of [
         'filename="a\r\nX: b.txt"',

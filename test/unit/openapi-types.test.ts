@@ -9,7 +9,7 @@ const { toTypeScriptType, generateTypes, generateEndpoints } = (await import(
   new URL('../../scripts/openapi-types.mjs', import.meta.url).href
 )) as Generator
 
-describe('the TypeScript type of a schema', () => {
+describe('generated TypeScript types', () => {
   test.each<[object, string]>([
     [{ type: 'integer', minimum: 1 }, 'number'],
     [{ type: ['string', 'null'], format: 'date-time' }, '(string | null)'],
@@ -29,17 +29,17 @@ describe('the TypeScript type of a schema', () => {
     expect(toTypeScriptType(schema)).toBe(type)
   })
 
-  test('type generation stops the build for an unknown schema keyword', () => {
+  test('an unknown schema keyword stops the type generation with an error', () => {
     expect(() => toTypeScriptType({ oneOf: [] })).toThrow("The JSON Schema keyword 'oneOf' is not supported.")
   })
 })
 
-test('a schema description cannot end the generated comment', () => {
+test('a schema description cannot terminate the generated comment', () => {
   const schemas = { A: { type: 'string', description: 'Matches */ and more' } }
   expect(generateTypes({ paths: {}, components: { schemas } })).toContain('/** Matches *\\/ and more */\n"A": string')
 })
 
-describe('operations', () => {
+describe('generated operations', () => {
   const content = { 'application/json': { schema: { type: 'object', properties: { data: { type: 'integer' } } } } }
   const documentOf = (operation: object, method = 'get') => ({
     paths: { '/a': { [method]: { operationId: 'a', responses: { 201: { content } }, ...operation } } },
@@ -60,7 +60,7 @@ describe('operations', () => {
     expect(generateTypes(documentOf({ responses: text }))).toContain('body: never\ndata: string')
   })
 
-  test('generated operations list their path and whether they accept an Idempotency-Key', () => {
+  test('generated operations contain their path and state whether they accept an Idempotency-Key', () => {
     const parameters = [{ $ref: '#/components/parameters/Idempotency-Key' }]
     expect(generateEndpoints(documentOf({ parameters }, 'post'))).toContain("a: ['POST', '/a', true],")
     expect(generateEndpoints(documentOf({}))).toContain("a: ['GET', '/a'],")

@@ -23,7 +23,7 @@ const facets = (count: number) => {
   return bytes
 }
 
-describe('opens text formats', () => {
+describe('text formats', () => {
   test.each<[string, Buffer, string]>([
     ['ics', latin(calendar), 'text/calendar'],
     ['ics', utf16le(calendar), 'text/calendar'],
@@ -41,7 +41,7 @@ describe('opens text formats', () => {
     ['stl', latin('solid cube\nfacet normal 0 0 0\nendfacet\nendsolid cube\n'), 'model/stl'],
     ['stl', facets(12), 'model/stl'],
     ['stl', latin(`850STL25.01${' '.repeat(1013)}`), 'model/stl'],
-  ])('opens a valid text file .%s', async (extension, bytes, mime) => {
+  ])('opens a valid .%s text file', async (extension, bytes, mime) => {
     expect(await inspect(extension, bytes)).toMatchObject({ sound: true, fits: true, reader: expect.any(String) })
     if (extension !== 'stl') expect((await inspect(extension, bytes)).mime).toBe(mime)
   })
@@ -54,7 +54,7 @@ describe('opens text formats', () => {
     ['gltf', latin('{ "asset": ')],
     ['stl', facets(12).subarray(0, 400)],
     ['stl', latin('solid cube\nfacet normal 0 0 0\n')],
-  ])('rejects a truncated text file .%s', async (extension, bytes) => {
+  ])('rejects a truncated .%s text file', async (extension, bytes) => {
     expect(await inspect(extension, bytes)).toMatchObject({ sound: false })
   })
 
@@ -86,7 +86,7 @@ const nii = () => {
 const uncertain = new Set(['iso', 'dbf', 'tta'])
 const behind = (start: string) => Buffer.concat([latin(start), noise(500)])
 
-describe('recognizes other types by their signatures, and rejects other content with their names', () => {
+describe('types recognized by their signatures', () => {
   test.each<[string, () => Buffer, string]>([
     ['avro', () => behind('Obj\x01'), 'application/vnd.apache.avro'],
     ['iso', () => iso({ name: 'A.TXT', bytes: latin('text') }), 'application/vnd.efi.iso'],
@@ -105,7 +105,7 @@ describe('recognizes other types by their signatures, and rejects other content 
     ['tta', () => behind('ID3\x03\0\0\0\0\0\x0aTALB\0\0\0\0\0\0TTA1'), 'audio/x-tta'],
     ['p7m', () => Buffer.concat([Buffer.from('308006092a864886f70d010702', 'hex'), noise(300)]), 'application/pkix-cert'],
     ['p12', () => Buffer.concat([Buffer.from('30820200', 'hex'), noise(512)]), 'application/pkix-cert'],
-  ])('detects .%s by its signature, and rejects other content', async (extension, make, mime) => {
+  ])('detects a .%s file by its signature, and rejects other content with this extension', async (extension, make, mime) => {
     expect(await inspect(extension, make())).toMatchObject({ sound: true, fits: true, mime })
     if (!uncertain.has(extension)) {
       expect(await inspect(extension, noise(5000))).toMatchObject({ sound: false })

@@ -18,7 +18,7 @@ describe('limits shared by all processes', () => {
   })
 })
 
-describe('metrics of several processes', () => {
+describe('combined metrics of several processes', () => {
   const of = (number: number) =>
     `# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{process="${number}"} ${number}\n\n# HELP up Up: # HELP is no comment here.\n# TYPE up gauge\nup{process="${number}"} 1\n`
 
@@ -28,7 +28,7 @@ describe('metrics of several processes', () => {
     )
   })
 
-  test('omits metrics for a process that did not respond', () => {
+  test('omits the metrics of a process that does not respond', () => {
     expect(mergeMetrics([of(1), ''])).toBe(mergeMetrics([of(1)]))
   })
 })

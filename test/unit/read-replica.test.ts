@@ -29,7 +29,7 @@ function createDatabases() {
   }
 }
 
-test('reports an age of zero for a read replica that has received all commits before a request', async () => {
+test('reports an age of zero if the read replica has received all commits before the request', async () => {
   const { standing, replica, whenAsked } = createDatabases()
   await replica.getLagMs()
   const ages: number[] = []

@@ -38,7 +38,7 @@ const programStream = Buffer.concat([Buffer.from('000001ba44000400040101', 'hex'
 const adtsLength = ((media.aac()[3]! & 3) << 11) | (media.aac()[4]! << 3) | (media.aac()[5]! >> 5)
 const id3 = Buffer.concat([text('ID3\x04\0\0\0\0\0\x0a'), Buffer.alloc(10)])
 
-describe('accepts a valid file', () => {
+describe('valid files', () => {
   test.each<[string, string, Buffer]>([
     ['JPEG XL as a bare codestream', 'jxl', Buffer.concat([Buffer.from('ff0a', 'hex'), noise(300)])],
     ['a DASH segment', 'm4s', segment()],
@@ -112,7 +112,7 @@ test.each([
   })
 })
 
-describe('rejects an invalid file', () => {
+describe('invalid files', () => {
   const signed = 'eps ttf otf dcm dng cr2 nef arw parquet mpp pub amr dwg'.split(' ')
 
   test.each(signed)('rejects noise and text with the extension .%s', async (extension) => {
@@ -120,7 +120,7 @@ describe('rejects an invalid file', () => {
     expect(await runReader(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
   })
 
-  test('rejects XML or HTML saved as .doc or .xls and names the actual type', async () => {
+  test('rejects XML or HTML saved as .doc or .xls, and names the actual type', async () => {
     const word = '<?xml version="1.0"?>\n<?mso-application progid="Word.Document"?>\n<w:wordDocument xmlns:w="w"/>'
     expect(await runReader('doc', text(word))).toMatch(/Word 2003 XML.*extension is \.xml/)
     expect(await runReader('xls', text('<html><body><table></table></body></html>'))).toMatch(
@@ -128,7 +128,7 @@ describe('rejects an invalid file', () => {
     )
   })
 
-  test('rejects a WAV file that is shorter than declared', async () => {
+  test('rejects a WAV file that is shorter than its declared length', async () => {
     const complete = media.wav()
     expect(await runReader('wav', complete.subarray(0, complete.length >> 1))).toMatch(/corrupt/)
   })

@@ -42,12 +42,12 @@ test('the configuration table contains exactly the variables that the service re
   expect([...rows.map(({ name }) => name), ...files].sort()).toEqual(listVariablesRead().sort())
 })
 
-test('the configuration page lists the variables that support secret files', () => {
+test('the configuration page lists exactly the variables that support secret files', () => {
   const sentence = /`NAME_FILE`[^:]*: ([^.]+)\./.exec(read('docs/configuration.md'))![1]!
   expect([...sentence.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name]) => name).sort()).toEqual([...secretVariables].sort())
 })
 
-test('numeric defaults in the configuration table match the service', () => {
+test('numeric defaults in the configuration table match those of the service', () => {
   const config = readConfig({}) as unknown as Record<string, unknown>
   const camel = (name: string) => name.toLowerCase().replaceAll(/_(\w)/g, (_all, letter: string) => letter.toUpperCase())
   const numbers = rows.filter(({ standard }) => /^\d+$/.test(standard))
@@ -57,7 +57,7 @@ test('numeric defaults in the configuration table match the service', () => {
   )
 })
 
-test('documented Node.js versions match package.json and the container image', () => {
+test('the documented Node.js versions match package.json and the container image', () => {
   const [, minimum] = /^>=(\d+\.\d+)$/.exec(JSON.parse(read('package.json')).engines.node)!
   const [, image] = /^ARG NODE_IMAGE=node:(\d+)-/m.exec(read('Dockerfile'))!
   expect(read('README.md')).toContain(`Node.js\n${minimum}, 22 or ${image} (`)
@@ -65,7 +65,7 @@ test('documented Node.js versions match package.json and the container image', (
   expect(read('docs/deploy.md')).toMatch(new RegExp(`^\\| ${image} \\| fresh start, tour and API tests \\|`, 'm'))
 })
 
-test('the README starts with the two commands and names only existing npm scripts', () => {
+test('the README starts with `npm start` and `npm test`, and all documented npm scripts exist', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   expect(read('README.md').slice(0, 400)).toMatch(/^# Assay\n\n```sh\nnpm start .*\nnpm test /)
   const named = [...everything.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, name]) => name!)
@@ -77,7 +77,7 @@ test('the documentation lists exactly the existing operator commands', () => {
   expect(listed).toEqual(Object.values(commands).map(({ usage }) => usage.replace(/ \(.*\)$/, '')))
 })
 
-test('every folder of src is in the architecture diagram, and every named file exists', () => {
+test('every folder in src is in the architecture diagram, and every documented source file exists', () => {
   const picture = read('docs/architecture.md')
   const folders = readdirSync(new URL('src/', root), { withFileTypes: true }).filter((entry) => entry.isDirectory())
   for (const { name } of folders) expect(picture).toContain(`${name}/`)
@@ -90,7 +90,7 @@ test('every folder of src is in the architecture diagram, and every named file e
   expect(named.filter((path) => !files.some((file) => file.endsWith(`/${path}`)))).toEqual([])
 })
 
-test('the README has at most 8 KB', () => {
+test('the README is at most 8 KB long', () => {
   expect(Buffer.byteLength(read('README.md'))).toBeLessThanOrEqual(8192)
 })
 
@@ -101,7 +101,7 @@ const toAnchor = (heading: string) =>
     .replaceAll(/[^\w\s-]/g, '')
     .replaceAll(' ', '-')
 
-test.each(pages)('every repository link in %s exists', (page) => {
+test.each(pages)('every repository link in %s points to an existing file', (page) => {
   const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(([, path, fragment]) => ({
     path,
     fragment,
@@ -115,7 +115,7 @@ test.each(pages)('every repository link in %s exists', (page) => {
   expect(damaged).toEqual([])
 })
 
-test('docs/index.md links every documentation page, and the README links docs/index.md', () => {
+test('docs/index.md links to every documentation page, and the README links to docs/index.md', () => {
   expect(read('README.md')).toContain('](docs/index.md)')
   const linked = [...read('docs/index.md').matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, path]) => `docs/${path}`)
   expect(pages.filter((page) => page.startsWith('docs/') && ![...linked, 'docs/index.md'].includes(page))).toEqual([])

@@ -88,7 +88,7 @@ test('aborts an upload slower than 2048 bytes per second', async () => {
   clearInterval(drip)
 })
 
-test('a process that was paused reads pending bytes before it aborts an upload', async () => {
+test('a process that was paused reads the pending bytes before it aborts an upload', async () => {
   const { request, socket } = await requested('Content-Length: 1000000')
   const failed: unknown[] = []
   const end = watchBody(request, { idleMs: 200 }, (error) => failed.push(error))
@@ -110,7 +110,7 @@ const callFrom = (ip: string, known = false) =>
     signal: () => new AbortController().signal,
   })
 
-test('limits unauthenticated request bodies in size (16 KiB), duration (10 s) and number per IP address', async () => {
+test('limits the size (16 KiB), duration (10 s) and number per IP address of unauthenticated request bodies', async () => {
   const json = new JsonAdmission({ idleMs: 1 })
   let limits: unknown
   let finish = () => {}

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import { ConcurrentCosts, maxCost, RequestCost } from '../../src/access/request-cost.js'
 
-describe('the concurrent cost of a tenant', () => {
+describe('request cost per tenant', () => {
   beforeEach(() => void jest.useFakeTimers())
   afterEach(() => void jest.useRealTimers())
 
@@ -22,7 +22,7 @@ describe('the concurrent cost of a tenant', () => {
     return { settled, enter }
   }
 
-  test('limits the concurrent cost per tenant and queues its further requests in order', async () => {
+  test("limits the concurrent cost per tenant, and queues the tenant's further requests in order", async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     const [first, second] = [await enter('first', maxCost - 1_000), enter('second', 2_000)]
     const third = enter('third', 500)
@@ -35,7 +35,7 @@ describe('the concurrent cost of a tenant', () => {
     expect(settled).toEqual(['first', 'other', 'second', 'third'])
   })
 
-  test('rejects a request that has waited for five seconds and reports its cost and the limit', async () => {
+  test('rejects a request that has waited for five seconds, and reports its cost and the limit', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     await enter('first', maxCost - 1_000)
     const second = expect(enter('second', 2_000)).rejects.toMatchObject({
@@ -52,7 +52,7 @@ describe('the concurrent cost of a tenant', () => {
     expect(settled).toEqual(['first', 'second rate_limited', 'third'])
   })
 
-  test('removes a queued request whose client disconnects and admits the requests behind it', async () => {
+  test('removes a queued request if its client disconnects, and admits the requests behind it', async () => {
     const costs = new ConcurrentCosts()
     await costs.acquire('ten_1', maxCost - 1_000)
     const client = new AbortController()
@@ -73,7 +73,7 @@ describe('the concurrent cost of a tenant', () => {
   })
 })
 
-describe('the root fields of a request', () => {
+describe('root fields of a GraphQL request', () => {
   const started = async (value: number) => {
     const cost = new RequestCost()
     cost.value = value

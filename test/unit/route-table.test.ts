@@ -8,7 +8,7 @@ const found = (path: string, method: Route['method'] = 'GET') => {
   return match && [match.routes.get(method)?.operation, match.parameters]
 }
 
-test('every route matches its own path, with its parameters', () => {
+test('each route path matches its own route and yields its parameters', () => {
   for (const { method, path, operation } of routes) {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
     const filled = path.replace(/\{(\w+)\}/g, 'some-$1')

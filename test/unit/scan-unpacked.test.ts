@@ -38,7 +38,7 @@ test('concurrent scans of small archives do not mix up their contents', async ()
   expect(verdicts.map(({ verdict }) => verdict)).toEqual(['infected', 'clean'])
 })
 
-test('does not report an engine failure during unpacking as a damaged file', async () => {
+test('does not report an engine failure during unpacking as damage to the file', async () => {
   const source = new MemorySource(createZip({ name: 'a.txt', bytes: Buffer.alloc(5_000, 'text ') }), 'zip')
   const fail = () => {
     throw new Error('out of memory')
@@ -56,7 +56,7 @@ const zstd = Buffer.from(
   'hex',
 )
 
-describe('scans the unpacked content', () => {
+describe('scans of unpacked content', () => {
   test.each<[string, () => Promise<Buffer> | Buffer]>([
     ['a 7z', () => sevenZip({ 'a.txt': 'text', 'b.com': thrice })],
     ['a 7z packed by PPMd', () => sevenZip({ 'b.com': thrice }, ['-m0=PPMd'])],
@@ -164,7 +164,7 @@ describe('scans the unpacked content', () => {
     expect(await scan(bytes)).toMatchObject(found)
   })
 
-  test('reports unpacked content as clean if nothing is found', async () => {
+  test('reports unpacked content as clean if the scanner finds nothing', async () => {
     expect(await scan(await sevenZip({ a: noise(5_000), 'b.txt': 'text' }))).toEqual(clean)
     expect(await scan(await sevenZip({ a: noise(5_000) }, [], 'xz'))).toEqual(clean)
   })
@@ -175,11 +175,11 @@ test.each<[string, () => Buffer]>([
   ['a Word document', () => compound(doc())],
   ['a mail', () => createMail('Content-Type: text/plain\r\n\r\nHello')],
   ['text that starts like a mail', () => Buffer.from('Note: this is text.\r\n\r\nContent-Type: nothing\r\n')],
-])('reports %s without content as clean', async (_, make) => {
+])('reports %s without malware as clean', async (_, make) => {
   expect(await scan(make())).toEqual(clean)
 })
 
-describe('unread content is never clean', () => {
+describe('unread content', () => {
   test.each<[string, Buffer, string]>([
     ['a damaged RAR archive', Buffer.concat([Buffer.from('Rar!\x1a\x07\x01\0', 'latin1'), noise(200)]), 'RAR'],
     ['an LZ4 file', Buffer.concat([Buffer.from('04224d18', 'hex'), noise(200)]), 'LZ4'],
@@ -196,7 +196,7 @@ describe('unread content is never clean', () => {
     ['a 7z with an encrypted directory', hidden7z, 'encrypted'],
     ['a zip with an encrypted directory', hiddenZip(), 'encrypted'],
     ['a zip member with an unknown compression method', zip([{ name: 'a', data: 'text', method: 77 }]), 'method 77'],
-  ])('reports %s as incomplete, directly and in a zip', async (_, bytes, reason) => {
+  ])('reports %s as incomplete, both directly and in a zip', async (_, bytes, reason) => {
     expect(await scan(bytes)).toMatchObject(incomplete(reason))
     expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(incomplete(reason))
   })
@@ -207,11 +207,11 @@ describe('unread content is never clean', () => {
       expect(await scan(bytes)).toMatchObject({ verdict: 'infected' })
   })
 
-  test('reports a virus found in incompletely scanned content', async () => {
+  test('reports a virus even if the content was scanned incompletely', async () => {
     expect(await scan(createZip({ name: 'a.7z', bytes: encrypted7z }, { name: 'b', bytes: eicar }))).toMatchObject(found)
   })
 
-  test('reports an incomplete scan of a damaged archive, and scans the content that can be unpacked', async () => {
+  test('reports a damaged archive as incompletely scanned, and scans the content that can be unpacked', async () => {
     const complete = await sevenZip({ a: noise(5_000) })
     expect(await scan(complete.subarray(0, 3_000))).toMatchObject(incompleteBecause('damaged (7z archive'))
     const xz = await sevenZip({ a: Buffer.concat([thrice, noise(300_000)]) }, [], 'xz')
@@ -219,7 +219,7 @@ describe('unread content is never clean', () => {
   })
 })
 
-describe('files that require a password are incomplete, whatever the scanner reports', () => {
+describe('files that require a password', () => {
   const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
   afterAll(() => inspector.close())
   const secret = createZip({ name: 'a', bytes: text, encrypted: true })
@@ -240,7 +240,7 @@ describe('files that require a password are incomplete, whatever the scanner rep
     ['a Word document', 'a.doc', () => compound(doc({ encrypted: true }))],
     ['an encrypted package', 'a.docx', () => compound(encryptedPackage())],
     ['an OpenDocument text', 'a.odt', encryptedOdt],
-  ])('reports %s with a password as incomplete, regardless of the scanner response', async (_, name, make) => {
+  ])("reports %s with a password as incomplete, regardless of the scanner's response", async (_, name, make) => {
     const bytes = await make()
     const scanned = await inspector.inspect(submission(name, bytes, { scanForViruses: true }))
     expect(scanned).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })

@@ -39,7 +39,7 @@ test('no GraphQL description refers to a section of an internal document', () =>
   expect(formatSchema(schema)).not.toMatch(/§|specification, section/)
 })
 
-test('every GraphQL root field documents the required scope', () => {
+test('every GraphQL root field documents its required scope', () => {
   for (const root of roots)
     for (const [name, field] of Object.entries(root!.getFields()))
       expect([name, (field.extensions.endpoint as Endpoint | undefined)?.access]).toEqual([

@@ -51,22 +51,22 @@ const without = (name: string) => ({
   ...((name === 'DATABASE_DIRECT_URL' || name === 'DATABASE_READ_URL') && { DATABASE_URL: 'postgresql://u:p@pooler/d' }),
 })
 
-describe.each(secretVariables)('%s', (name) => {
+describe.each(secretVariables)('secret file for %s', (name) => {
   const variable = `${name}_FILE`
 
-  test.each(['', '\n', '\r\n'])('reads the secret from the file that the variable names, and removes %j from its end', (end) => {
+  test.each(['', '\n', '\r\n'])('reads the secret from the file named in the variable, and removes %j from the end', (end) => {
     const direct = readConfig({ ...without(name), [name]: values[name] })
     expect(readConfig({ ...without(name), [variable]: writeSecretFile(values[name] + end) })).toEqual(direct)
   })
 
-  test('rejects a secret that is set both directly and by a file', () => {
+  test('rejects a secret that is set both directly and in a file', () => {
     const path = writeSecretFile(values[name])
     expect(faults({ ...without(name), [name]: values[name], [variable]: path })).toEqual([
       `${variable} is '${path}'. It must be unset if ${name} is set.`,
     ])
   })
 
-  test('the error for a missing secret file contains only its path', () => {
+  test("the error for a missing secret file contains only the file's path", () => {
     const path = join(folder, 'none')
     expect(faults({ ...without(name), [variable]: path })).toEqual([
       `${variable} is '${path}'. It must be the path of a readable file (it does not exist).`,
@@ -74,7 +74,7 @@ describe.each(secretVariables)('%s', (name) => {
   })
 })
 
-test('rejects a secret file that is empty, far too long or a folder', () => {
+test('rejects a secret file that is empty or far too long, and a folder', () => {
   const nested = join(folder, 'folder')
   mkdirSync(nested)
   const reasonOf = (path: string) => /\(([^)]*)\)\.$/.exec(faults({ METRICS_TOKEN_FILE: path }).join())?.[1]
@@ -83,7 +83,7 @@ test('rejects a secret file that is empty, far too long or a folder', () => {
   expect(reasonOf(nested)).toBe('it is not a regular file')
 })
 
-test('an error does not show the secret in a file', () => {
+test('an error does not reveal the secret in a file', () => {
   expect(faults({ MASTER_KEY_FILE: writeSecretFile('hushed!') }).join()).toMatch(/^MASTER_KEY is a value of 7 characters\. /)
 })
 

@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals'
 const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
-test('every test named in docs/security.md exists, and every table row is complete', () => {
+test('every test listed in docs/security.md exists, and every table row is complete', () => {
   const lines = read('docs/security.md').split('\n')
   const rows = lines.filter((line) => line.startsWith('| ') && !/^\| *(asks for)? *\|? *asks for/.test(line))
   expect(rows.length).toBeGreaterThan(60)

@@ -18,7 +18,7 @@ const origin = { ip: '192.0.2.1', userAgent: 'x' }
 const note = (id: string, tenantId = 'ten_1', reason: 'sign_in_failed' | 'scope_refused' = 'sign_in_failed') =>
   trail.recordEvent({ reason, message: 'No.', tenantId, about: { id, name: 'A' }, origin })
 
-test('combines a thousand identical security entries into one with a count', () => {
+test('combines a thousand identical security entries into one entry with a count', () => {
   for (let time = 0; time < 1000; time++) note('usr_1')
   expect(stored).toHaveLength(1)
   expect(stored[0]).toMatchObject({
@@ -30,7 +30,7 @@ test('combines a thousand identical security entries into one with a count', () 
   expect(counted).toHaveLength(1000)
 })
 
-test('stores separate security entries for each reason, user and tenant', () => {
+test('stores separate security entries for different reasons, users and tenants', () => {
   for (let time = 0; time < 3; time++) {
     note('usr_1')
     note('usr_1', 'ten_1', 'scope_refused')

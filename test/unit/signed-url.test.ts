@@ -43,7 +43,7 @@ describe('local download URLs', () => {
     })
   })
 
-  test('a download URL stays valid while its key is retired and becomes invalid when the key is removed', async () => {
+  test('a download URL remains valid while its key is retired, and becomes invalid when the key is deleted', async () => {
     const keys = createKeyRing(key('sig_1', 1))
     const urls = new DownloadUrls('http://localhost', keys)
     const { query } = await signed(urls)

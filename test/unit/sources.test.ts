@@ -36,7 +36,7 @@ const noRoom = () => {
   throw new Error('it is in memory')
 }
 
-describe('a file', () => {
+describe('file sources', () => {
   test.each([3 * mebibyte - 5, 6 * mebibyte + 5])('reads a file of %i bytes at any position and in any order', async (size) => {
     const bytes = noise(size)
     const path = await writeTestFile(bytes)
@@ -69,7 +69,7 @@ describe('a file', () => {
     file.close()
   })
 
-  test('reuses the memory of a closed file to read a small file', async () => {
+  test('reuses the memory of a closed file for a small file', async () => {
     const [one, other] = [await writeTestFile(noise(1000, 1), 'one'), await writeTestFile(noise(1000, 2), 'other')]
     const first = new FileSource(one)
     const { buffer } = first.read(0, 10)
@@ -93,7 +93,7 @@ describe('a file', () => {
       expect(read).toThrow('the file is closed')
   })
 
-  test('returns no bytes from another file if the file becomes shorter while it is open', async () => {
+  test('returns no bytes of another file if an open file becomes shorter', async () => {
     const before = new FileSource(await writeTestFile(Buffer.alloc(600_000, 1), 'before'))
     before.read(0, 600_000)
     before.close()
@@ -105,7 +105,7 @@ describe('a file', () => {
   })
 })
 
-describe('findings in a content', () => {
+describe('findings for different content sources', () => {
   const setup = { id: 'sources', kind: hasNativeEngine() ? ('native' as const) : ('wasm' as const), limits: walkLimits }
 
   async function found(source: RandomAccessSource): Promise<unknown> {

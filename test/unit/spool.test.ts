@@ -26,7 +26,7 @@ const take = (bytes: Buffer, { limit = bytes.length, expected = 0 } = {}) =>
   spool.receive(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, { expected })
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-test('spools a large upload to a file and deletes it with the upload', async () => {
+test('writes a large upload to a temporary file, and deletes the file with the upload', async () => {
   await open()
   const { content, dispose, sizeBytes } = await take(large)
   expect(sizeBytes).toBe(large.length)
@@ -37,7 +37,7 @@ test('spools a large upload to a file and deletes it with the upload', async () 
   await expect(stat(content!.path!)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('keeps a small upload in memory and rejects an upload above its limit', async () => {
+test('keeps a small upload in memory, and rejects an upload above its limit', async () => {
   await open()
   const small = await take(noise(1000))
   expect(small.content).toMatchObject({ size: 1000, bytes: noise(1000) })
@@ -47,7 +47,7 @@ test('keeps a small upload in memory and rejects an upload above its limit', asy
   await small.dispose()
 })
 
-test('computes the digest of the largest upload that is kept in memory', async () => {
+test('computes the digest of an upload with the largest size that is kept in memory', async () => {
   await open()
   const bytes = noise(256 * 1024)
   const { content, dispose } = await take(bytes)
@@ -57,7 +57,7 @@ test('computes the digest of the largest upload that is kept in memory', async (
   await dispose()
 })
 
-test('spools an upload with a large declared size to a file from its first byte', async () => {
+test('writes an upload with a large declared size to a temporary file from its first byte', async () => {
   await open()
   const { content, dispose } = await take(noise(2000), { expected: 100_000_000 })
   expect([content!.bytes, (await readFile(content!.path!)).length]).toEqual([undefined, 2000])
@@ -65,7 +65,7 @@ test('spools an upload with a large declared size to a file from its first byte'
 })
 
 test.each([300_000, 1_100_000, 4 * 1024 * 1024])(
-  'keeps an upload with a declared length of %i bytes in memory, whatever its chunk sizes',
+  'keeps an upload with a declared length of %i bytes in memory, regardless of its chunk sizes',
   async (size) => {
     await open()
     for (const bytes of [noise(size), noise(size / 2)]) {
@@ -80,7 +80,7 @@ test.each([300_000, 1_100_000, 4 * 1024 * 1024])(
   },
 )
 
-test('spools a complete upload to a file if it is larger than declared', async () => {
+test('writes the entire upload to a temporary file if it is larger than declared', async () => {
   await open()
   const { content, dispose } = await take(large, { expected: 500_000 })
   expect((await readFile(content!.path!)).equals(large)).toBe(true)
@@ -101,7 +101,7 @@ test.each([1_000, 100_000, 3_000_000])(
   },
 )
 
-test('an upload above its limit frees its memory', async () => {
+test('an upload that exceeds its limit releases its memory', async () => {
   spool = await Spool.open({ directory, memoryBudget: 4_500_000 })
   for (let times = 0; times < 3; times++) {
     expect((await take(noise(2_900_000), { limit: 2_800_000, expected: 2_900_000 })).content).toBeUndefined()
@@ -111,7 +111,7 @@ test('an upload above its limit frees its memory', async () => {
   }
 })
 
-test('uploads share one memory budget, and small uploads use files when it is exhausted', async () => {
+test('uploads share one memory budget, and small uploads use files when the budget is exhausted', async () => {
   spool = await Spool.open({ directory, memoryBudget: 10_000 })
   const held = await Promise.all([take(noise(4000)), take(noise(4000))])
   const [beyond] = [await take(noise(4000))]
@@ -123,7 +123,7 @@ test('uploads share one memory budget, and small uploads use files when it is ex
   for (const each of [...held, beyond!, again]) await each.dispose()
 })
 
-test('frees the chunks of an upload after they are consumed', async () => {
+test('releases the chunks of an upload after they are consumed', async () => {
   await open()
   const held = () => process.memoryUsage().arrayBuffers
   const before = held()
@@ -142,7 +142,7 @@ test('frees the chunks of an upload after they are consumed', async () => {
   await dispose()
 })
 
-describe('the memory of an upload', () => {
+describe('upload memory', () => {
   const size = 300_000
   const receive = (byte: number, bytes = size) => take(Buffer.alloc(bytes, byte), { expected: bytes })
 
@@ -170,7 +170,7 @@ describe('the memory of an upload', () => {
     for (const upload of uploads) await upload.dispose()
   })
 
-  test('counts idle memory blocks towards the budget and frees blocks that are too small for an upload', async () => {
+  test('counts idle memory blocks towards the budget, and frees blocks that are too small for an upload', async () => {
     spool = await Spool.open({ directory, memoryBudget: 1_000_000 })
     for (const each of [await receive(1), await receive(2), await receive(3)]) each.recycle!()
     const [complete, beyond] = [await receive(4, 900_000), await receive(5)]

@@ -42,7 +42,7 @@ test.each([
   expect(findTemplateError(template)).toEqual(expect.any(String))
 })
 
-test('a storage path consists of the tenant and the template filled with the UTC date', () => {
+test('a storage path consists of the tenant and the template, which is filled with the UTC date', () => {
   const file = { tenantId: 'ten_1', contextKey: 'notes', createdAt: new Date('2026-03-01T00:30:00+02:00') }
   expect(getBlobFolder({ ...file, template: '{context_key}/{year}/{month}' })).toBe('ten_1/notes/2026/02')
   expect(getBlobFolder({ ...file, template: 'x' })).toBe('ten_1/x')

@@ -34,12 +34,12 @@ describe('plain text', () => {
     ['Shift JIS', Buffer.from('93fa967b8cea0a', 'hex'), 'legacy'],
     ['terminal colors', Buffer.from('\u001b[31mred\u001b[0m\n'), 'utf-8'],
     ['a last block filled with zeros', Buffer.concat([Buffer.from('words'), Buffer.alloc(400)]), 'utf-8'],
-  ])('accepts plain text as %s', async (_, bytes, encoding) => {
+  ])('accepts plain text: %s', async (_, bytes, encoding) => {
     expect(detectText(new MemorySource(bytes, ''))?.encoding).toBe(encoding)
     expect(await read(readText, bytes)).toMatchObject({ sound: true, evidence: { encoding } })
   })
 
-  test('accepts a text character that is split between chunks of a file', async () => {
+  test('accepts text if a character is split between two chunks of a file', async () => {
     for (const offset of [0, 1, 2, 3])
       expect(await read(readText, `${'a'.repeat(65_534 + offset)}🌍${'ü'.repeat(40_000)}`)).toMatchObject({
         sound: true,
@@ -47,14 +47,14 @@ describe('plain text', () => {
       })
   })
 
-  test('rejects binary data and text that ends in binary data', async () => {
+  test('rejects binary data, and text that ends with binary data', async () => {
     const noise = Buffer.from(Array.from({ length: 4000 }, (_, at) => (at * 31) & 255))
     expect((await read(readText, noise)).sound).toBe(false)
     expect((await read(readText, Buffer.concat([Buffer.from('text '.repeat(5000)), noise]))).sound).toBe(false)
   })
 })
 
-describe('JSON', () => {
+describe('JSON files', () => {
   test.each([
     '{}',
     '[]',
@@ -132,7 +132,7 @@ describe('JSON', () => {
     expect(await read(readJson, bytes)).toMatchObject({ sound: false, problem: expect.stringContaining(encoding) })
   })
 
-  test('gives the same result as JSON.parse for every single-byte change to a document', () => {
+  test('yields the same result as JSON.parse for every single-byte change to a document', () => {
     const document = '{"a":[1,-2.5e3,true,null,"x\\n\\u00e9"],"b":{"c":""}}'
     const differing: string[] = []
     for (let at = 0; at < document.length; at++) {
@@ -144,7 +144,7 @@ describe('JSON', () => {
     expect(differing).toEqual([])
   })
 
-  test('gives the same JSON validation result for any chunk boundaries', () => {
+  test('yields the same JSON validation result for any chunk boundaries', () => {
     const document = Buffer.from('{"key":[1.25e-3,"\\u00e9\\\\",false,{"x":null}]}')
     for (let cut = 1; cut < document.length; cut++) {
       expect(scans(document.subarray(0, cut), document.subarray(cut))).toBe(true)
@@ -152,7 +152,7 @@ describe('JSON', () => {
     }
   })
 
-  test('rejects JSON nesting above the limit and reads nesting below it efficiently', async () => {
+  test('rejects JSON nesting above the limit, and reads nesting below the limit efficiently', async () => {
     expect(await findMaliciousConstruction(readJson, sample.deepJson(1000))).toBe('sound')
     expect(await findMaliciousConstruction(readJson, sample.deepJson(1001))).toBe('json_nesting')
     expect(await findMaliciousConstruction(readJson, Buffer.alloc(5_000_000, '['))).toBe('json_nesting')
@@ -166,7 +166,7 @@ describe('JSON', () => {
   })
 })
 
-describe('XML', () => {
+describe('XML files', () => {
   test.each([
     ['plain', Buffer.from('<?xml version="1.0"?><a b="c">d</a>')],
     ['undeclared namespaces', Buffer.from('<x:a/>')],
@@ -202,11 +202,11 @@ describe('XML', () => {
     expect(await findMaliciousConstruction(readXml, content)).toBe('broken')
   })
 
-  test('rejects XML with bytes outside its encoding as damaged', async () => {
+  test('rejects XML with bytes that are invalid in its encoding as damaged', async () => {
     expect(await findMaliciousConstruction(readXml, sample.latin1('<a>\xe9</a>'))).toBe('broken')
   })
 
-  test('rejects XML with expanding or recursive entities or too many levels', async () => {
+  test('rejects XML with expanding entities, recursive entities or too many levels', async () => {
     expect(await findMaliciousConstruction(readXml, sample.billionLaughs())).toBe('xml_entity_expansion')
     expect(await findMaliciousConstruction(readXml, sample.quadraticBlowup())).toBe('xml_entity_expansion')
     expect(await findMaliciousConstruction(readXml, '<!DOCTYPE a [<!ENTITY x "&y;"><!ENTITY y "&x;">]><a>&x;</a>')).toBe(
@@ -222,15 +222,15 @@ describe('XML', () => {
     expect(await findMaliciousConstruction(readXml, sample.deepXml(1001))).toBe('xml_nesting')
   })
 
-  test('reports an XML entity that names a file without reading the file', async () => {
+  test('reports an XML entity that refers to a file, without reading the file', async () => {
     const verdict = await read(readXml, '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>')
     expect(verdict).toMatchObject({ sound: true, notes: [expect.stringContaining('not fetched')] })
     expect(JSON.stringify(verdict)).not.toContain('root:')
   })
 })
 
-describe('SVG and CSV', () => {
-  test('an SVG requires an svg root element, and its scripts are reported', async () => {
+describe('SVG files', () => {
+  test('an SVG file must have an svg root element, and its scripts are reported', async () => {
     expect(await findMaliciousConstruction(readSvg, sample.svg())).toBe('sound')
     expect(await findMaliciousConstruction(readSvg, '<s:svg xmlns:s="http://www.w3.org/2000/svg"/>')).toBe('sound')
     expect(await findMaliciousConstruction(readSvg, '<html><svg/></html>')).toBe('broken')

@@ -7,7 +7,7 @@ import { UnauthenticatedSockets } from '../../src/api/http/unauthenticated-socke
 beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())
 
-describe('the pool of unauthenticated sockets', () => {
+describe('pool of unauthenticated sockets', () => {
   const enter = (pool: UnauthenticatedSockets, ip: string) => {
     const socket = { timedOut: jest.fn(), drop: jest.fn() }
     return { ...socket, place: pool.acquire(ip, socket) }
@@ -21,13 +21,13 @@ describe('the pool of unauthenticated sockets', () => {
     expect(elsewhere.drop).not.toHaveBeenCalled()
   })
 
-  test('drops the oldest idle unauthenticated socket across all IP addresses if the pool is full', () => {
+  test('drops the oldest idle unauthenticated socket of all IP addresses if the pool is full', () => {
     const pool = new UnauthenticatedSockets()
     const sockets = Array.from({ length: 257 }, (_, at) => enter(pool, `192.0.2.${at % 16}`))
     expect(sockets.map(({ drop }) => drop.mock.calls.length)).toEqual([1, ...Array(256).fill(0)])
   })
 
-  test('keeps an unauthenticated socket while its credential is validated', () => {
+  test('keeps an unauthenticated socket open while its credential is being validated', () => {
     const pool = new UnauthenticatedSockets()
     const sockets = Array.from({ length: 64 }, () => enter(pool, '192.0.2.1'))
     for (const { place } of sockets) place!.startChecking()
@@ -50,7 +50,7 @@ describe('the pool of unauthenticated sockets', () => {
   })
 })
 
-describe('one connection', () => {
+describe('single WebSocket connections', () => {
   class FakeSocket extends EventEmitter {
     readonly OPEN = 1
     readyState = 1

@@ -12,7 +12,7 @@ function acquireAll(slots: UploadSlots, holder: { tenantId: string; id: string }
   }
 }
 
-test('frees an upload slot once and rejects an upload above the limit with 429 and a wait time', () => {
+test('releases an upload slot only once, and rejects an upload above the limit with 429 and a wait time', () => {
   const slots = new UploadSlots(4)
   const giveBack = slots.acquire({ tenantId: 'ten_1', id: 'key_1' })
   expect(() => slots.acquire({ tenantId: 'ten_1', id: 'key_1' })).toThrow(
@@ -24,7 +24,7 @@ test('frees an upload slot once and rejects an upload above the limit with 429 a
   expect(taken).toEqual([1, 1, 1])
 })
 
-test("leaves half of a tenant's upload slots to other credentials and always accepts 64 uploads", () => {
+test('one credential can use a quarter of all upload slots, and one tenant can use half of them', () => {
   const slots = new UploadSlots(256)
   expect(['key_1', 'key_2', 'key_3'].map((id) => acquireAll(slots, { tenantId: 'ten_1', id }))).toEqual([
     [64, 'this credential already has the maximum of 64'],

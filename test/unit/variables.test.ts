@@ -14,13 +14,13 @@ const coerce = (type: string, value: unknown, from: RawValue['from'] = 'json', r
   return errors.length > 0 ? 'fault' : variables.v
 }
 
-describe('numbers', () => {
+describe('numeric variables', () => {
   test.each([
     ['0', 0],
     ['7', 7],
     ['2147483647', 2_147_483_647],
     ['007', 7],
-  ])('parses the configuration text %s as %d', (text, number) => {
+  ])('parses the configuration text %s as the number %d', (text, number) => {
     expect(coerce('Int', text, 'text')).toBe(number)
   })
   test.each(['', ' ', '1.0', '1.5', '-1', '+1', '1e3', '0x10', '2147483648', '99999999999', '١', '1 ', 'x'])(
@@ -52,7 +52,7 @@ test.each([
   expect(coerce(type, bad)).toBe('fault')
 })
 
-test('preserves omitted variables so that schema defaults apply, and null unless it is invalid', () => {
+test('does not set omitted variables, and either omits or rejects null values', () => {
   const types = operation({ a: 'Int', b: 'String' })
   expect(coerceVariables(types, new Map(), { rejectsNull: false })).toEqual({ variables: {}, errors: [] })
   const nothing = new Map<string, RawValue>([['a', { value: null, from: 'json' }]])
@@ -60,7 +60,7 @@ test('preserves omitted variables so that schema defaults apply, and null unless
   expect(coerceVariables(types, nothing, { rejectsNull: true }).errors).toEqual([{ field: 'a', message: 'must not be null' }])
 })
 
-test('reports a missing required variable and substitutes a value so that the document still runs', () => {
+test('reports a missing required variable and substitutes a value, so that the document can still run', () => {
   const types = operation({ a: 'Int!', b: '[String!]!', c: 'Colour!', d: 'JSONObject!', e: 'String!', f: 'Boolean!' })
   const { variables, errors } = coerceVariables(types, new Map(), { rejectsNull: false })
   expect(errors.map(({ field, message }) => `${field} ${message}`)).toEqual(

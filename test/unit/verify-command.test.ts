@@ -29,7 +29,7 @@ async function verify(...argv: string[]) {
 }
 const verifyReceipt = (receipt: string, ...more: string[]) => verify(place('r.jws', receipt), ...more, '--keys', keysPath)
 
-test('a valid receipt proves its issuer, its file and its position in the log', async () => {
+test('a valid receipt proves its issuer, its file and its log position', async () => {
   const { status, output } = await verifyReceipt(await createReceipt(keys, {}, sha256), filePath)
   expect(output).toBe(
     [
@@ -44,14 +44,14 @@ test('a valid receipt proves its issuer, its file and its position in the log', 
   expect(status).toBe(0)
 })
 
-test('verify reports that it compared no file if none is named', async () => {
+test('the verify command reports that it compared no file if none is specified', async () => {
   const receipt = await createReceipt(keys)
   const { status, output } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
   expect(output).toContain('Not checked: no file was compared with the receipt.')
   expect(status).toBe(0)
 })
 
-describe('rejects an invalid proof', () => {
+describe('invalid proofs', () => {
   const log = new MemoryLog(['another', 'log'])
   const origin = 'files.example.org/log/ten_01jd0000000000000000000000'
   const checkpoint = (size: number, root = log.computeRoot(), key = keys.logKey) =>
@@ -151,7 +151,7 @@ describe('rejects an invalid proof', () => {
     }
   })
 
-  test('rejects a session token or an unsigned receipt as a receipt', async () => {
+  test('does not accept a session token or an unsigned receipt as a receipt', async () => {
     const token = await new SignJWT({ sub: 'x' })
       .setProtectedHeader({ alg: 'EdDSA', kid: 'sig_receipt', typ: 'JWT' })
       .sign(keys.receiptKey.privateKey)
@@ -165,7 +165,7 @@ describe('rejects an invalid proof', () => {
   })
 })
 
-describe('reports invalid input in a sentence', () => {
+describe('invalid input for the verify command', () => {
   test.each([
     [[], 'npm run --silent verify -- RECEIPT.jws [FILE] --keys JWKS.json'],
     [['a', 'b', 'c', '--keys', keysPath], 'npm run --silent verify --'],
@@ -183,7 +183,7 @@ describe('reports invalid input in a sentence', () => {
     expect(status).toBe(1)
   })
 
-  test('rejects a malformed key set or one without valid keys', async () => {
+  test('rejects a malformed key set and a key set without valid keys', async () => {
     const odd = place(
       'odd.json',
       JSON.stringify({ keys: [null, 1, {}, { kid: 'k', kty: 'OKP', crv: 'Ed25519', x: 'AAAA' }, { kty: 'RSA', kid: 'r' }] }),

@@ -55,7 +55,7 @@ class EndlessScanner implements VirusScanner {
   async close() {}
 }
 
-describe('a scanner outside the process', () => {
+describe('scanners outside the process', () => {
   test.each([
     ['the context does not scan', 'a.txt', { scanForViruses: false }],
     ['the extension is not allowed', 'a.txt', { allowedExtensions: ['pdf'] }],
@@ -69,7 +69,7 @@ describe('a scanner outside the process', () => {
     expect([report.engine, scanner.started]).toEqual([null, 0])
   })
 
-  test('stops the virus scan when the client disconnects', async () => {
+  test('stops the virus scan if the client disconnects', async () => {
     const scanner = new EndlessScanner()
     const inspector = createInspector({ scanner, workers: 1 })
     const client = new AbortController()

@@ -28,7 +28,7 @@ const outbound = (...responses: string[][]) => {
   return { requested, to: new Outbound({ allowPrivate: false, resolve }) }
 }
 
-describe('addresses', () => {
+describe('IP addresses', () => {
   test.each([
     '0.0.0.0',
     '10.1.2.3',
@@ -71,7 +71,7 @@ describe('addresses', () => {
     '5f00::1',
     'localhost',
     '',
-  ])('classifies %s as not public', (address) => expect(isPublicAddress(address)).toBe(false))
+  ])('classifies the IP address %s as not public', (address) => expect(isPublicAddress(address)).toBe(false))
 
   test.each([
     '1.1.1.1',
@@ -82,10 +82,10 @@ describe('addresses', () => {
     '198.20.0.1',
     '2606:4700:4700::1111',
     '2a00:1450:4001::1',
-  ])('classifies %s as public', (address) => expect(isPublicAddress(address)).toBe(true))
+  ])('classifies the IP address %s as public', (address) => expect(isPublicAddress(address)).toBe(true))
 })
 
-describe('URLs at creation', () => {
+describe('webhook URLs at creation', () => {
   test.each([
     ['http://hooks.example.com/', 'must be an https: URL of at most 2048 characters'],
     ['https:', 'must be an https: URL of at most 2048 characters'],
@@ -106,7 +106,7 @@ describe('URLs at creation', () => {
     expect(await outbound(['8.8.8.8']).to.validateUrl(url)).toEqual({ error: fault }),
   )
 
-  test('rejects a webhook host name that does not resolve or has any internal address', async () => {
+  test('rejects a webhook host name that does not resolve or that has any internal address', async () => {
     const inside = { error: 'must resolve to public addresses only' }
     expect(await outbound(['10.0.0.1']).to.validateUrl('https://hooks.example.com')).toEqual(inside)
     expect(await outbound(['8.8.8.8', '::1']).to.validateUrl('https://hooks.example.com')).toEqual(inside)
@@ -118,7 +118,7 @@ describe('URLs at creation', () => {
     })
   })
 
-  test('WEBHOOK_ALLOW_PRIVATE accepts http and private addresses but no credentials in the URL', async () => {
+  test('WEBHOOK_ALLOW_PRIVATE allows http and private addresses, but no credentials in the URL', async () => {
     const open = new Outbound({ allowPrivate: true })
     expect(await open.validateUrl('http://127.0.0.1:3000/hook')).toEqual({ url: 'http://127.0.0.1:3000/hook' })
     expect(await open.validateUrl('http://u:p@127.0.0.1:3000/hook')).toEqual({ error: expect.stringMatching(/credentials/) })
@@ -145,8 +145,8 @@ describe('URLs at creation', () => {
   })
 })
 
-describe('addresses of connections', () => {
-  test('a webhook does not connect to a name that later resolves to an internal address (DNS rebinding)', async () => {
+describe('webhook connections', () => {
+  test('a webhook does not connect to a host name that later resolves to an internal address (DNS rebinding)', async () => {
     const { to, requested } = outbound(['8.8.8.8'], ['127.0.0.1'])
     const url = `https://rebind.example.com:${port()}/`
     expect(await to.validateUrl(url)).toEqual({ url })
@@ -155,7 +155,7 @@ describe('addresses of connections', () => {
     expect([requested.length, hits]).toEqual([2, 0])
   })
 
-  test('a webhook connects only to the validated addresses with one DNS query', async () => {
+  test('a webhook connects only to the validated addresses, with one DNS query', async () => {
     // The webhook receiver uses no TLS because the test covers only the connection.
     let requested = 0
     const to = new Outbound({
@@ -171,7 +171,7 @@ describe('addresses of connections', () => {
   })
 
   test.each(['https://127.0.0.1', 'https://[::1]', 'https://[::ffff:127.0.0.1]', 'https://0x7f.1', 'http://hooks.example.com'])(
-    'a webhook does not connect to the forbidden URL %s, even if the URL was saved',
+    'a webhook does not connect to the forbidden URL %s, even if the URL is already stored',
     async (origin) => {
       const before = hits
       await expect(outbound(['8.8.8.8']).to.post(`${origin}:${port()}/`, {}, body, soon())).rejects.toMatchObject({
@@ -181,7 +181,7 @@ describe('addresses of connections', () => {
     },
   )
 
-  test('the error for a missing webhook response contains no data from the receiver', () => {
+  test('the connection error for a webhook contains no data from the receiver', () => {
     expect(describeConnectionError(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe('the connection was refused')
     expect(describeConnectionError(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe(
       'no response in time',
@@ -193,7 +193,7 @@ describe('addresses of connections', () => {
   })
 })
 
-describe('receivers that do not respond', () => {
+describe('webhook receivers that do not respond', () => {
   const raw = async (connected: (socket: Socket) => void) => {
     const server = createTcpServer((socket) => void socket.on('error', () => {}).once('data', () => connected(socket)))
     await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -206,7 +206,7 @@ describe('receivers that do not respond', () => {
     return { post, close }
   }
 
-  test('a webhook receiver that responds with 101 is reported, and its connection is closed', async () => {
+  test('reports a webhook receiver that responds with 101, and closes the connection', async () => {
     let closed: Promise<unknown> | undefined
     const { post, close } = await raw((socket) => {
       closed = once(socket, 'close')

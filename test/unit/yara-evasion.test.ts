@@ -96,7 +96,7 @@ const hidden = createLocalEntry({ data: packed })
 const only = (before: number, offset = 0) => createDirectory({ name: 'a.txt', method: 0, packed: text.length, offset, before })
 const gz = gzipSync(eicar)
 
-describe('finds the EICAR string', () => {
+describe('finding the EICAR string', () => {
   test.each<[string, () => Buffer | Promise<Buffer>]>([
     ['followed by white space', () => Buffer.concat([eicar, Buffer.from(' \t\r\n\x1a'.repeat(12))])],
     ['in a gz after another gz in the same file', () => Buffer.concat([gzipSync(text), gz])],
@@ -213,14 +213,14 @@ describe('finds the EICAR string', () => {
   }, 60_000)
 })
 
-describe('limits of detection', () => {
-  test('reports a zip as incomplete if it has an encrypted member and no directory', async () => {
+describe('detection limits', () => {
+  test('reports a zip as incomplete if it has an encrypted member but no directory', async () => {
     expect(await scan(createLocalEntry({ data: generateNoise(100), encrypted: true }))).toMatchObject({ verdict: 'incomplete' })
   })
 })
 
-describe('members without a directory entry', () => {
-  test('ignores zip header signatures that no member follows', async () => {
+describe('zip members without a directory entry', () => {
+  test('ignores zip header signatures that are not followed by a member', async () => {
     const signatures = Buffer.concat(
       Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), generateNoise(90)])),
     )

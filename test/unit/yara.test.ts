@@ -44,7 +44,7 @@ async function packTar(...members: [string, Buffer][]): Promise<Buffer> {
 const nested = (bytes: Buffer, depth: number): Buffer =>
   depth === 0 ? bytes : createZip({ name: `level${depth}.zip`, bytes: nested(bytes, depth - 1) })
 
-describe('built-in rules', () => {
+describe('built-in YARA rules', () => {
   let scanner: YaraScanner
   beforeAll(async () => {
     scanner = await YaraScanner.open({ workers: 1 })
@@ -85,7 +85,7 @@ describe('built-in rules', () => {
     '<svg xmlns="http://www.w3.org/2000/svg"><script>document.title = "x"</script><a href="https://example.com"/></svg>',
     'CreateObject("WScript.Shell").Run "notepad"',
     'The EICAR string begins with X5O!P%@AP and ends with $H+H*.',
-  ])('the built-in YARA rules do not match: %s', async (sample) => {
+  ])('the built-in YARA rules do not match the harmless text: %s', async (sample) => {
     expect(await scan(sample)).toEqual(clean)
   })
 
@@ -119,7 +119,7 @@ describe('built-in rules', () => {
   )
 })
 
-describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('inside archives, %s', (kind) => {
+describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('scans of archives, %s engine', (kind) => {
   let scanner: YaraScanner
   beforeAll(async () => {
     scanner = await YaraScanner.open({ kind, workers: 1 })
@@ -149,7 +149,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(prependBytes(zip, Buffer.from('#!/bin/sh\nexit\n')))).toMatchObject(infected)
   })
 
-  test('finds the EICAR string across a window boundary in a file and in an unpacked member', async () => {
+  test('finds the EICAR string across a window boundary, in a file and in an unpacked member', async () => {
     const border = 4 * mebibyte - 30
     const large = Buffer.concat([generateNoise(border), eicar, generateNoise(5 * mebibyte)])
     const file = await inFile(large)
@@ -173,14 +173,14 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(gzipSync(zip, { level: 1 }))).toMatchObject(infected)
   })
 
-  test('scans a file with a damaged header as plain bytes and reports an incomplete scan', async () => {
+  test('scans a file with a damaged header as unstructured bytes, and reports an incomplete scan', async () => {
     const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), generateNoise(200)])
     expect(await scan(sevenZip)).toMatchObject(incompleteBecause('damaged (7z archive'))
     expect(await scan(createZip({ name: 'a.7z', bytes: sevenZip }))).toMatchObject(incompleteBecause('damaged (7z archive'))
     expect(await scan(Buffer.concat([sevenZip, eicar]))).toMatchObject(infected)
   })
 
-  test('scans a damaged archive up to the damage and reports an incomplete scan', async () => {
+  test('scans a damaged archive up to the damage, and reports an incomplete scan', async () => {
     const gz = gzipSync(Buffer.concat([eicar, generateNoise(200_000)]))
     expect(await scan(gz.subarray(0, gz.length - 5_000))).toMatchObject(infected)
     const zip = createZip({ name: 'a', bytes: generateNoise(10_000) })
@@ -188,7 +188,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
   })
 })
 
-describe('limits', () => {
+describe('scan limits', () => {
   test('reports archives nested above the limit as incomplete', async () => {
     const scanner = await open()
     expect(await scanner.scan(inMemory(nested(eicar, 8)), never())).toMatchObject(infected)
@@ -223,14 +223,14 @@ describe('limits', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
   })
 
-  test('reports a virus if it is found before a limit is reached or next to an encrypted member', async () => {
+  test('reports a virus that is found before a limit is reached or next to an encrypted member', async () => {
     const scanner = await open({ limits: { maxMembers: 2 } })
     const members = ['a', 'b', 'c'].map((name) => ({ name, bytes: eicar, encrypted: name === 'a' }))
     expect(await scanner.scan(inMemory(createZip(...members)), never())).toMatchObject(infected)
   })
 })
 
-describe('rules of the operator', () => {
+describe("operator's YARA rules", () => {
   let dir: string
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'assay-rules-'))
@@ -266,7 +266,7 @@ describe('rules of the operator', () => {
   })
 
   test.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])(
-    'rejects an invalid YARA rule at startup and names its file (%s)',
+    'rejects an invalid YARA rule at startup, and names its file (%s)',
     async (kind) => {
       const source = (origin: string, text: string) => ({ origin, text })
       const sources = [

@@ -15,7 +15,7 @@ const env = { PATH: process.env.PATH, HOME: folder, TERM: 'dumb' }
 const assay = (...args: string[]) => run(process.execPath, [program, ...args], { env })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-describe('help', () => {
+describe('command line help', () => {
   test.each(Object.keys(commands))(
     '`assay %s --help` prints usage, options and examples and exits with status 0',
     async (name) => {
@@ -30,17 +30,17 @@ describe('help', () => {
     expect((await assay('help', 'link')).stdout).toBe((await assay('link', '--help')).stdout)
   })
 
-  test('`assay --help` lists every command', async () => {
+  test('`assay --help` lists all commands', async () => {
     const { stdout } = await assay('--help')
     for (const name of Object.keys(commands)) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
   })
 
-  test('prints help to standard error and exits with status 2 if no command is given', async () => {
+  test('prints help to standard error and exits with status 2 if no command is specified', async () => {
     await expect(assay()).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: assay COMMAND') })
   })
 })
 
-describe('completion', () => {
+describe('shell completion', () => {
   beforeAll(async () => {
     for (const shell of ['bash', 'zsh', 'fish'])
       writeFileSync(join(folder, `completion.${shell}`), (await assay('completion', shell)).stdout)
@@ -58,7 +58,7 @@ describe('completion', () => {
     expect(await complete('upload', 'report.p')).toBe('')
   })
 
-  test('`assay completion` rejects an unknown shell with exit status 2', async () => {
+  test('`assay completion` exits with status 2 if the shell is unknown', async () => {
     await expect(assay('completion', 'csh')).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining("'csh'") })
   })
 

@@ -81,7 +81,7 @@ test('the client has a method for every operation in the OpenAPI document', asyn
   expect(rows.length).toBeGreaterThan(70)
 })
 
-test('every client method passes its abort signal to fetch, and sends an idempotency key if the operation accepts one', async () => {
+test('every client method passes the abort signal to fetch, and sends an idempotency key if the operation accepts one', async () => {
   const { calls, fetch } = record()
   await callAllMethods(fetch, new AbortController().signal)
   expect(calls.filter(({ signal }) => !signal).map(({ id }) => id)).toEqual([])
@@ -90,7 +90,7 @@ test('every client method passes its abort signal to fetch, and sends an idempot
   expect(calls.filter(({ id, hasKey }) => hasKey !== idempotent.has(id)).map(({ id }) => id)).toEqual([])
 })
 
-test.each(['', '.', '..'])('rejects the file id %j, which would change the request path', async (id) => {
+test.each(['', '.', '..'])('rejects the file id %j, because it would change the request path', async (id) => {
   const { calls, fetch } = record()
   const client = createClient({ baseUrl, apiKey: 'assay_key', fetch })
   expect(() => client.files.delete(id)).toThrow(`file_id is '${id}'`)

@@ -23,8 +23,8 @@ const withBrand = (bytes: Buffer, brand: string) => {
   return copy
 }
 
-describe('avif damage that libheif ignores', () => {
-  test('rejects an avif grid with a tile that cannot be decoded', async () => {
+describe('AVIF damage that libheif ignores', () => {
+  test('rejects an AVIF grid with a tile that cannot be decoded', async () => {
     expect(await read(readAvif, avifGrid(picture, 64, 48))).toEqual({
       sound: true,
       notes: [],
@@ -33,14 +33,14 @@ describe('avif damage that libheif ignores', () => {
     expect(await read(readAvif, avifGrid(picture, 64, 48, noise))).toMatchObject(invalid(/item 3\) cannot be decoded/))
   })
 
-  test('decodes the still image of an avif image sequence', async () => {
+  test('decodes the still image of an AVIF image sequence', async () => {
     expect(await read(readAvif, withBrand(picture, 'avis'))).toMatchObject({ ...valid, notes: [] })
     const bytes = withBrand(picture, 'avis')
     noise(bytes.subarray(bytes.indexOf('mdat', 0, 'latin1') + 4))
     expect(await read(readAvif, bytes)).toMatchObject(invalid(/cannot be decoded/))
   })
 
-  test('rejects an avif whose bitstream libaom does not support', async () => {
+  test('rejects an AVIF image whose bitstream libaom does not support', async () => {
     const bytes = Buffer.from(picture)
     // Overwrites the profile in the sequence header with an undefined value. Only three profiles exist.
     const sequence = bytes.indexOf('mdat', 0, 'latin1') + 4 + (bytes[bytes.indexOf('mdat', 0, 'latin1') + 4] === 0x12 ? 4 : 2)
@@ -48,7 +48,7 @@ describe('avif damage that libheif ignores', () => {
     expect(await read(readAvif, bytes)).toMatchObject(invalid(/not supported by this decoder/))
   })
 
-  test('returns a verdict for every mutated avif grid', async () => {
+  test('returns a verdict for every mutated AVIF grid', async () => {
     const grid = avifGrid(picture, 64, 48)
     for (const mutation of mutate(grid, 100, 3)) expect(typeof (await read(readAvif, mutation)).sound).toBe('boolean')
   })

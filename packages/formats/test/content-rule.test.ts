@@ -14,9 +14,9 @@ const accepts = async (bytes: Buffer, extension: string): Promise<boolean> => {
 const extensionsOf = (type: string): string[] =>
   (types[type]?.extensions ?? []).filter((extension) => getBinaryType(extension) === type && !sharedExtensions.has(extension))
 
-describe('content of a binary extension without its signature', () => {
+describe('content without the signature of its extension', () => {
   test.each(Object.keys(types))(
-    'rejects text with any extension of type %s, and accepts unknown binary data only if the type has no signature',
+    'rejects text with any extension of the type %s, and accepts unknown binary data only if the type has no signature',
     async (type) => {
       for (const extension of extensionsOf(type)) {
         const unsigned = typesWithoutSignature.has(type) || extensionsWithoutSignature.has(extension)
@@ -27,7 +27,7 @@ describe('content of a binary extension without its signature', () => {
   )
 
   test.each([...sharedExtensions])(
-    'accepts any content with the extension .%s, because several formats share it',
+    'accepts any content with the extension .%s, because several formats share the extension',
     async (extension) => {
       expect(getTextType(extension)).toBeUndefined()
       expect(await accepts(prose, extension)).toBe(true)

@@ -52,12 +52,12 @@ const valid: [type: string, extension: string, make: () => Buffer | Promise<Buff
 ]
 
 describe('type detection', () => {
-  test.each(valid)('detects the type %s and accepts the extension .%s for it', async (type, extension, make) => {
+  test.each(valid)('detects the type %s, and accepts the extension .%s for this type', async (type, extension, make) => {
     expect(await typeOf(await make())).toBe(type)
     expect(isExtensionOfType(extension, type)).toBe(true)
   })
 
-  test('rejects a file of each binary type under the extension of any other binary type', async () => {
+  test('does not accept the extensions of one binary type for files of another binary type', async () => {
     const extensions = new Set(valid.map(([, extension]) => extension))
     const wrong: string[] = []
     for (const [type] of valid)
@@ -90,17 +90,17 @@ describe('type detection', () => {
     ['ogg-audio', ['ogg', 'oga'], ['opus', 'mp3', 'flac']],
     ['exe', ['exe', 'dll', 'bin'], ['csv', 'txt', 'pdf', 'whatever']],
     ['pdf', ['pdf'], ['txt', 'docx', 'png']],
-  ])('accepts these extensions for the type %s: %j, but not %j', (type, may, mayNot) => {
+  ])('for the type %s, accepts the extensions %j but not %j', (type, may, mayNot) => {
     expect(may.filter((extension) => !isExtensionOfType(extension, type))).toEqual([])
     expect(mayNot.filter((extension) => isExtensionOfType(extension, type))).toEqual([])
   })
 
-  test('accepts any file type except programs under an unknown extension', () => {
+  test('accepts files of any type except programs if the extension is unknown', () => {
     expect(['zip', 'ole', 'exe', 'gif', 'class'].filter((type) => isExtensionOfType('acme', type))).toEqual(['zip', 'ole', 'gif'])
   })
 })
 
-describe('content that looks like another type', () => {
+describe('content that resembles another type', () => {
   test.each([
     ['GIF is what this text is about', 'text'],
     ['BM: minutes of the meeting', 'text'],
@@ -152,7 +152,7 @@ describe('damaged content', () => {
     expect(await typeOf(complete)).toBe('zip-damaged')
   })
 
-  test('detects the type of an Office document that lacks its main part or its content types', async () => {
+  test('detects the type of an Office document without its main part or its content types', async () => {
     expect(await typeOf(basic.zip({ '_rels/.rels': '', 'word/styles.xml': '' }))).toBe('docx')
     const manifest = '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
     expect(await typeOf(basic.zip({ 'content.xml': '', 'META-INF/manifest.xml': manifest }))).toBe('odf')
@@ -208,12 +208,12 @@ describe('unusual content', () => {
   })
 })
 
-describe('documents older than compound files', () => {
+describe('documents that predate compound files', () => {
   test.each([
     ['xls', Buffer.from('0900040002001000', 'hex')],
     ['xls', Buffer.from('0904060000001000', 'hex')],
     ['doc', Buffer.concat([Buffer.from('dba52d00', 'hex'), Buffer.alloc(400), Buffer.alloc(100, 1)])],
-  ])('detects an old Office document that is not a compound file as %s', async (type, bytes) => {
+  ])('detects an old Office document that is not a compound file as type %s', async (type, bytes) => {
     expect(await typeOf(bytes)).toBe(type)
   })
 })

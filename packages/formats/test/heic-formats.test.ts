@@ -9,8 +9,8 @@ const read = (bytes: Buffer) => readHeic(new MemorySource(bytes, 'heic'), defaul
 const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
 const started = [0x80, 9, 9, 9]
 
-describe('heic damage that is visible without a decoder', () => {
-  test('accepts an intact heic, and adds a note that the image was not decoded', async () => {
+describe('HEIC damage that is visible without a decoder', () => {
+  test('accepts an intact HEIC image, and adds a note that the image was not decoded', async () => {
     expect(await read(heic())).toMatchObject({
       sound: true,
       evidence: { width: 64, height: 48 },
@@ -18,18 +18,18 @@ describe('heic damage that is visible without a decoder', () => {
     })
   })
 
-  test('rejects every truncated copy of a heic', async () => {
+  test('rejects every truncated copy of a HEIC image', async () => {
     const bytes = heic()
     for (let length = 0; length < bytes.length; length += 5)
       expect(await read(bytes.subarray(0, length))).toMatchObject(broken(/./))
   })
 
-  test('rejects a heic with wrong image offsets', async () => {
+  test('rejects a HEIC image with wrong image offsets', async () => {
     expect(await read(heic({ shift: 5000 }))).toMatchObject(broken(/beyond the end/))
     expect(await read(heic({ shift: -3 }))).toMatchObject(broken(/units|head/))
   })
 
-  test('rejects a heic whose HEVC NAL units have wrong lengths', async () => {
+  test('rejects a HEIC image whose HEVC NAL units have wrong lengths', async () => {
     const two = Buffer.concat([unit(39, [1, 2, 3]), unit(19, started), unit(0, [1, 9, 9])])
     expect(await read(heic({ data: two }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0])]) }))).toMatchObject(broken(/unit header/))
@@ -38,7 +38,7 @@ describe('heic damage that is visible without a decoder', () => {
     )
   })
 
-  test('rejects a heic with three consecutive zero bytes in its image data, even across a read boundary', async () => {
+  test('rejects a HEIC image with three consecutive zero bytes in its image data, even across a read boundary', async () => {
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 3, 1, 0, 0]) }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 0, 1]) }))).toMatchObject(broken(/image data is damaged/))
     const long = Array.from({ length: 140_000 }, (_, index) =>
@@ -47,11 +47,11 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ data: unit(19, [0x80].concat(long)) }))).toMatchObject(broken(/image data is damaged/))
   })
 
-  test('rejects a heic without a decoder configuration', async () => {
+  test('rejects a HEIC image without a decoder configuration', async () => {
     expect(await read(heic({ bare: true }))).toMatchObject(broken(/hvcC/))
   })
 
-  test('checks the transparency mask of a heic, but not its depth map', async () => {
+  test('checks the transparency mask of a HEIC image, but not its depth map', async () => {
     const alpha = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha'
     const whole = unit(19, started)
     const cut = whole.subarray(0, -1)
@@ -60,18 +60,18 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ auxiliary: { purpose: 'urn:mpeg:hevc:2015:auxid:2', data: cut } }))).toMatchObject({ sound: true })
   })
 
-  test('rejects a heic whose only image is hidden', async () => {
+  test('rejects a HEIC file whose only image is hidden', async () => {
     expect(await read(heic({ hidden: true }))).toMatchObject(broken(/hidden/))
   })
 
-  test('rejects a heic with invalid image properties', async () => {
+  test('rejects a HEIC image with invalid image properties', async () => {
     expect(await read(heic({ type: 'xxxx' }))).toMatchObject(broken(/unknown type \('xxxx'\)/))
     expect(await read(heic({ type: 'grid' }))).toMatchObject(broken(/parts of its image/))
     expect(await read(heic({ handler: 'vide' }))).toMatchObject(broken(/image container/))
     expect(await read(heic({ width: 4_000_000_000 }))).toMatchObject({ sound: false, maliciousConstruction: 'pixel_flood' })
   })
 
-  test('returns a verdict for every mutated heic', async () => {
+  test('returns a verdict for every mutated HEIC image', async () => {
     for (const mutation of mutate(heic(), 400, 7)) expect(typeof (await read(mutation)).sound).toBe('boolean')
   })
 })

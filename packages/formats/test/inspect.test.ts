@@ -9,7 +9,7 @@ import { jpeg } from './support/samples/image.js'
 const folder = mkdtempSync(join(tmpdir(), 'assay-formats-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('detects the type from the content, and whether the extension matches the type', async () => {
+test('detects the type from the content, and reports whether the extension matches the type', async () => {
   expect(await detect(new MemorySource(png(), 'png'))).toMatchObject({ type: 'png', mime: 'image/png', fits: true })
   expect(await detect(new MemorySource(png(), 'pdf'))).toMatchObject({ type: 'png', mime: 'image/png', fits: false })
   expect(await detect(new MemorySource(Buffer.from('{"a":1}'), 'xml'))).toMatchObject({ type: 'json', fits: false })

@@ -18,8 +18,8 @@ beforeAll(async () => {
   progressive = await progressiveJpeg()
 })
 
-describe('jpeg data after the last pixel', () => {
-  test('rejects many extra bytes before the end marker of a jpeg, but accepts padding or a few bytes', async () => {
+describe('JPEG data after the last pixel', () => {
+  test('rejects many extra bytes before the end marker of a JPEG image, but accepts padding or a few extra bytes', async () => {
     for (const whole of [baseline!, progressive!]) {
       expect(await read(readJpeg, whole)).toMatchObject(valid)
       expect(await read(readJpeg, withBeforeEnd(whole, codes))).toMatchObject(invalid(/excess codes|extraneous/))
@@ -28,13 +28,13 @@ describe('jpeg data after the last pixel', () => {
     }
   })
 
-  test('rejects a jpeg without an end marker as truncated', async () => {
+  test('rejects a JPEG image without an end marker as truncated', async () => {
     expect(await read(readJpeg, baseline!.subarray(0, -2))).toMatchObject(invalid(/end marker/))
     expect(await read(readJpeg, baseline!.subarray(0, -1))).toMatchObject(invalid(/end marker/))
     expect(await read(readJpeg, Buffer.concat([baseline!, Buffer.from('more')]))).toMatchObject(valid)
   })
 
-  test('accepts a jpeg with excess coefficients or an extra scan byte, but rejects one with both', async () => {
+  test('accepts a JPEG image with excess coefficients or an extra scan byte, but rejects an image with both', async () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: emptyBlock }))).toMatchObject(valid)
     expect(await read(readJpeg, handmadeJpeg({ scan: [...emptyBlock, 7] }))).toMatchObject(valid)
     // Other readers accept such an image without a warning.
@@ -42,25 +42,25 @@ describe('jpeg data after the last pixel', () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: [...fullBlock, 7] }))).toMatchObject(invalid(/excess codes/))
   })
 
-  test('checks for excess coefficients at the end of each restart interval in a jpeg', async () => {
+  test('checks for excess coefficients at the end of each restart interval in a JPEG image', async () => {
     const parts = (first: number[]) => handmadeJpeg({ blocks: 2, restart: true, scan: [...first, 0xff, 0xd0, ...emptyBlock] })
     expect(await read(readJpeg, parts(emptyBlock))).toMatchObject(valid)
     expect(await read(readJpeg, parts([...emptyBlock, 0xff]))).toMatchObject(valid)
     expect(await read(readJpeg, parts([...fullBlock, 7]))).toMatchObject(invalid(/excess codes/))
   })
 
-  test('rejects a jpeg with an unknown marker', async () => {
+  test('rejects a JPEG image with an unknown marker', async () => {
     const complete = baseline!
     const bytes = Buffer.concat([complete.subarray(0, 2), Buffer.from([0xff, 0xa6, 0, 4, 1, 2]), complete.subarray(2)])
     expect(await read(readJpeg, bytes)).toMatchObject(invalid(/marker type 0xa6/))
   })
 
-  test('returns a verdict for every mutated jpeg', async () => {
+  test('returns a verdict for every mutated JPEG image', async () => {
     for (const mutation of mutate(baseline!, 200, 5)) expect(typeof (await read(readJpeg, mutation)).sound).toBe('boolean')
   })
 })
 
-test('detects a progressive jpeg only if its frame header is among the first segments', async () => {
+test('detects a progressive JPEG image only if its frame header is among the first segments', async () => {
   const behind = (segments: number) =>
     Buffer.concat([progressive!.subarray(0, 2), Buffer.from('ffe00002'.repeat(segments), 'hex'), progressive!.subarray(2)])
   expect(isProgressive(new MemorySource(baseline!))).toBe(false)

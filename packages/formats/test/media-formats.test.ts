@@ -26,12 +26,12 @@ const samples: [string, FormatReader, Buffer][] = [
   ['webm, live', readWebm, webm({ live: true })],
 ]
 
-describe.each(samples)('%s', (_name, reader, sample) => {
+describe.each(samples)('reader for the media file: %s', (_name, reader, sample) => {
   test('accepts an intact media file', async () => {
     expect(await read(reader, sample)).toMatchObject({ sound: true, notes: [] })
   })
 
-  test('rejects a media file that is empty, truncated to its first bytes or of another type', async () => {
+  test('rejects a media file that is empty, of another type or truncated after its first bytes', async () => {
     expect(await read(reader, sample.subarray(0, 12))).toMatchObject(invalid(/./))
     // MP3 and AAC players search for the first frame at any offset, so other bytes are not an error.
     if (reader !== readMp3 && reader !== readAac)
@@ -52,14 +52,14 @@ describe.each(samples)('%s', (_name, reader, sample) => {
   })
 })
 
-describe('wav', () => {
-  test('rejects a wav that is shorter than its header states', async () => {
+describe('WAV files', () => {
+  test('rejects a WAV file that is shorter than its header states', async () => {
     for (const share of [0.2, 0.5, 0.9]) expect(await read(readWav, firstPart(wav(), share))).toMatchObject(invalid(/truncated/))
     expect(await read(readWav, wav().subarray(0, 44))).toMatchObject(invalid(/truncated: 0 of 8000/))
     expect(await read(readWav, wav().subarray(0, 40))).toMatchObject(invalid(/no audio/))
   })
 
-  test('accepts a wav with placeholder lengths, and adds a note to the report', async () => {
+  test('accepts a WAV file with placeholder lengths, and adds a note to the report', async () => {
     for (const size of [0, 0xffffffff, 0x7ffff000]) {
       expect(await read(readWav, wav({ dataSize: size, riffSize: size }))).toMatchObject({
         sound: true,
@@ -68,27 +68,27 @@ describe('wav', () => {
     }
   })
 
-  test('accepts a wav in which only the length of the data chunk is wrong', async () => {
+  test('accepts a WAV file in which only the length of the data chunk is wrong', async () => {
     expect(await read(readWav, wav({ dataSize: 20_000 }))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/declares 20000/)],
     })
   })
 
-  test('accepts an RF64 wav with a ds64 chunk, and rejects one without', async () => {
+  test('accepts an RF64 WAV file with a ds64 chunk, and rejects one without', async () => {
     expect(await read(readWav, rf64(true))).toMatchObject({ sound: true, notes: [] })
     expect(await read(readWav, rf64(false))).toMatchObject(invalid(/no complete ds64 chunk/))
     expect(await read(readWav, firstPart(rf64(true), 0.5))).toMatchObject({ sound: false })
   })
 
-  test('rejects a wav without audio or with an invalid format', async () => {
+  test('rejects a WAV file without audio or with an invalid format', async () => {
     expect(await read(readWav, damaged(wav(), 36, 4, 0x20))).toMatchObject(invalid(/no audio/))
     expect(await read(readWav, damaged(wav(), 22, 2))).toMatchObject(invalid(/0 channels/))
   })
 })
 
-describe('flac', () => {
-  test('detects a wrong byte anywhere in the audio of a flac', async () => {
+describe('FLAC files', () => {
+  test("detects a wrong byte anywhere in a FLAC file's audio", async () => {
     for (const share of [0.2, 0.5, 0.95]) {
       const bytes = flac()
       const at = Math.floor(bytes.length * share)
@@ -97,25 +97,25 @@ describe('flac', () => {
     }
   })
 
-  test('rejects a flac that is truncated within, between or before frames', async () => {
+  test('rejects a FLAC file that is truncated within, between or before frames', async () => {
     expect(await read(readFlac, firstPart(flac(), 0.7))).toMatchObject(invalid(/truncated/))
     expect(await read(readFlac, flac(7))).toMatchObject(invalid(/1792 of 2560 samples/))
     expect(await read(readFlac, flac(0))).toMatchObject(invalid(/truncated/))
   })
 
-  test('accepts a flac with tags before and after the audio', async () => {
+  test('accepts a FLAC file with tags before and after the audio', async () => {
     const tag = Buffer.concat([Buffer.from('ID3\x03\0\0\0\0\0\x05', 'latin1'), Buffer.alloc(5)])
     expect(await read(readFlac, Buffer.concat([tag, flac(), Buffer.from('TAG'), Buffer.alloc(125)]))).toMatchObject(valid)
   })
 })
 
-describe('ogg', () => {
-  test('skips a damaged ogg page with a note in the report, but rejects an ogg whose pages are mostly damaged', async () => {
+describe('Ogg files', () => {
+  test('skips a damaged Ogg page with a note in the report, but rejects an Ogg file if most pages are damaged', async () => {
     expect(await read(readOgg, damaged(ogg(), 1000, 1, 0xee))).toMatchObject(validWithNote(/damaged/))
     expect(await read(readOgg, damaged(ogg(), 700, 900))).toMatchObject(invalid(/do not belong to any page/))
   })
 
-  test('rejects an ogg with damaged headers', async () => {
+  test('rejects an Ogg file with damaged headers', async () => {
     for (const at of [30, 60, 100]) expect(await read(readOgg, damaged(ogg(), at, 1, 0xee))).toMatchObject(invalid(/./))
     expect(await read(readOgg, ogg({ tags: false }))).toMatchObject(invalid(/lacks a header of its opus stream/))
     const strange = oggPage(1, { serial: 7, body: Buffer.alloc(50) })
@@ -124,7 +124,7 @@ describe('ogg', () => {
     )
   })
 
-  test('accepts an ogg recording whose pages have no granule positions', async () => {
+  test('accepts an Ogg recording whose pages have no granule positions', async () => {
     const tags = Buffer.concat([Buffer.from('OpusTags\x05\0\0\0assay', 'latin1'), Buffer.alloc(4)])
     const headers = [oggPage(0, { flags: 2, body: opusHead() }), oggPage(1, { body: tags })]
     const audio = [2, 3].map((sequence) => oggPage(sequence, { body: Buffer.alloc(100, sequence) }))
@@ -132,18 +132,18 @@ describe('ogg', () => {
     expect(await read(readOgg, Buffer.concat(headers))).toMatchObject(invalid(/before its audio/))
   })
 
-  test('rejects an ogg with headers but no audio as truncated', async () => {
+  test('rejects an Ogg file with headers but no audio as truncated', async () => {
     expect(await read(readOgg, ogg().subarray(0, ogg().indexOf('OggS', 60)))).toMatchObject(invalid(/before its audio/))
   })
 
-  test('returns a verdict for an ogg with thousands of fake pages or streams', async () => {
+  test('returns a verdict for an Ogg file with thousands of fake pages or streams', async () => {
     const signatures = Buffer.concat([ogg(), Buffer.from(`OggS\0${'OggS'.repeat(30_000)}`, 'latin1')])
     expect(await read(readOgg, signatures)).toMatchObject(invalid(/do not belong to any page/))
     const starts = Buffer.concat(Array.from({ length: 3000 }, (_, serial) => oggPage(0, { flags: 2, serial, body: opusHead() })))
     expect(await read(readOgg, starts)).toMatchObject(invalid(/before its audio/))
   })
 
-  test('accepts a truncated ogg recording, but rejects one without audio', async () => {
+  test('accepts a truncated Ogg recording, but rejects one without audio', async () => {
     expect(await read(readOgg, ogg({ endMark: false }))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/end mark/)],
@@ -153,8 +153,8 @@ describe('ogg', () => {
   })
 })
 
-describe('mp3', () => {
-  test('accepts stray bytes between mp3 frames, and notes a truncated last frame', async () => {
+describe('MP3 files', () => {
+  test('accepts stray bytes between MP3 frames, and adds a note if the last frame is truncated', async () => {
     const bytes = mp3()
     expect(await read(readMp3, damaged(bytes, 2000, 300, 0x11))).toMatchObject(valid)
     expect(await read(readMp3, bytes.subarray(0, 3000))).toMatchObject({
@@ -163,7 +163,7 @@ describe('mp3', () => {
     })
   })
 
-  test('rejects an mp3 that contains only a tag or bytes that resemble a frame', async () => {
+  test('rejects an MP3 file that contains only a tag or bytes that resemble a frame', async () => {
     expect(await read(readMp3, mp3(0))).toMatchObject(invalid(/./))
     const accident = Buffer.concat([Buffer.alloc(3000, 0x20), Buffer.from([0xff, 0xfb, 0x90, 0xc4]), Buffer.alloc(3000, 0x20)])
     expect(await read(readMp3, accident)).toMatchObject(invalid(/no consecutive/))
@@ -171,8 +171,8 @@ describe('mp3', () => {
   })
 })
 
-describe('mp3 and aac', () => {
-  test('accepts three consecutive mp3 frames between other bytes, but rejects frames that are not consecutive', async () => {
+describe('MP3 and AAC streams', () => {
+  test('accepts three consecutive MP3 frames between other bytes, but rejects frames that are not consecutive', async () => {
     const junk = Buffer.alloc(3000, 0x41)
     const frames = mp3().subarray(30, 30 + 417 * 3)
     expect(await read(readMp3, Buffer.concat([junk, frames]))).toMatchObject(valid)
@@ -181,7 +181,7 @@ describe('mp3 and aac', () => {
     )
   })
 
-  test('notes stray bytes between AAC frames, and rejects an AAC stream without frames', async () => {
+  test('adds a note about stray bytes between AAC frames, and rejects an AAC stream without frames', async () => {
     expect(await read(readAac, Buffer.concat([Buffer.alloc(40, 0x20), aac()]))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/40 stray bytes between/)],
@@ -192,7 +192,7 @@ describe('mp3 and aac', () => {
     )
   })
 
-  test('rejects audio whose tags claim a size of 256 MB without reading the tags', async () => {
+  test('rejects audio if its tags claim a size of 256 MB, without reading the tags', async () => {
     const tag = Buffer.from('ID3\x04\0\0\x7f\x7f\x7f\x7f', 'latin1')
     for (const reader of [readMp3, readAac, readFlac, readOgg])
       expect(await read(reader, Buffer.concat([tag, tag, Buffer.alloc(5000)]))).toMatchObject(invalid(/./))

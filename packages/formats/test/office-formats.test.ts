@@ -27,7 +27,7 @@ const without = (parts: Parts, ...names: string[]) =>
 const having = (parts: Parts, changes: Parts) => packed({ ...parts, ...changes })
 const bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;">]>'
 
-describe('OOXML', () => {
+describe('OOXML documents', () => {
   test.each<[string, FormatReader, Buffer]>([
     ['docx', readOoxml('docx'), packed(docx())],
     ['strict docx', readOoxml('docx'), packed(docx(true))],
@@ -98,7 +98,7 @@ describe('OOXML', () => {
   })
 })
 
-describe('OpenDocument and e-books', () => {
+describe('OpenDocument files and e-books', () => {
   test('accepts OpenDocument files and e-books, even without a manifest or mimetype', async () => {
     for (const kind of ['odt', 'ods', 'odp'] as const) {
       expect(await inspect(readOpenDocument(kind), packed(openDocument(kind)))).toMatchObject({ sound: true, notes: [] })
@@ -135,7 +135,7 @@ describe('OpenDocument and e-books', () => {
     ['an epub with a damaged package', readEpub, having(epub(), { 'OEBPS/book.opf': '<package><spine></package>' })],
     ['an epub with another mimetype', readEpub, having(epub(), { mimetype: 'application/zip' })],
     ['a jar with a wrong checksum', readJar, zip([{ name: 'A.class', data: 'x', crc: 1 }])],
-  ])('rejects %s', async (_, reader, bytes) => {
+  ])('rejects %s as damaged', async (_, reader, bytes) => {
     expect(await inspect(reader, bytes)).toMatchObject({ sound: false })
   })
 
@@ -151,7 +151,7 @@ describe('OpenDocument and e-books', () => {
   })
 })
 
-describe('OLE', () => {
+describe('OLE files', () => {
   const readers: Record<string, [FormatReader, Streams]> = {
     doc: [readOle('doc'), doc()],
     xls: [readOle('xls'), xls()],
@@ -204,7 +204,7 @@ describe('OLE', () => {
     expect(await inspect(readOle('doc'), bytes)).toMatchObject({ sound: false, maliciousConstruction: 'ole_circle' })
   })
 
-  test('lists the streams of an OLE file', () => {
+  test('lists the streams in an OLE file', () => {
     expect(listOleStreams(toSource(compound(encryptedPackage())))?.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['EncryptionInfo', 'EncryptedPackage']),
     )

@@ -18,7 +18,7 @@ const limits = (deadline = Date.now() + 90_000): ReaderLimits => ({
 const read = async (bytes: Buffer): Promise<FormatVerdict> => readPdf(new MemorySource(bytes, 'pdf'), limits())
 const damaged = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
 
-describe('a PDF that a browser opens', () => {
+describe('PDF files that browsers can open', () => {
   test('accepts an intact PDF and reports its number of pages', async () => {
     expect(await read(pdf())).toEqual({ sound: true, notes: [], evidence: { pages: 1, pages_opened: 1 } })
   })
@@ -45,8 +45,8 @@ describe('a PDF that a browser opens', () => {
   })
 })
 
-describe('a PDF that a browser does not open', () => {
-  test('rejects a PDF that has no body or no header in its first 1024 bytes', async () => {
+describe('PDF files that browsers cannot open', () => {
+  test('rejects a PDF without a body, or without a header in its first 1024 bytes', async () => {
     expect(await read(Buffer.from('Dear reader, this is no PDF.\n'))).toMatchObject(damaged(/no PDF header/))
     expect(await read(Buffer.from('%PDF-1.7\n'))).toMatchObject(damaged(/cannot open/))
     expect(await read(Buffer.concat([Buffer.alloc(2000, 0x20), pdf()]))).toMatchObject(damaged(/no PDF header/))
@@ -67,7 +67,7 @@ describe('a PDF that a browser does not open', () => {
   })
 })
 
-describe('a cycle in a page tree', () => {
+describe('page tree cycles', () => {
   test('rejects a PDF with a cycle in its page tree as malicious, even if one page can be opened', async () => {
     expect(await read(circularPdf())).toMatchObject({
       sound: false,
@@ -87,7 +87,7 @@ describe('a cycle in a page tree', () => {
   })
 })
 
-test('returns a verdict for each of 300 mutated PDFs and can then still read an intact PDF', async () => {
+test('returns a verdict for each of 300 mutated PDFs, and can still read an intact PDF afterwards', async () => {
   for (const sample of [pdf(), pdfWithAttachment(), protectedPdf()]) {
     let index = 0
     for (const mutation of mutate(sample, 100, 5)) {
@@ -98,7 +98,7 @@ test('returns a verdict for each of 300 mutated PDFs and can then still read an 
   }
 })
 
-test('can read another PDF after a deadline interrupted the PDF engine', async () => {
+test('can read another PDF after a deadline has interrupted the PDF engine', async () => {
   const complete = new MemorySource(pdf(), 'pdf')
   let reads = 0
   const failing: RandomAccessSource = {

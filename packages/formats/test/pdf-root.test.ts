@@ -9,8 +9,8 @@ const unrepairable = { sound: false, problem: expect.stringMatching(/cross-refer
 const trailer = 'trailer\n<< /Root 1 0 R /Size 5 >>\n'
 const streamAt = pdfWithXrefStream().indexOf('4 0 obj')
 
-describe('a PDF with a cross-reference stream and no trailer', () => {
-  test('accepts a PDF with a cross-reference stream, even with bytes before its header and after its end', async () => {
+describe('PDF cross-reference streams without a trailer', () => {
+  test('accepts a PDF with a cross-reference stream, even if bytes precede its header and follow its end', async () => {
     expect(await read(pdfWithXrefStream())).toMatchObject(complete)
     expect(await read(Buffer.concat([Buffer.alloc(600, 0x20), pdfWithXrefStream()]))).toMatchObject(complete)
     expect(await read(Buffer.concat([pdfWithXrefStream(), Buffer.alloc(20_000)]))).toMatchObject(complete)
@@ -36,7 +36,7 @@ describe('a PDF with a cross-reference stream and no trailer', () => {
     expect(await read(bytes.subarray(0, bytes.indexOf('startxref')))).toMatchObject(unrepairable)
   })
 
-  test('reads a linearized PDF starting with its first section', async () => {
+  test('reads a linearized PDF from its first section', async () => {
     const first = (name: string) => `9 0 obj\n<< /${name} 1 >>\nendobj\n`
     const section = (name: string) => {
       const bytes = pdfWithXrefStream({ first: first(name) }).toString('latin1')
@@ -54,7 +54,7 @@ describe('a PDF with a cross-reference stream and no trailer', () => {
   })
 })
 
-describe('a PDF trailer', () => {
+describe('PDF trailers', () => {
   const damaged = pdfWithXrefStream({ startxref: 20 })
   const behind = (...parts: string[]) => Buffer.concat([damaged, ...parts.map((part) => Buffer.from(part))])
 
@@ -64,7 +64,7 @@ describe('a PDF trailer', () => {
       expect(await read(behind(' '.repeat(place), trailer, ' '.repeat(100_000)))).toMatchObject(complete)
   })
 
-  test('accepts a malformed PDF trailer if it names the root, and rejects one that does not', async () => {
+  test('accepts a malformed PDF trailer if it names the root, and rejects a trailer that does not', async () => {
     expect(await read(behind('trailer % here it is\n<< /Root 1 0 R >>'))).toMatchObject(complete)
     expect(await read(behind('trailer << << /Size 5 [ 1 2 ] /Root 1 0 R'))).toMatchObject(complete)
     expect(await read(behind('trailer'))).toMatchObject(unrepairable)

@@ -44,7 +44,7 @@ describe('formats with several signatures', () => {
       Buffer.concat([Buffer.from('e4525c7b8cd8a74daeb15378d02996d3', 'hex'), Buffer.alloc(1000, 1)]),
     ],
     ['film with the M4A brand', 'mp4', 'm4a', basic.isoMedia('M4A ', ['soun'])],
-  ])('detects a %s', async (_, extension, type, bytes) => {
+  ])("detects a file of the type '%s' by its signature", async (_, extension, type, bytes) => {
     expect(await open(extension, bytes)).toMatchObject({ type, fits: true })
   })
 
@@ -60,7 +60,7 @@ describe('formats with several signatures', () => {
     expect(await open('dbf', bytes)).toMatchObject({ type: 'dbf', ...accepted })
   })
 
-  test('accepts .pub files with public keys, and documents whose extension is shared by several formats', async () => {
+  test('accepts .pub files with public keys, and documents whose extension several formats share', async () => {
     const key = Buffer.from('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAbbbb user@host\n')
     expect(await open('pub', key)).toMatchObject(accepted)
     expect(await open('pub', Buffer.from('just text\n'.repeat(50)))).toMatchObject({ sound: false })

@@ -8,16 +8,16 @@ const open = async (extension: string, bytes: Buffer) => {
 }
 const accepted = { fits: true, sound: true }
 
-describe('tiff', () => {
+describe('TIFF images', () => {
   const grey = { bits: 8, samples: 1, compression: 1, data: Buffer.alloc(40, 7) }
 
-  test('accepts a tiff with private fields of unknown types', async () => {
+  test('accepts a TIFF image with private fields of unknown types', async () => {
     expect(await open('tif', rawTiff({ ...grey, fields: [[65_000, 1, 20]] }))).toMatchObject({ ...accepted, notes: [] })
     const cut = rawTiff({ ...grey, compression: 8, data: Buffer.from('78da', 'hex'), fields: [[65_000, 1, 20]] })
     expect(await open('tif', cut)).toMatchObject({ sound: false })
   })
 
-  test('accepts a tiff page with many bands, and a 1-bit transparency mask', async () => {
+  test('accepts a TIFF page with many bands, and a 1-bit transparency mask', async () => {
     const bands = rawTiff({ bits: 8, samples: 7, compression: 1, data: Buffer.alloc(280, 7) })
     expect(await open('tif', bands)).toMatchObject(accepted)
     const mask = rawTiff({
@@ -33,13 +33,13 @@ describe('tiff', () => {
     expect(await open('tif', mask)).toMatchObject(accepted)
   })
 
-  test('decodes the JPEG tiles in a tiff with an alpha channel', async () => {
+  test('decodes the JPEG tiles in a TIFF image with an alpha channel', async () => {
     const complete = await rgbaJpegTiff()
     expect(await open('tif', complete)).toMatchObject({ ...accepted, notes: [] })
     expect(await open('tif', Buffer.from(complete).fill(0xff, 300, 900))).toMatchObject({ sound: false })
   })
 
-  test('accepts a sparse tiff, and decodes the tiles that it contains', async () => {
+  test('accepts a sparse TIFF image, and decodes the tiles that it contains', async () => {
     const sparse = await sparseTiff([0, 5, 15])
     expect(await open('tif', sparse)).toMatchObject({ ...accepted, notes: [expect.stringContaining('are empty')] })
     expect(await open('tif', Buffer.from(sparse).fill(0xff, 1000, 9000))).toMatchObject({ sound: false })

@@ -14,20 +14,20 @@ function withNumber(bytes: Buffer, type: string, offset: number, value: number):
 
 const renamed = (bytes: Buffer, from: string, to: string) => Buffer.from(bytes.toString('latin1').replaceAll(from, to), 'latin1')
 
-describe('a truncated mp4', () => {
-  test('rejects an mp4 that is truncated before its movie header', async () => {
+describe('truncated MP4 files', () => {
+  test('rejects an MP4 file that is truncated before its movie header', async () => {
     for (const share of [0.3, 0.6, 0.95])
       expect(await read(readMp4, firstPart(mp4(), share))).toMatchObject(invalid(/truncated|movie header/))
     for (const bytes of [mp4({ headerFirst: true }), fragmentedMp4(), avcMp4()])
       expect(await read(readMp4, firstPart(bytes, 0.2))).toMatchObject(invalid(/truncated/))
   })
 
-  test('accepts an mp4 that is truncated in its media data, and adds a note to the report', async () => {
+  test('accepts an MP4 file that is truncated in its media data, and adds a note to the report', async () => {
     for (const bytes of [mp4({ headerFirst: true }), fragmentedMp4(), avcMp4()])
       expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(validWithNote(/truncated within its 'mdat'/))
   })
 
-  test('rejects an mp4 that is truncated before its first sample', async () => {
+  test('rejects an MP4 file that is truncated before its first sample', async () => {
     for (const bytes of [mp4({ headerFirst: true }), avcMp4()]) {
       const dataAt = bytes.indexOf('mdat') + 4
       expect(await read(readMp4, bytes.subarray(0, dataAt))).toMatchObject(invalid(/all of its audio and video/))
@@ -37,30 +37,30 @@ describe('a truncated mp4', () => {
     expect(await read(readMp4, fragments.subarray(0, fragments.indexOf('mdat') - 4))).toMatchObject(invalid(/truncated/))
   })
 
-  test('detects a truncated mp4 by its sample offsets if the media data has no length', async () => {
+  test('detects a truncated MP4 file by its sample offsets if the media data has no length', async () => {
     const bytes = withNumber(mp4({ headerFirst: true }), 'mdat', -4, 0)
     expect(await read(readMp4, bytes)).toMatchObject(valid)
     expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(validWithNote(/chunk 2 of 2 extends beyond the end/))
   })
 })
 
-describe('a damaged mp4', () => {
-  test('rejects an mp4 with an overwritten movie header', async () => {
+describe('damaged MP4 files', () => {
+  test('rejects an MP4 file with an overwritten movie header', async () => {
     const bytes = mp4({ headerFirst: true })
     expect(await read(readMp4, damaged(bytes, bytes.indexOf('stbl') - 4, 60, 0xff))).toMatchObject(invalid(/damaged/))
     expect(await read(readMp4, damaged(bytes, bytes.indexOf('trak'), 4))).toMatchObject(invalid(/no tracks/))
   })
 
-  test.each(['stts', 'stsc', 'stsz', 'stco', 'stsd'])('rejects an mp4 whose sample table lacks %s', async (type) => {
+  test.each(['stts', 'stsc', 'stsz', 'stco', 'stsd'])('rejects an MP4 file whose sample table lacks %s', async (type) => {
     expect(await read(readMp4, renamed(mp4(), type, 'junk'))).toMatchObject(invalid(/track 1 is damaged/))
   })
 
-  test('rejects an mp4 if a box inside a track has no declared length', async () => {
+  test('rejects an MP4 file if a box inside a track has no declared length', async () => {
     for (const type of ['stsc', 'stsd', 'minf', 'trak'])
       expect(await read(readMp4, withNumber(mp4(), type, -4, 0))).toMatchObject(invalid(/does not fit/))
   })
 
-  test('rejects an mp4 whose counts exceed the file, without allocating memory for them', async () => {
+  test('rejects an MP4 file whose counts exceed the file size, without allocating memory for them', async () => {
     for (const [type, offset] of [
       ['stco', 8],
       ['stsz', 12],
@@ -73,13 +73,13 @@ describe('a damaged mp4', () => {
     expect(await read(readMp4, uniform)).toMatchObject(valid)
   })
 
-  test('rejects an mp4 whose sample description is truncated or has an unknown version', async () => {
+  test('rejects an MP4 file whose sample description is truncated or has an unknown version', async () => {
     for (const size of [0, 1, 4, 9, 0xffffffff])
       expect(await read(readMp4, withNumber(mp4(), 'mp4a', -4, size))).toMatchObject(invalid(/sample description is/))
     expect(await read(readMp4, withNumber(mp4(), 'mp4a', 12, 0x7fffffff))).toMatchObject(invalid(/'mp4a' entry/))
   })
 
-  test('rejects an mp4 whose H.264 parameter sets are missing or do not match', async () => {
+  test('rejects an MP4 file whose H.264 parameter sets are missing or do not match', async () => {
     expect(await read(readMp4, avcMp4({ configuration: 'none' }))).toMatchObject(invalid(/codec description/))
     for (const bytes of [Buffer.alloc(30), Buffer.alloc(4, 1), damaged(avcConfiguration(), 6, 2, 0x7f)])
       expect(await read(readMp4, avcMp4({ configuration: bytes }))).toMatchObject(invalid(/avcC/))
@@ -89,8 +89,8 @@ describe('a damaged mp4', () => {
   })
 })
 
-describe('an unusual mp4', () => {
-  test('accepts an mp4 with trailing zeros or other trailing bytes', async () => {
+describe('unusual MP4 files', () => {
+  test('accepts an MP4 file with trailing zeros or other trailing bytes', async () => {
     expect(await read(readMp4, Buffer.concat([mp4(), Buffer.alloc(4)]))).toMatchObject(valid)
     expect(await read(readMp4, Buffer.concat([mp4(), Buffer.from('some words that were appended')]))).toMatchObject({
       sound: true,
@@ -98,7 +98,7 @@ describe('an unusual mp4', () => {
     })
   })
 
-  test('rejects an mp4 with too many boxes as malicious, and one with 3,000 nested boxes as damaged', async () => {
+  test('rejects an MP4 file with too many boxes as malicious, and one with 3,000 nested boxes as damaged', async () => {
     const empty = box('free')
     expect(await read(readMp4, Buffer.concat([mp4(), ...Array(50).fill(empty)]), { maxEntries: 20 })).toMatchObject({
       sound: false,
@@ -110,8 +110,8 @@ describe('an unusual mp4', () => {
   })
 })
 
-describe('webm', () => {
-  test('rejects a webm truncated before its first block, and accepts one truncated later with a note in the report', async () => {
+describe('WebM files', () => {
+  test('rejects a WebM file truncated before its first block, and accepts one truncated later with a note in the report', async () => {
     expect(await read(readWebm, firstPart(webm(), 0.05))).toMatchObject(invalid(/truncated|no segment/))
     expect(await read(readWebm, webm().subarray(0, webm().indexOf('1f43b675', 0, 'hex') + 20))).toMatchObject(
       invalid(/all of its audio and video/),
@@ -121,7 +121,7 @@ describe('webm', () => {
     expect(await read(readWebm, firstPart(webm({ live: true }), 0.8))).toMatchObject(validWithNote(/damaged|truncated/))
   })
 
-  test('accepts a webm with a few damaged bytes in a cluster, and rejects a mostly damaged one', async () => {
+  test('accepts a WebM file with a few damaged bytes in a cluster, and rejects a mostly damaged one', async () => {
     const clusterAt = webm().indexOf('1f43b675', 0, 'hex')
     expect(await read(readWebm, damaged(webm(), clusterAt + 8, 60))).toMatchObject(
       invalid(/most of its audio and video is missing/),
@@ -131,20 +131,20 @@ describe('webm', () => {
     expect(await read(readWebm, damaged(webm(), 100, 800, 0x41))).toMatchObject(invalid(/./))
   })
 
-  test('rejects a webm with damaged tracks', async () => {
+  test('rejects a WebM file with damaged tracks', async () => {
     const at = webm().indexOf('1654ae6b', 0, 'hex')
     expect(await read(readWebm, damaged(webm(), at + 8, 16))).toMatchObject(invalid(/damaged/))
     expect(await read(readWebm, webm({ track: 9 }))).toMatchObject(invalid(/belongs to a track/))
   })
 
-  test('accepts a Matroska file with the document type webm or matroska, and rejects an unknown or empty one', async () => {
+  test('accepts a Matroska file with the document type webm or matroska, and rejects an unknown or empty document type', async () => {
     expect(await read(readWebm, webm({ type: 'matroska' }))).toMatchObject(valid)
     expect(await read(readWebm, webm({ type: 'webm\0' }))).toMatchObject(valid)
     expect(await read(readWebm, webm({ type: 'other' }))).toMatchObject(invalid(/type 'other'/))
     expect(await read(readWebm, webm({ type: '' }))).toMatchObject(invalid(/type ''/))
   })
 
-  test('returns a verdict for a webm with thousands of empty, unsized or void elements', async () => {
+  test('returns a verdict for a WebM file with thousands of empty, unsized or void elements', async () => {
     const open = Buffer.from('1f43b675ff'.repeat(20_000), 'hex')
     expect(await read(readWebm, Buffer.concat([webm({ live: true }), open]))).toMatchObject(valid)
     const ids = Buffer.from('1f43b67500'.repeat(20_000), 'hex')

@@ -24,7 +24,7 @@ class Recorder implements Visitor {
   }
 }
 
-describe('walk', () => {
+describe('walks of nested content', () => {
   test('passes the content of every archive member to the visitor, at any depth', async () => {
     const inner = zip([{ name: 'b.txt', data: Buffer.from('inner text') }])
     const archive = gzipSync(
@@ -39,7 +39,7 @@ describe('walk', () => {
     expect(visitor.contents).toEqual(expect.arrayContaining(['inner text', 'outer text', inner.toString('latin1')]))
   })
 
-  test('reports each container that it cannot open, with the cause and the depth', async () => {
+  test('reports each container that the walk cannot open, with the cause and the depth', async () => {
     const archive = zip([
       { name: 'a.7z', data: encrypted7z },
       { name: 'b.lz4', data: Buffer.from('04224d18000000000000', 'hex') },
@@ -54,7 +54,7 @@ describe('walk', () => {
     expect(visitor.contents).toContain('text')
   })
 
-  test('fully unpacks a PDF of blank scanned pages, but reports a gap for a gzip file with the same compression ratio', async () => {
+  test('fully unpacks a PDF of blank scanned pages, but not a gzip file with the same compression ratio', async () => {
     const page = deflateSync(Buffer.alloc(24 * 2 ** 20, 255))
     const image = Buffer.concat([
       Buffer.from(`1 0 obj\n<</Subtype/Image/Filter/FlateDecode/Length ${page.length}>>\nstream\n`),
@@ -76,19 +76,19 @@ describe('walk', () => {
     ],
     ['a uuencoded file in a message', 'From: a@example.org\r\n\r\nbegin 644 a.txt\r\n)<V]M92!T97AT\r\n`\r\nend\r\n', 'some text'],
     ['two uuencoded files', 'From: a@example.org\n\nbegin 644 a\n!80``\nend\nbegin 644 b\n)<V]M92!T97AT\n`\nend\n', 'some text'],
-  ])('decodes %s and passes the decoded text to the visitor', async (_, message, text) => {
+  ])('decodes %s, and passes the decoded text to the visitor', async (_, message, text) => {
     const visitor = new Recorder()
     expect(await walk(new MemorySource(Buffer.from(message)), { visitor })).toEqual({ gaps: [] })
     expect(visitor.contents.map((content) => content.trim())).toContain(text)
   })
 
-  test('reports a gap for a member with the extension .br, because Brotli has no signature', async () => {
+  test('reports a member with the extension .br as unsupported, because Brotli has no signature', async () => {
     const archive = zip([{ name: 'a.txt.BR', data: Buffer.from('packed') }])
     const { gaps } = await walk(new MemorySource(archive), { visitor: new Recorder() })
     expect(gaps).toMatchObject([{ cause: 'unsupported', container: 'zip', reason: expect.stringContaining('Brotli') }])
   })
 
-  test('passes each member to the visitor with its container and whether other programs recognize that container', async () => {
+  test('passes each member to the visitor with its container, and states whether other programs recognize the container', async () => {
     const origins = new Map<string, string>()
     const names = new WeakMap<WindowReceiver, string>()
     const visitor: Visitor = {
@@ -115,7 +115,7 @@ describe('walk', () => {
     })
   })
 
-  test('reports the limit that ended the walk', async () => {
+  test('reports the limit that ended a walk', async () => {
     const archive = zip([
       { name: 'a', data: Buffer.from('a') },
       { name: 'b', data: Buffer.from('b') },
@@ -125,7 +125,7 @@ describe('walk', () => {
     expect(gaps).toEqual([{ cause: 'limit', depth: 0, reason: 'the file has more than 1 members' }])
   })
 
-  test('visits all content that can be unpacked before it reports damage', async () => {
+  test('visits all content that can be unpacked before reporting damage', async () => {
     const packed = gzipSync('text')
     packed.fill(0, packed.length - 8)
     const visitor = new Recorder()
@@ -142,7 +142,7 @@ describe('walk', () => {
     expect(gaps).toMatchObject([{ cause: 'damaged', container: '7z', depth: 2 }])
   })
 
-  test('visits the files in a OneNote section, and reports sections that it cannot read', async () => {
+  test('visits the files in a OneNote section, and reports sections that cannot be read', async () => {
     const visitor = new Recorder()
     const packed = zip([{ name: 'a', data: 'text in a file' }])
     expect(await walk(new MemorySource(oneNote(packed)), { visitor })).toEqual({ gaps: [] })
@@ -153,7 +153,7 @@ describe('walk', () => {
     expect(await gapsOf({ format: '2fe98d63d4a6c14b9a36b3fc2511a5b7' })).toMatchObject([{ cause: 'unsupported' }])
   })
 
-  test('stops the walk when the visitor throws', async () => {
+  test('ends the walk if the visitor throws an error', async () => {
     class Stop extends WalkEnded {}
     const visitor = new Recorder()
     visitor.onMember = () => {
@@ -172,14 +172,14 @@ describe('walk', () => {
   test.each([
     ['PDF', { name: 'a.pdf', data: '%PDF-1.7\n' }],
     ['mail', { name: 'Subject: a', data: 'MIME-Version: 1.0\r\n\r\n' }],
-  ])('unpacks a tar whose first member makes it look like %s', async (_, first) => {
+  ])('unpacks a tar archive whose first member makes it look like %s', async (_, first) => {
     const visitor = new Recorder()
     const archive = await createTar([first, { name: 'b.gz', data: gzipSync('text') }, { name: 'c', data: 'more' }])
     expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [] })
     expect(visitor.contents).toContain('text')
   })
 
-  test('unpacks a tar inside a 7z', async () => {
+  test('unpacks a tar archive inside a 7z archive', async () => {
     const visitor = new Recorder()
     await walk(new MemorySource(await sevenZip({ 'a.tar': await createTar([{ name: 'b.txt', data: 'text' }]) })), { visitor })
     expect(visitor.contents).toContain('text')
@@ -197,14 +197,14 @@ async function fileLikeFolder(data: string): Promise<Buffer> {
   return archive
 }
 
-test('visits a file in a 7z even if it has folder attributes', async () => {
+test('visits a file in a 7z archive even if the file has folder attributes', async () => {
   const visitor = new Recorder()
   const text = 'text '.repeat(100)
   expect(await walk(new MemorySource(await fileLikeFolder(text)), { visitor })).toEqual({ gaps: [] })
   expect(visitor.contents).toContain(text)
 })
 
-test('unpacks a 7z with an empty start header, as 7-Zip does', async () => {
+test('unpacks a 7z archive with an empty start header, as 7-Zip does', async () => {
   const text = 'text '.repeat(100)
   const archive = await sevenZip({ 'a.txt': text }, ['-mhc=off'])
   archive.fill(0, 8, 32)
@@ -227,7 +227,7 @@ test.each([
   expect(gaps).toMatchObject([{ cause: 'unsupported', reason: expect.stringContaining('an archive at the end') }])
 })
 
-describe('a walk that observes a reader', () => {
+describe('walks that observe a reader', () => {
   async function read(archive: Buffer, extension: string, visitor: Visitor): Promise<Walk> {
     const source = new MemorySource(archive, extension)
     const observing = new Walk(source, { visitor })
@@ -264,7 +264,7 @@ describe('a walk that observes a reader', () => {
     expect(visitor.contents.filter((each) => each === text)).toHaveLength(1)
   })
 
-  test('visits a large tar in a zip while the reader inflates it', async () => {
+  test('visits a large tar archive in a zip while the reader inflates it', async () => {
     const tar = await createTar([
       { name: 'a', data: Buffer.alloc(9_000_000, 'a') },
       { name: 'b', data: 'the last file' },
@@ -297,7 +297,7 @@ describe('a walk that observes a reader', () => {
     },
   )
 
-  test('reports the damage that 7-Zip detected while the reader ran', async () => {
+  test('reports damage that 7-Zip detected while the reader ran', async () => {
     const archive = await sevenZip({ 'a.bin': noise(50_000) }, ['-m0=Copy'])
     archive.fill(0, 100, 110)
     const source = new MemorySource(archive, '7z')
@@ -308,7 +308,7 @@ describe('a walk that observes a reader', () => {
     expect((await observing.finish()).gaps).toMatchObject([{ container: '7z', reason: expect.stringContaining('CRC Failed') }])
   })
 
-  test('visits a member again if the reader failed before the end of the member', async () => {
+  test('visits a member again if the reader failed before the member ended', async () => {
     const tar = await createTar([
       { name: 'a', data: Buffer.alloc(9_000_000, 'a') },
       { name: 'b', data: 'the last file' },
@@ -328,7 +328,7 @@ describe('a walk that observes a reader', () => {
     expect(visitor.contents.includes('the last file')).toBe(true)
   })
 
-  test('visits the contents of a gzip file, and the entries of a tar inside it, during decompression', async () => {
+  test('visits the content of a gzip file, and the entries of a tar archive inside it, during decompression', async () => {
     const text = Buffer.from('some text '.repeat(900_000))
     const tar = await createTar([
       { name: 'a', data: text },
@@ -352,7 +352,7 @@ describe('a walk that observes a reader', () => {
     ['is damaged', (archive: Buffer) => archive.fill(0, archive.length - 8)],
     ['ends early', (archive: Buffer) => archive.subarray(0, 3_000_000)],
     ['is damaged inside', (archive: Buffer) => archive.fill(0, 3_000_000, 3_000_100)],
-  ])('reports the same result with and without a reader for a gzip file that %s', async (_, damage) => {
+  ])('yields the same result with and without a reader for a gzip file that %s', async (_, damage) => {
     const tar = await createTar([
       { name: 'a', data: noise(6_000_000) },
       { name: 'b', data: 'the last file' },
@@ -383,14 +383,14 @@ describe('a walk that observes a reader', () => {
     expect(visitor.contents.includes('the last file')).toBe(true)
   })
 
-  test('reports the limit that ends the walk of a gzip file while its reader unpacks the file', async () => {
+  test('reports the limit that ends the walk of a gzip file while the reader unpacks the file', async () => {
     const source = new MemorySource(gzipSync(Buffer.alloc(72 * 2 ** 20, 255)), 'gz')
     const observing = new Walk(source, { visitor: { onContent: () => () => {} } })
     await openDetected(source, { kind: 'binary', type: 'gz' }, { ...defaultLimits(), maxRatio: 10_000 }, {}, observing.observer)
     expect(await observing.finish()).toMatchObject({ gaps: [{ cause: 'limit' }] })
   })
 
-  test('if the walk fails, the reader still finishes before the error is thrown', async () => {
+  test('if the walk fails, the reader still finishes before the walk throws the error', async () => {
     class Stop extends WalkEnded {}
     const visitor: Visitor = {
       onContent: () => (bytes) => {

@@ -20,10 +20,10 @@ function plainNumbers(bytes: Buffer): Buffer {
   return copy
 }
 
-describe('zip64 records', () => {
+describe('zip64 records and zip directories', () => {
   const complete = zip(members, { zip64: true })
 
-  test('accepts zip64 records in a zip whose 32-bit sizes and offsets are also valid', async () => {
+  test('accepts zip64 records in a zip file whose 32-bit sizes and offsets are also valid', async () => {
     expect(await inspect(plainNumbers(complete))).toMatchObject({ sound: true, evidence: { entries: 2 } })
   })
 
@@ -31,14 +31,14 @@ describe('zip64 records', () => {
     expect(await inspect(zip(members, { zip64: true, prefix: noise(300) }))).toMatchObject({ sound: true })
   })
 
-  test('rejects a zip as damaged if its zip64 records are not at the offset in their locator', async () => {
+  test('rejects a zip file as damaged if its zip64 records are not at the offset in their locator', async () => {
     const copy = Buffer.from(complete)
     const locator = copy.lastIndexOf('PK\x06\x07', undefined, 'latin1')
     copy.writeUInt32LE(7, locator + 8)
     expect(await inspect(copy)).toMatchObject({ sound: false })
   })
 
-  test('rejects a zip as damaged if a member has the size 0xFFFFFFFF but no zip64 field', async () => {
+  test('rejects a zip file as damaged if a member has the size 0xFFFFFFFF but no zip64 field', async () => {
     const copy = zip(members)
     copy.writeUInt32LE(0xffffffff, 18)
     copy.writeUInt32LE(0xffffffff, 22)
@@ -46,7 +46,7 @@ describe('zip64 records', () => {
   })
 })
 
-test('accepts a digital signature between the directory and end record of a zip, and rejects other bytes there', async () => {
+test('accepts a digital signature between the directory and the end record of a zip file, and rejects other bytes there', async () => {
   const complete = zip(members)
   const end = complete.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   const signature = Buffer.concat([Buffer.from('PK\x05\x05\x10\x00', 'latin1'), noise(16)])

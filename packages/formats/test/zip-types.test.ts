@@ -30,11 +30,11 @@ describe('zip-based formats', () => {
         'META-INF/manifest.xml': manifest('urn:xmind:xmap:xmlns:manifest:1.0'),
       },
     ],
-  ])('accepts .%s, a zip-based format that is neither EPUB nor OpenDocument', async (extension, members) => {
+  ])('accepts .%s files, which are zip-based but neither EPUB nor OpenDocument', async (extension, members) => {
     expect(await open(extension, basic.zip(members))).toMatchObject({ type: 'zip', ...accepted })
   })
 
-  test('detects an EPUB and an OpenDocument file that have no mimetype member', async () => {
+  test('detects an EPUB file and an OpenDocument file without a mimetype member', async () => {
     const book = basic.zip({ 'META-INF/container.xml': container('OEBPS/content.opf'), 'OEBPS/content.opf': '<package/>' })
     expect(await open('epub', book)).toMatchObject({ type: 'epub', ...accepted })
     const other = basic.zip({
@@ -50,7 +50,7 @@ describe('zip-based formats', () => {
     expect(await open('odt', basic.zip({ ...document, 'META-INF/manifest.xml': '<other/>' }))).toMatchObject({ fits: false })
   })
 
-  test('accepts a Flash project as a zip archive or a compound file', async () => {
+  test('accepts a Flash project in a zip archive or a compound file', async () => {
     expect(await open('fla', basic.zip({ 'DOMDocument.xml': '<DOMDocument/>' }))).toMatchObject(accepted)
     expect(await open('fla', basic.ole('Contents'))).toMatchObject(accepted)
   })

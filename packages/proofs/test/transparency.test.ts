@@ -29,12 +29,12 @@ describe('Merkle tree', () => {
     },
   )
 
-  test('computes the Merkle root from the roots of complete subtrees, largest subtree first', () => {
+  test('computes the Merkle root from the roots of complete subtrees, starting with the largest subtree', () => {
     const entries = entriesOf(13)
     expect(computeRoot([entries.slice(0, 8), entries.slice(8, 12), entries.slice(12)].map(treeHash))).toEqual(treeHash(entries))
   })
 
-  test('accepts the inclusion proof of each entry in trees of up to 40 entries, and rejects the proof for any other entry', () => {
+  test('accepts the inclusion proof of each entry in trees of up to 40 entries, and rejects this proof for any other entry', () => {
     for (let size = 1; size <= 40; size++) {
       const entries = entriesOf(size)
       const log = new MemoryLog(entries)
@@ -80,7 +80,7 @@ describe('Merkle tree', () => {
   })
 })
 
-describe('parseTilePath', () => {
+describe('tile path parsing', () => {
   test.each([
     ['0/000', { level: 0, place: 0, width: 256 }],
     ['0/255.p/1', { level: 0, place: 255, width: 1 }],
@@ -132,13 +132,13 @@ test('encodes an entry bundle with a two-byte length before each entry', () => {
   expect(bundle.length).toBe(8 + 65_535)
 })
 
-describe('checkpoint', () => {
+describe('checkpoints and signed notes', () => {
   const root = new MemoryLog(['one']).computeRoot()
   const origin = 'files.example.org/log/ten_1'
   const key = newSigningKey('sig_1')
   const text = formatCheckpoint({ origin, size: 1, root })
 
-  test('signs a checkpoint as a note that only the named key verifies', () => {
+  test("signs a checkpoint as a note that can be verified only with the signer's key", () => {
     const note = parseNote(signNote(text, origin, key))!
     expect(note.text).toBe(`${origin}\n1\n${root.toString('base64')}\n`)
     expect(isSignedBy(note, origin, key.publicKey)).toBe(true)
@@ -148,7 +148,7 @@ describe('checkpoint', () => {
     expect(parseCheckpoint(note.text)).toEqual({ origin, size: 1, root })
   })
 
-  test('a verifier key contains the name and key id of the signatures that it verifies', () => {
+  test('a verifier key contains the name and the key id of the signatures that it verifies', () => {
     const [name, id, base64] = formatVerifierKey(origin, key.publicKey)
       .split('+', 2)
       .concat(formatVerifierKey(origin, key.publicKey).split('+').slice(2).join('+'))

@@ -10,7 +10,7 @@ test('the uploader script and its dependencies are at most 30 KB after gzip comp
   expect(gzipSync(script, { level: 9 }).length).toBeLessThan(30 * 1024)
 })
 
-describe('texts', () => {
+describe('uploader texts', () => {
   test.each([
     [0, '0 bytes'],
     [1, '1 byte'],
@@ -19,7 +19,7 @@ describe('texts', () => {
     [3 * 1024 ** 4, '3 TB'],
   ])('formats %d bytes as %s', (bytes, text) => expect(formatBytes(bytes, 'en')).toBe(text))
 
-  test('formats sizes and percentages according to the given language', () => {
+  test('formats sizes and percentages in the specified language', () => {
     expect(formatBytes(1_572_864, 'de')).toBe('1,5 MB')
     expect(formatPercent(0.42, 'de')).toBe('42\u00a0%')
   })
@@ -31,11 +31,11 @@ describe('texts', () => {
     [7201, '3 hr'],
   ])('formats %d seconds as %s', (seconds, text) => expect(formatSeconds(seconds, 'en')).toBe(text))
 
-  test('preserves placeholders without a value', () => {
+  test('keeps placeholders unchanged if they have no value', () => {
     expect(fillPlaceholders('{name} and {other}', { name: '{other}' })).toBe('{other} and {other}')
   })
 
-  test('explains known error codes, and shows the message from the service for other codes', () => {
+  test("explains known error codes, and shows the service's message for other codes", () => {
     const explain = (code: string) => toErrorText(defaultTexts, { code, message: 'from the service' })
     expect(explain('virus_detected')).toContain('Do not open the file')
     expect(explain('storage_unavailable')).toBe(defaultTexts.unavailable)
@@ -44,8 +44,8 @@ describe('texts', () => {
   })
 })
 
-describe('rate of an upload', () => {
-  test('reports the average upload rate of the last five seconds, but none in the first second', () => {
+describe('upload rate', () => {
+  test('reports the average upload rate of the last five seconds, but no rate in the first second', () => {
     const meter = new RateMeter()
     meter.addSample(0, 0)
     meter.addSample(500, 500)
@@ -57,11 +57,11 @@ describe('rate of an upload', () => {
   })
 })
 
-test('removes the query, the fragment and a trailing slash from the URL of an upload link', () => {
+test('removes the query, the fragment and a trailing slash from an upload link URL', () => {
   expect(toLinkUrl('/upload/ulk_a/?x#y', 'https://files.example.com/page')).toBe('https://files.example.com/upload/ulk_a')
 })
 
-test('returns the lowercase extension after the last dot of a file name', () => {
+test("returns the file name's extension after the last dot in lower case", () => {
   expect(['a.tar.GZ', 'README', '.env', 'a.'].map(getExtension)).toEqual(['gz', '', 'env', ''])
 })
 

@@ -7,7 +7,7 @@ import { describeWith } from '../../support/installed-programs.js'
 const program = fileURLToPath(new URL('./rolling.mjs', import.meta.url))
 
 // `npm run rolling` runs the long version with realistic delays.
-describeWith('nginx')('a rolling restart of replicas under load', () => {
+describeWith('nginx')('rolling restarts under load', () => {
   test.each(['nginx', 'tcp'])(
     'no call fails during a rolling restart behind a balancer that detects stopped replicas late: %s',
     async (balancer) => {

@@ -37,8 +37,8 @@ function withComment(archive: Buffer, comment: Buffer): Buffer {
   return bytes
 }
 
-describe('zip', () => {
-  test('accepts an empty zip', async () => {
+describe('zip files', () => {
+  test('accepts an empty zip file', async () => {
     expect(await inspect(readZip, emptyZip)).toMatchObject({ sound: true })
   })
 
@@ -60,11 +60,11 @@ describe('zip', () => {
     ['a nested zip', zip([{ name: 'inner.zip', data: zip(plain) }])],
     ['a damaged nested zip', zip([{ name: 'inner.zip', data: zip(plain).subarray(0, 900) }])],
     ['bytes after its end', Buffer.concat([zip(plain), noise(100)])],
-  ])('accepts a zip with %s', async (_, bytes) => {
+  ])('accepts a zip file with %s', async (_, bytes) => {
     expect(await inspect(readZip, bytes)).toMatchObject({ sound: true })
   })
 
-  test('accepts a zip with an encrypted directory, but rejects a truncated one', async () => {
+  test('accepts a zip file with an encrypted directory, but rejects a truncated one', async () => {
     const archive = hiddenZip()
     expect(await inspect(readZip, archive)).toMatchObject({
       sound: true,
@@ -79,7 +79,7 @@ describe('zip', () => {
       expect(await inspect(readZip, damaged)).toMatchObject({ sound: false })
   })
 
-  test('notes in the report which zip members were not read', async () => {
+  test('lists unread zip members in a note in the report', async () => {
     const notes = async (bytes: Buffer) => ((await inspect(readZip, bytes)) as { notes: string[] }).notes.join()
     expect(await notes(zip([{ name: 'secret', data: noise(50), stored: true, encrypted: true }]))).toMatch(
       /1 of 1 members are encrypted/,
@@ -110,7 +110,7 @@ describe('zip', () => {
     ['a wrong member count', zip(plain, { count: 3 }), /lists 4 members but declares 3/],
     ['a truncated end', zip(plain).subarray(0, -1), /no zip directory/],
     ['a truncated start', zip(plain).subarray(10), /bytes are missing/],
-  ])('rejects a zip with %s as damaged', async (_, bytes, problem) => {
+  ])('rejects a zip file with %s as damaged', async (_, bytes, problem) => {
     const verdict = await inspect(readZip, bytes)
     expect(verdict).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
     expect(verdict).not.toHaveProperty('maliciousConstruction')
@@ -149,7 +149,7 @@ describe('zip', () => {
     ],
     ['an empty directory after members', Buffer.concat([zip(plain), emptyZip]), 'hidden_members'],
     ['an empty directory before members', withComment(emptyZip, zip(plain).subarray(0, 3_000)), 'hidden_members'],
-  ])('rejects a zip with %s as malicious', async (_, bytes, maliciousConstruction) => {
+  ])('rejects a zip file with %s as malicious', async (_, bytes, maliciousConstruction) => {
     expect(await inspect(readZip, bytes)).toMatchObject({ sound: false, maliciousConstruction })
   })
 
@@ -179,22 +179,22 @@ describe('zip', () => {
     expect(listZipEntries(toSource(noise(1000)), limits())).toBeNull()
   })
 
-  test('rejects every truncated copy of a zip', async () => {
+  test('rejects every truncated copy of a zip file', async () => {
     const bytes = zip(plain)
     for (let length = 0; length < bytes.length; length += 7) {
       expect(await inspect(readZip, bytes.subarray(0, length))).toMatchObject({ sound: false })
     }
   })
 
-  test('stops reading a zip at the deadline', async () => {
+  test('stops reading a zip file at the deadline', async () => {
     await expect(inspect(readZip, zip(plain), { deadline: 1 })).rejects.toThrow(DeadlineExceeded)
   })
 })
 
-describe('gzip', () => {
+describe('gzip files', () => {
   const bytes = gzipSync(text)
 
-  test('accepts whole, concatenated and padded gzip files, and a tar inside gzip', async () => {
+  test('accepts gzip files that are intact, concatenated or padded, and a tar archive inside a gzip file', async () => {
     expect(await inspect(readGzip, bytes)).toMatchObject({ sound: true, evidence: { members: 1, unpacked_bytes: 1240 } })
     expect(await inspect(readGzip, Buffer.concat([bytes, bytes, zeros(700)]))).toMatchObject({
       sound: true,
@@ -205,7 +205,7 @@ describe('gzip', () => {
     })
   })
 
-  test('rejects a gzip with damaged data, a wrong checksum or length, or trailing bytes', async () => {
+  test('rejects a gzip file with damaged data, a wrong checksum or length, or trailing bytes', async () => {
     for (const at of [2, 3, 30, bytes.length - 8, bytes.length - 1]) {
       const copy = Buffer.from(bytes)
       copy[at]! ^= 0xff
@@ -217,12 +217,12 @@ describe('gzip', () => {
     }
   })
 
-  test('rejects a truncated gzip that contains a tar', async () => {
+  test('rejects a truncated gzip file that contains a tar archive', async () => {
     const copy = gzipSync(await createTar([{ name: 'a', data: noise(50_000) }]))
     expect(await inspect(readGzip, copy.subarray(0, 30_000))).toMatchObject({ sound: false })
   })
 
-  test('rejects a tgz that does not contain a tar', async () => {
+  test('rejects a .tgz file that does not contain a tar archive', async () => {
     expect(await inspect(readGzip, bytes, {}, 'tgz')).toMatchObject({ sound: false })
     expect(await inspect(readGzip, bytes, {}, 'gz')).toMatchObject({ sound: true })
   })
@@ -240,7 +240,7 @@ describe('gzip', () => {
   })
 })
 
-describe('tar', () => {
+describe('tar archives', () => {
   const sample = () =>
     createTar([
       { name: 'folder/', type: 'directory' },
@@ -250,14 +250,14 @@ describe('tar', () => {
       { name: 'folder/hard', type: 'link', linkname: 'folder/a.txt' },
     ])
 
-  test('accepts long names in a tar, and links that stay inside the archive', async () => {
+  test('accepts long names in a tar archive, and links that stay inside the archive', async () => {
     const bytes = await sample()
     expect(await inspect(readTar, bytes)).toMatchObject({ sound: true, evidence: { entries: 5, content_bytes: 1241 } })
     expect(await inspect(readTar, bytes.subarray(0, -1024))).toMatchObject({ sound: true })
     expect(await inspect(readTar, Buffer.concat([bytes, zeros(5000)]))).toMatchObject({ sound: true })
   })
 
-  test('rejects a tar that is truncated, has a wrong checksum or declares a size beyond its end', async () => {
+  test('rejects a tar archive that is truncated, has a wrong checksum, or declares a size beyond its end', async () => {
     const bytes = await sample()
     for (const length of [0, 100, 511, 1025, 1536, 2047])
       expect(await inspect(readTar, bytes.subarray(0, length))).toMatchObject({ sound: false })
@@ -280,13 +280,13 @@ describe('tar', () => {
     ['a character device', [{ name: 'zero', type: 'character-device' }], 'archive_device'],
     ['a block device', [{ name: 'sda', type: 'block-device' }], 'archive_device'],
     ['a pipe', [{ name: 'pipe', type: 'fifo' }], 'archive_device'],
-  ])('rejects a tar with %s as malicious', async (_, members, maliciousConstruction) => {
+  ])('rejects a tar archive with %s as malicious', async (_, members, maliciousConstruction) => {
     expect(await inspect(readTar, await createTar(members))).toMatchObject({ sound: false, maliciousConstruction })
   })
 })
 
-describe('7z', () => {
-  test('checks each member of a 7z with 7-Zip', async () => {
+describe('7z archives', () => {
+  test('checks each member of a 7z archive with 7-Zip', async () => {
     const bytes = await sevenZip({ 'a.txt': text, 'b.bin': noise(5000) })
     expect(await inspect(readSevenZip, bytes)).toMatchObject({
       sound: true,
@@ -301,7 +301,7 @@ describe('7z', () => {
     expect(await inspect(readSevenZip, bytes.subarray(0, -1))).toMatchObject({ sound: false })
   })
 
-  test('accepts a password-protected 7z, with or without an encrypted directory, and adds a note to the report', async () => {
+  test('accepts a password-protected 7z archive, with or without an encrypted directory, and adds a note to the report', async () => {
     expect(await inspect(readSevenZip, encrypted7z)).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/1 of 1 members are encrypted/)],
@@ -312,7 +312,7 @@ describe('7z', () => {
     })
   })
 
-  test('rejects a 7z bomb based on its headers', async () => {
+  test('rejects a 7z decompression bomb based on its headers', async () => {
     expect(await inspect(readSevenZip, await sevenZip({ zeros: zeros(20_000_000) }))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_ratio',

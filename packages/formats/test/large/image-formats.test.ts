@@ -80,7 +80,7 @@ const readers: [string, FormatReader][] = [
   ['bmp', readBmp],
 ]
 
-describe.each(readers)('%s', (name, reader) => {
+describe.each(readers)('image reader for %s', (name, reader) => {
   test('accepts an intact image', async () => {
     expect(await read(reader, sample(name))).toMatchObject({ sound: true, notes: [] })
   })
@@ -107,7 +107,7 @@ describe.each(readers)('%s', (name, reader) => {
     }
   })
 
-  test('rejects an image other than a bmp whose header declares too many pixels', async () => {
+  test('rejects an image whose header declares too many pixels, except for BMP images', async () => {
     // The pixel limit does not apply to uncompressed images, because the file size already limits them.
     expect(await read(reader, sample(name), { maxPictureBits: 20 })).toMatchObject(name === 'bmp' ? valid : flood)
   })
@@ -123,8 +123,8 @@ describe.each(readers)('%s', (name, reader) => {
   })
 })
 
-describe('png', () => {
-  test('rejects a 100-megapixel png based on its header, or decodes it in bounded memory if the limit allows it', async () => {
+describe('PNG images', () => {
+  test('rejects a 100-megapixel PNG image based on its header, or decodes it with limited memory if the limit allows it', async () => {
     const bomb = pngClaiming(10_001, 10_001, 10_002 * 10_001)
     expect(bomb.length).toBeLessThan(200_000)
     expect(await read(readPng, bomb)).toMatchObject(flood)
@@ -133,7 +133,7 @@ describe('png', () => {
     expect(process.memoryUsage.rss() - before).toBeLessThan(90 * 1024 * 1024)
   })
 
-  test('verifies every checksum in a png except those of optional chunks', async () => {
+  test('verifies every checksum in a PNG image except those of optional chunks', async () => {
     const bytes = sample('png')
     const data = bytes.indexOf('IDAT')
     expect(await read(readPng, damaged(bytes, data + 20, 1, (bytes[data + 20] as number) ^ 1))).toMatchObject(
@@ -145,14 +145,14 @@ describe('png', () => {
     expect(await read(readPng, withComment)).toMatchObject({ sound: true, notes: [expect.stringMatching(/tEXt/)] })
   })
 
-  test('rejects a png with fewer rows than its header states', async () => {
+  test('rejects a PNG image with fewer rows than its header states', async () => {
     expect(await read(readPng, pngClaiming(100, 100, 500))).toMatchObject(invalid(/decoded/))
     expect(await read(readPng, pngClaiming(100, 100, 101 * 100))).toMatchObject(valid)
   })
 })
 
-describe('jpeg', () => {
-  test('rejects a jpeg that lacks its last bytes or some bytes in the middle', async () => {
+describe('JPEG images', () => {
+  test('rejects a JPEG image without its last bytes or without some bytes in the middle', async () => {
     const bytes = sample('jpeg')
     expect(await read(readJpeg, bytes.subarray(0, -40))).toMatchObject(invalid(/truncated|damaged/))
     expect(await read(readJpeg, Buffer.concat([bytes.subarray(0, -1000), bytes.subarray(-700)]))).toMatchObject(
@@ -160,37 +160,37 @@ describe('jpeg', () => {
     )
   })
 
-  test('rejects a jpeg with an invalid number of bits per sample', async () => {
+  test('rejects a JPEG image with an invalid number of bits per sample', async () => {
     const bytes = sample('jpeg')
     const frame = bytes.indexOf(Buffer.from([0xff, 0xc0]))
     expect(await read(readJpeg, damaged(bytes, frame + 4, 1, 255))).toMatchObject(invalid(/255 bits/))
   })
 
-  test('accepts a second image that a camera appended to a jpeg', async () => {
+  test('accepts a second image that a camera appended to a JPEG image', async () => {
     expect(await read(readJpeg, Buffer.concat([sample('jpeg'), sample('progressiveJpeg')]))).toMatchObject(valid)
   })
 })
 
-describe('gif', () => {
-  test('decodes all frames of a gif', async () => {
+describe('GIF images', () => {
+  test('decodes all frames of a GIF image', async () => {
     const bytes = sample('animatedGif')
     expect(await read(readGif, bytes)).toMatchObject({ evidence: { frames: 3 } })
     expect(await read(readGif, damaged(bytes, bytes.length - 400, 60, 0xff))).toMatchObject(invalid(/image 3/))
   })
 
-  test('accepts a gif without an end marker', async () => {
+  test('accepts a GIF image without an end marker', async () => {
     const bytes = sample('gif')
     expect(await read(readGif, bytes.subarray(0, -1))).toMatchObject({ sound: true, notes: [expect.stringMatching(/end mark/)] })
   })
 })
 
-describe('webp', () => {
-  test('counts all frames in a webp', async () => {
+describe('WebP images and PNG chunks', () => {
+  test('counts all frames in a WebP image', async () => {
     expect(await read(readWebp, sample('animatedWebp'))).toMatchObject({ sound: true, evidence: { frames: 3 } })
   })
 })
 
-test('rejects a png with an unknown critical chunk, and accepts an unknown optional one', async () => {
+test('rejects a PNG image with an unknown critical chunk, and accepts an unknown optional chunk', async () => {
   const whole = await png()
   const withChunk = (type: string) => Buffer.concat([whole.subarray(0, 33), pngChunk(type, Buffer.alloc(4)), whole.subarray(33)])
   expect(await read(readPng, withChunk('abCd'))).toMatchObject(valid)
@@ -198,8 +198,8 @@ test('rejects a png with an unknown critical chunk, and accepts an unknown optio
   expect(await read(readPng, withChunk('abcd'))).toMatchObject(invalid(/no valid chunk/))
 })
 
-describe('a large png, inflated in chunks', () => {
-  test('accepts a large intact png, and rejects it if it is damaged, lacks rows or has an unknown filter', async () => {
+describe('large PNG images inflated in chunks', () => {
+  test('accepts a large intact PNG image, and rejects it if it is damaged, lacks rows or has an unknown filter', async () => {
     const [width, rowBytes] = [1500, 1501]
     const rows = Buffer.alloc(3000 * rowBytes, noise(100_003))
     for (let row = 0; row < 3000; row++) rows[row * rowBytes] = 1
@@ -230,8 +230,8 @@ describe('a large png, inflated in chunks', () => {
   })
 })
 
-describe('tiff', () => {
-  test('accepts a large black-and-white tiff, because the pixel limit counts bits', async () => {
+describe('TIFF images', () => {
+  test('accepts a large black-and-white TIFF image, because the pixel limit counts bits', async () => {
     const create = { width: 9_933, height: 9_933, channels: 3, background: 'white' } as const
     const scan = await sharp({ create, limitInputPixels: false })
       .toColorspace('b-w')
@@ -240,11 +240,11 @@ describe('tiff', () => {
     expect(await read(readTiff, scan)).toMatchObject({ sound: true, evidence: { width: 9_933, height: 9_933 } })
   })
 
-  test.each(['none', 'lzw', 'deflate'] as const)('accepts a tiff with %s compression', async (compression) => {
+  test.each(['none', 'lzw', 'deflate'] as const)('accepts a TIFF image with %s compression', async (compression) => {
     expect(await read(readTiff, await tiff(compression))).toMatchObject(valid)
   })
 
-  test('reads each page of a tiff only once if the pages form a cycle', async () => {
+  test('reads each page of a TIFF image only once, even if the pages form a cycle', async () => {
     expect(await read(readTiff, await circularTiff())).toMatchObject({
       sound: true,
       evidence: { pages: 1 },
@@ -252,7 +252,7 @@ describe('tiff', () => {
     })
   })
 
-  test('checks only the structure of a tiff whose sample size libvips cannot decode', async () => {
+  test('checks only the structure of a TIFF image whose sample size libvips cannot decode', async () => {
     const layout = { bits: 12, samples: 1, compression: 1, data: Buffer.alloc(60, 0x5a) }
     expect(await read(readTiff, rawTiff(layout))).toMatchObject({
       sound: true,
@@ -265,7 +265,7 @@ describe('tiff', () => {
     expect(await read(readTiff, rawTiff({ ...layout, bits: 900 }))).toMatchObject(invalid(/60 of the page's 4500 bytes/))
   })
 
-  test('decodes a tiff without a PhotometricInterpretation field, and adds a note to the report', async () => {
+  test('decodes a TIFF image without a PhotometricInterpretation field, and adds a note to the report', async () => {
     for (const compression of ['none', 'lzw'] as const) {
       const stripped = withoutTiffField(await tiff(compression), 262)
       expect(await read(readTiff, stripped)).toEqual({
@@ -282,13 +282,13 @@ describe('tiff', () => {
     expect(await read(readTiff, cut)).toMatchObject(invalid(/30 of the page's 40 bytes/))
   })
 
-  test('rejects a tiff with damaged tiles or strips', async () => {
+  test('rejects a TIFF image with damaged tiles or strips', async () => {
     const bytes = await tiledTiff()
     expect(await read(readTiff, bytes)).toMatchObject(valid)
     expect(await read(readTiff, damaged(bytes, 300, 200, 0xff))).toMatchObject(invalid(/decoded/))
   })
 
-  test('rejects a tiff whose data would be beyond the end of the file', async () => {
+  test('rejects a TIFF image whose data would be beyond the end of the file', async () => {
     const bytes = await tiff('none')
     expect(await read(readTiff, Buffer.concat([bytes.subarray(0, 8), bytes.subarray(bytes.length - 300)]))).toMatchObject(
       invalid(/./),
@@ -296,28 +296,28 @@ describe('tiff', () => {
   })
 })
 
-describe('bmp', () => {
-  test.each([1, 4, 8, 16, 24, 32])('accepts a bmp with %i bits per pixel', async (depth) => {
+describe('BMP images', () => {
+  test.each([1, 4, 8, 16, 24, 32])('accepts a BMP image with %i bits per pixel', async (depth) => {
     expect(await read(readBmp, bmp({ depth }))).toMatchObject(valid)
     expect(await read(readBmp, bmp({ depth }).subarray(0, -25))).toMatchObject(invalid(/truncated/))
   })
 
-  test.each([12, 16, 40, 52, 56, 64, 108, 124])('accepts a bmp with a header of %i bytes', async (headerSize) => {
+  test.each([12, 16, 40, 52, 56, 64, 108, 124])('accepts a BMP image with a header of %i bytes', async (headerSize) => {
     expect(await read(readBmp, bmp({ headerSize }))).toMatchObject(valid)
   })
 
-  test('accepts a bmp without row padding, and rejects a truncated last row', async () => {
+  test('accepts a BMP image without row padding, and rejects a truncated last row', async () => {
     const rows = (length: number) => read(readBmp, bmp({ data: Buffer.alloc(length, 0x33) }))
     expect(await rows(180)).toMatchObject(valid)
     expect(await rows(190)).toMatchObject(valid)
     expect(await rows(188)).toMatchObject(invalid(/truncated/))
   })
 
-  test('accepts a top-down bmp', async () => {
+  test('accepts a top-down BMP image', async () => {
     expect(await read(readBmp, bmp({ height: -6 }))).toMatchObject(valid)
   })
 
-  test('rejects a bmp with an invalid header', async () => {
+  test('rejects a BMP image with an invalid header', async () => {
     expect(await read(readBmp, bmp({ planes: 5000 }))).toMatchObject(invalid(/planes/))
     expect(await read(readBmp, bmp({ width: -10 }))).toMatchObject(invalid(/dimensions/))
     expect(await read(readBmp, bmp({ headerSize: 90 }))).toMatchObject(invalid(/unknown size/))
@@ -326,7 +326,7 @@ describe('bmp', () => {
     expect(await read(readBmp, bmp({ width: 3_000_000, height: 2_000_000 }))).toMatchObject(flood)
   })
 
-  test('decodes the run-length encoded rows of a bmp up to their end marker', async () => {
+  test('decodes the run-length encoded rows of a BMP image up to their end marker', async () => {
     const rle = (data: Buffer) => bmp({ depth: 8, compression: 1, data })
     expect(await read(readBmp, rle(rleRows()))).toMatchObject(valid)
     expect(await read(readBmp, rle(rleRows(6, false)))).toMatchObject(valid)
@@ -334,8 +334,8 @@ describe('bmp', () => {
   })
 })
 
-describe('heic', () => {
-  test('rejects a truncated heic, and notes that an intact heic was not decoded', async () => {
+describe('HEIC images', () => {
+  test('rejects a truncated HEIC image, and adds a note that an intact HEIC image was not decoded', async () => {
     expect(await read(readHeic, sample('avif').subarray(0, 100))).toMatchObject(invalid(/./))
     const heic = Buffer.from(sample('avif'))
     for (let at = heic.indexOf('avif'); at >= 0 && at < 40; at = heic.indexOf('avif', at)) heic.write('heic', at, 'latin1')

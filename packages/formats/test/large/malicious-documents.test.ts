@@ -21,7 +21,7 @@ const getMaliciousConstruction = async (reader: FormatReader, bytes: Buffer) => 
   return verdict.sound ? 'none' : (verdict.maliciousConstruction ?? verdict.problem)
 }
 
-describe('exponential entities', () => {
+describe('exponential XML entities', () => {
   const laughs = billionLaughs()
   test.each<[string, FormatReader, office.Parts]>([
     ['a part that only Office parses', readOoxml('docx'), { ...office.docx(), 'docProps/custom.xml': laughs }],
@@ -46,7 +46,7 @@ describe('exponential entities', () => {
   })
 })
 
-describe('XML that fills memory', () => {
+describe('XML that exhausts memory', () => {
   test.each([
     ['a large document type declaration', `<!DOCTYPE a [${'<'.repeat(2_500_000)}]><a/>`, 'xml_prologue'],
     ['100,000 declarations', `<!DOCTYPE a [${'<!ENTITY e "x">'.repeat(200_000)}]><a/>`, 'xml_prologue'],
@@ -56,7 +56,7 @@ describe('XML that fills memory', () => {
   })
 })
 
-describe('PDF', () => {
+describe('PDF files', () => {
   test('rejects a PDF with a decompression bomb in a content stream as malicious', async () => {
     const bomb = gzipBomb()
     const stream = `<< /Length ${bomb.length} /Filter /FlateDecode >>\nstream\n${bomb.toString('latin1')}\nendstream`
@@ -75,7 +75,7 @@ describe('PDF', () => {
     ['that is followed by a zip and other bytes', (document) => Buffer.concat([document, archive(), Buffer.from('junk')]), true],
     ['that is followed by other bytes', (document) => Buffer.concat([document, Buffer.from('PK\x05\x06 and so on')]), false],
     ['whose header is in an image', (document) => Buffer.concat([gif('%PDF-1.4\n'), document]), true],
-  ])('detects a polyglot PDF %s', async (_, make, isMalicious) => {
+  ])('detects a PDF as a polyglot only if its other content can be opened: PDF %s', async (_, make, isMalicious) => {
     const source = toSource(make(pdf()))
     expect(detectPolyglot(source, await recognize(source, limits()), limits())?.maliciousConstruction).toBe(
       isMalicious ? 'polyglot' : undefined,
@@ -111,7 +111,7 @@ function gzipBomb(): Buffer {
 }
 
 describe('archives with many small parts', () => {
-  test('rejects a gzip with more members than the limit, and accepts one with fewer', async () => {
+  test('rejects a gzip file with more members than the limit, and accepts one with fewer', async () => {
     const member = gzipSync('x')
     expect(await getMaliciousConstruction(readGzip, Buffer.concat(Array<Buffer>(1001).fill(member)))).toBe('archive_entries')
     expect(await inspect(readGzip, Buffer.concat(Array<Buffer>(1000).fill(member)))).toMatchObject({
@@ -120,7 +120,7 @@ describe('archives with many small parts', () => {
     })
   })
 
-  test('verifies the checksum of a large gzip member between small ones', async () => {
+  test('verifies the checksum of a large gzip member between small members', async () => {
     const large = gzipSync(Buffer.alloc(900_000, 'line of text\n'), { level: 1 })
     const damaged = Buffer.from(large)
     damaged[damaged.length - 6]! ^= 1
@@ -132,13 +132,13 @@ describe('archives with many small parts', () => {
     expect(await inspect(readGzip, around(damaged))).toMatchObject({ sound: false, problem: expect.stringMatching(/checksum/) })
   })
 
-  test('accepts a zip of 65,535 empty members', async () => {
+  test('accepts a zip file with 65,535 empty members', async () => {
     const bytes = zip(Array.from({ length: 65_535 }, (_, at) => ({ name: `${at}`, stored: true })))
     expect(await inspect(readZip, bytes, { maxEntries: 200_000 })).toMatchObject({ sound: true, evidence: { entries: 65_535 } })
   })
 })
 
-describe('required parts of a document', () => {
+describe('required document parts', () => {
   const without = (parts: office.Parts, name: string) =>
     Object.fromEntries(Object.entries(parts).filter(([each]) => each !== name))
   const manifest = (entries: string) =>
@@ -169,7 +169,7 @@ describe('required parts of a document', () => {
   })
 })
 
-describe('Office documents older than compound files', () => {
+describe('Office documents that predate compound files', () => {
   const sheet = Buffer.from('0900040002001000 0000020000000a000000'.replace(' ', ''), 'hex')
   const word = Buffer.alloc(512)
   word.writeUInt32LE(0x002da5db, 0)

@@ -18,17 +18,17 @@ const inSevenZip = (name: string, inner: Buffer) => sevenZip({ [name]: inner })
 const inZip = async (name: string, inner: Buffer) => zip([{ name, data: inner, stored: true }])
 const inTar = (name: string, inner: Buffer) => createTar([{ name, data: inner }])
 
-describe('content of a 7z', () => {
+describe('content of 7z archives', () => {
   test.each<[string, () => Promise<Buffer>]>([
     ['a valid zip', async () => sevenZip({ 'a.zip': zip([{ name: 'a', data: text }]), 'b.txt': text })],
     ['a valid tar', async () => sevenZip({ 'a.tar': await createTar([{ name: 'a', data: text }]) })],
     ['another 7z', async () => wrapped(2, inSevenZip)],
     ['empty and other members', async () => sevenZip({ a: '', b: text, c: '', 'd.zip': zip([{ name: 'a', data: text }]) })],
-  ])('reads %s inside a 7z and accepts it', async (_, make) => {
+  ])('accepts a 7z archive that contains %s, and reads this content', async (_, make) => {
     expect(await inspect(readSevenZip, await make())).toEqual({ sound: true, notes: [], evidence: expect.anything() })
   })
 
-  test('names the damaged member of a 7z, regardless of the member order', async () => {
+  test('names the damaged member of a 7z archive, regardless of the member order', async () => {
     const complete = zip([{ name: 'a', data: text }])
     const bytes = await sevenZip({
       'a.txt': text,
@@ -56,11 +56,11 @@ describe('content of a 7z', () => {
       async () => sevenZip({ 'a.zip': zip(Array.from({ length: 1001 }, (_, at) => ({ name: `${at}` }))) }),
       'archive_entries',
     ],
-  ])('rejects a 7z that contains %s as malicious', async (_, make, maliciousConstruction) => {
+  ])('rejects a 7z archive that contains %s as malicious', async (_, make, maliciousConstruction) => {
     expect(await inspect(readSevenZip, await make())).toMatchObject({ sound: false, maliciousConstruction })
   })
 
-  test('rejects a 7z as malicious if a link points outside the archive, and accepts a link that stays inside', async () => {
+  test('rejects a 7z archive as malicious if a link points outside the archive, and accepts a link that stays inside', async () => {
     const linking = async (target: string) => {
       const engine = await openSevenZip()
       engine.FS.mkdir('/in')
@@ -81,12 +81,12 @@ describe('content of a 7z', () => {
   })
 })
 
-describe('a 7z in another archive', () => {
+describe('7z archives inside other archives', () => {
   test.each<[string, FormatReader, (name: string, inner: Buffer) => Promise<Buffer>]>([
     ['zip', readZip, inZip],
     ['tar', readTar, inTar],
     ['gzip', readGzip, async (_, inner) => gzipSync(inner)],
-  ])('reads a 7z inside a %s', async (_, reader, wrap) => {
+  ])('reads a 7z archive inside a %s', async (_, reader, wrap) => {
     expect(await inspect(reader, await wrap('a.7z', await wrapped(1, inSevenZip)))).toMatchObject({ sound: true, notes: [] })
     expect(await inspect(reader, await wrap('a.7z', await wrapped(5, inSevenZip)))).toMatchObject({
       sound: false,
@@ -100,7 +100,7 @@ describe('a 7z in another archive', () => {
   })
 })
 
-describe('members of a zip that only 7-Zip unpacks', () => {
+describe('zip members that only 7-Zip can unpack', () => {
   test('reads zip members that only 7-Zip can unpack', async () => {
     const lzma = (members: Record<string, Buffer>) => sevenZip(members, ['-mm=LZMA'], 'zip')
     expect(await inspect(readZip, await lzma({ 'a.zip': zip([{ name: 'a', data: text }]) }))).toMatchObject({
