@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 const defaultChunk = 64 * 1024
-// Read-ahead window size, because readers request only a few bytes at a time.
+// Size of the read-ahead window in bytes. Most reads request only a few bytes.
 const windowSize = 64 * 1024
 /** Files up to this size are read in pages, each page once, into a buffer that the thread reuses. */
 const maxCachedBytes = 4 * 1024 * 1024
@@ -26,8 +26,8 @@ export abstract class RandomAccessSource {
     return this.read(0, this.size)
   }
 
-  /** Like `read`, but reads from disk into the buffer that `room` returns, which must have at least `length` bytes. */
-  readInto(_room: () => Buffer, offset: number, length: number): Buffer {
+  /** Like `read`, but reads from disk into the buffer that `getBuffer` returns. This buffer must have at least `length` bytes. */
+  readInto(_getBuffer: () => Buffer, offset: number, length: number): Buffer {
     return this.read(offset, length)
   }
 
@@ -73,9 +73,9 @@ export class WindowSource extends RandomAccessSource {
     return this.source.read(this.start + from, clamp(offset + Math.max(0, length), this.size) - from)
   }
 
-  override readInto(room: () => Buffer, offset: number, length: number): Buffer {
+  override readInto(getBuffer: () => Buffer, offset: number, length: number): Buffer {
     const from = clamp(offset, this.size)
-    return this.source.readInto(room, this.start + from, clamp(offset + Math.max(0, length), this.size) - from)
+    return this.source.readInto(getBuffer, this.start + from, clamp(offset + Math.max(0, length), this.size) - from)
   }
 }
 
@@ -112,10 +112,10 @@ export class FileSource extends RandomAccessSource {
     return this.#window.subarray(start - this.#windowStart, start - this.#windowStart + wanted)
   }
 
-  override readInto(room: () => Buffer, offset: number, length: number): Buffer {
+  override readInto(getBuffer: () => Buffer, offset: number, length: number): Buffer {
     if (this.#pages.length > 0) return this.read(offset, length)
     const start = clamp(offset, this.size)
-    return this.#readFully(room().subarray(0, clamp(offset + Math.max(0, length), this.size) - start), start)
+    return this.#readFully(getBuffer().subarray(0, clamp(offset + Math.max(0, length), this.size) - start), start)
   }
 
   override *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Generator<Buffer> {

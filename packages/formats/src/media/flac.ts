@@ -19,15 +19,15 @@ export const readFlac: FormatReader = (source, limits) => {
   if (typeof metadata === 'string') return createInvalidVerdict(metadata)
   const end = skipTrailers(source, metadata.end)
   const frames = walkFrames(source, limits, metadata.end, end)
-  const promised = metadata.samples
-  const evidence = { frames: frames.count, samples: frames.samples, promised_samples: promised }
+  const declared = metadata.samples
+  const evidence = { frames: frames.count, samples: frames.samples, promised_samples: declared }
   if (frames.open > 0)
     return createInvalidVerdict(
       `the FLAC is damaged or truncated after frame ${frames.count}: the checksum of the next frame is incorrect`,
       evidence,
     )
-  if (frames.samples < promised)
-    return createInvalidVerdict(`the FLAC is truncated: it has ${frames.samples} of ${promised} samples`, evidence)
+  if (frames.samples < declared)
+    return createInvalidVerdict(`the FLAC is truncated: it has ${frames.samples} of ${declared} samples`, evidence)
   return createValidVerdict(frames.count === 0 ? ['the file contains no audio'] : [], evidence)
 }
 

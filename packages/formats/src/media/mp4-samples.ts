@@ -6,13 +6,14 @@ import { readUint32, WindowReader } from './table-window.js'
 export interface SampleCheck {
   problem?: string
   outside?: string
-  /** Number of chunks with samples (`promised`), and number of chunks that start inside the file (`there`). */
-  promised: number
-  there: number
+  /** Number of chunks that contain samples according to the sample table. */
+  declaredChunks: number
+  /** Number of these chunks that start inside the file. */
+  presentChunks: number
   first?: number
 }
 
-export const noSamples: SampleCheck = { promised: 0, there: 0 }
+export const noSamples: SampleCheck = { declaredChunks: 0, presentChunks: 0 }
 const createSampleProblem = (problem: string): SampleCheck => ({ ...noSamples, problem })
 
 /** Checks the lists of a sample table and the sample offsets. Reads the lists through windows to limit memory. */
@@ -58,7 +59,7 @@ function checkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Ta
   const reader = new WindowReader(source)
   const runCount = readUint32(source, runs.start + 4)
   const runNumber = (run: number, offset: number) => reader.readNumber('runs', runs.start + 8 + run * 12 + offset, 4)
-  const found: SampleCheck = { promised: 0, there: 0 }
+  const found: SampleCheck = { declaredChunks: 0, presentChunks: 0 }
   let run = -1
   let nextRunAt = 1
   let perChunk = 0
@@ -74,7 +75,7 @@ function checkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Ta
     if (count === 0) continue
     const offset = reader.readNumber('offsets', offsets.start + 8 + (chunk - 1) * wide, wide)
     found.first ??= offset
-    found.promised++
+    found.declaredChunks++
     let end = offset
     // For compressed QuickTime audio, a uniform size counts samples instead of bytes, so only the start of each chunk is checked.
     if (uniform === 0 && sizeBytes >= 1)
@@ -82,7 +83,7 @@ function checkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Ta
         if ((index & 4095) === 4095) checkDeadline(limits)
         end += reader.readNumber('sizes', sizes.start + 12 + (sample + index) * sizeBytes, sizeBytes)
       }
-    if (offset < source.size) found.there++
+    if (offset < source.size) found.presentChunks++
     if (offset >= source.size || end > source.size)
       found.outside ??= `chunk ${chunk} of ${chunks} ${offset >= source.size ? 'is' : 'extends'} beyond the end of the file`
     sample += count

@@ -25,8 +25,8 @@ interface Top {
 interface Movie {
   problem?: string
   outside?: string
-  promised: number
-  there: number
+  declaredChunks: number
+  presentChunks: number
 }
 
 /**
@@ -70,7 +70,8 @@ function createMovieVerdict(film: {
   const { notes, cut } = top
   if (!cut && !found.outside) return createValidVerdict(notes, evidence)
   const missing = cut ? `the file is truncated within its '${cut}' box` : `the file is truncated: ${found.outside}`
-  const plays = found.promised > 0 ? found.there > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
+  const plays =
+    found.declaredChunks > 0 ? found.presentChunks > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
   if (!plays) return createInvalidVerdict(`${missing}, and all of its audio and video is missing`, evidence)
   // Samples outside an intact data box were removed on purpose. Players skip such samples.
   if (!cut && media.length > 0 && !media.some((box) => box.open))
@@ -114,7 +115,7 @@ function readTopLevelBoxes(source: RandomAccessSource, limits: ReaderLimits): To
 const isPlayable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') && boxes.some((box) => box.type === 'mdat')
 
 function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box, evidence: Record<string, unknown>): Movie {
-  const found: Movie = { promised: 0, there: 0 }
+  const found: Movie = { declaredChunks: 0, presentChunks: 0 }
   const boxes = readChildren(source, limits, movie)
   if (typeof boxes === 'string') return { ...found, problem: `the movie header (moov) is damaged: ${boxes}` }
   let tracks = 0
@@ -123,8 +124,8 @@ function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box
     const track = checkTrack(source, limits, box)
     if (track.problem) return { ...found, problem: `track ${tracks} is damaged: ${track.problem}` }
     found.outside ??= track.outside
-    found.promised += track.promised
-    found.there += track.there
+    found.declaredChunks += track.declaredChunks
+    found.presentChunks += track.presentChunks
   }
   evidence.tracks = tracks
   if (!boxes.some(({ type }) => type === 'mvhd')) return { ...found, problem: 'the movie header (moov) contains no mvhd box' }

@@ -5,7 +5,7 @@ import { readRiffChunks } from './riff.js'
 
 interface Shape {
   format?: Buffer
-  data?: { promised: number; there: number }
+  data?: { declared: number; present: number }
   notes: string[]
   /** True if a ds64 chunk precedes the audio. */
   hasLongSizes: boolean
@@ -34,12 +34,12 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
     return createInvalidVerdict(`the WAV declares ${channels} channels at ${rate} Hz, which is invalid`, evidence)
   if (!data) return createInvalidVerdict('the WAV contains no audio (the data chunk is missing)', evidence)
   // Recorders may leave an incomplete last block, which is inaudible.
-  if (data.promised - data.there <= Math.max(blockSize, 2)) return createValidVerdict(notes, evidence)
+  if (data.declared - data.present <= Math.max(blockSize, 2)) return createValidVerdict(notes, evidence)
   if (8 + (big ? head.readUInt32BE(4) : head.readUInt32LE(4)) > source.size)
-    return createInvalidVerdict(`the WAV is truncated: ${data.there} of ${data.promised} bytes of audio are present`, evidence)
+    return createInvalidVerdict(`the WAV is truncated: ${data.present} of ${data.declared} bytes of audio are present`, evidence)
   // Only the length of the data chunk is wrong, so the writer miscounted and nothing is missing.
   return createValidVerdict(
-    [...notes, `the header declares ${data.promised} bytes of audio, but the file contains ${data.there}`],
+    [...notes, `the header declares ${data.declared} bytes of audio, but the file contains ${data.present}`],
     evidence,
   )
 }
@@ -48,14 +48,14 @@ function readChunks(source: RandomAccessSource, limits: ReaderLimits, isBigEndia
   const shape: Shape = { notes: [], hasLongSizes: false }
   let longSize: number | undefined
   for (const { type, start, size } of readRiffChunks(source, limits, { big: isBigEndian })) {
-    const there = source.size - start
-    if (type === 'ds64' && there >= 16) longSize = Number(source.read(start + 8, 8).readBigUInt64LE())
+    const present = source.size - start
+    if (type === 'ds64' && present >= 16) longSize = Number(source.read(start + 8, 8).readBigUInt64LE())
     shape.hasLongSizes ||= longSize !== undefined && !shape.data
     if (type === 'fmt ') shape.format ??= source.read(start, Math.min(size, 64))
     if (type !== 'data') continue
-    const promised = size === 0xffffffff && longSize !== undefined ? longSize : isPlaceholderSize(size) ? there : size
-    shape.data ??= { promised, there: Math.min(there, promised) }
-    if (promised !== size && promised !== longSize)
+    const declared = size === 0xffffffff && longSize !== undefined ? longSize : isPlaceholderSize(size) ? present : size
+    shape.data ??= { declared, present: Math.min(present, declared) }
+    if (declared !== size && declared !== longSize)
       shape.notes.push('the header contains no length, because the file was written as a stream')
   }
   return shape

@@ -9,7 +9,7 @@ export const overlapBytes = 68 * 1024
 const maxIdle = 8
 const idle: Buffer[] = []
 
-/** Returns a buffer that an earlier walk of this thread released, because allocating 4 MiB for every member would be too slow. */
+/** Returns a buffer that an earlier walk in this thread released, because allocating 4 MiB for every member would be too slow. */
 export const acquireWindow = (): Buffer => idle.pop() ?? Buffer.allocUnsafeSlow(windowBytes)
 
 export function releaseWindow(window: Buffer): void {
@@ -18,12 +18,12 @@ export function releaseWindow(window: Buffer): void {
 
 export function visitSource(source: RandomAccessSource, receive: WindowReceiver, step: () => void): void {
   let window: Buffer | undefined
-  const room = () => (window ??= acquireWindow())
+  const getBuffer = () => (window ??= acquireWindow())
   try {
     for (let at = 0; at < source.size; at += windowBytes - overlapBytes) {
       step()
       const last = at + windowBytes >= source.size
-      receive(source.readInto(room, at, windowBytes), { first: at === 0, last })
+      receive(source.readInto(getBuffer, at, windowBytes), { first: at === 0, last })
       if (last) return
     }
   } finally {
