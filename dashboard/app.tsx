@@ -70,7 +70,7 @@ const ScannerNotice = () => (
   </p>
 )
 
-/** The only page available to users without a second factor if the tenant requires one. */
+/** Page for users without a second factor in a tenant that requires one. They cannot open any other page. */
 const SecondFactorRequired = () => (
   <main class="centered" id="main">
     <p class="notice warn">{texts.account.factorRequired}</p>

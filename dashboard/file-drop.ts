@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 
 type OnFiles = (files: File[]) => void
 
-/** Handler for the upload area on the current page, which receives files that are dropped anywhere in the window. */
+/** Handler of the current page's upload area. It receives files that are dropped anywhere in the window. */
 let target: OnFiles | undefined
 
 /** True while the user drags files over a window with an upload area. */

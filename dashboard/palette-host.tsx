@@ -2,7 +2,6 @@ import { signal, useSignal } from '@preact/signals'
 import type { ComponentType } from 'preact'
 import { useEffect } from 'preact/hooks'
 
-/** True while the palette is open. */
 export const isPaletteOpen = signal(false)
 
 const loadPalette = async () => (await import('./pages/palette.js')).Palette

@@ -5,10 +5,9 @@ addEventListener('popstate', () => {
   currentAddress.value = location.pathname + location.search
 })
 
-/** Path of the current page. */
 export const path = computed(() => new URL(currentAddress.value, location.origin).pathname)
 
-/** Query parameters of the current page, which include the filters, so that users can share a filtered list. */
+/** Query parameters of the current page. They include the filters, so that users can share a filtered list. */
 export const query = computed(() => new URL(currentAddress.value, location.origin).searchParams)
 
 export function navigate(address: string, { replace = false } = {}): void {

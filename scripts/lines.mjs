@@ -1,5 +1,4 @@
-// npm run lines: prints the lines of TypeScript per folder of src/, per package and for the dashboard. docs/architecture.md lists
-// the counts.
+// npm run lines: prints the lines of TypeScript per folder of src/, per package and for the dashboard.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'

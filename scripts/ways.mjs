@@ -1,5 +1,5 @@
-// npm run ways: counts the files in src/ and packages/ that execute during a read and an upload. docs/architecture.md lists the
-// counts. V8 precise coverage reports the executed functions.
+// npm run ways: counts the files in src/ and packages/ that execute during a read and an upload. V8 precise coverage reports the
+// executed functions.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** Public keys from `/.well-known/jwks.json`, which verify receipts. */
+/** Public keys from `/.well-known/jwks.json` that verify receipts. */
 export interface KeySet {
   /** Text of the JSON Web Key Set. */
   text: string

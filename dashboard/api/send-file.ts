@@ -44,5 +44,4 @@ export function sendFile<Body>({
   })
 }
 
-/** Error for an upload that the user canceled. */
 export const canceledError: ApiError = { code: 'STOPPED', message: texts.files.uploadCanceled, details: {} }

@@ -83,7 +83,7 @@ interface BarProps {
   isLast: boolean
 }
 
-/** Bar for one bucket, whose segments are links. Only the first segment of the last bar is in the tab order. */
+/** Bar for one bucket. Each segment of the bar is a link. Only the last bar's first segment is in the tab order. */
 const Bar = ({ at, full, max, series, format, isLast }: BarProps) => (
   <div class="bar-stack">
     {series

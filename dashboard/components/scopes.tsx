@@ -5,7 +5,6 @@ import { Checkbox } from './field.js'
 
 const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const satisfies readonly Scope[]
 
-/** Shows the scopes of a credential as badges. */
 export const ScopeBadges = ({ scopes }: { scopes: readonly Scope[] }) => (
   <span class="row tight">
     {allScopes

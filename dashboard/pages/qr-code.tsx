@@ -1,6 +1,6 @@
 import { generate } from 'lean-qr'
 
-/** Width of the light border around a QR code in modules, which scanners require (ISO/IEC 18004). */
+/** Width, in modules, of the light border that scanners require around a QR code (ISO/IEC 18004). */
 const margin = 4
 
 /** QR code as an image. The browser renders the image, so that the text is not sent to any server. */

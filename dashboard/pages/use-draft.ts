@@ -10,7 +10,6 @@ export function useDraft<Values extends object>(initial: Values) {
   return {
     value: draft.value,
     set: (changes: Partial<Values>) => (draft.value = { ...draft.value, ...changes }),
-    /** Validation errors by field name. */
     fieldErrors,
     /** Error that is not related to a specific field. */
     error: Object.keys(fieldErrors).length === 0 ? error.value : undefined,

@@ -88,7 +88,7 @@ function DropArea({ onFiles }: { onFiles: (files: Iterable<File>) => unknown }) 
   )
 }
 
-/** Names of the receipt, file and key set found among the dropped files. */
+/** Shows the names of the selected receipt, file and key set. */
 const Inputs = ({ input: { value } }: { input: Signal<Input> }) => (
   <dl class="facts">
     <dt>{t.receipt}</dt>

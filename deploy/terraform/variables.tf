@@ -15,7 +15,7 @@ variable "bucket" {
 }
 
 variable "soft_delete_days" {
-  description = "Days for which deleted objects stay recoverable. Use the retention of your database backups."
+  description = "Number of days during which deleted objects can be restored. Use the retention period of your database backups."
   type        = number
   default     = 30
 
@@ -32,7 +32,7 @@ variable "database_tier" {
 }
 
 variable "namespace" {
-  description = "Kubernetes namespace of the service account that workload identity maps to Google's."
+  description = "Namespace of the Kubernetes service account that workload identity maps to the Google service account."
   type        = string
   default     = "assay"
 }

@@ -6,11 +6,11 @@ DROP FUNCTION ledger_gather_2, ledger_gather_3, ledger_leads_2, ledger_move_1, l
   journal_grown_3, new_event_id_3, rescan_keep_1;
 DROP PROCEDURE ledger_groups_1;
 
--- Groups that no replica waits for any more.
+-- No replica waits for these groups any more.
 TRUNCATE pending_moves;
 ALTER TABLE pending_moves DROP COLUMN version;
 
--- Early versions stored keys as HMAC under a pepper, which the service does not read any more.
+-- Early versions stored API keys as HMACs with a pepper, which the service no longer supports.
 DO $$
 DECLARE
   ids text := (SELECT string_agg(api_key_id, ', ' ORDER BY api_key_id) FROM api_keys
@@ -23,14 +23,14 @@ END $$;
 ALTER TABLE api_keys DROP COLUMN pepper_id, DROP COLUMN previous_pepper_id;
 DELETE FROM signing_keys WHERE purpose = 'pepper';
 
--- Added without reading the tables, because their rows had already passed equivalent checks.
+-- These constraints were added as NOT VALID, because the rows had already passed equivalent checks.
 ALTER TABLE audit_counters VALIDATE CONSTRAINT audit_counters_grain_check;
 ALTER TABLE audit_logs VALIDATE CONSTRAINT audit_logs_action_check, VALIDATE CONSTRAINT audit_logs_audit_type_check,
   VALIDATE CONSTRAINT audit_logs_performed_by_type_check;
 ALTER TABLE call_logs VALIDATE CONSTRAINT call_logs_operation_check, VALIDATE CONSTRAINT call_logs_status_check;
 ALTER TABLE files VALIDATE CONSTRAINT files_checksum_check;
 
--- Columns, indexes and a table that the baseline has beyond the last pre-release version.
+-- The baseline has these columns, indexes and this table, but the last pre-release version does not.
 ALTER TABLE users ADD COLUMN wrong_codes integer NOT NULL DEFAULT 0, ADD COLUMN codes_locked_until timestamptz(3);
 ALTER TABLE rescans ADD COLUMN failure text;
 ALTER TABLE rescan_queue ADD COLUMN failure text;
@@ -40,7 +40,7 @@ ALTER TABLE resumable_uploads ADD COLUMN incoming_bytes bigint NOT NULL DEFAULT 
   ADD COLUMN decision_attempts integer NOT NULL DEFAULT 0, ADD COLUMN decision_retry_at timestamptz(3);
 CREATE TABLE upload_guards (tenant_id text PRIMARY KEY);
 
--- Leases have the same columns everywhere. No process has one during the conversion.
+-- All leases have the same column names. No process holds a lease during the conversion.
 ALTER TABLE idempotency_keys RENAME COLUMN token TO lease_token;
 ALTER TABLE idempotency_keys RENAME COLUMN locked_until TO leased_until;
 UPDATE idempotency_keys SET lease_token = NULL, leased_until = now();
@@ -53,7 +53,7 @@ ALTER TABLE rescan_queue RENAME COLUMN token TO lease_token;
 ALTER TABLE webhook_positions DROP COLUMN claim, ADD COLUMN lease_token text, ADD COLUMN leased_until timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP;
 DROP SCHEMA webhook_queue CASCADE;
 
--- Files: five indexes, and counters that the writing statements keep instead of triggers.
+-- Files: changes the indexes, and replaces the triggers by counters that the writing statements update.
 DROP TRIGGER files_added ON files;
 DROP TRIGGER files_removed ON files;
 DROP TRIGGER files_grouped ON files;

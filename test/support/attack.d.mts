@@ -1,17 +1,19 @@
 export type Kind = 'stalled' | 'drips' | 'chunks' | 'idle'
 
 export interface Attacked {
-  /** Milliseconds of metadata calls by the valid client, and of the slowest /health/live. */
+  /**
+   * Latency in milliseconds: 99th percentile of the valid client's metadata calls (`p99`), and maximum of /health/live (`live`).
+   */
   p99: number
   live: number
-  /** Rejections of the valid client. */
+  /** Rejected calls of the valid client. */
   rejected: string[]
   /** Maximum resident memory of the main process. */
   memoryMb: number
   /** CPU milliseconds of the longest event loop block. */
   worstHold: number
   worstTurn: number
-  /** Results of the attackers: response statuses and closed connections. */
+  /** Response statuses and closed connections, counted per kind of attacker. */
   statuses: Partial<Record<Kind, Record<string, number>>>
 }
 
@@ -19,8 +21,8 @@ export function attack(options: {
   counts: Partial<Record<Kind, number>>
   seed: number
   calls: number
-  /** Number of each kind that must be answered or closed before results are returned. */
+  /** Number of attackers per kind that must have received a response or been disconnected before `attack` returns. */
   notes?: Partial<Record<Kind, number>>
-  /** Port of the service, which stays free until used. */
+  /** Port for the service. It must be free. */
   port?: number
 }): Promise<Attacked>

@@ -9,7 +9,7 @@ export class BreakingProxy {
 
   private constructor(
     private readonly server: Server,
-    /** Port of the service. A change applies to new connections. */
+    /** Port of the service. If a test changes this port, the proxy uses the new port for new connections. */
     public target: number,
   ) {}
 

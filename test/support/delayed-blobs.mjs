@@ -1,4 +1,5 @@
-// node --import: delays blobs below HELD_STORE until SIGUSR2 and prints a line for each, which simulates a slow disk.
+// Preloaded with `node --import`. Simulates a slow disk: delays blobs below HELD_STORE until SIGUSR2, and prints a line for each
+// delayed blob.
 import fs from 'node:fs'
 
 const { open } = fs

@@ -1,5 +1,5 @@
-// node --import: logs renames and directory fsyncs to the file in DISK_STEPS. A power failure loses unsynced renames, which
-// killing a process cannot show.
+// Preloaded with `node --import`. Logs renames and directory fsyncs to the file in DISK_STEPS. A power failure loses unsynced
+// renames, and killing a process does not reproduce this.
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 
@@ -21,7 +21,7 @@ fs.openSync = (path, flags, mode) => {
   folders.set(descriptor, path)
   return descriptor
 }
-// The system reuses descriptors.
+// The operating system reuses file descriptors.
 fs.closeSync = (descriptor) => {
   folders.delete(descriptor)
   closeSync(descriptor)

@@ -1,4 +1,4 @@
-// node --import: prints unhandled errors and warnings of Node.js to standard error.
+// Preloaded with `node --import`. Prints unhandled errors and Node.js warnings to standard error.
 import { writeSync } from 'node:fs'
 
 const report = (kind, what) => writeSync(2, `ASSAY-FAULT ${kind}: ${String(what?.stack ?? what).replaceAll('\n', ' | ')}\n`)

@@ -1,7 +1,7 @@
-// Loaded by `node --import`: measures CPU time of the main thread between pauses of the event loop. Wall time would depend on
-// machine load. The clock is clock_time_get(CLOCK_THREAD_CPUTIME_ID) from WASI (1 us per call), because Node.js has none. A
-// *turn* is the time between two check phases and may contain many callbacks. A *hold* is one callback with its ticks and
-// microtasks. Separating holds requires async_hooks, which slows promises, so holds are slightly overstated.
+// Preloaded with `node --import`. Measures the main thread's CPU time between pauses of the event loop. Wall time would depend on
+// machine load. The clock is clock_time_get(CLOCK_THREAD_CPUTIME_ID) from WASI (1 us per call), because Node.js has no such
+// clock. A *turn* is the time between two check phases and may contain many callbacks. A *hold* is one callback with its ticks
+// and microtasks. Separating holds requires async_hooks, which slows promises, so holds are slightly overstated.
 import { createHook, executionAsyncResource } from 'node:async_hooks'
 import { Session } from 'node:inspector'
 import { PerformanceObserver } from 'node:perf_hooks'

@@ -1,10 +1,10 @@
 import pg from 'pg'
 
 /**
- * Installs a fake citus extension in a single-node test database. Its functions record their calls and reject what Citus
- * 13.2 rejects: ON UPDATE CASCADE of the tenant, triggers, keys without the tenant, and distributed tables. Like Citus, it
- * adopts local tables with a foreign key to a reference table. It moves no rows. `failing` names a table whose distribution
- * fails.
+ * Installs a fake citus extension in a single-node test database. Its functions record their calls and reject what Citus 13.2
+ * rejects: ON UPDATE CASCADE on the tenant column, triggers, keys without the tenant, and distributed tables. Like Citus, the
+ * extension adopts local tables with a foreign key to a reference table. The extension moves no rows. `failing` is a table that
+ * cannot be distributed.
  */
 export async function installFakeCitus(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })

@@ -1,4 +1,4 @@
-// node --import: kills this process at the step in FAULT_POINT (src/platform/fault-points.ts).
+// Preloaded with `node --import`. Kills this process at the step in FAULT_POINT (src/platform/fault-points.ts).
 import { subscribe } from 'node:diagnostics_channel'
 
 const { FAULT_POINT: point } = process.env

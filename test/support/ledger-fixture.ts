@@ -13,7 +13,7 @@ import { createTestDatabase } from './database.js'
 
 const silent = { warn: () => {} }
 
-/** A tenant with a key and contexts as rows, and ledgers that account for calls without HTTP. */
+/** A tenant whose API key and contexts are inserted as rows, with ledgers that record calls without HTTP. */
 export class LedgerFixture {
   private readonly databases: Database[] = []
 

@@ -8,7 +8,7 @@ export class LinkClient {
 
   constructor(
     readonly url: string,
-    /** Data in the response that created the link. */
+    /** `data` in the response that created the link. */
     readonly link: Record<string, unknown>,
     base = new URL(url).origin,
   ) {

@@ -1,4 +1,4 @@
-/** Event loop blocks in milliseconds of main thread CPU time. */
+/** Event loop blocks, in milliseconds of CPU time on the main thread. */
 export interface Watched {
   turns: number
   holds: number

@@ -12,8 +12,8 @@ export const runPrismaDeploy = async (url: string, folder = ownMigrations): Prom
   (await request('apply', url, folder)).applied!
 
 /**
- * Returns the SQL that turns the migrations into prisma/schema.prisma, or an empty text if they are equal. Creates a shadow
- * database.
+ * Returns the SQL that changes the migrated schema to prisma/schema.prisma, or an empty string if both are equal. Creates a
+ * shadow database.
  */
 export const getSchemaDrift = async (url: string, folder = ownMigrations): Promise<string> =>
   (await request('diff', url, folder)).diff!

@@ -16,7 +16,7 @@ export interface RealClamd {
   configFile: string
   /** Resolves when the process has ended. */
   kill(signal: NodeJS.Signals): Promise<void>
-  /** Stops the process with SIGSTOP, as if on an overloaded machine. */
+  /** Pauses the process with SIGSTOP, to simulate an overloaded machine. */
   freeze(): void
   /** Restarts clamd with the same settings, port and socket. */
   restart(): Promise<void>

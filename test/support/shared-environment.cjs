@@ -1,6 +1,6 @@
 // Tests in test/api and test/faults load about 1,500 modules of the service, which takes longer than most of these tests. Files
-// in these folders that run in one jest worker share a global scope and, with shared-runtime.cjs, the modules of the service.
-// Modules, mocks and environment variables of a test file end with it.
+// in these folders that run in one jest worker share a global scope and, with shared-runtime.cjs, the modules of the service. A
+// test file's own modules, mocks and environment variables are discarded after the file.
 const { sep } = require('node:path')
 const { TestEnvironment } = require('jest-environment-node')
 
@@ -16,11 +16,11 @@ class SharedEnvironment extends TestEnvironment {
 
   teardown() {
     const { process } = this.global
-    // Jest wraps it again for each file.
+    // Jest wraps `process.exit` again for each file.
     process.exit = this.#exit
     for (const name of Object.keys(process.env)) if (!(name in this.#variables)) delete process.env[name]
     Object.assign(process.env, this.#variables)
-    // Otherwise the next runner would use the listeners of the last one.
+    // Otherwise the next runner would use the previous runner's listeners.
     delete this.global[Symbol.for('EVENT_HANDLERS')]
   }
 }

@@ -1,5 +1,5 @@
-// A module registry of jest that outlives a test file (shared-environment.cjs). Modules of the service and of packages stay. Those
-// of the tests and the jest runner are loaded for each file.
+// A jest module registry that outlives a test file (shared-environment.cjs). Service and package modules stay loaded. Modules of
+// the tests and of the jest runner are loaded again for each file.
 const { join, sep } = require('node:path')
 const { pathToFileURL } = require('node:url')
 const { default: Runtime } = require('jest-runtime')

@@ -2,7 +2,7 @@ import type { ApiResponse, Caller } from './world.js'
 
 type Headers = Record<string, string | undefined>
 
-/** Encodes Upload-Metadata. */
+/** Encodes the value of an Upload-Metadata header. */
 export const uploadMetadata = (values: Record<string, string>): string =>
   Object.entries(values)
     .map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`)

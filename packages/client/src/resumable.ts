@@ -97,7 +97,7 @@ interface UploadOutcome {
   error: { code: AssayError['code']; message: string; details: unknown } | null
 }
 
-/** The service rejected the upload, but its response was lost. The upload URL returns the outcome. */
+/** Thrown if the response to a rejected upload was lost. The upload URL returns the outcome. */
 class RejectedUploadError extends Error {
   constructor(readonly url: string) {
     super('The upload was rejected.')

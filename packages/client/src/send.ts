@@ -57,9 +57,7 @@ export function createCountingStream(
   })
 }
 
-/**
- * The members of the browsers' XMLHttpRequest that this module uses. The TypeScript configuration includes only Node.js types.
- */
+/** XMLHttpRequest members that this module uses. The TypeScript configuration includes only Node.js types. */
 interface Xhr {
   readonly status: number
   readonly responseText: string

@@ -49,7 +49,7 @@ export function createUploadForm(
 
 function joinBlobs(start: Uint8Array<ArrayBuffer>, content: Blob, end: Uint8Array<ArrayBuffer>): RequestBody {
   const whole = new Blob([start, content, end])
-  // Bun 1.4 omits a Blob that is a file on disk.
+  // When Bun 1.4 concatenates Blobs, it omits Blobs that represent files on disk.
   const isComplete = whole.size === start.length + content.size + end.length
   return isComplete ? whole : wrapStream(content.stream(), start, end)
 }

@@ -1,8 +1,8 @@
 // Usage: node packages/formats/bench/damage.mjs [FOLDER]. Damages valid files in 20 ways. For each type and kind of damage,
 // prints how many damaged copies inspect() rejects and how many a library for the type rejects. FOLDER contains valid files. The
-// default is the samples of the tests. COPIES sets the number of copies per file and kind (10), TYPES the list of types.
-// DETAILS=1 also prints why inspect() rejected copies that the library accepts, and the number of copies that only the library
-// rejects.
+// default is the test samples. COPIES sets the number of copies per file and kind (default: 10). TYPES is a space-separated list
+// of types to test. DETAILS=1 also prints why inspect() rejected copies that the library accepts, and the number of copies that
+// only the library rejects.
 import { detect, inspect, MemorySource } from '@assay/formats'
 import { generateDamagedCopies, kinds } from './damage/kinds.mjs'
 import { libraries } from './damage/libraries.mjs'

@@ -33,7 +33,7 @@ export function findActiveContent(
   return pictures.has(type) ? findAppendedActiveContent(source, type, limits, read) : []
 }
 
-/** Finds active content in a compound file by the names of its streams. */
+/** Finds active content in a compound file by its stream names. */
 export const findOleActiveContent = (source: RandomAccessSource): string[] => {
   const names = (listOleStreams(source) ?? []).map(({ name }) => name)
   return streams.filter(([pattern]) => names.some((name) => pattern.test(name))).map(([, what]) => what)

@@ -13,7 +13,9 @@ export const sharedExtensions: ReadonlySet<string> = new Set('bin bundle com db 
  */
 export const typesWithoutSignature: ReadonlySet<string> = new Set('dbf dmg iso mpg mts tga'.split(' '))
 
-/** Extensions of formats with a signature only in some versions. Unrecognized binary content is accepted, but text is not. */
+/**
+ * Extensions of formats that have a signature only in some versions. Unrecognized binary content is accepted, but text is not.
+ */
 export const extensionsWithoutSignature: ReadonlySet<string> = new Set('hwp msu qbw rev sldasm slddrw sldprt wps'.split(' '))
 
 /** Binary types whose files may also be text. For example, a .pub file is a Publisher document or a public key. */

@@ -35,5 +35,4 @@ export function toPrintable(text: string): string {
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }
 
-/** Quotes a member name for a message. */
 export const quoteName = (name: string): string => `'${toPrintable(name)}'`

@@ -33,13 +33,12 @@ export function defaultLimits(deadlineMs = 30_000): ReaderLimits {
   }
 }
 
-/** Detected type of a file. */
 export interface Detection {
   recognized: Recognition
   /** Key of `types` or `textTypes`. Null if the type is unknown. */
   type: string | null
   mime: string | null
-  /** True if the extension of the source is valid for the detected type. */
+  /** True if the source's extension is valid for the detected type. */
   fits: boolean
 }
 
@@ -67,8 +66,8 @@ export async function detect(source: RandomAccessSource, limits: ReaderLimits = 
 
 /**
  * Detects the type of a file and checks that common programs can open it. Returns a verdict for damaged files instead of
- * throwing. Decodes images in this process unless `decodeImagesWith` has set another decoder. `type` replaces the extension of
- * the source.
+ * throwing. Decodes images in this process unless `decodeImagesWith` has set another decoder. `type` replaces the source's
+ * extension.
  */
 export async function inspect(
   source: RandomAccessSource,
@@ -120,7 +119,7 @@ function isArchiveVolume(
 }
 const volumeTypes = new Set(['zip', 'zip-damaged', '7z', 'rar', 'gz', 'bz2', 'xz', 'zst', 'tar'])
 
-/** Detects XML with the extension of JSON, or JSON with the extension of XML, if it parses as the detected type. */
+/** Detects XML with a JSON extension, or JSON with an XML extension. Returns the type only if the text parses as that type. */
 async function detectOtherTextType(source: RandomAccessSource, limits: ReaderLimits): Promise<'xml' | 'json' | undefined> {
   const named = getTextType(source.extension)
   const first = source
@@ -158,7 +157,7 @@ function addActiveContent(verdict: FormatVerdict, { source, recognized, limits }
 
 const modernFormats: Record<string, string> = { doc: '.docx', dot: '.dotx', xls: '.xlsx', xlt: '.xltx', ppt: '.pptx' }
 
-/** Detects web pages and XML that office programs save with the extension of a binary format, such as .doc. */
+/** Detects web pages and XML that office programs save with a binary format's extension, such as .doc. */
 function findTextDocument(source: RandomAccessSource, recognized: Recognition): string | undefined {
   if (recognized.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
   const start = source.read(0, 2048).toString('latin1')
@@ -176,7 +175,7 @@ function getUnusualNameNote(extension: string, recognized: Recognition): string 
   return type === 'mkv' && /^web[ma]$/.test(extension) ? 'its type identifies it as a Matroska file' : undefined
 }
 
-/** Checks only the first bytes. For types without a format reader. */
+/** Checks only the first bytes, because the type has no format reader. */
 function checkSignature(source: RandomAccessSource, recognized: Recognition): FormatVerdict {
   if (recognized.kind === 'binary') return createValidVerdict(['only its signature was checked'])
   if (!acceptsWithoutSignature(source, recognized))

@@ -9,7 +9,7 @@ export interface MemberObserver {
    * nesting is too deep.
    */
   createNestedObserver(offset: number): MemberObserver | undefined
-  /** Wraps the chunks of a zip member or of a gzip file (`offset` 0), and receives each chunk that the reader takes. */
+  /** Wraps the chunks of a zip member or of a gzip file (`offset` 0), and receives each chunk that the reader consumes. */
   visitStream(container: 'zip' | 'gzip', offset: number, chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>
   /** Returns an observer for the members that 7-Zip unpacks. Returns undefined to skip them. */
   observeSevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined
@@ -33,7 +33,7 @@ export interface PackedMember {
   symlink: boolean
   encrypted: boolean
   folder?: boolean
-  /** Target of a link, if the directory contains it. 7-Zip unpacks no content for the link, and reports a data error. */
+  /** Link target, if the directory contains it. 7-Zip unpacks no content for such a link and reports a data error. */
   target?: string
 }
 

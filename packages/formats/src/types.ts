@@ -117,7 +117,7 @@ export const types: Record<string, TypeRow> = {
   '3gp': createRow('video/3gpp', '3gp 3gpp 3g2 3gpp2 mp4 m4v'),
   mov: createRow('video/quicktime', 'mov qt movie mp4 m4v'),
   'mov-mp4': createRow('video/mp4', 'mp4 m4v mov qt'),
-  // Files that are truncated before the track list, so their exact type is unknown.
+  // Files that end before the track list. Their exact type is therefore unknown.
   'iso-damaged': createRow('video/mp4', 'mp4 m4a m4v m4b m4p m4r 3gp 3g2 f4v'),
   webm: createRow('video/webm', 'webm weba mkv mka mks mk3d'),
   mkv: createRow('video/x-matroska', 'mkv mka mks mk3d webm weba'),
@@ -163,7 +163,9 @@ export const types: Record<string, TypeRow> = {
   nii: createRow('application/x-nifti', 'nii'),
 }
 
-/** Text types. A file with one of the extensions must parse as that type. Plain text may have any of the plain extensions. */
+/**
+ * Text types. A file must parse as the type to which its extension belongs. Plain text may have any of the plain-text extensions.
+ */
 export const textTypes: Record<string, TypeRow> = {
   json: createRow('application/json', 'json geojson topojson webmanifest jsonld har ipynb gltf'),
   jsonl: createRow('application/x-ndjson', 'jsonl ndjson'),

@@ -41,7 +41,7 @@ export class GoogleIdentityEmulator {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Number of requests that wait for a response, on both sides. */
+  /** Number of requests that have not received a complete response. */
   get waiting(): number {
     return this.#waiting.size
   }

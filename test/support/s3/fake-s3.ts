@@ -63,7 +63,7 @@ export class FakeS3 {
   /** Simulates a store that ignores write conditions. */
   ignoresConditions = false
   ignoresHashes = false
-  /** Objects that lists do not contain yet. */
+  /** Objects that list responses do not contain yet. */
   readonly unlisted = new Set<string>()
   clockOffsetMs = 0
   readonly #planned = new Map<S3Call, S3Fault[]>()

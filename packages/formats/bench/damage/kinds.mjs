@@ -1,4 +1,4 @@
-/** Size of a damaged block in bytes, equal to that of a disk sector. */
+/** Size in bytes of a damaged block, which is one disk sector. */
 const blockBytes = 512
 
 /** Creates a seeded random number generator (mulberry32), so that every run damages the same bytes. */

@@ -1,9 +1,9 @@
 export interface FileParts {
   bytes: Buffer
   parts: { start: number; end: number }[]
-  /** Offsets of lengths. */
+  /** Offsets of the length fields. */
   lengths: number[]
-  /** Offsets of checksums. */
+  /** Offsets of the checksum fields. */
   sums: number[]
 }
 

@@ -7,7 +7,7 @@ const parts: [RegExp, string][] = [
   [/^Scripts\//, 'scripts'],
 ]
 
-/** Finds active content in a zip-based document by the names of its members. */
+/** Finds active content in a zip-based document by its member names. */
 export const findActiveParts = (names: Iterable<string>): string[] => {
   const all = [...names]
   return parts.filter(([pattern]) => all.some((name) => pattern.test(name))).map(([, what]) => what)

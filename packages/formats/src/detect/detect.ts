@@ -163,7 +163,7 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   aif: (source) => /^FORM....AIF[FC]$/s.test(source.read(0, 12).toString('latin1')),
 }
 
-// file-type ignores these signatures if unusual bytes follow. The reader of the type then decides whether the file is valid.
+// file-type ignores these signatures if unusual bytes follow. The type's reader then decides whether the file is valid.
 const signatures: Record<string, string> = { '89504e47': 'png', '49492a00': 'tif', '4d4d002a': 'tif' }
 
 /**

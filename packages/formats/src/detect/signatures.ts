@@ -29,7 +29,7 @@ const signatures: Record<string, Signature> = {
   // OneNote sections and tables of contents ([MS-ONESTORE] 2.3.1).
   one: createSignatureTest(0, /^(\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1|\xa1\x2f\xff\x43\xd9\xef\x76\x4c\x9e\xe2)/),
   'is-cab': createSignatureTest(0, /^ISc\(/),
-  // TrueType and PostScript fonts of classic macOS.
+  // TrueType and PostScript fonts from classic Mac OS.
   ttf: createSignatureTest(0, /^(true|typ1)\0[\x01-\x40]/),
   mid: createSignatureTest(0, /^RIFF....RMID/s),
   'raw-photo': createSignatureTest(0, /^(IIR[OS]|MMOR|IIU\0)/),

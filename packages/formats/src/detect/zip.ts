@@ -102,8 +102,8 @@ function readMemberStart(source: RandomAccessSource, limits: ReaderLimits, name:
 const endOfArchive = Buffer.from('PK\x05\x06', 'latin1')
 
 /**
- * True if the file ends with a zip archive, regardless of the bytes before it. Bytes after the comment of the archive mean that
- * the archive is only an attachment.
+ * True if the file ends with a zip archive, regardless of the bytes before it. If bytes follow the archive's comment, the archive
+ * is only an attachment.
  */
 export function endsWithZip(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)

@@ -60,7 +60,7 @@ type Items = HeifItems | string
 const findProblemWithoutDecoding = (source: RandomAccessSource, limits: ReaderLimits, items: Items): string | undefined =>
   typeof items === 'string' ? items : findImageProblem(source, limits, items)
 
-/** Replaces the major brand of an image sequence, which libvips does not support. Its still image is like any other. */
+/** Replaces the major brand of an image sequence, which libvips does not support. Its still image is an ordinary image. */
 function getBrandPatches(source: RandomAccessSource): BytePatch[] {
   const brand = source.read(8, 4).toString('latin1')
   return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]

@@ -1,14 +1,14 @@
 import { DeadlineExceeded, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Maximum file size in bytes for decoding. For larger images, only the structure is checked, and the report says so. */
+/** Maximum file size in bytes for decoding. For larger images, only the structure is checked, and the report states this. */
 const decodedSize = 128 * 1024 * 1024
 
 export interface DecodeOptions {
   failOn: 'truncated' | 'error' | 'warning'
   page?: number
   pages?: number
-  /** Maximum number of pixels, from the header. Larger images are rejected. Small ones are decoded in memory. */
+  /** Number of pixels that the header declares. Images with more pixels are rejected. Small images are decoded in memory. */
   maxPixels?: number
   /** Patches to apply before decoding, so that libvips decodes parts that it would otherwise skip. */
   changes?: BytePatch[]

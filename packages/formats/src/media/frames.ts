@@ -12,7 +12,7 @@ interface Stream {
   start: number
   end: number
   frameAt(at: number, previous: Frame | undefined): Frame | undefined
-  /** Number of consecutive frames that proves the format, regardless of the surrounding bytes, such as a damaged tag. */
+  /** Number of consecutive frames that is sufficient to identify the format, even among other bytes, such as a damaged tag. */
   enough: number
 }
 

@@ -24,7 +24,10 @@ const id = {
   simpleBlock: 0xa3,
 }
 
-/** Ids of the top-level elements of a segment. They end a cluster of unknown length. Players resume at them after damage. */
+/**
+ * Ids of a segment's top-level elements. Each of them ends a cluster of unknown length. After damage, players resume at the next
+ * one.
+ */
 const parts = new Set([0x114d9b74, 0x1549a966, id.tracks, id.cluster, 0x1c53bb6b, 0x1941a469, 0x1043a770, 0x1254c367])
 
 /** Checks the tracks and the blocks of a WebM or Matroska file. Accepts unknown lengths, which streams use. */

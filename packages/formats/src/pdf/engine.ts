@@ -151,7 +151,7 @@ export class PdfEngine {
     return this.memory.refused
   }
 
-  /** True if the engine should be replaced, because WebAssembly never releases memory. */
+  /** True if the engine uses so much memory that it should be replaced. WebAssembly never releases memory. */
   get grown(): boolean {
     return this.pdfium.HEAPU8.length > 128 * 1024 * 1024
   }

@@ -130,7 +130,7 @@ export class Level implements Members {
   }
 
   createPushedMembers(maxBytes: number): PushedMembers {
-    // The content is not common, because other programs support fewer formats and methods than 7-Zip.
+    // The content counts as uncommon, because other programs support fewer formats and methods than 7-Zip.
     const content = () => this.#beginContent(false)
     const missed = () => this.addGap('unsupported', archiveBehind)
     return new PushedMembers({ content, count: (bytes) => this.#run.countBytes(bytes), missed, maxBytes })
@@ -244,7 +244,7 @@ const firstBytes: Partial<Record<Container, string>> = { zip: 'PK\x03\x04', pdf:
 /** Visits the members of a tar and passes the bytes of the tar itself to `view`, up to the end of the stream. */
 async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, inside: Members): Promise<void> {
   const passing = (async function* () {
-    // Copies the window, because its content moves while the members are read.
+    // Copies the window, because its content changes while the members are read.
     yield Buffer.from(window)
     for await (const chunk of rest) {
       view.pushChunk(chunk)

@@ -23,7 +23,7 @@ export interface Members {
   readonly separateParts: boolean
   /** Reports the unpacked size that a header declares for a member. */
   reportDeclaredSize(bytes: number): void
-  /** Counts a member. The caller then adds its content or a gap. */
+  /** Counts a member. The caller then adds the member's content or a `Gap`. */
   readonly begin: (name: string) => void
   /** True if the walk already visited the member at this offset. Throws `WalkEnded` if the walk ended during that visit. */
   wasObserved(offset: number): boolean

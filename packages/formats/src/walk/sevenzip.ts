@@ -91,7 +91,7 @@ export async function addPackedMembers(
   })
 }
 
-/** Reports a gap if 7-Zip failed for a reason other than damage. Throws if the container is damaged. */
+/** Reports a `Gap` if 7-Zip failed for a reason other than damage. Throws if the container is damaged. */
 function reportRunGap(run: SevenZipRun, name: string, members: Members): void {
   if (run.errors.some((text) => /encrypted|password/i.test(text)))
     members.addGap('encrypted', `a container is encrypted (${name})`)

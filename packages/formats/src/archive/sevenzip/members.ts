@@ -54,10 +54,10 @@ export interface Unpacking {
   begin(member: PackedMember): PartSink | undefined
 }
 
-/** Unpacks all members in one run of 7-Zip, which is synchronous. The sinks must therefore also be synchronous. */
+/** Unpacks all members in one synchronous run of 7-Zip. The sinks must therefore also be synchronous. */
 export function unpackMembers(source: RandomAccessSource, { type, members, limits, begin }: Unpacking): Promise<SevenZipRun> {
   const splitter = new MemberSplitter(members, begin)
-  // 7-Zip reports a data error for each link. Another error with the same member name is a real one.
+  // 7-Zip reports a data error for each link. Any other error with the same member name indicates damage.
   const expectedErrors = members.flatMap(({ name, target, size }) =>
     target === undefined || size > 0 ? [] : `ERROR: Data Error : ${name}`,
   )
