@@ -77,14 +77,14 @@ export const accessTexts = {
     signOutTitle: 'Sign out everywhere?',
     signOutWarning: (name: string) => `${name} is signed out on all devices immediately, but can sign in again.`,
     resetPassword: 'Reset password',
-    resetTitle: 'Reset the password of this user?',
+    resetTitle: "Reset this user's password?",
     resetWarning: (name: string) =>
-      `The current password of ${name} stops working, and all sessions end. The new password is shown only once.`,
+      `${name}'s current password stops working, and all of the user's sessions end. The new password is shown only once.`,
     you: 'you',
     removeFactor: 'Remove second factor',
     removeFactorTitle: 'Remove the second factor?',
     removeFactorWarning: (name: string) =>
-      `All sessions of ${name} end, and ${name} can sign in with only the password. Do this if the user has lost the authenticator app.`,
+      `All of ${name}'s sessions end, and the user can then sign in with only a password. Use this action if the user has lost the authenticator app.`,
   },
   account: {
     title: 'Your account',

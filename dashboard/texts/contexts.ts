@@ -15,7 +15,7 @@ export const contextsTexts = {
     disabled: 'disabled',
     newTitle: 'New context',
     preset: 'Preset',
-    presets: { images: 'Images', documents: 'Documents', data: 'Data', any: 'Any' },
+    presets: { images: 'Images', documents: 'Documents', data: 'Data', any: 'Any type' },
     presetHint: 'A preset fills in the form below. You can change all values.',
     key: 'Key',
     keyHint:
@@ -58,7 +58,7 @@ export const contextsTexts = {
       `${rejected} of ${files} stored files would be rejected.${undecided ? ` The result for ${undecided} files is unknown, because they would have to be read again.` : ''}`,
     versions: 'Rule versions',
     version: (version: number) => `Version ${version}`,
-    firstVersion: 'This is the oldest version shown.',
+    firstVersion: 'This is the oldest version in the list.',
     fields: {
       allowedExtensions: 'allowed extensions',
       maxFileSizeMb: 'maximum size (MB)',
@@ -97,7 +97,7 @@ export const contextsTexts = {
     scanned: 'Scanned',
     quarantined: 'Quarantined',
     failed: 'Scan failed',
-    signatures: 'Signatures',
+    signatures: 'Signature version',
     started: 'Started',
     finished: 'Finished',
     start: 'Start rescan',

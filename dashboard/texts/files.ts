@@ -5,7 +5,8 @@ export const filesTexts = {
     details: 'Details',
     report: 'Validation report',
     validatedAt: (date: string) => `Validated on ${date}.`,
-    engine: (name: string, version: string, signatures: string) => `Scanned by ${name} ${version} with signatures ${signatures}`,
+    engine: (name: string, version: string, signatures: string) =>
+      `Scanned by ${name} ${version} with signature version ${signatures}.`,
     checksum: 'Checksum',
     metadata: 'Metadata',
     id: 'ID',
@@ -28,7 +29,7 @@ export const filesTexts = {
     previewOfPage: (name: string, page: number) => `Preview of ${name}, page ${page}`,
     previewAbout: 'Playing the file counts as a download.',
     play: 'Play',
-    pages: 'Pages of the PDF',
+    pages: 'PDF pages',
     pageOf: (page: string, count: string) => `Page ${page} of ${count}`,
     firstRows: (count: number) => `The preview shows the first ${count} rows.`,
     mediaFailed: 'The browser cannot play this file, or the link has expired. Try again, or download the file.',
@@ -57,7 +58,7 @@ export const filesTexts = {
   },
   files: {
     title: 'Files',
-    about: 'All stored files. Each file has passed the checks of its context.',
+    about: "All stored files. Each file has passed its context's checks.",
     caption: 'Files',
     name: 'Name',
     search: 'Search',

@@ -23,7 +23,7 @@ export const linkTexts = {
     maxSizeMb: 'Maximum file size in MB',
     extensions: 'Allowed extensions',
     contextLimit: "Leave empty to use the context's limit.",
-    origins: 'Websites that can use the link',
+    origins: 'Allowed websites',
     originsHint:
       "Leave empty to allow all websites. If people open the link directly, leave this field empty or include this service's address.",
     create: 'Create link',

@@ -2,7 +2,7 @@
 export const logsTexts = {
   calls: {
     title: 'Calls',
-    about: 'All calls made with API keys. To share a filtered list, copy the URL of this page.',
+    about: "All calls made with API keys. To share a filtered list, copy this page's URL.",
     caption: 'Calls, newest first',
     time: 'Time',
     operation: 'Operation',
@@ -22,7 +22,7 @@ export const logsTexts = {
   },
   audit: {
     title: 'Audit log',
-    about: 'All changes and the user or API key that made them.',
+    about: 'All changes, with the user or API key that made each change.',
     caption: 'Audit log entries, newest first',
     time: 'Time',
     performedBy: 'Performed by',

@@ -43,11 +43,11 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     const tile = (name: string) => page.locator('.tile', { has: page.getByRole('heading', { name, exact: true }) })
     // The upload counts towards the previous day if midnight passes during the test.
     await page.getByText(/^(1 today, 0|0 today, 1) yesterday$/).waitFor()
-    const values = ['Files', 'Storage', 'Files blocked'].map((name) => tile(name).locator('.value').textContent())
+    const values = ['Files', 'Storage', 'Blocked files'].map((name) => tile(name).locator('.value').textContent())
     expect(await Promise.all(values)).toEqual(['1', '9 B', '1'])
     // Without uploads and calls on the previous day, the page shows no percentage.
     expect(await page.locator('.tiles').textContent()).not.toContain('%')
-    await tile('Files blocked').click()
+    await tile('Blocked files').click()
     await heading(page, 'Calls').waitFor()
     await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
   })

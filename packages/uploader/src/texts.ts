@@ -14,7 +14,7 @@ export const defaultTexts = {
   cancel: 'Cancel',
   remove: 'Remove',
   actionFor: '{action}: {name}',
-  progressOf: 'Progress of {name}',
+  progressOf: 'Upload progress of {name}',
   queued: 'Waiting for other uploads to finish.',
   uploading: '{percent} uploaded, {rate} per second, {time} left',
   starting: '{percent} uploaded',
