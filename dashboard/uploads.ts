@@ -27,7 +27,7 @@ export interface Upload {
 export const uploads = signal<readonly Upload[]>([])
 
 const maxConcurrentUploads = 3
-/** Larger files are uploaded in chunks, so that a lost connection does not restart the upload. */
+/** Files above this size are uploaded in chunks, so that a lost connection does not restart the upload. */
 const minResumableBytes = 16 * 1024 * 1024
 let activeUploads = 0
 let lastKey = 0

@@ -1,4 +1,3 @@
-/** User interface text for the context pages. */
 export const contextsTexts = {
   contexts: {
     title: 'Contexts',

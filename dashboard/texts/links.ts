@@ -1,4 +1,3 @@
-/** User interface text for the upload links page. */
 export const linkTexts = {
   links: {
     title: 'Upload links',

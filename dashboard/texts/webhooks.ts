@@ -1,4 +1,3 @@
-/** User interface text for the webhook pages. */
 export const webhooksTexts = {
   webhooks: {
     title: 'Webhooks',

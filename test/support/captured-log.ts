@@ -14,7 +14,6 @@ export class CapturedLog {
     }),
   )
 
-  /** The complete log text. */
   get text(): string {
     return this.lines.join('')
   }

@@ -39,7 +39,6 @@ export class UpdatableClamd {
     this.daemon.script = { version: this.#versionReply, response }
   }
 
-  /** Stops detecting `bad`. */
   stopDetecting(): void {
     this.daemon.script = { version: this.#versionReply }
   }

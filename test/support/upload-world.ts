@@ -40,7 +40,6 @@ export class UploadWorld {
     return waitUntilTrue(this.isQuiet)
   }
 
-  /** Names of temporary files. */
   listTemporaryFiles(): string[] {
     const folder = join(this.world.dataDir, 'spool')
     return readdirSync(folder).flatMap((process) => readdirSync(join(folder, process)))

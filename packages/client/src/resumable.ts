@@ -4,7 +4,7 @@ import type { Schemas } from './schemas.js'
 import { formatUnreachableMessage, type Transport } from './transport.js'
 import type { ProgressListener } from './upload.js'
 
-/** Larger files are uploaded in several requests, so that the upload can resume after a lost connection. */
+/** Files above this size are uploaded in several requests, so that the upload can resume after a lost connection. */
 export const minResumableBytes = 16 * 1_048_576
 const chunkBytes = 8 * 1_048_576
 // After each request that makes progress, tus-js-client starts again with the first delay.

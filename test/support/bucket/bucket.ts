@@ -18,7 +18,6 @@ export interface BucketOptions {
   hmacKeys?: Record<string, string>
   /** Validates bearer tokens. Without this option, no token is required, as in other emulators. */
   isKnownToken?: (token: string) => boolean
-  /** Certificate for TLS. */
   tls?: { key: string; cert: string }
 }
 

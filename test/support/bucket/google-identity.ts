@@ -52,7 +52,6 @@ export class GoogleIdentityEmulator {
 
   readonly knowsToken = (token: string): boolean => this.#tokens.has(token)
 
-  /** Invalidates all issued tokens. */
   invalidateTokens(): void {
     this.#tokens.clear()
   }

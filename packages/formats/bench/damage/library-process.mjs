@@ -10,7 +10,7 @@ if (process.send) {
 }
 
 let child
-/** Resolves the current request. The child processes one request at a time. */
+/** Resolves the current request. The child process handles one request at a time. */
 let finish
 
 function startChild() {

@@ -1,9 +1,9 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import { createMaliciousError } from '../format-error.js'
 
-// Smaller archives may have any compression ratio, because zeros, blank pages and logs compress well.
+// Up to this unpacked size, an archive may have any compression ratio, because zeros, blank pages and logs compress well.
 const freeBytes = 16 * 1024 * 1024
-// Smaller members may have any compression ratio, because white bitmaps compress well.
+// Up to this unpacked size, a member may have any compression ratio, because white bitmaps compress well.
 const memberRatioFrom = 32 * 1024 * 1024
 
 /** Maximum number of bytes to search for active content, per archive and per member. */
@@ -49,7 +49,7 @@ export class ArchiveBudget {
     this.#searched += bytes
   }
 
-  /** Scales with the unpacking limit, because searching a page costs more than inflating it. */
+  /** Total search limit in bytes. It scales with the unpacking limit, because searching a page costs more than inflating it. */
   get #maxSearchedBytes(): number {
     return Math.min(maxSearchedBytes.all, Math.floor(this.limits.maxUnpackedBytes / 8))
   }

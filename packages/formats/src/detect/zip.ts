@@ -89,7 +89,7 @@ function detectTypeByNames(names: Set<string>, read: (name: string) => string): 
   return undefined
 }
 
-/** Returns the start of a member, or an empty string if it is unreadable. The reader of the detected type reports the damage. */
+/** Returns the start of a member, or an empty string if it is unreadable. The detected type's reader reports the damage. */
 function readMemberStart(source: RandomAccessSource, limits: ReaderLimits, name: string): string {
   try {
     return new ZipPackage(source, limits).read(name)?.toString('latin1', 0, 64 * 1024) ?? ''

@@ -82,7 +82,7 @@ class ScanBits {
           index = 0
         }
         const byte = window[index]
-        // Fast path. The code below handles the end of the data and stuffed bytes.
+        // Fast path for ordinary bytes. The code below handles stuffed bytes and the end of the data.
         if (byte !== undefined && byte !== 0xff) {
           held = (held << 8) | byte
           count += 8

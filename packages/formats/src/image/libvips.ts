@@ -6,7 +6,7 @@ import { type BytePatch, type Decoded, type DecodeTask, nothingSaid } from './im
 sharp.cache(false)
 sharp.concurrency(1)
 
-// Smaller images are decoded into memory, because opening the null device takes 0.3 ms, as long as decoding a thumbnail.
+// Images up to this size are decoded into memory, because opening the null device takes as long as decoding a thumbnail (0.3 ms).
 const maxKeptPixels = 1_048_576
 
 /** Decodes all pixels of an image. Writing a PNG to the null device makes libvips decode all rows without storing them. */
@@ -17,7 +17,7 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
       failOn,
       sequentialRead: true,
       ignoreIcc: true,
-      // The image size was already checked from the header.
+      // The image size in the header was already checked.
       limitInputPixels: maxPixels ?? false,
       ...(page === undefined ? {} : { page }),
       ...(pages === undefined ? {} : { pages }),

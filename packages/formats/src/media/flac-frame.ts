@@ -1,5 +1,5 @@
 /**
- * Number of samples for each block size code of a FLAC frame header. 0 means that the code is reserved or that the number follows
+ * Number of samples for each block size code in a FLAC frame header. 0 means that the code is reserved or that the number follows
  * the header.
  */
 const blockSizes = [0, 192, 576, 1152, 2304, 4608, 0, 0, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]

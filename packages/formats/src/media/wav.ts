@@ -37,7 +37,7 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
   if (data.declared - data.present <= Math.max(blockSize, 2)) return createValidVerdict(notes, evidence)
   if (8 + (big ? head.readUInt32BE(4) : head.readUInt32LE(4)) > source.size)
     return createInvalidVerdict(`the WAV is truncated: ${data.present} of ${data.declared} bytes of audio are present`, evidence)
-  // Only the length of the data chunk is wrong, so the writer miscounted and nothing is missing.
+  // Only the data chunk's length is wrong, so the writer miscounted and nothing is missing.
   return createValidVerdict(
     [...notes, `the header declares ${data.declared} bytes of audio, but the file contains ${data.present}`],
     evidence,

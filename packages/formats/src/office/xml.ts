@@ -17,9 +17,9 @@ interface PartOptions {
   element?: (element: XmlElement) => void
 }
 
-// Only the checksum of larger parts is verified, because parsing them would take too long.
+// For parts above this size, only the checksum is verified, because parsing them would take too long.
 const maxParsedBytes = 64 * 1024 * 1024
-// Limits the memory of the parser, which buffers whole text nodes, comments and attributes.
+// Limits the parser's memory. The parser buffers whole text nodes, comments and attributes.
 const maxRun = 16 * 1024 * 1024
 const maxPrologue = 2 * 1024 * 1024
 const sniffed = 256

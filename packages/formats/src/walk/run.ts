@@ -3,7 +3,7 @@ import { type Gap, LimitExceeded, type Visitor, WalkEnded, type WalkLimits, type
 
 const maxReported = 100
 const freeBytes = 64 * 1024 * 1024
-// Large enough for about 40 blank pages of a color scan (A4, 300 dpi), which Deflate compresses 1000:1.
+// Allows about 40 blank pages of a color scan (A4, 300 dpi), which Deflate compresses 1000:1.
 const freePdfBytes = 1024 * 1024 * 1024
 
 /** Limits, usage and results of one walk over all nesting levels. */

@@ -34,7 +34,7 @@ export interface SevenZipCommand {
 
 const maxErrors = 20
 
-// Sufficient for a 256 MiB dictionary. If an archive needs more memory, the report states this.
+// Memory limit in bytes, which allows a 256 MiB dictionary. If an archive needs more memory, the report states this.
 const maxMemory = 384 * 1024 * 1024
 const pageSize = 64 * 1024
 

@@ -3,7 +3,7 @@ import { type ByteStream, IteratorStream } from '../byte-stream.js'
 import { hasValidTarChecksum, isZero, readTarHeader, type TarHeader, tarBlock } from './header.js'
 import { applyPaxRecords, type PaxRecords, parsePaxRecords } from './pax.js'
 
-// Long names and extended headers are read into memory. They are usually a few hundred bytes long.
+// Maximum size of long names and extended headers, because they are read into memory. Most are a few hundred bytes long.
 const maxExtensionBytes = 1024 * 1024
 
 export interface TarHandlers {

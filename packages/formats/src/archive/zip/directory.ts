@@ -48,7 +48,10 @@ interface EndRecord {
 
 const splitArchive = 'the file is one part of a split zip archive. Join the parts, or upload an archive that is not split'
 
-/** Lists up to `maxEntries` members. Returns null if the directory cannot be read. Fast enough for type detection. */
+/**
+ * Lists up to `maxEntries` members. Returns null if the directory cannot be read. This function is fast enough for type
+ * detection.
+ */
 export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits): ZipEntry[] | null {
   try {
     return readZipDirectory(source, limits, { partial: true }).entries

@@ -4,7 +4,7 @@ import { readZipDirectory } from './directory.js'
 import { readSmallMember } from './member.js'
 import { locateMembers, type ZipMember } from './member-locations.js'
 
-// Maximum size of relationship parts and manifests. Even large ones have only a few hundred kilobytes.
+// Maximum size of relationship parts and manifests. Even large ones contain only a few hundred kilobytes.
 const smallPart = 16 * 1024 * 1024
 
 export class ZipPackage {

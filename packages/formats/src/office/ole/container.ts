@@ -10,7 +10,10 @@ const free = 0xffffffff
 const maxRegularSector = 0xfffffffa
 const miniUnit = 64
 
-/** Lists streams without reading their content. Returns null if the directory is unreadable. Fast enough for type detection. */
+/**
+ * Lists streams without reading their content. Returns null if the directory is unreadable. This function is fast enough for type
+ * detection.
+ */
 export function listOleStreams(source: RandomAccessSource): OleEntry[] | null {
   try {
     return new OleContainer(source).entries
