@@ -95,7 +95,7 @@ export const contextsTexts = {
     processed: 'Processed',
     scanned: 'Scanned',
     quarantined: 'Quarantined',
-    failed: 'Scan failed',
+    failed: 'Failed scans',
     signatures: 'Signature version',
     started: 'Started',
     finished: 'Finished',

@@ -103,7 +103,7 @@ export const filesTexts = {
     noneHint: 'Change or clear a filter.',
     noneYetHint: 'No matching files found so far. Go to the next page to search older files.',
     clearFilters: 'Clear filters',
-    selection: 'Selected',
+    selection: 'Selection',
     selectAll: 'Select all files on this page',
     select: (name: string) => `Select ${name}`,
     selected: (count: number) => `${count} selected`,

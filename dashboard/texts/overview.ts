@@ -105,7 +105,7 @@ export const overviewTexts = {
     drop: 'Drop a receipt and its file here',
     receipt: 'Receipt',
     file: 'File',
-    keys: 'Keys',
+    keys: 'Public keys',
     missing: 'none yet',
     fileOptional: 'none yet (optional)',
     keysMissing: "The service's public keys are not loaded. Drop a copy of its /.well-known/jwks.json file here.",

@@ -3,7 +3,7 @@ export const validationTexts = {
   checks: {
     invalid_extension: 'File type',
     size_exceeded: 'File size',
-    blank_file: 'Not blank',
+    blank_file: 'Blank file check',
     corrupt_file: 'File integrity',
     virus_detected: 'Virus scan',
   },

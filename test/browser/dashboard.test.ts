@@ -121,7 +121,7 @@ describeWith('chromium')('dashboard', () => {
   test.each([
     ['invalid_extension', { name: 'setup.exe', content: 'MZ' }, 'File type', 'does not accept this type'],
     ['size_exceeded', { name: 'big.txt', content: 'x'.repeat(6 * 1024 * 1024) }, 'File size', 'larger than this context allows'],
-    ['blank_file', { name: 'empty.txt', content: '' }, 'Not blank', 'The file is empty'],
+    ['blank_file', { name: 'empty.txt', content: '' }, 'Blank file check', 'The file is empty'],
     ['corrupt_file', { name: 'half.png', content: png(100, 100).subarray(0, 60) }, 'File integrity', 'programs cannot open'],
     ['virus_detected', { name: 'eicar.txt', content: eicar }, 'Basic malware rules', 'found a virus'],
   ])('shows the failed check, the reason and advice after a rejection with %s', async (_reason, file, check, advice) => {

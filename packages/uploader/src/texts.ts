@@ -37,7 +37,7 @@ export const defaultTexts = {
   sizeRejected: 'File size: {size} exceeds the maximum of {max}. Choose a smaller file.',
   sizeEmpty: 'File size: the file is empty. Choose a file with content.',
   countRejected: 'Number of files: this link accepts no more files. Remove another file, or ask for a new link.',
-  contentPending: 'Content: will be checked after the upload.',
+  contentPending: 'Content: the service will check the file after the upload.',
   contentAccepted: 'Content: checked and accepted.',
   folder: 'Folders cannot be uploaded. Choose the files in the folder.',
   invalid_extension: 'File type: the type is not allowed, or the content does not match the extension. Choose another file.',
