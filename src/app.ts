@@ -33,10 +33,10 @@ import { UnsafeBucketError } from './platform/storage/bucket/prove-bucket.js'
 import { openTracing } from './platform/telemetry/tracing.js'
 import { megabyte } from './platform/units.js'
 
-// Memory for uploads in all processes together. Larger uploads are written to temporary files.
+// Memory in bytes that all uploads of all processes share. If it is in use, uploads go to temporary files.
 const uploadMemoryBytes = 32 * megabyte
 
-/** The application and its components, which tests use directly. */
+/** Application with the components that tests access directly. */
 export interface App extends Application {
   services: Services
   slots: UploadSlots
@@ -104,7 +104,7 @@ async function closeInOrder(components: readonly ({ close(): unknown } | undefin
 }
 
 function openOrphanedUploads({ config, database }: AppParts, serviceEvents: ServiceEvents): OrphanedUploads {
-  // An upload to a bucket takes at most twice the timeout. The bucket may need another minute to complete the upload.
+  // Writing a blob to a bucket takes at most twice the timeout. The bucket may need another minute to complete the upload.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
   serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.scheduleDeletion(upload.file.blobPath))
   return orphanedUploads
@@ -171,8 +171,7 @@ const yaraNote =
   'a few built-in rules for common evasion techniques. This is not a virus scanner. To use one, run ClamAV and set SCANNER_URL=clamd://…'
 
 /**
- * Describes the store for the startup banner. Throws if the store could lose files. If it is unavailable, logs a warning, because
- * the service starts anyway.
+ * Describes the store for the startup banner. Throws if the store could lose files. An unavailable store only causes a warning.
  */
 async function describeStorage(storage: BlobStorage, logger: Logger): Promise<string> {
   const fault = await storage.assertReady().then(

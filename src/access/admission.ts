@@ -16,7 +16,7 @@ import { ConcurrentCosts, RequestCost } from './request-cost.js'
 import type { SecurityTrail } from './security-trail.js'
 import type { UploadAdmission } from './upload-admission.js'
 
-/** A rejected credential. If its API key is known, the rejection is recorded in the call log of the key's tenant. */
+/** A rejected credential. If it belongs to a known API key, the call log of the key's tenant records the rejection. */
 export interface Rejection {
   error: AssayError
   known?: Pick<Actor, 'tenantId' | 'id' | 'name'> | undefined
@@ -28,23 +28,23 @@ export interface RequestOptions {
   isHead?: boolean
   actor?: Actor | undefined
   rejection?: Rejection | undefined
-  /** Creates the signal on first use. */
+  /** Called at most once, when the signal is first needed. */
   signal: () => AbortSignal
 }
 
-/** Request data that all of the request's attempts share. */
+/** Request data shared by all attempts of the request. */
 export class RequestFacts {
   /** Request id (`req_…`), returned as X-Request-Id. */
   readonly id: string
   readonly origin: Origin
-  /** True for a HEAD request, whose response has a status and headers only. */
+  /** True for a HEAD request, whose response has no body. */
   readonly isHead: boolean
   readonly actor: Actor | undefined
   readonly rejection: Rejection | undefined
   idempotencyKey: string | undefined
   /** Response headers to send, such as the rate limit headers. */
   readonly responseHeaders: Record<string, string> = {}
-  /** Cursor for the next page of a REST list, if the page does not end with the list's last item. */
+  /** Cursor for the next page of a REST list. Undefined on the last page. */
   nextCursor?: string | undefined
   readonly cost = new RequestCost()
   // Uses `private` instead of #fields, because Apollo Server copies the context value, and copies lack #fields.
@@ -73,7 +73,7 @@ export class RequestFacts {
   }
 }
 
-/** Outcome of an attempt, which determines whether a call log row must still be written. */
+/** Outcome of an attempt. It determines whether a call log row must still be written. */
 export type CallOutcome =
   /** The request was admitted before its body was read. The root field in the body continues this attempt. */
   | { status: 'admitted' }
@@ -86,7 +86,7 @@ export type CallOutcome =
   /** No call log row is written, for example for a HEAD request that only checks whether a file exists. */
   | { status: 'unlogged' }
 
-/** One execution of an endpoint, with its call log row. */
+/** One execution of an endpoint, which writes at most one call log row. */
 export class Attempt {
   outcome: CallOutcome = { status: 'running' }
   readonly call: RequestFacts
@@ -104,7 +104,7 @@ export class Attempt {
   }
 
   /**
-   * Operation in the call log. Null for endpoints that the call log omits, such as admin operations, which are in the audit log.
+   * Operation in the call log. Null for endpoints that the call log omits, such as admin operations, which the audit log records.
    */
   get operation(): Operation | null {
     return getOperation(this.endpoint)
@@ -114,7 +114,7 @@ export class Attempt {
     return this.#context?.contextId ?? null
   }
 
-  /** True if the call log row is written, is part of a commit in progress, or must not be written. */
+  /** True if the call log row is written, is being committed, or must not be written. */
   get isSettled(): boolean {
     return ['succeeded', 'failed', 'unlogged'].includes(this.outcome.status)
   }
@@ -125,8 +125,8 @@ export class Attempt {
   }
 
   /**
-   * Returns the call log row for a success. A service can commit the row together with its own change, and the admission then
-   * writes none.
+   * Returns the call log row for a success. A service that commits the row together with its change replaces the admission's own
+   * write.
    */
   succeed(): Pick<Entry, 'call'> {
     this.outcome = { status: 'succeeded' }
@@ -134,8 +134,8 @@ export class Attempt {
   }
 
   /**
-   * Returns the call log row for a failure. A service can commit the row together with its own change, and the admission then
-   * writes none.
+   * Returns the call log row for a failure. A service that commits the row together with its change replaces the admission's own
+   * write.
    */
   fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
     this.outcome = { status: 'failed', error, validation }
@@ -166,7 +166,7 @@ export class Attempt {
   }
 }
 
-/** Returns the operation in the call log. Null for endpoints that the call log omits, such as admin operations. */
+/** Returns the operation as recorded in the call log. Null for endpoints that the call log omits, such as admin operations. */
 export function getOperation({ access, isUnlogged }: Endpoint): Operation | null {
   return isUnlogged || access === 'any' || access === 'public' || access === 'admin' ? null : access
 }
@@ -202,13 +202,13 @@ export class Admission {
     requireAccess(actor, endpoint)
   }
 
-  /** Charges the cost of all root fields together. If the cost exceeds a limit, the whole document is rejected. */
+  /** Charges the combined cost of all root fields. If it exceeds a limit, the whole document is rejected. */
   admitExpensive({ call, actor }: Attempt): Promise<void> {
     const { cost } = call
     const admit = async () => {
       const { value, extraCalls: calls } = cost
       cost.release = await this.#concurrentCosts.acquire(actor.tenantId, value, cost.disconnected)
-      // Charge the request after it gets a slot, so that a request that is never executed costs nothing.
+      // Charge the request only after it gets a slot, so that a request that is never executed costs nothing.
       if (calls > 0) rejectOverLimit(call, await this.#parts.limits.charge(actor, { cost: value, calls }))
     }
     return (cost.admitted ??= admit())
@@ -247,7 +247,7 @@ export class Admission {
   }
 }
 
-/** Replaces a 503 error after the commit, because its response would claim that nothing was stored. */
+/** Replaces a 503 error after the commit, because a 503 response would claim that nothing was stored. */
 function toUnknownOutcome(status: Attempt['outcome']['status'], error: unknown): unknown {
   return status === 'committed' && httpStatus[toPublicError(error).code] === 503 ? createOutcomeUnknownError(error) : error
 }

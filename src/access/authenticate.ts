@@ -21,9 +21,9 @@ export interface ApiKeyRecord {
   graceEndsAt: Date | null
 }
 
-/** Owner of a rejected credential, without access. The rejection is recorded in the tenant's audit log and, for an API key, in its call log. */
+/** Owner of a rejected credential, who gets no access. The audit log and, for an API key, the call log record the rejection. */
 export type KnownCaller = Actor & {
-  /** False if the ownership is only claimed, for example by a token with an invalid signature. */
+  /** False if the owner is only claimed, for example by a token with an invalid signature. */
   isProven: boolean
 }
 
@@ -31,7 +31,7 @@ interface Rejected {
   message: string
   why: RejectionReason
   known?: KnownCaller
-  /** Finds the owner in the database. The caller limits the number of these queries. */
+  /** Finds the owner in the database. The caller limits how often this function is called. */
   find?: () => Promise<KnownCaller | null>
 }
 
@@ -61,7 +61,6 @@ const isLogShareToken =
 const isUploadToken =
   'This is the token of an upload link. It works only in the path of the link: /upload/TOKEN. Send an API key or a session token here.'
 
-/** Authenticates the sender of a request. */
 export class Authenticator {
   readonly #parts: AuthenticatorParts
 
@@ -134,7 +133,7 @@ export class Authenticator {
   }
 }
 
-// Reasons that are determined after the verification of a token's signature.
+// Rejection reasons that apply only after the token's signature was verified.
 const hasVerifiedSignature: RejectionReason[] = ['token_claims', 'token_expired', 'session_ended']
 
 const reject = (why: RejectionReason, message: string, owner: Pick<Rejected, 'known' | 'find'> = {}): Authentication => ({
@@ -188,10 +187,10 @@ export interface KeyUse {
 
 const everyMs = 5_000
 
-/** Collects the `last_used_at` times of API keys and writes them every few seconds instead of on each call. */
+/** Collects the `last_used_at` times of API keys and writes them every few seconds, so that calls do not wait for the write. */
 export class LastUsed {
   #uses = new Map<string, number>()
-  /** Times from the previous write, kept until the next write because concurrent database reads may not include them. */
+  /** Times from the previous write. Retained until the next write, because concurrent reads may not include them. */
   #written = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()

@@ -10,7 +10,7 @@ export class Call extends RequestFacts {
   inputErrors: FieldError[] = []
   /** Returns the name of an argument in the request, for example `page_size` in REST for `pageSize` in the schema. */
   requestName: (path: string) => string = (path) => path
-  // Copies of this object by Apollo Server share these objects.
+  // Apollo Server copies the call. All copies share the following objects.
   private readonly memo = new Map<unknown, unknown>()
   private readonly attempts = new Map<string, Attempt>()
   private readonly beforeBody: { attempt?: Attempt | undefined } = {}
@@ -54,13 +54,13 @@ export class Call extends RequestFacts {
       attempt.outcome = { status: 'admitted' }
       return await work(attempt.actor)
     } catch (error) {
-      // An executed root field has already logged its own failure.
+      // A root field that was executed has already logged its own failure.
       if (this.beforeBody.attempt !== attempt) throw error
       throw await this.admission.logFailure(attempt, error)
     }
   }
 
-  /** Admits an upload before its body is read, and takes one of the slots for concurrent uploads. */
+  /** Admits an upload before its body is read, and acquires an upload slot. */
   withUpload<T>(
     endpoint: Endpoint,
     headers: { 'content-length'?: string | undefined },
@@ -88,7 +88,7 @@ export class Call extends RequestFacts {
     return this.attempts.get(key)
   }
 
-  /** True if a root field has started. It writes its own call log row. */
+  /** True if a root field has started. Root fields write their own call log rows. */
   get hasRootField(): boolean {
     return this.attempts.size > 0
   }

@@ -5,9 +5,9 @@ interface Pending {
   counter: ProcessCounter
   key: string
   window: number
-  /** Counts from this process that have not been added to the database yet. */
+  /** Counts from this process that are not in the database yet. */
   unreported: number
-  /** Sum of the counts of all replicas, including this process, at the last exchange. */
+  /** Sum of the counts from all replicas, including this process, at the last exchange. */
   shared: number
 }
 
@@ -62,7 +62,7 @@ export class SharedCounts {
 
   async #exchangeAll(): Promise<void> {
     if (this.#rounds++ % sweepEvery === 0) await this.#deleteFinishedWindows()
-    // Counts that arrive later wait for the next exchange. Otherwise a busy service would never finish this one.
+    // Counts that arrive later wait for the next exchange. Otherwise, an exchange would never end on a busy service.
     const batch = [...this.#changed]
     this.#changed.clear()
     for (let at = 0; at < batch.length; at += maxKeysAtOnce) await this.#exchangeBatch(batch.slice(at, at + maxKeysAtOnce))
@@ -127,11 +127,11 @@ const maxKeys = 100_000
 
 /** Counts points per key in fixed time windows. */
 export interface WindowCounter {
-  /** Adds points, which may be negative, and returns the count. */
+  /** Adds points, which may be negative, and returns the new count. */
   add(key: string, points?: number): Count | Promise<Count>
 }
 
-/** Counts in memory. Windows are aligned across replicas, so that `shared` can add up their counts. */
+/** Counts in memory. All replicas use the same window boundaries, so that `shared` can add up their counts. */
 export class ProcessCounter implements WindowCounter {
   #window = 0
   #counts = new Map<string, number>()
@@ -168,7 +168,7 @@ export class ProcessCounter implements WindowCounter {
   }
 }
 
-/** Counts the concurrent uses of each key. */
+/** Counts the concurrent uses of each key, such as an address. */
 export class ConcurrentUses {
   readonly #counts = new Map<string, number>()
 

@@ -1,6 +1,6 @@
 import type { Scope } from '../platform/actor.js'
 
-/** Credential that an endpoint requires: one with the given scope, any valid credential (`any`), or none (`public`). */
+/** Credential that an endpoint requires: one with this scope, any valid credential (`any`), or none (`public`). */
 export type Access = Scope | 'any' | 'public'
 
 /** Requirements of an endpoint, declared at its resolver. */
@@ -8,7 +8,7 @@ export interface Endpoint {
   access: Access
   /** True if the endpoint returns tenant-wide data. Keys that are restricted to certain contexts are rejected. */
   tenantWide?: boolean
-  /** True if a user who must still set up a second factor may call the endpoint. */
+  /** True if users who have not yet set up a required second factor may call the endpoint. */
   beforeSecondFactor?: boolean
   /** True if the endpoint returns null instead of 401 for a missing credential. */
   orNull?: boolean

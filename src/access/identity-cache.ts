@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** Kind of an identity whose changes invalidate cached values. */
+/** Kinds of identities whose changes invalidate cached values. */
 export type IdentityKind = 'api_key' | 'user' | 'tenant' | 'session' | 'signing_key'
 
-/** Reports whether cached values are currently valid. See identity-listener.ts. */
+/** Reports whether cached values can be trusted. See identity-listener.ts. */
 export interface CacheValidity {
   isTrusted(): boolean
 }
@@ -29,18 +29,18 @@ export interface IdentityCacheOptions<V> {
 }
 
 const unknownMs = 5_000
-// Maximum age of a lookup in progress that another caller can share. Limits the age of its result.
+// Maximum age of a pending lookup that another caller can join. It limits the age of the shared result.
 const joinableMs = 200
 
 /**
- * Least-recently-used cache of credentials in the database. A hit returns synchronously. While change notifications are
+ * Least-recently-used cache for credentials in the database. A hit returns synchronously. While change notifications are
  * unreliable, every lookup queries the database.
  */
 export class IdentityCache<V extends object> {
   readonly #known: LRUCache<string, V>
   readonly #unknown: LRUCache<string, true>
   readonly #loading = new Map<string, Load<V>>()
-  // Number of changes. A value whose lookup started before the latest change is returned to its callers but not cached.
+  // Number of changes so far. A value whose lookup started before the latest change is returned to its callers but not cached.
   #changes = 0
   readonly #options: Required<IdentityCacheOptions<V>>
 

@@ -15,7 +15,7 @@ export async function changeIdentity<T>(
     await notifyIdentityChange({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, kind, id)
     return { result, entry: { audit } }
   })
-  // Other replicas receive a notification. This process clears its cache immediately.
+  // Other replicas receive a notification. This process clears its cache entries immediately.
   identity.forget(kind, id)
   return changed
 }

@@ -10,10 +10,7 @@ export interface IdentityChange {
   id: string
 }
 
-/**
- * Notifies all replicas of a change, as part of the transaction on `client`. PostgreSQL delivers the notification after the
- * commit.
- */
+/** Notifies all replicas of a change, in the transaction of `client`. PostgreSQL delivers the notification after the commit. */
 export async function notifyIdentityChange(
   client: { query(sql: string, values: unknown[]): Promise<unknown> },
   kind: IdentityKind,
@@ -41,14 +38,14 @@ export interface IdentityListenerOptions {
 
 /**
  * Listens for identity changes on a dedicated connection and detects missed notifications. PostgreSQL delivers notifications in
- * commit order, so an echo from this process proves that all earlier changes have arrived. Without an echo, cached values expire
- * after 800 ms. Expiry does not depend on a timer, so a blocked event loop cannot extend it.
+ * commit order, so an echo from this process confirms that all earlier changes have arrived. Without an echo, cached values
+ * expire after 800 ms. Expiry does not depend on a timer, so a blocked event loop cannot extend it.
  */
 export class IdentityListener implements CacheValidity {
   // Each process uses a separate echo channel, so that replicas do not wake each other.
   readonly #echoChannel = `assay_echo_${randomBytes(8).toString('hex')}`
   #client: Client | undefined
-  // Connection on which an echo is being sent.
+  // Connection whose echo is pending.
   #echoing: Client | undefined
   #provenUntil = 0
   #connectedAt = 0
@@ -101,7 +98,7 @@ export class IdentityListener implements CacheValidity {
       await client.query(listen)
     } catch (error) {
       client.removeAllListeners('end')
-      // Not awaited, because an unresponsive server would block here.
+      // Do not await `end`, because an unresponsive server would block it.
       client.end().catch(() => {})
       this.#scheduleReconnect(error as Error)
       return

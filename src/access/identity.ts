@@ -25,7 +25,7 @@ export interface IdentityOptions {
   onError?(error: Error): void
 }
 
-/** Connects the authentication components. Features provide the database queries. */
+/** Creates and connects the authentication components. Features provide the database queries. */
 export class Identity {
   readonly listener: IdentityListener
   readonly sessions: Sessions

@@ -12,7 +12,7 @@ export interface JsonLimits {
 }
 
 const known = { deadlineMs: 30_000, maxBytes: megabyte }
-// Limits for unauthenticated requests, large enough for a sign-in document.
+// Limits for bodies of unauthenticated requests, such as a sign-in document.
 const anonymous = { deadlineMs: 10_000, maxBytes: 16 * 1024 }
 const maxAnonymous = { inAll: 256, byAddress: 16 }
 

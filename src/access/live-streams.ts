@@ -6,8 +6,8 @@ const maxStreams = { inAll: 500, byTenant: 50 }
 const checkIntervalMs = 1_000
 
 /**
- * Limits event streams to 50 per tenant and 500 per process. A stream ends within a second after its credential becomes invalid.
- * All streams end when the process shuts down.
+ * Limits event streams to 50 per tenant and 500 per process. Ends a stream within a second after its credential becomes invalid,
+ * and all streams at shutdown.
  */
 export class LiveStreams {
   readonly #slots = new TenantSlots('event streams', maxStreams)

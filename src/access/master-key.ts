@@ -23,7 +23,7 @@ interface KnownKey {
 export class MasterKey {
   #keys: KnownKey[]
 
-  /** Loads the keys again. Undefined if they cannot change while the service runs. */
+  /** Reloads the keys. Undefined if they cannot change while the service runs. */
   readonly #reread: (() => Promise<Buffer[]>) | undefined
 
   constructor(keys: Buffer[], reread?: () => Promise<Buffer[]>) {
@@ -104,7 +104,7 @@ export async function renewMasterKeyFile(dataDir: string): Promise<void> {
   await writeKeyFile(path, [randomBytes(keyBytes), ...(await readKeyFile(path))], rename)
 }
 
-/** Removes all keys except the current one from DATA_DIR/master.key. Call this only after all secrets are re-encrypted. */
+/** Removes all keys except the current one from DATA_DIR/master.key. Re-encrypt all secrets before calling this function. */
 export async function forgetOldMasterKeys(dataDir: string): Promise<void> {
   const path = join(dataDir, 'master.key')
   await writeKeyFile(path, (await readKeyFile(path)).slice(0, 1), rename)
@@ -113,7 +113,7 @@ export async function forgetOldMasterKeys(dataDir: string): Promise<void> {
 async function createKeyFile(dataDir: string, path: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })
   const there = await readFile(path).catch(ignoreErrorCode('ENOENT'))
-  // link() never replaces an existing file. If two processes start at the same time, both read the first file.
+  // link() never replaces an existing file. If two processes start at the same time, both use the file that was created first.
   if (!there)
     await writeKeyFile(
       path,
@@ -137,7 +137,7 @@ async function writeKeyFile(path: string, keys: Buffer[], moveFile: (from: strin
   } finally {
     await rm(draft, { force: true })
   }
-  // Otherwise a power failure could remove the file after secrets were encrypted with its key.
+  // Without this sync, a power failure could remove the file after secrets were encrypted with its key.
   syncDirectory(dirname(path))
 }
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 import { now } from '../platform/clock.js'
 
-// RFC 6238 parameters that all authenticator apps support.
+// RFC 6238 parameters. All authenticator apps support these values.
 const usual = { issuer: 'Assay', algorithm: 'SHA1', digits: 6, period: 30 } as const
 const recoveryCodeCount = 10
 
@@ -15,7 +15,7 @@ export function createTotpSetup(secret: Buffer, label: string): { secret: string
   return { secret: totp.secret.base32, uri: totp.toString() }
 }
 
-/** Returns the time step of a valid code, or null for an invalid code. Tolerates a clock skew of 30 s in both directions. */
+/** Returns the time step of a valid code, or null for an invalid code. Allows clock differences of up to 30 s. */
 export function findTotpStep(secret: Buffer, code: string, at = now()): number | null {
   const totp = new TOTP({ ...usual, secret: toSecret(secret) })
   const distance = totp.validate({ token: code, timestamp: at, window: 1 })

@@ -6,7 +6,7 @@ import { toSingleLine } from '../platform/text.js'
 import { ownIssuer, throwRejectedToken } from './sessions.js'
 import { RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
-/** User claims in a token of the external identity provider. */
+/** User claims in a token from the external identity provider. */
 export interface ExternalUserClaims {
   issuer: string
   subject: string
@@ -33,8 +33,8 @@ export interface ExternalTokensOptions {
   jwksUrl: URL
   claims?: Partial<ClaimNames>
   /**
-   * Returns the user with this issuer and subject, creating the user if necessary. Returns null if the tenant is unknown. Called
-   * once per token and process, and again after the user or tenant changes. The scopes of the returned user apply.
+   * Returns the user with this issuer and subject, creating the user if necessary. Returns null if the tenant is unknown. Each
+   * process calls this function once per token, and again after the user or tenant changes. The returned user's scopes apply.
    */
   findOrCreateUser(facts: ExternalUserClaims): Promise<UserRecord | null>
 }
@@ -88,7 +88,7 @@ export class ExternalTokens {
     return payload
   }
 
-  // Only a missing key makes the token invalid. All other errors are failures of the provider.
+  // Only a missing key makes the token invalid. All other errors mean that the provider failed.
   readonly findKey: JWTVerifyGetKey = async (header, token) => {
     try {
       return await this.#keys(header, token)
@@ -136,8 +136,8 @@ function getClaim(payload: JWTPayload, name: string): unknown {
   return at
 }
 
-// Returns null for text with control characters or lone surrogates. PostgreSQL rejects some control characters, and converts all
-// lone surrogates to the same character.
+// Returns null for text with control characters or lone surrogates. PostgreSQL rejects some control characters, and replaces
+// every lone surrogate with the same character.
 const parseTextClaim = (claim: unknown): string | null =>
   typeof claim === 'string' &&
   claim.trim() !== '' &&

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { type Algorithm, hash, parseOptions } from '@node-rs/argon2'
 import { overloaded } from '../platform/errors/errors.js'
 
-/** OWASP's argon2id parameters with the least memory: 19 MiB, two passes and one lane. A hash takes about 20 ms of CPU time. */
+/** OWASP's argon2id parameters that use the least memory: 19 MiB, two passes, one lane. A hash takes about 20 ms of CPU time. */
 const cost = { algorithm: 2 satisfies Algorithm.Argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
 const minPasswordLength = 8
@@ -35,7 +35,7 @@ export const generatePassword = (): string => randomBytes(15).toString('base64ur
 
 /**
  * Hashes passwords with argon2id in the thread pool. A hash uses 19 MiB and a thread that file operations also need. Sign-ins
- * above the concurrency limit wait, and sign-ins above the queue limit get 503.
+ * above the concurrency limit wait. If the queue is full, they get 503.
  */
 export class Passwords {
   #running = 0
@@ -47,7 +47,7 @@ export class Passwords {
     this.#limits = limits
   }
 
-  /** Hashes a new password. Reuses the salt and cost of `saltSource`, so that `verifyAll` checks both hashes with one computation. */
+  /** Hashes a new password. Reuses the salt and cost of `saltSource`, so that `verifyAll` computes only one hash for both. */
   hash(password: string, saltSource?: string | null): Promise<string> {
     const salt = saltSource && !this.needsRehash(saltSource) ? { salt: parseSalt(saltSource) } : {}
     return this.#withSlot(() => hash(password.normalize('NFC'), { ...cost, ...salt }))

@@ -27,7 +27,7 @@ export const createErrorBody = ({ code, message, details }: ErrorFields, request
   timestamp: new Date().toISOString(),
 })
 
-/** Returns the JSON body of a REST error in the format of RFC 9457 (problem details). */
+/** Returns the JSON body of a REST error in the RFC 9457 format (problem details). */
 export const createProblemBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
   type: `urn:assay:error:${code}`,
   title: code.replaceAll('_', ' '),

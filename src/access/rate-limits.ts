@@ -13,7 +13,7 @@ export interface RateState {
   remaining: number
   resetSeconds: number
   windowSeconds: number
-  /** The 429 error to throw if the limit is exceeded. The caller throws it, because the response needs the other values too. */
+  /** Error 429 if the limit is exceeded. It is returned instead of thrown, because the response needs the other values too. */
   error?: AssayError
 }
 
@@ -21,7 +21,7 @@ export interface RateLimitsOptions {
   /** Maximum calls per minute for a key or user (RATE_LIMIT_PER_MINUTE). The tenant's limit is five times as high. */
   perMinute?: number
   failedCredentialsPerMinute?: number
-  /** Database through which replicas share counts. Without a database or Redis, each process counts separately. */
+  /** Database through which replicas share counts. Without this database and Redis, each process counts separately. */
   pool?: Pool
   redisUrl?: string | undefined
   onError?(error: Error): void
@@ -66,7 +66,7 @@ export class RateLimits {
     return this.#count(actor, calls, (state) => createTooExpensiveError({ ...request, calls }, state))
   }
 
-  /** Counts calls unless they exceed a limit, because rejected calls are not executed. */
+  /** Counts the calls unless they exceed a limit. Rejected calls are not counted, because they are not executed. */
   async #count(actor: Caller, calls: number, createError: (state: RateState) => AssayError): Promise<RateState> {
     const { key: keys, tenant: tenants } = this.#counters
     const { perMinute } = this.#limits
@@ -93,7 +93,7 @@ export class RateLimits {
     throw rateLimited(`Too many rejected credentials from this address. Retry in ${resetSeconds} s.`, resetSeconds)
   }
 
-  /** Returns true if the address has reached the limit of rejected credentials. Its next credential is then probably a guess. */
+  /** Returns true if the address has reached its limit for rejected credentials. Its next credential is then probably a guess. */
   async hasFailedOften(ip: string): Promise<boolean> {
     return (await this.#counters.failed.add(toAddressGroup(ip), 0)).count >= this.#limits.failedCredentialsPerMinute
   }
@@ -132,7 +132,7 @@ export async function openRateLimits(options: RateLimitsOptions = {}): Promise<R
 // Counts in Redis are exact across replicas and take one round trip per call.
 async function openRedisLimits(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
   const { createClient } = await import('@redis/client')
-  // Disable the offline queue, so that calls do not wait for an unavailable Redis. The in-memory count applies instead.
+  // Disable the offline queue, so that calls do not wait while Redis is unavailable. The in-memory count applies instead.
   const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000 } })
   client.on('error', (error) => onError?.(error as Error))
   // Connect in the background with retries, so that the service starts without Redis.

@@ -3,23 +3,23 @@ import { type DocumentNode, type GraphQLSchema, getNamedType } from 'graphql'
 import { type ComplexityEstimatorArgs, fieldExtensionsEstimator, getComplexity } from 'graphql-query-complexity'
 import { rateLimited } from '../platform/errors/errors.js'
 
-/** Maximum computed cost of one request, and of all concurrent requests of one tenant. */
+/** Maximum computed cost of one request. It is also the limit for all concurrent requests of a tenant. */
 export const maxCost = 50_000
-// Every REST list of 20 items costs less. Requests below this cost never wait.
+// Requests below this cost never wait. A REST list of 20 items costs less.
 const cheapCost = 1_000
-// Every REST list of 100 items costs less. Requests below this cost are charged no additional calls.
+// Requests below this cost are charged no additional calls. A REST list of 100 items costs less.
 const includedCost = 3_000
-// A cost of 500 corresponds to about 1.5 ms of CPU time, the same as a short REST list.
+// Cost of about 1.5 ms of CPU time, as for a short REST list.
 const costPerCall = 500
 const maxWaiting = 100
 const maxWaitMs = 5_000
 
-/** Computed cost of a request. An expensive request reserves part of its tenant's concurrent cost during execution. */
+/** Computed cost of a request. During its execution, an expensive request reserves this cost in its tenant's limit. */
 export class RequestCost {
   value = 0
   /** Resolves when the expensive request may be executed. All of its root fields await this promise. */
   admitted: Promise<void> | undefined
-  /** Releases the request's share of the concurrent cost. */
+  /** Releases the cost that the request has reserved. */
   release: () => void = () => {}
   #lastField: Promise<unknown> = Promise.resolve()
   #disconnected: AbortController | undefined
@@ -28,12 +28,12 @@ export class RequestCost {
     return this.value > cheapCost
   }
 
-  /** Calls that the rate limit counts in addition to one call per root field. */
+  /** Number of calls that the rate limit counts in addition to one call per root field. */
   get extraCalls(): number {
     return Math.ceil(Math.max(0, this.value - includedCost) / costPerCall)
   }
 
-  /** Aborted by `onDisconnect`. */
+  /** Signal that `onDisconnect` aborts. */
   get disconnected(): AbortSignal {
     return (this.#disconnected ??= new AbortController()).signal
   }
@@ -43,7 +43,7 @@ export class RequestCost {
     this.#disconnected?.abort()
   }
 
-  /** Executes the root fields of an expensive request one after another. Yields to other requests between fields. */
+  /** Executes the root fields of an expensive request one after another. Yields to other requests between two fields. */
   executeInTurn<T>(work: () => Promise<T>): Promise<T> {
     if (!this.isExpensive) return work()
     const result = this.#lastField.then(() => nextTurn()).then(work)
@@ -57,13 +57,13 @@ interface Tenant {
   waiting: { cost: number; start: () => void }[]
 }
 
-/** Limits the cost of a tenant's concurrent requests in this process. Requests above the limit wait in order. */
+/** Limits the total cost of a tenant's concurrent requests in this process. Requests above the limit wait in order of arrival. */
 export class ConcurrentCosts {
   readonly #tenants = new Map<string, Tenant>()
 
   /**
-   * Waits until the request fits into the limit. Resolves to a function that releases its share. Throws 429 if too many requests
-   * are waiting or the wait takes too long.
+   * Waits until the request fits within the limit. Resolves to a function that releases the reserved cost. Throws 429 if too many
+   * requests are waiting or the wait takes too long.
    */
   async acquire(tenantId: string, cost: number, disconnected?: AbortSignal): Promise<() => void> {
     const tenant = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] }
@@ -104,7 +104,7 @@ export class ConcurrentCosts {
         clearTimeout(timer)
         tenant.waiting.splice(place, 1)
         reject429()
-        // The next waiting request may be cheaper and fit into the limit.
+        // The next waiting request may be cheaper and fit within the limit.
         startQueuedRequests(tenant)
       }
       const timer = setTimeout(giveUp, maxWaitMs)
@@ -133,8 +133,8 @@ export interface CostRequest {
 }
 
 /**
- * Computes the number of objects and values that the response may contain. Nested lists multiply. A field can declare a different
- * cost.
+ * Computes the number of objects and values that the response may contain. Counts in nested lists are multiplied. A field can
+ * declare a different cost.
  */
 export function computeCost(schema: GraphQLSchema, { document, operationName, variables }: CostRequest): number {
   try {
@@ -155,12 +155,12 @@ function estimate({ args, childComplexity, field }: ComplexityEstimatorArgs): nu
   if (typeof args.days !== 'number' || !field.args.some(({ name }) => name === 'period'))
     return getValueCost(field) + getItemCount(args, field) * childComplexity
   const points = Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)
-  // All values of a point are computed, even if only some of its fields are requested. One document can request a year of hourly
+  // All values of a chart point are computed, even if only some fields are requested. A document can request a year of hourly
   // points.
   return 1 + points * Math.max(5, childComplexity / 4)
 }
 
-// Cost of a JSON value of up to 16 KiB, such as metadata.
+// Cost of one JSON value, such as metadata. A value has up to 16 KiB.
 const jsonCost = 10
 const getValueCost = ({ type }: ComplexityEstimatorArgs['field']): number =>
   getNamedType(type).name === 'JSONObject' ? jsonCost : 1

@@ -17,7 +17,7 @@ export const logTokenForm = /^log_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{4
 
 export const uploadTokenForm = /^ulk_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{43})$/
 
-/** Creates a token with 256 random bits for the row with this id. Only the hash is stored. */
+/** Creates a token with 256 random bits for the row with this id. Only the token's hash is stored. */
 export function createRowToken(prefix: string, tenantId: string, id: string): { token: string; hash: Buffer } {
   const secret = randomBytes(32).toString('base64url')
   return { token: `${prefix}_${stripPrefix(tenantId)}_${stripPrefix(id)}_${secret}`, hash: hashSecret(secret) }
@@ -25,7 +25,7 @@ export function createRowToken(prefix: string, tenantId: string, id: string): { 
 
 const stripPrefix = (id: string): string => id.slice(id.indexOf('_') + 1)
 
-/** Returns the API key prefix that lists show. The prefix identifies a leaked key and reveals 36 of its 256 bits. */
+/** Returns the API key prefix that lists show. A leaked key can be identified by its prefix, which reveals 36 of its 256 bits. */
 export const getKeyPrefix = (secret: string): string => secret.slice(0, 12)
 
 export const getWebhookSecretLabel = (webhookId: string): string => `webhook secret ${webhookId}`

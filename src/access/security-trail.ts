@@ -11,14 +11,14 @@ export const securityReasons = [
 ] as const
 export type SecurityReason = (typeof securityReasons)[number]
 
-/** A rejection with the API key or user that it concerns. */
+/** A rejected request with its reason and, if known, its API key or user. */
 export interface SecurityEvent {
   reason: SecurityReason
   message: string
   tenantId: string
   about: { id: string; name: string }
   origin: Origin
-  /** The rejected caller. Undefined if the caller's identity was not verified. */
+  /** The rejected caller. Undefined if the caller was not authenticated. */
   actor?: Actor | undefined
 }
 
@@ -28,8 +28,8 @@ const maxEntriesPerHour = 60
 const maxTrackedSources = 10_000
 
 /**
- * Writes rejections to the tenant's audit log. To keep attacks from filling the log, writes at most one entry per minute for each
- * reason and key or user, and at most sixty per hour and tenant. Each entry states the number of similar rejections omitted
+ * Writes rejections to the tenant's audit log. Attacks must not fill the log, so the number of entries is limited: one per minute
+ * for each reason and key or user, and sixty per hour and tenant. Each entry states how many similar rejections were omitted
  * before it. Requests do not wait for the write.
  */
 export class SecurityTrail {

@@ -17,8 +17,7 @@ export function readSessionCookie(rawHeaders: readonly string[]): { session: str
     if (name === 'cookie') found.push(...parseSessionCookies(rawHeaders[at + 1]!))
   }
   if (!isSigned || found.length === 0) return undefined
-  // A page on a sibling host can set a second cookie with this name, and the service cannot determine which one belongs to the
-  // user.
+  // A page on a sibling host can set a second cookie with this name. The service cannot determine which cookie is the user's.
   if (found.length > 1)
     return { error: `The request has two cookies '${sessionCookie}'. Delete this site's cookies and sign in again.` }
   const session = found[0]!

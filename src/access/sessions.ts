@@ -54,7 +54,7 @@ export class Sessions {
     return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
   }
 
-  /** Returns the owner of the session that the token identifies, or null if there is none. Does not verify the token's signature. */
+  /** Returns the owner of the token's session, or null if there is none. Does not verify the token's signature. */
   async findOwner(token: string): Promise<UserRecord | null> {
     const { sid } = decodeJwt(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null
@@ -62,15 +62,15 @@ export class Sessions {
   }
 
   /**
-   * Signs `text` with the session key and returns a base64url signature. `text` must start with its purpose and contain a space,
-   * which no token contains.
+   * Signs `text` with the session key and returns a base64url signature. `text` must start with a purpose and contain a space.
+   * Tokens contain no spaces, so the signature is never valid for a token.
    */
   async sign(text: string): Promise<string> {
     const { privateKey } = parseKeyPair(await this.#options.keys.getCurrentKey())
     return sign(null, Buffer.from(text), privateKey).toString('base64url')
   }
 
-  /** Returns true if this service created the signature of `text`. */
+  /** Returns true if this service created this signature for `text`. */
   async verifySignature(text: string, signature: string): Promise<boolean> {
     const bytes = Buffer.from(signature, 'base64url')
     const keys = await this.#options.keys.getAllKeys()
@@ -93,7 +93,7 @@ export class Sessions {
   }
 }
 
-/** Converts jose errors into rejections that state only the problem with the token. */
+/** Converts jose errors into rejections whose messages state only the problem with the token. */
 export function throwRejectedToken(error: unknown): never {
   if (error instanceof errors.JWTExpired) throw new RejectedToken('token_expired', 'This token has expired.')
   if (error instanceof errors.JWTClaimValidationFailed) throw new RejectedToken('token_claims', toClaimMessage(error))

@@ -23,7 +23,7 @@ export interface SignInPaceOptions {
 export interface SignInFacts {
   email: string
   ip: string
-  /** Returns true if the address recently signed in to the account. Called only if the result matters. */
+  /** Returns true if the address recently signed in to the account. Called only if the result affects the delay. */
   isFamiliar(): Promise<boolean>
   signal?: AbortSignal | undefined
 }
@@ -68,7 +68,7 @@ export class SignInPace {
     return { succeeded }
   }
 
-  // Rejects an attempt if too many are waiting, because waiting attempts occupy connections.
+  // Rejects the attempt if too many attempts are waiting, because each waiting attempt occupies a connection.
   async #waitWithinLimits(ms: number, places: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
     const kinds = Object.keys(places) as (keyof typeof maxWaiting)[]
     const toKey = (kind: keyof typeof maxWaiting) => `${kind}:${places[kind]}`
@@ -85,5 +85,5 @@ const getDelay = (failures: number, free: number) =>
 
 const abortableSleep = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
 
-// Hash the email address, because the counter table must not contain personal data.
+// Hash the email address, because the counter table must contain no personal data.
 const hashAccount = (email: string) => createHash('sha256').update(normalizeEmail(email.trim())).digest('base64url').slice(0, 22)

@@ -27,10 +27,7 @@ export interface StoredSigningSecretsOptions {
   trust: CacheValidity
   purpose: SigningPurpose
   make(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
-  /**
-   * Time in seconds for which a retired key still verifies signatures: the lifetime of the data that it signed. Null means
-   * forever.
-   */
+  /** Seconds for which a retired key still verifies signatures. This is the lifetime of the signed data. Null means forever. */
   lifetimeSeconds: number | null
 }
 
@@ -39,7 +36,7 @@ const maxAgeMs_ = 60_000
 const maxAgeWithoutNotificationsMs = 500
 
 /**
- * Manages the keys for one purpose in the table `signing_keys`, encrypted with MASTER_KEY. The first use creates a key.
+ * Manages the keys for one purpose in the table `signing_keys`. They are encrypted with MASTER_KEY. The first use creates a key.
  * Signatures stay valid after a rotation.
  */
 export class StoredSigningSecrets implements SigningSecrets {
@@ -65,7 +62,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     await this.refresh()
     const known = this.#getUsable().find((key) => key.id === id)
     if (known) return known
-    // Another replica may have just created the key. Concurrent lookups of unknown ids share one query.
+    // Another replica may have just created the key. Concurrent lookups of unknown ids share one database query.
     await this.refresh(0)
     return this.#getUsable().find((key) => key.id === id)
   }
@@ -93,7 +90,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     return id
   }
 
-  /** Clears the cached keys after a change notification, or after a gap in notifications. */
+  /** Clears the cached keys after a change notification, or after missed notifications. */
   forget(): void {
     this.#loadedAt = Number.NEGATIVE_INFINITY
   }

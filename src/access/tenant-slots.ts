@@ -14,7 +14,7 @@ export class TenantSlots {
     this.#limits = limits
   }
 
-  /** Runs `work` with a slot. Throws like `acquire` if none is free. */
+  /** Runs `work` with a slot. Throws the same errors as `acquire` if no slot is free. */
   async run<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
     const release = this.acquire(tenantId)
     try {

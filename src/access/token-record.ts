@@ -9,11 +9,11 @@ export interface UserRecord {
   scopes: readonly Scope[]
   status: 'active' | 'disabled'
   tenantStatus: 'active' | 'suspended'
-  /** True if the tenant requires a second factor and the user has not set one up. */
+  /** True if the tenant requires a second factor that the user has not set up. */
   secondFactorDue: boolean
 }
 
-/** A session of a built-in sign-in, with its user. */
+/** A session created by a built-in sign-in, with its user. */
 export interface SessionRecord {
   sessionId: string
   expiresAt: Date
@@ -46,7 +46,7 @@ export type RejectionReason =
   | 'user_disabled'
 
 /**
- * Thrown for a rejected token. The message is returned to the client. Other failures, such as an unavailable database, throw
+ * Thrown for a rejected token. The message is returned to the client. Other failures, such as an unavailable database, cause
  * other errors.
  */
 export class RejectedToken extends Error {

@@ -12,7 +12,7 @@ export interface TokensOptions {
 }
 
 /**
- * Verifies tokens that the service or the external identity provider issued. A cached token needs neither a signature check nor a
+ * Verifies tokens issued by the service or the external identity provider. A cached token needs neither a signature check nor a
  * database query.
  */
 export class Tokens {
@@ -38,7 +38,7 @@ export class Tokens {
     return record
   }
 
-  /** Returns the user that a rejected token of this service names, or null. */
+  /** Returns the user that a rejected token names, or null. Reads only tokens that claim to be from this service. */
   async findOwner(token: string): Promise<UserRecord | null> {
     try {
       return readClaimedIssuer(token) === ownIssuer ? await this.#options.sessions.findOwner(token) : null
@@ -57,7 +57,7 @@ export class Tokens {
     this.#cache.clear()
   }
 
-  // The unverified issuer only selects the verifier, which checks the issuer again.
+  // The unverified issuer claim only selects the verifier, which checks the issuer again.
   async #load(token: string): Promise<TokenRecord> {
     const { sessions, outside } = this.#options
     const issuer = readClaimedIssuer(token)

@@ -4,8 +4,8 @@ import { megabyte } from '../platform/units.js'
 import { ConcurrentUses } from './counters.js'
 import type { Endpoint } from './endpoint.js'
 
-// Allowance for the other parts of a multipart body. A Content-Length above the file limit plus this value is certainly too
-// large.
+// Allowance for the other parts of a multipart body. If Content-Length exceeds the file limit by more than this value, the file
+// is too large.
 const multipartSlack = 128 * 1024
 
 export interface UploadLimits {
@@ -59,7 +59,7 @@ export class UploadAdmission {
     })
   }
 
-  /** Returns the error for a file that exceeds the limit of all contexts. Used before the context is known. */
+  /** Returns the error for a file that exceeds the limit of every context. Used before the context is known. */
   createTooLargeError(sizeBytes: number) {
     const { maxUploadMb } = this.#limits
     return rejected('size_exceeded', `The file is larger than ${maxUploadMb} MB, the limit for all contexts.`, {

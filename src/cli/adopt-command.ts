@@ -36,7 +36,7 @@ export const adoptCommands: Record<string, Command> = {
   },
 }
 
-/** Requires the folder of a tenant, because the first path segment of a blob identifies its tenant. */
+/** Throws unless the URL is in a tenant's folder, because the first path segment of a blob identifies its tenant. */
 function parseFolder(url: string, storageUrl: string): { tenantId: string; folder: string } {
   const folder = toStoreFolder(url, storageUrl)
   const [tenantId, ...names] = folder?.split('/') ?? []
@@ -58,7 +58,7 @@ async function adopt(
 ): ReturnType<Command['run']> {
   const logger = pino({ level: 'silent' })
   await services.storage.assertReady()
-  // Use a separate folder. A spool deletes files of ended processes, and the processes of the service may run in another
+  // Use a separate folder. A spool deletes files of ended processes, but a running service process may appear ended from another
   // container.
   const spoolFolder = await createSpoolFolder(join(config.dataDir, 'adoption'))
   const workers = openWorkers({ config, logger }, spoolFolder)

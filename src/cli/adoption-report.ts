@@ -25,7 +25,7 @@ export class AdoptionReport {
     return new AdoptionReport(file)
   }
 
-  /** Writes rows to the file. They are durable when the promise resolves. */
+  /** Writes rows to the file. The rows are durable when the promise resolves. */
   async write(results: readonly AdoptionResult[]): Promise<void> {
     await this.#file.appendFile(
       csv.rows(

@@ -16,13 +16,13 @@ export interface CommandContext {
 export type OptionValues = Record<string, string | boolean | undefined>
 
 export interface Command {
-  /** Command line after `npm run --silent admin --`. */
+  /** Usage of the command, without the prefix `npm run --silent admin --`. */
   usage: string
   options: NonNullable<ParseArgsConfig['options']>
   /** Name of the positional argument, if the command accepts one. */
   argument?: string
   required?: readonly string[]
-  /** Runs the command. An `error` in the result is printed after it and sets the exit status to 1. */
+  /** Runs the command. If the result contains an `error`, the caller prints it after the result and exits with status 1. */
   run(context: CommandContext, values: OptionValues): Promise<{ result: Record<string, unknown>; error?: string }>
 }
 
@@ -33,19 +33,19 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Returns the actor for changes to a tenant. Throws 404 if the tenant does not exist. */
+/** Returns the actor that makes changes to the tenant. Throws 404 if the tenant does not exist. */
 export async function findTenantActor({ services }: CommandContext, tenantId: OptionValues[string]): Promise<Actor> {
   const actor = createSystemActor(String(tenantId))
   await services.tenants.get(actor)
   return actor
 }
 
-/** Splits the value of an option such as `--scopes a,b`. */
+/** Splits a comma-separated option value, such as `a,b` in `--scopes a,b`. */
 export const splitList = (value: OptionValues[string]): string[] =>
   String(value)
     .split(',')
     .map((item) => item.trim())
 
-/** Returns fields of an object with names in snake_case. */
+/** Returns the listed fields of an object, with names in snake_case. */
 export const pickFields = <Item extends object>(item: Item, fields: readonly (keyof Item & string)[]): Record<string, unknown> =>
   Object.fromEntries(fields.map((field) => [toSnakeCase(field), item[field]]))

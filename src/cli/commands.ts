@@ -7,7 +7,7 @@ import { storageCommands } from './storage-commands.js'
 import { tenantCommands } from './tenant-commands.js'
 import { userCommands } from './user-commands.js'
 
-/** All commands of `npm run admin`. */
+/** All `npm run admin` commands. */
 export const commands: Readonly<Record<string, Command>> = {
   ...tenantCommands,
   ...userCommands,

@@ -15,7 +15,7 @@ export const databaseCommands: Record<string, Command> = {
         if (values.check) return { result: { ...(await checkCluster(client)) } }
         if (values['dry-run']) return { result: { dry_run: true, ...toResult(await planDistribution(client)) } }
         const result = toResult(await distribute(client, print))
-        // Test on a new connection, because this one may have cached plans from before the distribution.
+        // Test on a new connection, because this one may have cached plans that the distribution made invalid.
         const failure = await testStatements(database)
         return { result: { ...result, self_test: failure ?? 'passed' }, ...(failure !== undefined && { error: failure }) }
       } finally {

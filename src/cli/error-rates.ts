@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** A file with a known verdict. */
+/** A file whose correct verdict is known. */
 export interface LabeledFile {
   path: string
   isValid: boolean

@@ -9,8 +9,8 @@ export function printError(error: unknown): void {
   else console.error(response.code === 'internal_server_error' ? error : response.message)
 }
 
-// Returns true for a plain Error without a code, which the service throws for operator mistakes. Errors of Node.js and drivers
-// have a code.
+// Returns true for a plain Error without a code, which the service throws for operator mistakes. Errors from Node.js and database
+// drivers have a code.
 const isOperatorError = (error: unknown): error is Error =>
   error instanceof ConfigError ||
   error instanceof UsageError ||

@@ -13,7 +13,7 @@ export interface CommandIo {
   err: (line: string) => void
 }
 
-/** Opens the scanner. Called only if the command scans files. */
+/** `scanner` can be a function that opens the scanner. It is called only if the command scans files. */
 export interface CommandParts {
   scanner: VirusScanner | (() => Promise<VirusScanner>)
   io?: CommandIo
@@ -115,7 +115,7 @@ async function printErrorRates(files: LabeledFile[], inspector: Inspector, scan:
   return rejectedValid + acceptedBroken === 0
 }
 
-/** Returns the message of the check that rejected the file or, for an accepted file, of the check that opened it. */
+/** Returns the message of the check that rejected the file or, if it was accepted, of the check that opened it. */
 function getDecisiveMessage(report: ValidationReport): string {
   const check =
     report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete') ??

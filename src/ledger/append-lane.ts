@@ -17,7 +17,7 @@ import { sumDeltas, toCallRow, toDatabaseJson, toUsageDeltas } from './rows.js'
 
 const maxLockAttempts = 10
 const maxConcurrentGroups = 2
-// Single-tenant groups are smaller, so more of them run concurrently. The pool still has connections left for moves.
+// Single-tenant groups are small, so more of them can run concurrently. The limit leaves pool connections for moves.
 const maxConcurrentOfOneTenant = 5
 
 interface AppendLaneOptions {
@@ -25,13 +25,13 @@ interface AppendLaneOptions {
   maxGroup: number
   maxWaiting: number
   onWritten: (group: PendingEntry[]) => Promise<void>
-  /** True for a distributed database. Each commit then changes only one node and needs no two-phase commit. */
+  /** True for a distributed database. A commit for one tenant changes only one node and needs no two-phase commit. */
   isOneTenantPerGroup: boolean
 }
 
 /**
- * Commits entries that only append rows. One statement and one commit write the entries of many tenants, without a lock. Entries that
- * arrive during a commit form the next group.
+ * Commits entries that only append rows. One statement and one commit write entries for many tenants, without a lock. Entries
+ * that arrive during a commit form the next group.
  */
 export class AppendLane {
   readonly scheduler: CommitScheduler
@@ -92,7 +92,7 @@ export class AppendLane {
     await waitAfterSlowCommit(start, answered)
   }
 
-  // Retries after a lock timeout, because only partition changes take such a lock, and only briefly.
+  // Retries after a lock timeout, because only partition changes hold such a lock, and only briefly.
   async #writeGroup(client: PoolClient, group: PendingEntry[]): Promise<Promise<void>[]> {
     const answered: Promise<void>[] = []
     for (let attempt = 1; ; attempt++)
@@ -113,7 +113,7 @@ const getTenantId = ({ call, blocked, download }: Entry): string | undefined =>
 
 const counts = usageColumns.join(', ')
 
-// Skips call log entries of deleted tenants. The fold discards their counts.
+// Skips call log rows of deleted tenants. The fold discards their counts.
 const appendText = `WITH calls AS (
   INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, validation, ip_address, user_agent, created_at)
   SELECT call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, validation, ip_address, user_agent, created_at
@@ -131,7 +131,7 @@ interface DownloadDelta {
   last_at: string
 }
 
-/** Creates one statement for append-only entries of any number of tenants. */
+/** Creates one statement for append-only entries. The entries may be from any number of tenants. */
 function createAppendStatement(entries: Entry[]): Statement {
   try {
     const calls: object[] = []

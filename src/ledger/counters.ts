@@ -24,22 +24,22 @@ const fileColumns = [
 export const usageColumns = [...callColumns, ...fileColumns, ...blockReasons]
 export type UsageColumn = (typeof callColumns)[number] | (typeof fileColumns)[number] | BlockReason
 
-/** Value of the column `bucket` in rows with all-time totals. */
+/** Value of the column `bucket` in rows that contain all-time totals. */
 export const totalBucket = new Date(0)
 
-/** Hourly counters are deleted after this number of days. Daily counters are kept. */
+/** Number of days after which hourly counters are deleted. Daily counters are retained. */
 export const storedHoursDays = 400
 
-/** Returns the start of the first day with hourly counters. Statistics for earlier partial days count table rows instead. */
+/** Returns the start of the first day with hourly counters. For earlier partial days, statistics count table rows instead. */
 export const getStartOfStoredHours = (now: Date): Date => new Date(startOfDay(now).getTime() - storedHoursDays * 86_400_000)
 
-/** SQL that assigns each delta to the tenant, its API key and its context, in the hourly, daily and total counters. */
+/** SQL that assigns each delta to the hourly, daily and total counters of the tenant, its API key and its context. */
 export const deltaBuckets = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d.context_id)) AS s(subject)
   CROSS JOIN LATERAL (VALUES ('hour', d.hour), ('day', date_trunc('day', d.hour, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)`
 
 /**
- * SQL for the current counters: folded counters plus deltas that are not folded yet. A bucket may have several rows, which readers must add
- * up.
+ * SQL for the current counters: folded counters plus deltas that are not folded yet. A bucket may have several rows, which the
+ * caller must add up.
  */
 export const currentUsage = `(SELECT tenant_id, subject, grain, bucket, ${usageColumns.join(', ')} FROM usage_counters
   UNION ALL SELECT d.tenant_id, s.subject, g.grain, g.bucket, ${usageColumns.map((column) => `coalesce(d.${column}, 0)`).join(', ')}

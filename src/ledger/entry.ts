@@ -18,7 +18,7 @@ export interface CallRow {
   contextKey: string | null
   errorCode: string | null
   errorMessage: string | null
-  /** Validation report of a rejected upload. */
+  /** Validation report, if the upload was rejected. */
   validation: unknown
   ipAddress: string
   userAgent: string
@@ -34,7 +34,7 @@ export interface AuditRow {
   entityId: string
   entityName: string
   details: Record<string, unknown>
-  /** Key of the context that the change belongs to, for the journal event. */
+  /** Context key for the journal event of the change. */
   contextKey?: string
 }
 
@@ -57,11 +57,11 @@ export interface UploadedFile {
   rulesVersion: number
   rulesAt: Date
   createdAt: Date
-  /** True if another program stored the object at `blobPath`. The service never deletes this object if the entry is rejected. */
+  /** True if another program stored the object at `blobPath`. The service keeps this object if the entry is rejected. */
   isAdopted?: boolean
 }
 
-/** A rejected upload and its validation report. Fields are null if they were unknown when the upload was rejected. */
+/** A rejected upload and its validation report. Fields that were unknown at the rejection are null. */
 export interface RejectedUpload {
   actor: Actor
   contextKey: string | null
@@ -82,28 +82,28 @@ export interface IdempotentResponse {
   tenantId: string
   actorId: string
   key: string
-  /** Lease token of the request that holds the key. */
+  /** Lease token of the request that holds the idempotency key. */
   token: string
   response: unknown
 }
 
 /** Rows that the ledger writes for one call, in one transaction. */
 export interface Entry {
-  /** The successful call. If the ledger rejects the entry, it logs a failed call instead. */
+  /** The successful call. If the ledger rejects the entry, it logs the call as failed instead. */
   call?: CallRow | undefined
-  /** Block reason to count if a check rejected the upload. */
+  /** Block reason to count, if a check rejected the upload. */
   blocked?: { tenantId: string; contextId: string | null; apiKeyId: string | null; reason: BlockReason } | undefined
   /** Verdict on the rejected upload, for the journal. */
   rejection?: RejectedUpload | undefined
   upload?: { actor: Actor; file: UploadedFile } | undefined
-  /** File to delete. Its audit log entry contains `details`. */
+  /** File to delete. `details` are added to its audit log entry. */
   deletion?: { actor: Actor; file: RemovedFile; details?: Record<string, unknown> } | undefined
   download?: { tenantId: string; fileId: string; contextId: string; sizeBytes: number } | undefined
   audit?: AuditRow[] | undefined
   idempotentResponse?: IdempotentResponse | undefined
 }
 
-/** Creates the audit log entry for a change to an entity of the actor's tenant. */
+/** Creates the audit log entry for a change to an entity in the actor's tenant. */
 export const createAuditRow = (
   actor: Actor,
   action: AuditAction,
@@ -120,7 +120,7 @@ export const createAuditRow = (
   details,
 })
 
-/** Returns the previous and the new value of each field that differs, for the details of an audit log entry. */
+/** Returns the previous and the new value of each changed field, for the details of an audit log entry. */
 export const getChanges = <Fields extends object>(before: Fields, after: Fields): Record<string, unknown> =>
   Object.fromEntries(
     (Object.keys(after) as (keyof Fields)[])
@@ -136,7 +136,7 @@ export const createFileAuditRow = (
   details: Record<string, unknown>,
 ): AuditRow => ({ ...createAuditRow(actor, action, { type: 'file', id: fileId, name: originalFilename }, details), contextKey })
 
-/** Returns the audit log entries for all changes in a ledger entry: upload, deletion and others. */
+/** Returns audit log entries for all changes in a ledger entry, such as an upload or a deletion. */
 export const getAuditRows = ({ upload, deletion, audit = [] }: Entry): AuditRow[] => [
   ...audit,
   ...(upload ? [createUploadAuditRow(upload)] : []),
@@ -158,7 +158,7 @@ const createUploadAuditRow = ({ actor, file }: NonNullable<Entry['upload']>): Au
     },
   )
 
-/** Returns the id of the upload link if the actor used one. */
+/** Returns the upload link's id if the actor used a link. */
 export const toUploadLinkField = ({ uploadLink }: AuditRow['actor']) => uploadLink && { upload_link_id: uploadLink.linkId }
 
 const createDeletionAuditRow = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
@@ -179,7 +179,7 @@ export const isStorable = (value: unknown): boolean => {
   let storable = true
   JSON.stringify(value, (key, inner) => {
     if (key.includes('\0') || !key.isWellFormed()) storable = false
-    // JSON.parse reads 1e400 as Infinity, which JSON cannot express.
+    // JSON.parse converts 1e400 to Infinity, which JSON cannot express.
     if (typeof inner === 'number' && !Number.isFinite(inner)) storable = false
     if (typeof inner === 'string' && (inner.includes('\0') || !inner.isWellFormed())) storable = false
     return inner

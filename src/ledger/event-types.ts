@@ -1,4 +1,4 @@
-/** All event types and their descriptions, which the API documents. */
+/** All event types with their descriptions, which the API documentation includes. */
 export const eventTypes = {
   'file.accepted': 'a file passed all checks and is stored.',
   'file.rejected': 'a check rejected a file. Its content is not stored.',
@@ -72,7 +72,7 @@ const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'security.created limit_reached': 'security.limit_reached',
 }
 
-/** Throws if the entry has no event type, because no change may be committed without its event. */
+/** Throws if the entry has no event type, because every committed change must have an event. */
 export function getEventType(row: { entityType: string; action: string; details: Record<string, unknown> }): EventType {
   const name = `${row.entityType}.${row.action}`
   const { change, reason, finding } = row.details

@@ -5,27 +5,27 @@ import { deltaBuckets, usageColumns } from './counters.js'
 
 const foldIntervalMs = 1_000
 const foldsPerFullScan = 60
-// A transaction locks all of its tenants until it commits.
+// Each transaction locks all of its tenants until it commits, so this number is low.
 const tenantsPerTransaction = 16
-// Later folds include the remaining tenants. Until then, readers add the unfolded deltas.
+// Later folds include the remaining tenants. Until then, queries add the unfolded deltas to the counters.
 const tenantsPerFold = 32
 const rowsPerStatement = 20_000
-// Arbitrary constant. The advisory lock consists of this number and a hash of the tenant, so that only one replica folds a tenant at a
-// time.
+// Arbitrary constant. The advisory lock key consists of this number and a hash of the tenant, so that only one replica folds a
+// tenant at a time.
 export const foldLockSpace = 4_207_004
 
 const sums = usageColumns.map((column) => `coalesce(sum(d.${column}), 0) AS ${column}`).join(', ')
 const counts = usageColumns.join(', ')
 const additions = usageColumns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')
 
-// Locks tenants against concurrent folds. Locks need separate statements, because Citus cannot lock rows of a reference table in a
-// statement that changes another table.
+// Locks tenants against concurrent folds. The lock needs a separate statement, because Citus cannot lock rows of a reference
+// table in a statement that changes another table.
 const lockFolds = `SELECT tenant_id FROM unnest($1::text[]) AS asked(tenant_id) WHERE pg_try_advisory_xact_lock(${foldLockSpace}, hashtext(tenant_id))`
 // Skips tenants whose row is being deleted.
 const lockTenants = 'SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1) FOR KEY SHARE SKIP LOCKED'
 const existingTenants = 'SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1)'
 
-// Deletes deltas and adds them to the counters in one statement, so that a crash neither loses nor repeats a delta.
+// Deletes deltas and adds them to the counters in one statement, so that a crash neither loses a delta nor counts it twice.
 const foldUsage = `WITH deltas AS (
   DELETE FROM usage_deltas WHERE tenant_id = $1 AND delta_id IN (SELECT delta_id FROM usage_deltas WHERE tenant_id = $1 LIMIT ${rowsPerStatement}) RETURNING *),
 counted AS (
@@ -44,12 +44,12 @@ kept AS (UPDATE files f SET download_count = f.download_count + l.times, last_do
   FROM locked l WHERE f.tenant_id = $1 AND f.file_id = l.file_id)
 SELECT count(*) AS folded FROM deltas`
 
-// Saves a statement per tenant, because most tenants have no downloads to fold.
+// This query saves a statement per tenant, because most tenants have no downloads to fold.
 const tenantsWithDownloads = 'SELECT DISTINCT tenant_id FROM download_deltas WHERE tenant_id = ANY ($1)'
 
 /**
- * Adds usage deltas to the counters, every second and at shutdown. Each replica folds the tenants that it wrote. Once a minute, it folds
- * all tenants with deltas, including those of crashed replicas.
+ * Adds usage deltas to the counters, every second and at shutdown. Each replica folds the tenants whose deltas it wrote. Once a
+ * minute, it folds all tenants with deltas, including those of crashed replicas.
  */
 export class Fold {
   readonly #pool: Pool
@@ -77,7 +77,7 @@ export class Fold {
     }, foldIntervalMs).unref()
   }
 
-  /** Marks the tenant for the next fold. Must be called after deltas of the tenant were written. */
+  /** Marks the tenant for the next fold. Must be called after the tenant's deltas were written. */
   markForFold(tenantId: string): void {
     this.#tenants.add(tenantId)
   }
@@ -92,14 +92,14 @@ export class Fold {
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    // Another replica, or this one after a restart, folds the remaining deltas.
+    // Ignore errors. Another replica, or this one after a restart, folds the remaining deltas.
     await this.foldNow().catch(() => {})
   }
 
   async #foldMarkedTenants(everyTenant: boolean, maxTenants: number): Promise<void> {
     if (everyTenant) {
       for (const tenantId of await this.#findTenantsWithDeltas()) this.#tenants.add(tenantId)
-      // Condition for rows that a crashed process left behind. No move uses them any more.
+      // Condition for rows that a crashed process left behind. No move will use them.
       const old = `created_at < now() - interval '1 minute'`
       const { rows } = await this.#pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM pending_moves WHERE ${old}`)
       for (const { tenant_id: tenantId } of rows)
@@ -114,7 +114,7 @@ export class Fold {
       } catch (error) {
         for (const tenantId of tenants) this.#tenants.add(tenantId)
         if (getSqlErrorKind(error) !== 'locked' || tenants.length === 1) throw error
-        // A row of one tenant is locked. Fold each tenant separately, so that the others do not wait for it.
+        // One of the tenants has a locked row. Fold each tenant separately, so that the others do not wait for it.
         for (const tenantId of tenants)
           await this.#foldInTransaction([tenantId]).then(
             () => this.#tenants.delete(tenantId),
@@ -138,7 +138,8 @@ export class Fold {
 }
 
 /**
- * Folds the tenants that no other transaction is folding or deleting, in the transaction of `client`. Discards deltas of deleted tenants.
+ * Folds the tenants that no other transaction is folding or deleting, in the transaction of `client`. Discards deltas of deleted
+ * tenants.
  */
 export async function foldTenants(client: ClientBase, tenants: readonly string[]): Promise<void> {
   const select = async (text: string, ids: readonly string[]) => {

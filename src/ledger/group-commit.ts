@@ -16,7 +16,7 @@ export class UnserializableError extends Error {
   override readonly name = 'UnserializableError'
 }
 
-// A commit that takes longer waits for more than a local disk, so another group is committed concurrently.
+// A slower commit waits for more than a local disk, so another group is committed concurrently.
 const slowCommitMs = 5
 /** Maximum time that a group waits for announced entries. */
 const gatherMs = 2
@@ -49,7 +49,7 @@ export class CommitScheduler {
     return this.#running === 0 && !this.#isGathering
   }
 
-  /** Must be called after an entry was queued. Entries from the same event loop iteration join the same group. */
+  /** Must be called after an entry was queued. Entries that are queued in the same event loop iteration join the same group. */
   wake(): void {
     if (this.#running > 0) this.#scheduleConcurrent()
     else if (!this.#isGathering) {
@@ -111,21 +111,21 @@ export class CommitScheduler {
   }
 }
 
-/** After a slow commit, waits until its callers have their responses. Their next calls can then share a commit. */
+/** After a slow commit, waits until its callers have received their responses. Their next calls can then share a commit. */
 export async function waitAfterSlowCommit(start: number, responses: Promise<void>[]): Promise<void> {
   if (performance.now() - start <= slowCommitMs) return
   await Promise.all(responses)
   await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** An entry, and the callbacks that resolve or reject its caller. */
+/** An entry with the callbacks that resolve or reject its caller's promise. */
 export interface PendingEntry {
   entry: Entry
   resolve: () => void
   reject: (error: unknown) => void
 }
 
-/** Thrown if a group waited too long for a lock. Nothing of the group was written. */
+/** Thrown if a group waited too long for a lock. No entry of the group was written. */
 export class LockTimeoutError extends Error {
   override readonly name = 'LockTimeoutError'
 }
@@ -133,9 +133,9 @@ export class LockTimeoutError extends Error {
 const maxAttempts = 5
 
 /**
- * Writes a group with one statement, as one transaction. Retries it after a deadlock, and creates a missing partition. If an entry is
- * invalid, writes the entries one by one and rejects those that fail. Throws `LockTimeoutError` if nothing was written. Any other error
- * broke the connection, so the outcome of the unsettled entries is unknown.
+ * Writes a group with one statement, as one transaction. Retries it after a deadlock, and creates a missing partition. If an
+ * entry is invalid, writes the entries one by one and rejects those that fail. Throws `LockTimeoutError` if nothing was written.
+ * After any other error, the connection is broken, and the outcome of the pending entries is unknown.
  */
 export async function commitGroup(
   client: PoolClient,

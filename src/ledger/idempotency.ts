@@ -11,7 +11,7 @@ import { StaleWriteError } from './rejections.js'
 
 /** Repeated requests receive the stored response for this number of hours. */
 const replayHours = 24
-// A request renews its lease. If its process is killed, repeated requests wait at most this long.
+// A request renews its lease. After its process is killed, repeated requests wait at most this long.
 const leaseSeconds = 15
 const maxWaitMs = 60_000
 const pollMs = { first: 20, max: 640 }
@@ -29,7 +29,7 @@ interface Request {
   /** Value of the Idempotency-Key header. If undefined, no response is stored. */
   key: string | undefined
   operation: string
-  /** Data that identifies the request. For an upload, this includes the digest of the content. */
+  /** Data that identifies the request. For an upload, it includes the content's digest. */
   request: unknown
 }
 
@@ -134,7 +134,7 @@ export class IdempotencyService {
         },
       )
       const row = rows[0]
-      // The statement found no row, because another request released the key while it ran. Retry.
+      // The statement found no row, because another request released the key in the meantime. Retry.
       if (!row) continue
       if (row.taken) return { token }
       if (row.request_hash !== hash) throw createIdempotencyMismatchError(id.key)

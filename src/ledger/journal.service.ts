@@ -22,13 +22,13 @@ export interface JournalFilter {
 
 export interface JournalPage {
   events: JournalEvent[]
-  /** Sequence number up to which the page is complete. The next page starts after it. */
+  /** Sequence number up to which the page contains all matching events. The next page starts after it. */
   through: number
   /** Sequence number of the last event in the journal. */
   lastSequence: number
 }
 
-/** Emits an event after each commit that may have written journal events. See `LedgerEvents`. */
+/** Emits `journaled` after each commit that may have written journal events. See `LedgerEvents`. */
 interface LedgerEmitter {
   on(name: 'journaled', listener: (tenantId: string) => void): unknown
   off(name: 'journaled', listener: (tenantId: string) => void): unknown
@@ -41,7 +41,7 @@ interface Row {
 }
 
 const maxPageEvents = 200
-/** Minimum interval between reads of a busy journal, so that each page contains more events. */
+/** Minimum interval between reads of a busy journal, so that each page contains several events. */
 const minReadIntervalMs = 100
 
 /** Reads journals: single pages from any position, or a stream of new events. */
@@ -50,7 +50,7 @@ export class JournalService {
   readonly #durability: Database['durability']
   readonly #wakes: JournalWakes
 
-  /** `events` emits the commits of this process. */
+  /** `events` emits an event for each commit of this process. */
   constructor({ pool, durability }: Pick<Database, 'pool' | 'durability'>, events: LedgerEmitter) {
     this.#pool = pool
     this.#durability = durability
@@ -140,7 +140,7 @@ FROM tenant_heads h LEFT JOIN LATERAL (${events}) j ON true WHERE h.tenant_id = 
 const eventsOfAllTypes =
   'SELECT sequence, type, context_key, entry FROM journal WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3'
 
-// Reads the first events of each type from an index, so that rare types are found quickly in a long journal.
+// Reads the first events of each type from an index, so that a few rare events are found quickly in a long journal.
 const eventsOfTypes = `
   SELECT e.sequence, e.type, e.context_key, e.entry FROM (
     SELECT n.sequence FROM unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (

@@ -15,17 +15,16 @@ export type Transaction = Prisma.TransactionClient
 type Work<T> = (tx: Transaction) => Promise<{
   result: T
   entry: Entry | Entry[]
-  /** Runs in the same transaction, after the entries are written. */
+  /** Runs in the same transaction after the entries are written. */
   finish?: (tx: Transaction) => Promise<void>
 }>
 
-/** Events that the ledger emits. */
 export interface LedgerEvents {
   /** Emitted when the entry is durable. */
   committed: [entry: Entry]
-  /** Emitted when `commit` fails: the entry was rejected, could not be written, or its outcome is unknown. */
+  /** Emitted when `commit` fails. The entry was rejected or could not be written, or its outcome is unknown. */
   failed: [entry: Entry]
-  /** Emitted when a change of the tenant is durable. Its journal may contain new events. */
+  /** Emitted when a change to the tenant is durable. The tenant's journal may contain new events. */
   journaled: [tenantId: string]
 }
 
@@ -36,7 +35,7 @@ interface Emitter {
 interface LedgerOptions {
   maxGroup?: number
   maxWaiting?: number
-  /** True for a distributed database. Each commit of appended rows then contains rows of only one tenant. */
+  /** True for a distributed database. Each commit of appended rows then contains rows from only one tenant. */
   isOneTenantPerGroup?: boolean
   fold?: Pick<Fold, 'markForFold'>
   events?: Emitter
@@ -90,14 +89,14 @@ export class Ledger {
     })
   }
 
-  /** Number of entries that wait to be committed. */
+  /** Number of entries waiting to be committed. */
   get waiting(): number {
     return this.#appends.waiting + this.#moves.waiting
   }
 
   /**
-   * Resolves when the entry is durable. Rejects if the ledger rejected the entry (the call log then contains the failed call) or could not
-   * write it (the call log contains nothing). Throws `StaleWriteError` if the caller must retry.
+   * Resolves when the entry is durable. Rejects if the ledger rejected the entry or could not write it. A rejected entry is
+   * logged as a failed call. Throws `StaleWriteError` if the caller must retry.
    */
   commit(entry: Entry): Promise<void> {
     return traced('ledger wait', () => this.#commit(entry))
@@ -121,8 +120,8 @@ export class Ledger {
   }
 
   /**
-   * Changes a tenant, its API keys, contexts or users under the tenant's lock. The same transaction writes the entries that `work` returns,
-   * such as audit log entries. Afterwards, entries that were checked before the change can no longer commit.
+   * Changes a tenant, its API keys, contexts or users under the tenant's lock. The same transaction writes the entries that
+   * `work` returns, such as audit log entries. Afterwards, entries that were checked before the change cannot be committed.
    */
   change<T>(tenantId: string, work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -172,7 +171,7 @@ export class Ledger {
     }
   }
 
-  /** Responds to the callers of a group. The next group waits for this only after a slow commit. */
+  /** Responds to the callers of a group's entries. The next group waits for these responses only after a slow commit. */
   #respondToGroup(group: PendingEntry[], rejections: Rejection[]): Promise<void> {
     const answers = this.#respondToCallers(group, new Map(rejections.map((rejection) => [rejection.n, rejection])))
     this.#answering.add(answers)
@@ -215,7 +214,7 @@ export class Ledger {
   }
 }
 
-/** Returns the tenant whose lock the entry needs, or undefined if the entry only appends rows. */
+/** Returns the tenant that the entry must lock, or undefined if the entry only appends rows. */
 const getLockedTenantId = ({ upload, rejection, deletion, audit, idempotentResponse }: Entry): string | undefined =>
   upload?.file.tenantId ??
   rejection?.actor.tenantId ??

@@ -17,7 +17,7 @@ import {
 import type { Rejection } from './rejections.js'
 import { toAuditRow, toCallRow, toDatabaseJson, toEventRows, toFileRow, toRemovedRow, toUsageDeltas } from './rows.js'
 
-/** A change that runs in its own transaction, under the lock of its tenant. */
+/** A change that runs in its own transaction, under its tenant's lock. */
 export interface Change {
   run: () => Promise<void>
   reject: (error: unknown) => void
@@ -33,14 +33,14 @@ interface TenantQueue {
   locked: boolean
 }
 
-/** Maximum number of concurrent changes, and of concurrent attempts for locked tenants. */
+/** Maximum number of concurrent changes, and of concurrent retries for locked tenants. */
 const slots = { changes: 3, locked: 2 }
 const maxConcurrentGroups = 2
-/** Lock timeout per tenant: `together` for a call with several tenants, `exclusive` for a call with one. */
+/** Lock timeout per tenant: `together` for a database call with several tenants, `exclusive` for a call with one tenant. */
 const lockTimeoutMs = { together: 100, exclusive: 1_000 }
-/** A tenant with more entries gets its own call, unless it is the first tenant in the call. */
+/** A tenant with more entries gets its own database call, unless it is the first tenant in the call. */
 const smallGroup = 64
-/** A call that reaches one of these limits accepts no further tenants. */
+/** A database call that reaches one of these limits accepts no further tenants. */
 const maxPerCall = { entries: 128, tenants: 32 }
 const maxLockedMs = 10_000
 const maxQueuedPerTenant = 5_000
@@ -52,9 +52,9 @@ interface MoveLaneOptions {
 }
 
 /**
- * Commits entries and changes that need the lock of their tenant. Each tenant has a queue. Small groups of several tenants share one
- * database call. Large groups and changes get their own calls. A locked tenant is retried separately for at most ten seconds, so that it
- * does not delay other tenants.
+ * Commits entries and changes that need their tenant's lock. Each tenant has a queue. Small groups from several tenants share one
+ * database call. Large groups and changes get their own calls. A locked tenant is retried separately for at most ten seconds, so
+ * that it does not delay other tenants.
  */
 export class MoveLane {
   readonly scheduler: CommitScheduler
@@ -115,7 +115,7 @@ export class MoveLane {
     }
   }
 
-  /** Takes the tenants for the next call, longest-waiting first. */
+  /** Takes the tenants that have waited longest, for the next call. */
   #takeTenants(): TenantQueue[] {
     const tenants: TenantQueue[] = []
     let entries = 0
@@ -136,7 +136,7 @@ export class MoveLane {
     for (const tenant of tenants) this.#scheduleTenant(tenant)
   }
 
-  /** Takes the entries that are queued before the next change. */
+  /** Takes the entries that precede the tenant's next change in the queue. */
   #takeGroup(tenant: TenantQueue): Group {
     const change = tenant.jobs.findIndex((job) => 'run' in job)
     return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.#options.maxGroup)) as Group
@@ -188,7 +188,7 @@ export class MoveLane {
     return this.#options.onWritten(group, rejections)
   }
 
-  /** Retries a group with an invalid entry: first in its own transaction, which reports the error, and then entry by entry. */
+  /** Retries a group with an invalid entry: first in its own transaction, which reports the error, then entry by entry. */
   async #commitMovesOneByOne(client: PoolClient, tenant: TenantQueue, group: Group): Promise<Promise<void>[]> {
     const answered: Promise<void>[] = []
     try {
@@ -205,7 +205,7 @@ export class MoveLane {
   }
 }
 
-/** Returns the jobs of a locked tenant to the front of its queue. Rejects jobs that have waited too long. */
+/** Returns a locked tenant's jobs to the front of its queue. Rejects jobs that have waited too long. */
 function requeueLockedTenant(tenant: TenantQueue, jobs: Job[], cause?: unknown): void {
   tenant.locked = true
   tenant.jobs.unshift(...jobs)

@@ -30,7 +30,7 @@ export async function ensurePartitions(pool: Pool, months = getUpcomingMonths())
 }
 
 /**
- * Variant of `ensurePartitions` for an open connection, because the pool may be exhausted while a group waits for its partition.
+ * Like `ensurePartitions`, but on an open connection, because the pool may be exhausted while a group waits for its partition.
  */
 export async function ensurePartitionsWithClient(client: PoolClient, months = getUpcomingMonths()): Promise<void> {
   const wanted = [...new Map(months.map((month) => [getMonthStart(month).getTime(), toPartition(getMonthStart(month))])).values()]
@@ -50,7 +50,7 @@ export async function dropPartitionsBefore(pool: Pool, horizon: Date): Promise<s
     const dropped: string[] = []
     for (const name of (await listPartitions(client)).filter((name) => isPartitionBefore(name, horizon))) {
       const drop = async () => {
-        // Readers and writers of the log queue behind this lock request, so it needs a short timeout.
+        // Readers and writers of the log wait behind this lock request, so it needs a short timeout.
         await client.query(`SET LOCAL lock_timeout = '200ms'`)
         await client.query(`DROP TABLE IF EXISTS ${name}`)
       }

@@ -34,8 +34,8 @@ export type Rejection = { n: number } & (
 )
 
 /**
- * Thrown if the caller of the ledger must retry: another request with the same Idempotency-Key finished first, the reservation of the blob
- * path expired, or the rules of the context changed.
+ * Thrown if the caller of the ledger must retry. Either another request with the same Idempotency-Key finished first, the blob
+ * path's reservation expired, or the context's rules changed.
  */
 export class StaleWriteError extends Error {
   override readonly name = 'StaleWriteError'
@@ -110,7 +110,7 @@ export const createLinkQuotaError = (sizeBytes: number): AssayError =>
 export function createTenantQuotaError({ contexts, uploadLink }: Actor, usage: StorageUsage, sizeBytes: number): AssayError {
   if (uploadLink) return createLinkQuotaError(sizeBytes)
   if (contexts === null) return createQuotaError('The tenant', usage, sizeBytes)
-  // API keys that are restricted to contexts must not learn how much the whole tenant stores.
+  // API keys that are restricted to contexts must not learn the tenant's total storage.
   return quotaExceeded(
     `The file has ${sizeBytes} bytes, which exceeds the tenant's remaining storage quota. Delete files or increase the quota.`,
     {

@@ -9,7 +9,7 @@ interface RemovedRow {
   size_bytes: bigint
 }
 
-/** Selects rows of the table alias `t` by an SQL condition with the parameters `$3` and `$4`. */
+/** Selects rows of the table alias `t` with an SQL condition that uses the parameters `$3` and `$4`. */
 export interface FileSelection {
   table: keyof typeof sources
   where: string
@@ -17,8 +17,8 @@ export interface FileSelection {
 }
 
 /**
- * Permanently deletes files of a tenant and their reports, and updates the storage totals, under the tenant's lock. Skips files on hold.
- * The sweep deletes the blobs later. Returns the audit log entries.
+ * Permanently deletes a tenant's files and their reports, and updates the storage totals, under the tenant's lock. Skips files on
+ * hold. The sweep deletes the blobs later. Returns the audit log entries.
  */
 export async function removePermanently(
   tx: Transaction,
@@ -33,7 +33,7 @@ export async function removePermanently(
   })
 }
 
-// A file in the trash was already counted as deleted. Its bytes were not, because it still used storage.
+// A file in the trash was already counted as deleted. Its bytes were not, because the trash counts as used storage.
 const sources = {
   trash: { files: 0, others: '' },
   files: {

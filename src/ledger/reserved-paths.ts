@@ -12,21 +12,22 @@ interface ReservedPath {
 interface PathPool {
   tenantId: string
   paths: ReservedPath[]
-  /** Number of paths to reserve together. Each reservation doubles it. */
+  /** Number of paths to reserve together. It doubles with each reservation. */
   batch: number
   refill: Promise<void> | undefined
 }
 
 const maxBatch = 256
 const maxFolders = 1_000
-// The sweep deletes reserved blobs after this time by the database's clock. Uploads use a path only during the first half.
+// The sweep deletes blobs at reserved paths after this time. Uploads may use a path only during the first half of this time.
 const reservedHours = 2
 const usableMs = (reservedHours / 2) * 3_600_000
 
 /**
- * Reserves paths for new blobs. Each path is added to the garbage journal before its blob is written, so that a sweep finds the blob after
- * a crash. Paths are reserved in batches per folder (context and month of a tenant), so that uploads do not wait for that commit. No path
- * is reserved twice. The transaction of an upload deletes the journal row. A sweep deletes the blobs of the remaining rows.
+ * Reserves paths for new blobs. Each path is added to the garbage journal before its blob is written, so that a sweep finds the
+ * blob after a crash. Paths are reserved in batches per folder (a tenant's context and month), so that uploads do not wait for
+ * these commits. No path is reserved twice. An upload's transaction deletes the journal row. A sweep deletes the blobs of the
+ * remaining rows.
  */
 export class ReservedPaths {
   readonly #pool: Pool
@@ -34,7 +35,8 @@ export class ReservedPaths {
   readonly #journal: Batcher<{ tenantId: string; paths: string[] }, unknown>
 
   /**
-   * `isOneTenantPerCommit` is true for a distributed database. Each commit then changes only one node and needs no two-phase commit.
+   * `isOneTenantPerCommit` is true for a distributed database. A commit for one tenant changes only one node and needs no
+   * two-phase commit.
    */
   constructor(pool: Pool, { isOneTenantPerCommit = false } = {}) {
     this.#pool = pool
@@ -70,7 +72,7 @@ export class ReservedPaths {
     }
   }
 
-  /** Discards the reserved paths of a folder after a sweep removed them early, for example because the clock changed. */
+  /** Discards a folder's reserved paths after a sweep removed them early, for example because the clock changed. */
   discard(folder: string): void {
     this.#stocks.delete(folder)
   }

@@ -6,7 +6,7 @@ import { type UsageColumn, usageColumns } from './counters.js'
 import { type AuditRow, type CallRow, type Entry, getAuditRows, type RejectedUpload, toUploadLinkField } from './entry.js'
 import { type EventType, getEventType } from './event-types.js'
 
-/** Converts a call to a row of the call log. The row takes its time from its id. */
+/** Converts a call to a row of the call log. The row's id determines its time. */
 export function toCallRow(call: CallRow): { callId: string; row: Record<string, unknown>; at: Date } {
   const callId = newId('call')
   const at = getIdTime(callId)
@@ -36,7 +36,7 @@ type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: st
   Record<UsageColumn, number>
 >
 
-/** Returns the counts that an entry adds. `at` is the time of its call. Returns two rows if its file belongs to another hour. */
+/** Returns the counts that an entry adds. `at` is the time of its call. A file from another hour has its own row. */
 export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, at: Date): UsageDelta[] {
   const rows: UsageDelta[] = []
   const count = (
@@ -73,7 +73,7 @@ export function toUsageDeltas({ call, blocked, upload, deletion, download }: Ent
   return rows
 }
 
-/** Returns null for users, because only API keys have their own counters. */
+/** Returns null for users, because only API keys have separate counters. */
 const toApiKeyId = (id: string): string | null => (id.startsWith('key_') ? id : null)
 
 /** Combines deltas into one row per tenant, API key, context and hour. */
@@ -88,7 +88,7 @@ export function sumDeltas(deltas: UsageDelta[]): UsageDelta[] {
   return [...sums.values()]
 }
 
-/** Creates the row of an uploaded file, with its validation report and its uploader. */
+/** Creates the row for an uploaded file, including its validation report and its uploader. */
 export const toFileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
   file_id: file.fileId,
   context_id: file.contextId,
@@ -117,7 +117,8 @@ export const toRemovedRow = ({ actor, file }: NonNullable<Entry['deletion']>) =>
 })
 
 /**
- * Converts an audit log entry to its row. The row takes its time from its id, so around midnight it may be a day later than its call.
+ * Converts an audit log entry to its row. The id determines the row's time, which around midnight may be on the day after the
+ * call.
  */
 export function toAuditRow(row: AuditRow) {
   const auditId = newId('aud')
@@ -140,7 +141,7 @@ export function toAuditRow(row: AuditRow) {
   }
 }
 
-/** A journal event to insert. The database assigns its sequence number and time. `data` is canonical JSON. */
+/** A journal event to insert. The database assigns the sequence number and the time. `data` is canonical JSON. */
 interface EventRow {
   event_id: string
   type: EventType
@@ -229,7 +230,7 @@ const nameFields: Readonly<Record<string, string>> = { file: 'original_filename'
 const toNameField = ({ entityType, entityName }: AuditRow) =>
   nameFields[entityType] ? { [nameFields[entityType]]: entityName } : {}
 
-/** Limits the size of the values in a change: each field's values before and after the change separately. */
+/** Limits the size of each value in a change. The values before and after the change are limited separately. */
 function limitChangeSize(name: string, value: unknown): unknown {
   if (name !== 'changed' || typeof value !== 'object' || value === null) return limitValueSize(value)
   const sides = (field: unknown) =>
@@ -261,7 +262,7 @@ function toEventRow(
   return { event_id: eventId, type, subject: subject ?? eventId, context_key: contextKey, data, ...(checks && { checks }) }
 }
 
-// jsonb rejects NUL characters and unpaired surrogates, although JSON allows both.
+// The jsonb type rejects NUL characters and unpaired surrogates, although JSON allows both.
 const invalidInJsonb = /\\u0000|\\ud[89a-f]/i
 
 /**
