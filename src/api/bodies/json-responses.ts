@@ -56,7 +56,7 @@ function send(response: ServerResponse, status: number, type: string, body: stri
   response.end(body)
 }
 
-// Maximum length of a list that is created and serialized at once. Longer lists yield to other requests between slices.
+// Maximum length of a list that is serialized in one step. For longer lists, other requests are served between slices.
 const maxShortItems = 500
 const itemsPerTurn = 200
 
@@ -94,7 +94,7 @@ export class LongList<From, To> {
   }
 }
 
-/** Creates a list of items. Items of a long list are created on demand. */
+/** Creates a list of items. If the list is long, items are created on demand. */
 export function createList<From, To>(items: readonly From[], create: (item: From) => To): To[] {
   if (items.length <= maxShortItems) return items.map(create)
   // type-graphql classes declare arrays, but graphql-js accepts any iterable.
@@ -102,8 +102,8 @@ export function createList<From, To>(items: readonly From[], create: (item: From
 }
 
 /**
- * Serializes a response to JSON, and long lists in several iterations of the event loop. A long list must be a member of an
- * object.
+ * Serializes a response to JSON. Long lists are serialized over several iterations of the event loop. A long list must be a
+ * member of an object.
  */
 export async function stringifyInSlices(value: unknown): Promise<string> {
   if (!hasLongList(value)) return JSON.stringify(value)

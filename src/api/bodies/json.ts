@@ -7,7 +7,7 @@ import { createUnsupportedError, rejectEncoding, watchBody } from './request-bod
 
 const longBytes = 65_536
 
-/** Parses a JSON body and returns its members. An empty body counts as an empty object. Throws 400 or 415. */
+/** Parses a JSON body and returns its members. An empty body is treated as an empty object. Throws 400 or 415. */
 export async function readJson(request: IncomingMessage, limits: JsonLimits): Promise<Record<string, unknown>> {
   const type = request.headers['content-type']
   rejectEncoding(request)
@@ -17,7 +17,7 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   if (bytes.length === 0) return {}
   if (type === undefined) throw createUnsupportedError('The body has no Content-Type. Send application/json.')
   const isLong = bytes.length > longBytes
-  // Parsing a long body may take milliseconds. Serve other requests between two steps.
+  // Parsing a long body may take milliseconds, so other requests are served between the steps.
   if (isLong) await nextTurn()
   if (hasTooManyValues(bytes)) throw createBodyError(`must contain at most ${maxJsonValues} JSON values`)
   if (isLong) await nextTurn()
@@ -64,7 +64,7 @@ function readBytes(request: IncomingMessage, { maxBytes, ...limits }: JsonLimits
   })
 }
 
-/** Maximum number of values in a JSON body, on all levels. Metadata of 16 KiB cannot contain this many. */
+/** Maximum number of values in a JSON body, counting all levels. Metadata of 16 KiB cannot contain this many values. */
 export const maxJsonValues = 10_000
 
 const quote = 0x22
@@ -74,8 +74,8 @@ const bracket = 0x5b
 const brace = 0x7b
 
 /**
- * Returns true if the text contains too many values. Checked before parsing, because a megabyte of `[[[[` or of empty strings
- * blocks the event loop a hundred times as long as a megabyte of text.
+ * Returns true if the text contains too many values. Must be called before parsing. Parsing a megabyte of `[[[[` or empty strings
+ * takes a hundred times as long as a megabyte of text.
  */
 export function hasTooManyValues(json: Uint8Array): boolean {
   let values = 0

@@ -7,12 +7,12 @@ import type { Spool } from '../../platform/spool/spool.js'
 import { decodeFilename, hasOpenFile, PartHeaders } from './part-headers.js'
 import { createUnsupportedError, rejectEncoding, watchBody } from './request-body.js'
 
-/** Limits and part handlers of a multipart/form-data body. */
+/** Limits of a multipart/form-data body, and handlers for its parts. */
 export interface MultipartOptions {
   spool: Spool
   idleMs: number
   limits: { fields: number; files: number; fieldSize: number }
-  /** Handles a field. Throws an error to reject the body without reading the rest. */
+  /** Handles a field. An error from this handler rejects the body without reading the rest. */
   onField(name: string | undefined, value: string, truncated: boolean): void
   onFile(file: FilePart): void
   /** Called if the body has more parts than `limits` allow. */
@@ -20,7 +20,7 @@ export interface MultipartOptions {
   broken(why: string): AssayError
 }
 
-/** A file part whose content has started to arrive. The parser waits until the part is received, read as text or skipped. */
+/** A file part whose first bytes have arrived. The parser waits until the file is received, read as text or skipped. */
 export interface FilePart {
   name: string | undefined
   filename: string
@@ -64,11 +64,11 @@ export class Multipart {
     this.#parser.on('file', (name, stream, { filename }) => this.#onFile(name, stream, filename ?? ''))
     for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
       this.#parser.on(event, () => this.#stopOnError(() => this.#options.onTooMany()))
-    // busboy can emit this event twice: for a malformed header and for an unterminated form.
+    // busboy can emit this event twice: for a malformed header, and for an unterminated form.
     this.#parser.on('error', (error) => fail(this.#toMalformedError(error as Error)))
     this.#parser.once('close', () => this.stop())
-    // Data is forwarded without `pipe`, because `pipe` pauses the connection after every 64 KiB. These pauses took two thirds of
-    // the time of a 1 MiB upload.
+    // Forward data without `pipe`, because `pipe` pauses the connection after every 64 KiB. For an upload of 1 MiB, these pauses
+    // took two thirds of the time.
     const onData = (chunk: Buffer) => {
       this.#parser.write(chunk)
       if (this.#parser.writableLength > 0) this.#request.pause()
@@ -162,7 +162,7 @@ export class Multipart {
   }
 }
 
-/** Reads the stream as text, up to `maxBytes`. A stream that ends early rejects the whole body. */
+/** Reads the stream as text, up to `maxBytes`. If the stream ends early, the whole body is rejected. */
 async function readText(stream: Readable, maxBytes: number): Promise<{ value: string; truncated: boolean }> {
   const chunks: Buffer[] = []
   let length = 0

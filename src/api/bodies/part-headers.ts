@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream'
 import type { Busboy } from 'busboy'
 
 /**
- * Part header parser of busboy 1.6.0 (lib/types/multipart.js), shared by all parts of a form. busboy offers no option for this,
- * so this file depends on its internals. The version is pinned, and test/api/file-names.test.ts detects changes.
+ * Part header parser of busboy 1.6.0 (lib/types/multipart.js), shared by all parts of a form. busboy has no option for control
+ * characters, so this file depends on its internals. The version is pinned, and test/api/file-names.test.ts detects changes.
  */
 interface HeaderParser {
   /** Returns the position after the header, `end` if the header is incomplete, or -1 if it is malformed. */
@@ -17,13 +17,13 @@ const cr = 0x0d
 const quote = 0x22
 const backslash = 0x5c
 
-// Matches a type and parameters in the form name=token, name="quoted \"string\"" or name*=charset'language'value.
+// Matches a type and its parameters in the form name=token, name="quoted \"string\"" or name*=charset'language'value.
 const wellFormed =
   /^[^\s;]+(?:[ \t]*;[ \t]*(?:[^\s=;"*]*\*=[^\s;]*|[^\s=;"*]+=(?:"(?:\\.|[^"\\])*"|[\w!#$%&'*+.^`|~-]+)))*[ \t]*$/
 
 /**
- * Makes busboy accept control characters in quoted file names instead of rejecting the form. Each one is passed to busboy as a
- * tab, which `sanitizeFilename` removes later. CR LF still ends a line.
+ * Makes busboy accept control characters in quoted file names instead of rejecting the form. busboy receives a tab for each of
+ * them, which `sanitizeFilename` later removes. CR LF still ends a line.
  */
 export class PartHeaders {
   /** True if the current part has a percent-encoded file name (`filename*`, RFC 5987), which busboy has already decoded. */

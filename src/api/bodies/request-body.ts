@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AssayError } from '../../platform/errors/errors.js'
 
-// Minimum average rate per idle interval. A slower client is disconnected like a client that has stopped sending.
+// Minimum average rate per idle interval. A client that sends more slowly is disconnected, as if it had stopped sending.
 const minBytesPerSecond = 2_048
 
 const createBodyError = (message: string, rule: string) =>
@@ -52,7 +52,7 @@ export function watchBody(
   let seen = request.socket.bytesRead
   const check = () => {
     const { bytesRead } = request.socket
-    // Received bytes that are not yet read arrived in time.
+    // A client is not stalled while received bytes wait to be read.
     if (!request.complete && bytesRead - seen < least && request.readableLength === 0) fail(createStalledBodyError(idleMs))
     seen = bytesRead
   }

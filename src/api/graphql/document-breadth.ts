@@ -2,7 +2,7 @@ import { BREAK, type DocumentNode, Kind, type SelectionSetNode, visit } from 'gr
 
 /**
  * Limits for repeated elements in a document. graphql-js compares all pairs of operations, fragments and fields with the same
- * name, and lists every invalid node in error messages. Without these limits, validation could block the event loop for 100 ms.
+ * name. Its error messages list every invalid node. Without these limits, validation could block the event loop for 100 ms.
  */
 const limits = { operations: 20, fragments: 50, variables: 100, arguments: 50, sameName: 50, literals: 1_000 }
 
@@ -41,7 +41,7 @@ export function findBreadthError(document: DocumentNode): string | undefined {
 
 const tooManyLiterals = `must have at most ${limits.literals} values in its lists and objects. Send long values as variables`
 
-/** Counts how often the most frequent field name or fragment occurs in one selection set, including inline fragments. */
+/** Returns how often the most frequent field name or fragment occurs in one selection set, including inline fragments. */
 function countRepetitions({ selections }: SelectionSetNode, seen: Map<string, number>): number {
   let highest = 0
   for (const selection of selections) {

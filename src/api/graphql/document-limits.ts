@@ -16,13 +16,13 @@ import { type AssayError, badUserInput } from '../../platform/errors/errors.js'
 import { findBreadthError } from './document-breadth.js'
 
 const maxDepth = 12
-/** Allows the standard introspection query, which unwraps types nine levels deep. */
+/** Allows the standard introspection query, whose type references are nine levels deep. */
 const maxIntrospectionDepth = 24
 const maxSelections = 1_000
 export const maxRootFields = 20
 const maxIntrospections = 2
 const maxDirectives = 50
-/** Maximum nesting of braces, brackets and parentheses. Limits the parser's stack. */
+/** Maximum nesting of braces, brackets and parentheses. This protects the parser's stack. */
 const maxNesting = 100
 const maxCharacters = 50_000
 export const maxTokens = 4_000

@@ -1,7 +1,6 @@
 import { registerEnumType } from 'type-graphql'
 import { type ErrorCode, errorCodeRows, errorCodes } from '../../platform/errors/error-codes.js'
 
-/** Creates a GraphQL enum with descriptions of the enum and of each value. */
 export function createEnum<Value extends string>(name: string, description: string, values: Record<Value, string>) {
   const names = Object.fromEntries(Object.keys(values).map((value) => [value, value])) as { [Each in Value]: Each }
   const meanings = Object.entries(values).map(([value, meaning]) => [value, { description: meaning }])

@@ -15,29 +15,28 @@ import {
   toPagePosition,
 } from './page.js'
 
-/** A log table. Row ids begin with a timestamp, so their order is chronological. */
+/** A log table. Row ids begin with a timestamp, so sorting by id is chronological. */
 export interface LogTable<Row> {
   name: string
-  /** Name of a row in errors. */
+  /** Noun for a row in error messages. */
   noun: string
   id: string
   prefix: IdPrefix
   getId(row: Row): string
   columns: string
-  /** Columns that the indexes filter by. One ordered index scan reads the rows of each combination of values. */
+  /** Indexed columns for filters. One ordered index scan reads the rows for each combination of values. */
   filterColumns: readonly [string, string]
-  /** Assigns names to statements. */
   nameOf(text: string): string
 }
 
-/** SQL conditions for log rows. `pairs` are the values of the table's filter columns, or null if the conditions include them. */
+/** SQL conditions for log rows. `pairs` are the values of the filter columns. Null means that `conditions` include them. */
 export interface RowFilter {
   conditions: readonly string[]
   values: readonly unknown[]
   pairs: readonly (readonly [string, string])[] | null
 }
 
-/** Range of row ids, newest first by default. `from` is inclusive, `until` is exclusive, and a missing bound means unbounded. */
+/** Range of row ids, newest first by default. `from` is inclusive, `until` is exclusive, and a missing bound is unlimited. */
 interface RowRange {
   from?: string | undefined
   until?: string | undefined
@@ -64,10 +63,10 @@ export interface LogQuery {
   hours(bucket: Bucket): Promise<Bucket[]>
 }
 
-// Exceeds the size of every page. With a constant limit in the statement, one query plan serves all page sizes.
+// Exceeds the number of rows on any page. With this constant limit in the statement, one query plan serves all page sizes.
 const maxRows = 101
 
-/** Reads a log, which only the ledger writes. */
+/** Reads a log. Only the ledger writes to logs. */
 export abstract class LogReader<Row extends object, Filter extends object> {
   protected abstract readonly table: LogTable<Row>
 
@@ -128,7 +127,7 @@ export abstract class LogReader<Row extends object, Filter extends object> {
     }
   }
 
-  /** Returns the end of the hour that contains the row at `offset`, and the offset of the row within that hour. */
+  /** Returns the end of the hour that contains the row at `offset`, and the row's offset within that hour. */
   async #findHourAtOffset(query: LogQuery, offset: number): Promise<{ offset: number; until?: string }> {
     if (offset === 0) return { offset }
     const { prefix } = this.table
@@ -180,6 +179,6 @@ export function createRowsClause(
   const rows = (pair: string[]) =>
     `(SELECT * FROM ${name} WHERE ${[...conditions, ...pair].join(' AND ')} ORDER BY ${order} LIMIT ${max}) log_rows`
   if (!pairs) return rows([])
-  // LATERAL is planned once. UNION would be planned for each pair and partition.
+  // PostgreSQL plans LATERAL once. It would plan UNION for each pair and partition.
   return `(VALUES ${pairs.map(([a, b]) => `('${a}', '${b}')`).join(', ')}) AS pair(a, b) CROSS JOIN LATERAL ${rows([`${first} = pair.a`, `${second} = pair.b`])}`
 }

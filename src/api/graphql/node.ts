@@ -14,7 +14,7 @@ export abstract class Node {
   id!: string
 }
 
-/** Exposes an object's id as `id`, the field that client caches use. */
+/** Exposes an object's id as `id`, the field that client caches use as the key. */
 export const AsNodeId = (): PropertyDecorator =>
   Field(() => ID, {
     name: 'id',
@@ -22,7 +22,7 @@ export const AsNodeId = (): PropertyDecorator =>
     description: 'Identifier of the object, unique within its type. Client caches use it as the key.',
   })
 
-// GraphQL type of each id prefix, and the query that defines its required scope.
+// GraphQL type for each id prefix, and the query whose scope it requires.
 const nodeTypes = {
   file: { type: 'File', query: 'file' },
   ctx: { type: 'FileContext', query: 'context' },
@@ -37,7 +37,7 @@ const nodeTypes = {
 
 type NodePrefix = keyof typeof nodeTypes
 
-/** Functions that load a node from the caller's tenant. Each throws `notFound` (404). */
+/** Functions that load a node from the caller's tenant. Each throws 404 if the node does not exist. */
 export type NodeFinders = Record<NodePrefix, (attempt: Attempt, id: string) => Promise<object>>
 
 const getPrefix = (id: unknown): NodePrefix | undefined =>

@@ -37,11 +37,11 @@ export const toPagePosition = (prefix: IdPrefix, { page, pageSize, after }: Page
   afterId: typeof after === 'string' ? parseIdCursor(prefix, after) : undefined,
 })
 
-/** Returns the number of rows to skip and to take. After a cursor, takes one extra row that shows whether more items follow. */
+/** Returns the number of rows to skip and to take. After a cursor, one extra row shows whether more items follow. */
 export const toSkipAndTake = ({ page, pageSize, afterId }: PagePosition<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
-/** Arguments for a connection: the `first` items after `after`, or the `last` items before `before`. */
+/** Arguments for a connection: `first` items after `after`, or `last` items before `before`. */
 @ArgsType()
 export class ConnectionArgs {
   @Field(() => Int, {
@@ -72,7 +72,7 @@ export class ConnectionArgs {
   before?: string | null
 }
 
-/** Range of a list between two positions: the first `limit` items, or the last ones if `fromEnd` is true. */
+/** Range of a list between two positions: its first `limit` items or, if `fromEnd` is true, its last ones. */
 export interface ListRange<Place = string> {
   limit: number
   fromEnd: boolean
@@ -134,7 +134,7 @@ interface PrismaModel<Row> {
   count(args: never): PromiseLike<number>
 }
 
-/** Returns a page of a Prisma model in descending order of `key`, whose values are also in the cursors. */
+/** Returns a page of rows from a Prisma model in descending order of `key`. The cursors contain the values of `key`. */
 export async function listNewestFirst<Row>(
   model: PrismaModel<Row>,
   list: { key: keyof Row & string; where: Partial<Record<keyof Row, unknown>>; place: PagePosition<string | number> },
@@ -236,8 +236,8 @@ export function toConnection<T>(
 }
 
 /**
- * A list of files sorted by the timestamp column `moment` of `alias`. `rows` is a FROM clause with conditions on the tenant and
- * its contexts.
+ * A list of files, sorted by the timestamp column `moment` of the table alias `alias`. `rows` is a FROM clause with conditions on
+ * the tenant and its contexts.
  */
 export interface DatedList {
   alias: string

@@ -27,7 +27,7 @@ export const isInternalError = (error: unknown): boolean => {
   return toPublicError(cause).code === 'internal_server_error'
 }
 
-/** Returns true for an error that graphql-js threw, rather than a resolver. Apollo Server wraps some of them in another error. */
+/** Returns true for errors from graphql-js, rather than from a resolver. Apollo Server wraps some of them in another error. */
 const isGraphqlError = (error: unknown): error is GraphQLError =>
   error instanceof GraphQLError && (error.originalError === undefined || isGraphqlError(error.originalError))
 
@@ -45,7 +45,7 @@ const inputCodes = new Set([
 const isInputError = (formatted: GraphQLFormattedError, cause: unknown): boolean =>
   !(cause instanceof AssayError) && inputCodes.has(String(formatted.extensions?.code))
 
-// Returns true for a disabled introspection. Apollo's own message refers to a constructor option that operators cannot set.
+// Returns true for the error about disabled introspection. Apollo's own message names an option that operators cannot set.
 const isIntrospectionError = ({ extensions }: GraphQLFormattedError): boolean =>
   extensions?.validationErrorCode === ApolloServerValidationErrorCode.INTROSPECTION_DISABLED
 const introspectionDisabled = 'Introspection is disabled on this service. The operator can enable it with GRAPHQL_EXPLORER=on.'

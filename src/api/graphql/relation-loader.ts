@@ -2,8 +2,8 @@ import DataLoader from 'dataloader'
 import type { Call } from '../../access/call.js'
 
 /**
- * Loads a relation (such as 'File.context') for all rows of a request in one query. `load` returns the found objects by id.
- * Missing objects are null. Loaders belong to one request and therefore to one tenant.
+ * Loads a relation (such as 'File.context') for all rows of a request in one query. `load` returns the existing objects by id.
+ * Missing objects become null. A loader is created per request, and therefore per tenant.
  */
 export function loadRelation<T>(
   call: Call,

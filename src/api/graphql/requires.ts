@@ -3,13 +3,12 @@ import { requireAccess } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import type { Access, Endpoint } from '../../access/endpoint.js'
 
-/** Returns the requirements for the given arguments, or undefined if the declared requirements apply. */
+/** Returns the requirements for these arguments, or undefined if the declared requirements apply. */
 export type EndpointOf = (data: ResolverData<Call>) => Endpoint | undefined
 
 /**
  * Declares the requirements of a field. For a root field, the admission checks them and logs the call. For other fields, only the
- * scope is checked. `@Authorized` cannot be used, because it runs before every middleware, and its 403 errors would not be
- * logged.
+ * scope is checked. `@Authorized` is unsuitable: it runs before all middleware, so its 403 errors would not be logged.
  */
 export function Requires(access: Access, more: Omit<Endpoint, 'access'> = {}, endpointOf?: EndpointOf): MethodDecorator {
   const declared: Endpoint = { access, ...more }

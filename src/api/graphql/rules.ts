@@ -9,7 +9,7 @@ type Judge = (value: unknown) => boolean
 interface FieldRules {
   rules: { judge: Judge; message: string; isRange?: boolean }[]
   clean?: (value: unknown) => unknown
-  /** True if null is not treated as omitted. */
+  /** True if null is invalid. Otherwise, null is treated as omitted. */
   rejectsNull?: boolean
 }
 
@@ -24,8 +24,8 @@ function getRules(target: object, key: string | symbol): FieldRules {
 }
 
 /**
- * Declares a validation rule for a field, which applies unless the value is omitted or null. `message` completes a sentence that begins with the field name. `jsonSchema` describes
- * the rule in the OpenAPI document.
+ * Declares a validation rule for a field. The rule does not apply to an omitted or null value. `message` completes a sentence
+ * that begins with the field name. `jsonSchema` describes the rule in the OpenAPI document.
  */
 export const Rule =
   (judge: Judge, message: string, jsonSchema: Record<string, unknown> = {}): PropertyDecorator =>
@@ -42,7 +42,6 @@ export const UpdateField =
     getRules(target, key).rejectsNull = true
   }
 
-/** Declares a Boolean field of an update. */
 export const BooleanUpdateField =
   (description: string): PropertyDecorator =>
   (target, key) => {
@@ -50,12 +49,12 @@ export const BooleanUpdateField =
     Rule((value) => typeof value === 'boolean', 'must be true or false')(target, key)
   }
 
-/** Requires text with a limited number of code points that PostgreSQL can store. */
+/** Requires text that PostgreSQL can store, with a limited number of code points. */
 export const Text = (min: number, max: number): PropertyDecorator =>
   Rule(
     (value) =>
       typeof value === 'string' &&
-      // Skip counting long text. A code point has at most two UTF-16 code units.
+      // Do not count the code points of long text. A code point has at most two UTF-16 code units.
       value.length <= 2 * max &&
       !value.includes('\0') &&
       value.isWellFormed() &&
@@ -92,7 +91,7 @@ export const DateString = (): PropertyDecorator =>
     'must be in ISO 8601 format, such as 2026-01-31 or 2026-01-31T12:00:00Z',
   )
 
-/** A period from `from` (inclusive) until `until` (exclusive). Null means unbounded. */
+/** A period from `from` (inclusive) to `until` (exclusive). Null means unlimited. */
 export interface Window {
   from: Date | null
   until: Date | null
@@ -102,7 +101,7 @@ const dayMs = 86_400_000
 
 /**
  * Converts two inclusive bounds to a period with millisecond precision. An end date without a time includes the whole day. A time
- * without a zone is UTC.
+ * without a time zone is in UTC.
  */
 export const toWindow = ({ startDate, endDate }: { startDate?: string | null; endDate?: string | null }): Window => ({
   from: startDate ? parseUtc(startDate) : null,
@@ -128,7 +127,7 @@ export const Metadata = (): PropertyDecorator =>
     'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters or numbers beyond 1.8e308',
   )
 
-/** Checks the nesting level by level, because recursion could overflow the stack. */
+/** Compares level by level, because recursion could overflow the stack. */
 function isWithinLevels(value: object, maxLevels: number): boolean {
   let level: object[] = [value]
   for (let depth = 1; level.length > 0; depth++) {
@@ -175,7 +174,7 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fin
   if (errors.length > 0) throw badUserInput(errors)
 }
 
-/** Replaces the message for an invalid number (too large, negative, fractional or text) with the range that the field allows. */
+/** Replaces the message for an invalid number (too large, negative, fractional or text) with the allowed range. */
 function withRangeMessage(error: FieldError, input: object, requestName: (field: string) => string): FieldError {
   if (error.value === undefined) return error
   for (const [field, { rules }] of getDeclaredRules(input)) {

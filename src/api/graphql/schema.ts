@@ -14,7 +14,7 @@ export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors
     container: instances,
     validateFn: argumentValidator(findSettingsErrors),
     validate: false,
-    // Skips type-graphql's schema check, because the first document validation checks the schema too.
+    // Skips type-graphql's schema check, because validating the first document also checks the schema.
     skipCheck: true,
     // Subscriptions read events from their root value, so no topics are needed.
     pubSub: {
@@ -30,8 +30,8 @@ export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors
   return schema
 }
 
-// Makes all root fields nullable, because any of them can be rejected. Otherwise one rejected field would discard the results of
-// all others, such as the secret of a new API key.
+// Makes all root fields nullable, because any of them can be rejected. Otherwise, one rejected field would discard the results of
+// all other fields, such as the secret of a new API key.
 function makeRootFieldsNullable(schema: GraphQLSchema): void {
   for (const root of [schema.getQueryType(), schema.getMutationType()])
     for (const field of Object.values(root?.getFields() ?? {})) field.type = getNullableType(field.type)
@@ -48,7 +48,7 @@ export const describeRequiredAccess = ({ access, tenantWide }: Endpoint): string
     ...(tenantWide ? ['Rejects API keys that are restricted to certain contexts.'] : []),
   ].join(' ')
 
-/** Descriptions of the root types, which have no class. */
+/** Descriptions of the root types, which have no class in the code. */
 const rootTypes: Record<string, string> = {
   Query: 'Read operations. Each one states the credential and scope that it requires.',
   Mutation: 'Operations that change data. Mutations in one request run sequentially.',

@@ -76,14 +76,14 @@ export async function openGraphql(
 }
 
 /**
- * Executes sample documents at startup. V8 compiles code on first use, which would make the first requests ten times as slow and
- * block the event loop.
+ * Executes sample documents at startup. V8 compiles code on first use. Without these documents, the first requests would take ten
+ * times as long and block the event loop.
  */
 async function warmUp(server: ApolloServer<Call>): Promise<void> {
   const query = getIntrospectionQuery()
   for (let time = 0; time < 3; time++) {
     screenDocument(query)
-    // Change the document each time, because Apollo Server's document store would otherwise skip parsing and validation.
+    // Make each document unique. Otherwise, Apollo Server's document store would skip parsing and validation.
     await server.executeOperation({ query: `${query}#${time}` }, { contextValue: { cost: new RequestCost() } as Call })
     await nextTurn()
   }
@@ -140,19 +140,19 @@ const isHtmlPage = (headers: HeaderMap): boolean => (headers.get('content-type')
 
 const getSearch = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
 
-/** Maximum number of reported errors per document. The messages are long, and a few are enough to correct a document. */
+/** Maximum number of reported errors per document. Error messages are long, and a few are enough to correct the document. */
 const maxErrors = 20
-// Length in characters. Parsing, validating and analyzing a shorter document takes less than 1 ms each.
+// Minimum length of a long document in characters. Each stage of processing a shorter document takes less than 1 ms.
 const longDocument = 1_000
 
-/** Yields to other requests between the processing stages of a long document, each of which may take several milliseconds. */
+/** Yields to other requests between the stages of processing a long document. Each stage may take several milliseconds. */
 const pauseIfLong = async ({ query }: { query?: unknown }): Promise<void> => {
   if (typeof query === 'string' && query.length > longDocument) await nextTurn()
 }
 
 /**
- * Sets the cost of a request, and logs calls whose request fails before a resolver runs, for example because of an invalid
- * document or variable.
+ * Sets the cost of a request, and logs requests that fail before a resolver runs, for example because of an invalid document or
+ * variable.
  */
 function createCallPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   return {

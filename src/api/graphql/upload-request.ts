@@ -22,8 +22,8 @@ interface UploadRequestOptions {
 
 /**
  * Reads a request in the GraphQL multipart format. Returns the request when its first file starts to arrive. The files stream
- * into the spool while the request is executed. graphql-upload-ts parses only `operations` and `map`, because it would write each
- * file completely to the temporary folder. Throws 400 for a malformed request.
+ * into the spool while the request is executed. graphql-upload-ts parses only `operations` and `map`, because it would first
+ * write each whole file to the temporary folder. Throws 400 for a malformed request.
  */
 export function readUploadRequest(
   request: IncomingMessage,
@@ -166,7 +166,7 @@ function findFieldError(name: string, value: string, truncated: boolean): AssayE
   return inexact ? badUserInput([{ field: 'operations', message: createImpreciseNumberMessage(inexact) }]) : undefined
 }
 
-/** Parses `operations` and `map` with graphql-upload-ts, which places an `Upload` at each position of the map. */
+/** Parses `operations` and `map` with graphql-upload-ts, which inserts an `Upload` at each path in the map. */
 function parseRequest(texts: readonly { name: string; value: string }[]): Promise<unknown> {
   const boundary = `assay-${randomUUID()}`
   const parts = texts.map(

@@ -21,8 +21,8 @@ const maxReportedErrors = 10
 const maxNameLength = 100
 
 /**
- * Throws one error that lists up to ten invalid variables. graphql-js would list fifty, each with the whole invalid value, and
- * block other requests in the meantime. graphql-query-complexity would list all of them.
+ * Throws one error that lists up to ten invalid variables. graphql-js would list fifty, each with the whole invalid value, which
+ * would block other requests. graphql-query-complexity would list all of them.
  */
 export function rejectInvalidVariables(
   schema: GraphQLSchema,
@@ -73,8 +73,8 @@ function findVariableErrors(
 }
 
 /**
- * Shortens names and omits most unknown members without changing the errors. graphql-js compares each unknown name with all known
- * names letter by letter.
+ * Shortens names and omits most unknown members, without changing which errors occur. graphql-js compares each unknown name with
+ * all known names letter by letter.
  */
 function abbreviate(type: GraphQLInputType, value: unknown): unknown {
   if (isNonNullType(type)) return abbreviate(type.ofType, value)

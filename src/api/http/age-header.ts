@@ -5,7 +5,7 @@ const maxSeconds = 60
 
 /**
  * Adds `Age` (RFC 9111, section 5.1) to responses from a read replica: the maximum age of the data in seconds. The age is 0
- * unless the request has `Cache-Control: max-age`.
+ * unless the request allows older data with `Cache-Control: max-age`.
  */
 export function addAgeHeader(request: IncomingMessage, response: ServerResponse, next: () => void): void {
   let maxMs = 0
@@ -19,7 +19,7 @@ export function addAgeHeader(request: IncomingMessage, response: ServerResponse,
   )
 }
 
-/** Parses the `max-age` directive of `Cache-Control` (RFC 9111, section 5.2.1.1). Returns at most one minute. */
+/** Parses the `max-age` directive of `Cache-Control` (RFC 9111, section 5.2.1.1). Returns seconds, at most 60. */
 function parseMaxAge(header = ''): number {
   if (/(^|[\s,])no-(cache|store)/i.test(header)) return 0
   const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(header) ?? []

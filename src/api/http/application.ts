@@ -39,7 +39,7 @@ export function createApplication(parts: ApplicationParts): Application {
   const getAddress = createAddressReader(app, parts.trustProxy)
   const begin = createRequestLog(parts, getAddress)
   const listener: RequestListener = (incoming, response) => {
-    // Discard requests that follow a response which closed the connection.
+    // Discard requests that arrive after a response that closes the connection.
     if (isHalfClosed(incoming.socket)) return void incoming.resume()
     const request = incoming as IdentifiedRequest
     disconnectIfStalled(response)
@@ -54,8 +54,8 @@ export function createApplication(parts: ApplicationParts): Application {
 const stallTimeoutMs = 60_000
 
 /**
- * Disconnects clients that do not read their response, so that they do not occupy memory and sockets forever. A socket without
- * unsent bytes stays open.
+ * Disconnects clients that do not read their response, because each of them occupies memory and a socket. A socket without unsent
+ * bytes stays open.
  */
 export function disconnectIfStalled(response: ServerResponse, timeoutMs = stallTimeoutMs): void {
   response.setTimeout(timeoutMs, () => {
@@ -64,7 +64,7 @@ export function disconnectIfStalled(response: ServerResponse, timeoutMs = stallT
 }
 
 /**
- * Sets the request id and common headers. Writes one log line per response, without the query string, which may contain a
+ * Sets the request id and common headers. Writes one log line per response. The line omits the query string, which may contain a
  * signature.
  */
 function createRequestLog({ logger, metrics, tracing }: ApplicationParts, getAddress: GetAddress) {
@@ -72,7 +72,7 @@ function createRequestLog({ logger, metrics, tracing }: ApplicationParts, getAdd
   return (request: IdentifiedRequest, response: ServerResponse): Span | undefined => {
     const path = getPath(request.url!)
     request.callId = newId('req')
-    // Read the address now, because the socket may be closed after the response.
+    // Read the address now, because the socket may be closed when the response is logged.
     request.address = getAddress(request)
     response.setHeader('X-Request-Id', request.callId)
     for (const [name, value] of headers) response.setHeader(name, value)
@@ -127,7 +127,7 @@ function createExpress(parts: ApplicationParts): Express {
   app.disable('etag')
   app.set('trust proxy', parts.trustProxy)
   app.set('query parser', 'simple')
-  // Case and trailing slashes in paths are significant, so that a proxy's path rules cannot be bypassed.
+  // Paths are case-sensitive and trailing slashes are significant, so that a proxy's path rules cannot be bypassed.
   app.enable('case sensitive routing')
   app.enable('strict routing')
   app.use(rejectBadFraming)
@@ -194,7 +194,7 @@ function createRestEndpoint(parts: ApplicationParts): (request: IdentifiedReques
 
 /** Responds to errors that no handler caught. */
 function sendFailure({ logger }: ApplicationParts, error: unknown, request: IdentifiedRequest, response: ServerResponse): void {
-  // Express sets a status for its own errors, such as a path that cannot be decoded.
+  // Express sets a status for its own errors, such as an invalid percent-encoding in the path.
   const status = (error as { status?: number }).status
   const reported =
     !(error instanceof AssayError) && status !== undefined && status >= 400 && status < 500
@@ -224,8 +224,8 @@ function rejectBadFraming(request: Request, response: Response, next: NextFuncti
 
 /** Detects a request whose length a proxy could interpret differently (request smuggling). */
 function findFramingError({ headersDistinct, headers, httpVersion }: IncomingMessage): FieldError | undefined {
-  // A request must have exactly one Host header (RFC 9112, section 3.2). Node.js's own check is disabled, because its response
-  // has no body.
+  // A request must have exactly one Host header (RFC 9112, section 3.2). Node.js's own check is disabled, because its error
+  // response has no body.
   const hosts = headersDistinct.host?.length ?? 0
   if (hosts > 1) return { field: 'Host', message: 'must not be sent more than once' }
   if (hosts === 0 && httpVersion === '1.1') return { field: 'Host', message: 'is required' }

@@ -50,7 +50,7 @@ export async function authenticateCall(
   if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
   if (found.outcome === 'none') return new Call(facts)
   parts.metrics.refusedCredentials.inc({ reason: found.why })
-  // Rejecting a known key is cheap. All other rejections are limited per address.
+  // Rejecting a known key is cheap, so it is not limited. All other rejections are limited per address.
   if (found.known?.kind !== 'api_key' && found.outcome === 'rejected') await parts.countRejectedCredential(origin.ip)
   const known = found.known ?? (await found.find?.())
   if (known)
@@ -69,8 +69,8 @@ export async function authenticateCall(
 export type GetAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string
 
 /**
- * Returns a function that reads the client's address. Express reads the address from proxy headers if TRUST_PROXY allows it. A
- * port in the header is removed, because a client could otherwise appear with a new address in every request.
+ * Returns a function that reads the client's address. Express reads the address from proxy headers if TRUST_PROXY allows it.
+ * Removes a port in the header. Otherwise, a client could appear with a new address in every request.
  */
 export function createAddressReader(app: Express, trustProxy: false | number | string[]): GetAddress {
   if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''
@@ -82,11 +82,11 @@ export function createAddressReader(app: Express, trustProxy: false | number | s
 }
 
 /**
- * Returns the unmodified path and query of a request. `new URL` would resolve `..`, so that the matched path could differ from
- * the served path, and would parse `//host/path` as a host.
+ * Returns the unmodified path and query of a request. `new URL` would resolve `..`, so the matched path could differ from the
+ * served path. It would also parse `//host/path` as a host.
  */
 export function getTarget(request: IncomingMessage & { originalUrl?: string }): { path: string; query: URLSearchParams } {
-  // Express removes the mount path of a router from `url`.
+  // Express removes a router's mount path from `url`.
   const { originalUrl: target = request.url! } = request
   const path = getPath(target)
   return { path, query: new URLSearchParams(target.slice(path.length + 1)) }

@@ -7,7 +7,7 @@ import { createPagePolicy, readBuiltFiles, serveHashedFiles } from './static-fil
 const views =
   /^\/(?:(?:files|try|contexts|keys|calls|quarantine|audit|webhooks|trash|users|health|proof|links|account)(?:\/[\w-]{1,80})?)?$/
 
-// Content Security Policy without inline scripts, inline styles, external resources, or conversion of strings to markup.
+// Content Security Policy that forbids inline scripts, inline styles, external resources, and conversion of strings to markup.
 const policy = createPagePolicy(
   "script-src 'self'",
   "style-src 'self'",
@@ -22,11 +22,11 @@ const policy = createPagePolicy(
 export interface Dashboard {
   /** Registers the page at `/` and at the paths of its views, the files below /assets, and the session endpoint. */
   mount(app: Express): void
-  /** Sends the page with status 404 to browsers for unknown paths. The page shows the error. */
+  /** Sends the page with status 404 to browsers for unknown paths. The page displays the error. */
   notFound: RequestHandler
 }
 
-/** Paths below which browsers also get errors as JSON. */
+/** Paths below which browsers also receive errors as JSON. */
 const jsonPaths = /^\/(api|assets|\.well-known)\//
 
 export async function openDashboard(session: RequestHandler): Promise<Dashboard> {
@@ -39,7 +39,7 @@ export async function openDashboard(session: RequestHandler): Promise<Dashboard>
   const mount = (app: Express) => {
     app.all('/session', session)
     app.get(views, (request, response, next) => {
-      // All clients get the page at `/`. At other paths, clients other than browsers get 404.
+      // All clients receive the page at `/`. At other paths, clients other than browsers receive 404.
       if (request.path !== '/' && !isBrowser(request)) return next()
       return sendPage(request, response)
     })

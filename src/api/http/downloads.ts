@@ -30,7 +30,7 @@ export interface ServedFile {
 
 export interface DownloadOptions {
   storage: LocalStorage
-  /** Finds the file for a URL. Returns null if it is deleted. Throws if the credential that created the URL was revoked. */
+  /** Finds the file for a URL. Returns null if the file is deleted. Throws if the credential that created the URL was revoked. */
   findFile: (signed: SignedDownload) => Promise<ServedFile | null>
   /** Marks a single-use URL as used. Throws if it was already used. */
   spend: (signed: SignedDownload) => Promise<void>
@@ -45,7 +45,7 @@ export type Download = ReturnType<typeof toDownload>
 // Number of bytes read ahead per client, even for slow clients.
 const chunkSize = 128 * 1024
 
-/** Limits for concurrent downloads. Each download uses a file descriptor, a socket and a read-ahead block. */
+/** Limits for concurrent downloads, because each uses a file descriptor, a socket and a read-ahead block. */
 export interface DownloadLimits {
   byUrl: number
   inAll: number
@@ -117,8 +117,8 @@ async function sendWithExpress(
   await assertComplete(path, fileId, file)
   if (request.method === 'GET') await file.spend()
   setFileHeaders(response, file)
-  // `fresh` would resend the file for `no-cache` requests, but `no-cache` only requires revalidation with the origin server.
-  // fetch() always adds it to conditional requests.
+  // Express would resend the whole file for `no-cache` requests, although `no-cache` only requires revalidation. fetch() always
+  // adds it to conditional requests.
   delete request.headers['cache-control']
   const options = { cacheControl: false, dotfiles: 'allow', highWaterMark: chunkSize } as const
   response.sendFile(path, options, (error) => {
@@ -185,10 +185,10 @@ const descriptiveHeaders = [
 ]
 
 function setFileHeaders(response: ServerResponse, file: ServedFile): void {
-  // Not set with `response.set`, which would add a charset to every text type.
+  // Do not use `response.set`, which would add a charset to every text type.
   const headers = {
     'Content-Type': file.contentType,
-    // Send every file as an attachment. An inline HTML or SVG file would run with the privileges of this origin.
+    // Send every file as an attachment. An inline HTML or SVG file would run with this origin's privileges.
     'Content-Disposition': createAttachmentHeader(file.originalFilename),
     'Content-Security-Policy': "sandbox; default-src 'none'",
     'X-Content-Type-Options': 'nosniff',
@@ -201,7 +201,7 @@ function setFileHeaders(response: ServerResponse, file: ServedFile): void {
   for (const name in headers) response.setHeader(name, headers[name as keyof typeof headers])
 }
 
-// Sends 412 or 416 in the standard error format. Express's own responses would have a different body.
+// Sends 412 or 416 in the standard error format, which Express's own responses do not have.
 function sendRejection(
   response: Response,
   error: { status: 412 | 416; headers?: Record<string, string>; size: number | bigint },

@@ -23,7 +23,7 @@ const sandboxPolicy = [
 ].join('; ')
 
 /**
- * Creates the handler of /graphql, which executes GraphQL requests with Apollo Server. Browsers get the GraphQL explorer or
+ * Creates the handler of /graphql, which executes GraphQL requests with Apollo Server. Browsers receive the GraphQL explorer or
  * Apollo Sandbox.
  */
 export function createGraphqlHandler(parts: ApplicationParts): RequestHandler {
@@ -39,7 +39,7 @@ export function createGraphqlHandler(parts: ApplicationParts): RequestHandler {
     const call = await createCall(parts, request)
     const answer = (body: unknown) => parts.graphql(request, response, call, body)
     if (request.method !== 'POST') return answer(Object.fromEntries(getTarget(request).query))
-    // Every multipart request is treated as an upload, even if its document contains none.
+    // Every multipart request is treated as an upload, even if its document contains no upload.
     if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
       return call.withUpload(uploadEndpoint, request.headers, async () =>
         answer(await readRequest(parts, request, response, call)),
@@ -62,11 +62,11 @@ function readRequest({ spool }: ApplicationParts, request: Request, response: Re
   return readUploadRequest(request, response, { spool, ceiling, idleMs })
 }
 
-// Supported media types. If the client accepts any type, the first one is used
+// Supported media types. A client that accepts any type receives the first one
 // (https://graphql.github.io/graphql-over-http/draft/#sec-Media-Types).
 const answerTypes = ['application/json', 'application/graphql-response+json']
 
-/** Sends an error that occurs before Apollo Server receives the request, in the same format. */
+/** Sends an error that occurs before Apollo Server receives the request, in Apollo Server's format. */
 export function sendGraphqlError(request: Request, response: Response, error: PublicError): void {
   response
     .type(request.accepts(answerTypes) || answerTypes[0]!)

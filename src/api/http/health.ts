@@ -34,7 +34,7 @@ interface Dependencies {
 
 const freshMs = 5_000
 const timeoutMs = 8_000
-// Maximum clock offset. A larger one invalidates certificates and signed bucket URLs, and confuses log timestamps.
+// Maximum clock offset. A larger offset invalidates certificates and signed bucket URLs, and makes log timestamps misleading.
 const maxAheadMs = 5_000
 
 /** Checks whether the service is ready. Each check calls its dependency, at most once every five seconds. */
@@ -110,7 +110,7 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
       await pool.query('SELECT 1')
       return { status: 'up' }
     },
-    // A database outage is reported by the database check, so this check reports `off`.
+    // A database outage is reported by the database check, so this check then reports `off`.
     statements: () =>
       dependencies
         .findRejectedStatements()
@@ -133,8 +133,8 @@ async function checkClock(pool: Pool): Promise<Condition> {
   const { aheadMs, uncertainMs } = time
   if (Math.abs(aheadMs) - uncertainMs <= maxAheadMs) return { status: 'up' }
   const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database clock`
-  // The status is not "down", because the service uses the database's clock. A wrong database clock would make all replicas
-  // unready.
+  // The status is not "down", because the service uses the database's clock. If the database's clock is wrong, "down" would make
+  // all replicas unready.
   return { status: 'degraded', reason: `the clock of this machine is ${seconds}. Synchronize both clocks with NTP` }
 }
 
@@ -159,7 +159,7 @@ async function checkScanner(scanner: VirusScanner | null): Promise<Condition> {
   }
 }
 
-// The status is not "down", because a file that cannot be rescanned must not take the service out of rotation.
+// The status is not "down". Otherwise, a file that cannot be rescanned would take the service out of rotation.
 const toRescanCondition = (failures: RescanFailures | undefined): Condition => {
   if (!failures) return { status: 'up' }
   const { waiting, givenUp, reason } = failures

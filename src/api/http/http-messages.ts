@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Express } from 'express'
 import { isSubscription } from './subscriptions.js'
 
-// Only this file changes how Node.js handles requests, responses and connections. Each change states its reason.
+// Only this file changes how Node.js handles requests, responses and connections. Each change is documented with its reason.
 // test/unit/http-messages.test.ts and test/unit/request-bodies.test.ts fail if Node.js no longer calls the overridden methods.
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
@@ -15,7 +15,7 @@ const blockBytes = 16_384
 const maxTinyChunks = 16_384
 const tinyChunkBytes = 32
 
-// Maximum number of unread body bytes that are discarded to reuse the connection.
+// Maximum number of unread body bytes to discard so that the connection can be reused.
 const maxUnreadBytes = 64 * 1024
 const maxLingerMs = 60_000
 const maxSilenceMs = 5_000
@@ -27,7 +27,7 @@ interface Block {
   tinyChunks: number
 }
 
-// Additional state of requests, responses and sockets.
+// Additional state of requests and sockets.
 const upgrades = new WeakSet<IncomingMessage>()
 const blocks = new WeakMap<IncomingMessage, Block>()
 const continued = new WeakSet<ServerResponse>()
@@ -37,8 +37,8 @@ type Request = InstanceType<ReturnType<typeof createRequestClass>>
 
 /**
  * Creates the request and response classes for `http.createServer`. Express changes the prototype of each request and response to
- * its own, which doubles the CPU time of a small request. These classes already have Express's prototypes, so Express changes
- * nothing.
+ * its own, which doubles the CPU time of a small request. These classes already have Express's prototypes, so Express does not
+ * change them.
  */
 export function createMessageClasses(app: Express | undefined) {
   const [Request, Response] = [createRequestClass(), createResponseClass()]
@@ -56,7 +56,7 @@ function createRequestClass() {
   return class Request extends IncomingMessage {
     /**
      * A Node.js server with an `upgrade` listener treats every upgrade request as a WebSocket. Java's HTTP client requests an h2c
-     * upgrade in every request. Only subscription requests are treated as upgrades here.
+     * upgrade in every request. This getter returns true only for subscription requests.
      */
     get upgrade(): boolean {
       return upgrades.has(this) && (this.method === 'CONNECT' || isSubscription(this))
@@ -122,7 +122,7 @@ function createResponseClass() {
   }
 }
 
-/** Returns true if the headers declare a body. They also determine how the parser frames the request. */
+/** Returns true if the headers declare a body. The parser frames the request by the same headers. */
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 

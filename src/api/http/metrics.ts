@@ -12,7 +12,7 @@ interface Siblings {
   collectMetrics(): Promise<string>
 }
 
-/** Sources of metrics that are read on each scrape. */
+/** Functions that return metric values on each scrape. */
 interface Sources {
   poolSize: () => { total: number; idle: number; waiting: number }
   ledgerWaiting: () => number
@@ -21,13 +21,13 @@ interface Sources {
   rescans: () => Promise<{ contextsUnderWay: number; filesQuarantined: number }>
   /** Number of reads that the replica and the primary served. Undefined if no read replica is configured. */
   replicaReads?: { replica: number; primary: number } | undefined
-  /** Other processes behind the same port. The response then includes the metrics of all of them. */
+  /** Other processes behind the same port. If set, the response includes the metrics of all processes. */
   siblings?: Siblings | undefined
 }
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** Creates the metrics that other components set. */
+/** Creates the metrics that other components update. */
 function createMeters(registry: Registry) {
   const registers = [registry]
   const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
@@ -126,8 +126,8 @@ function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }:
 }
 
 /**
- * Adds gauges that are read on each scrape. If the source of a gauge fails, the gauge keeps its last value, so that other metrics
- * stay available.
+ * Adds gauges that are read on each scrape. If a gauge cannot be read, it retains its last value, and other metrics stay
+ * available.
  */
 function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnderWay, storageFindings }: Sources): void {
   const gauge = (name: string, help: string, read?: () => number | Promise<number>) =>

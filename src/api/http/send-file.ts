@@ -5,13 +5,13 @@ import { megabyte } from '../../platform/units.js'
 
 const [open, read, fstat, close] = [promisify(fs.open), promisify(fs.read), promisify(fs.fstat), promisify(fs.close)]
 
-/** Maximum size of a file that is read at once, into a buffer that is not reused. */
+/** Maximum size of a file that is read in one step, into a buffer that is not reused. */
 const maxSingleReadBytes = 64 * 1024
 /** Number of bytes read ahead per client, even for slow clients. */
 const blockBytes = 256 * 1024
 const maxFreeBlocks = (8 * megabyte) / blockBytes
 
-/** Unused blocks. Allocating new blocks would cause a full garbage collection per hundred downloads of 1 MiB. */
+/** Blocks for reuse. Allocating new blocks would cause a full garbage collection per hundred downloads of 1 MiB. */
 const freeBlocks: Buffer[] = []
 
 export class SizeMismatchError extends Error {
@@ -47,14 +47,13 @@ export async function sendWholeFile(
 async function readSmall(path: string, size: number): Promise<Buffer> {
   const file = await open(path, 'r')
   try {
-    // Request one extra byte, to detect a file that has grown.
+    // Request one extra byte, to detect that the file has grown.
     const bytes = Buffer.allocUnsafe(size + 1)
     const { bytesRead } = await read(file, bytes, 0, size + 1, 0)
     if (bytesRead !== size) throw new SizeMismatchError(`${bytesRead} of ${size} bytes are present`)
     return bytes.subarray(0, size)
   } finally {
-    // Close synchronously. Closing does not wait for the disk, and dispatching to another thread would take longer than the read
-    // itself.
+    // Close synchronously. Closing does not wait for the disk, and an asynchronous close would take longer than the read.
     fs.closeSync(file)
   }
 }

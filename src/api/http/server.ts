@@ -23,7 +23,7 @@ export function createHttpServer(listener: RequestListener, app?: Express): Serv
   const server = createServer(
     {
       headersTimeout: headersMs,
-      // Unlimited, because a large upload may take long. `watchBody` disconnects a client that stops sending.
+      // No limit, because a large upload may take long. `watchBody` disconnects a client that stops sending.
       requestTimeout: 0,
       keepAliveTimeout: 65_000,
       connectionsCheckingInterval: checkEveryMs,
@@ -84,8 +84,8 @@ function rejectConnection(error: { code?: string }, socket: Socket): void {
 }
 
 /**
- * Handles the requests of each connection one at a time. Node.js starts all pipelined requests together, so a client could make
- * the service hold thousands of responses in memory. Disconnects a client that pipelines too many requests.
+ * Handles the requests of each connection one at a time. Node.js starts all pipelined requests together, so the responses to one
+ * client could use too much memory. Disconnects a client that pipelines too many requests.
  */
 function serializeRequests(handle: RequestListener): RequestListener {
   const waiting = new WeakMap<Socket, (() => void)[]>()

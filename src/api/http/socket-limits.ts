@@ -2,12 +2,12 @@ import { MessageType, parseMessage } from 'graphql-ws'
 import type { WebSocket } from 'ws'
 import type { WaitingSlot } from './unauthenticated-sockets.js'
 
-// Maximum number of unsent bytes. A client that does not read its messages is disconnected.
+// Maximum number of unsent bytes, above which a client that does not read its messages is disconnected.
 const maxUnsentBytes = 1024 * 1024
 // Maximum number of messages, pings and pongs per connection and interval.
 const maxMessages = 60
 const intervalMs = 12_000
-// Close codes of RFC 6455 (section 7.4.1) and of the graphql-transport-ws protocol.
+// Close codes from RFC 6455 (section 7.4.1) and the graphql-transport-ws protocol.
 export const closeCodes = {
   goingAway: 1001,
   policyViolation: 1008,

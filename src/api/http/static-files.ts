@@ -17,7 +17,7 @@ const encoders: Record<Encoding, (content: Buffer) => Promise<Buffer>> = {
   identity: async (content) => content,
 }
 
-/** Static text, compressed once on first use, so that unauthenticated requests cause no compression work. */
+/** Static text, compressed once on first use, so that later requests cause no compression work. */
 export class StaticFile {
   readonly #load: () => Promise<Buffer>
   readonly #encoded = new Map<Encoding, Promise<Buffer>>()
@@ -58,7 +58,7 @@ export class StaticFile {
 
 const createEtag = (content: Buffer) => `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`
 
-/** Build output folder. Tests that run from source also use it. */
+/** Build output folder, which tests that run from source also use. */
 const dist = new URL('../../../dist/', import.meta.url)
 
 /** Reads all files in a folder of dist/ into memory, so that a new build does not affect the running service. */
@@ -79,6 +79,6 @@ export const serveHashedFiles =
     return found.send(request, response.type(file).set('Cache-Control', 'public, max-age=31536000, immutable'))
   }
 
-/** Returns the Content-Security-Policy of a page that loads only the given sources. */
+/** Returns the Content-Security-Policy of a page that loads resources only from `sources`. */
 export const createPagePolicy = (...sources: string[]): string =>
   ["default-src 'none'", ...sources, "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"].join('; ')

@@ -61,7 +61,7 @@ const socketOptions = {
   closeTimeout: 1_000,
   handleProtocols,
   perMessageDeflate: false,
-  // Pings are counted as messages before they are answered.
+  // Disabled, because `limitMessages` counts pings as messages and answers them.
   autoPong: false,
   // Processes at most one message per connection in each iteration of the event loop.
   allowSynchronousEvents: false,
@@ -78,7 +78,7 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, getAdd
   const unauthenticated = new UnauthenticatedSockets()
   const protocol = makeServer<Record<string, unknown>, Connection>({
     schema: parts.schema,
-    // Disabled, because the timeout of UnauthenticatedSockets also covers the credential check.
+    // Disabled, because the UnauthenticatedSockets timeout also covers the credential check.
     connectionInitWaitTimeout: 0,
     onConnect: (context) => connect(parts, context),
     onSubscribe: (context, _id, payload) => subscribe(parts, context, payload),
@@ -126,10 +126,10 @@ function openConnection(
   const closed = protocol.opened(
     {
       protocol: socket.protocol,
-      // The subscription reads the next event after the message is written.
+      // The subscription requests its next event only after this message is written.
       send,
       close: (code, reason) => closeSocket(socket, code ?? closeCodes.internal, reason ?? ''),
-      // Answer without the payload, which graphql-ws would return.
+      // Answer without the ping's payload, which graphql-ws would return.
       onPing: () => send(JSON.stringify({ type: MessageType.Pong })),
       onMessage: (handle) =>
         onMessage((text) =>

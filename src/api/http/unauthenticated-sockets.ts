@@ -19,11 +19,11 @@ export interface WaitingSlot {
 }
 
 /**
- * Limits unauthenticated WebSockets to a small pool, separate from the sockets of subscribers. If the pool or the share of an
- * address is full, the oldest idle socket is closed. A client that sends its credential immediately therefore always gets a slot.
+ * Limits unauthenticated WebSockets to a small pool, separate from the sockets of subscribers. If the limit for the pool or an
+ * address is reached, the oldest idle socket is closed. A client that sends its credential immediately therefore always gets a
+ * slot.
  */
 export class UnauthenticatedSockets {
-  // Sockets in order of arrival.
   readonly #waiting = new Set<Waiting>()
 
   /**

@@ -11,7 +11,7 @@ const headers = {
 
 /** Serves the web component `<assay-uploader>` at /uploader.js to pages of any origin. */
 export function mountUploader(app: Express): void {
-  // Output of scripts/uploader.mjs. Tests that run from source also use it.
+  // Output of scripts/uploader.mjs, which tests that run from source also use.
   const script = StaticFile.at(new URL('../../../dist/uploader/uploader.js', import.meta.url))
   app
     .route('/uploader.js')

@@ -22,7 +22,7 @@ const assets = new Map(
   }).map(([file, folder]) => [file, StaticFile.at(join(folder, file))]),
 )
 
-// Swagger UI sets element styles by script, which this policy permits. Its images are data: URLs in its style sheet.
+// Swagger UI sets element styles by script, which this policy permits. Its style sheet contains images as data: URLs.
 const pagePolicy = createPagePolicy("script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'")
 const frontPolicy = createPagePolicy("style-src 'unsafe-inline'", "img-src 'self'")
 
@@ -56,7 +56,7 @@ export function mountDocumentation(app: Express, schema: GraphQLSchema, { explor
     llmsText.send(request, response.type('text/plain').set('Cache-Control', 'public, max-age=3600')),
   )
   serve('/docs', (request, response) => page.send(request, response.type('html').set('Content-Security-Policy', pagePolicy)))
-  // Redirect, because relative URLs of the page would be wrong with a trailing slash.
+  // Redirect, because the page's relative URLs would be wrong with a trailing slash.
   app.get('/docs/', (_request, response) => response.redirect(308, '../docs'))
   serve('/docs/:file', (request, response) => {
     const { file = '' } = request.params

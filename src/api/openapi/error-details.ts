@@ -1,7 +1,6 @@
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 import { createClosedObjectSchema, type Json } from './schemas.js'
 
-/** Schema of an error's `details`, and an example of the error. */
 interface ErrorDescription {
   details: Json
   example: { message: string; details: Json }
@@ -30,7 +29,7 @@ const encrypted = { type: 'boolean', description: 'True if the file or a part of
 const policy = { encrypted, active_content: createTextListSchema('Short descriptions of the active content.') }
 const scanner = { engine: createTextSchema('Name and version of the scanner.') }
 
-/** Details of every error code. The type requires an entry for each new code. */
+/** Details for every error code. The type requires an entry for each new code. */
 export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   bad_user_input: describeError(
     '`page_size` is 500. It must be between 1 and 100.',

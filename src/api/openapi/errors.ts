@@ -25,7 +25,7 @@ const uploadErrors: ErrorCode[] = [
   'storage_unavailable',
 ]
 
-// Error codes of individual operations that cannot be derived from the schema.
+// Error codes that individual operations return in addition to those derived from the schema.
 const operationErrors: Record<string, ErrorCode[]> = {
   CreateApiKey: ['conflict'],
   EnableApiKey: ['conflict'],

@@ -87,7 +87,7 @@ const values: Record<string, unknown> = {
   ip_address: '203.0.113.7',
   user_agent: 'curl/8.5.0',
   error_message: null,
-  // The reason is null in a report without a rejection, and text in a hold or release.
+  // The reason is null in a report without a rejection, and text in a hold or its release.
   reason: (schema: Json) => (allowsNull(schema) ? null : 'Legal case 2026-17'),
   purge_at: '2026-11-27T10:00:00.000Z',
   held_by: `usr_${ulid}`,
@@ -123,8 +123,8 @@ const values: Record<string, unknown> = {
 
 /** Returns a plausible example value that matches the schema. */
 export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown {
-  // The type of some names depends on the object. For example, `metadata` can be an object or a number of calls, and `reason` can
-  // be null.
+  // The type of some members depends on the object. For example, `metadata` can be an object or a number of calls, and `reason`
+  // can be null.
   const known = Object.hasOwn(values, name) ? values[name] : undefined
   const value = typeof known === 'function' ? known(schema) : known
   if (value !== undefined && matchesSchema(schema, value)) return value

@@ -2,7 +2,7 @@ import { describeRequiredAccess } from '../graphql/schema.js'
 import type { DescribedOperation } from './operation.js'
 import type { Json } from './schemas.js'
 
-// Exports stream rows instead of running a GraphQL document. Their filters and items match those of the lists.
+// Exports stream rows instead of running a GraphQL document. Each export has the same filters and items as its list.
 const exported: Record<string, { list: string; summary: string; operationId: string }> = {
   '/stats/logs/export': { list: 'ListCallLogs', summary: 'Export call log entries', operationId: 'exportCallLogs' },
   '/audit-logs/export': { list: 'ListAuditLogs', summary: 'Export audit log entries', operationId: 'exportAuditLogs' },

@@ -3,7 +3,7 @@ import type { Json } from './schemas.js'
 
 const logName = 'files.example.com/log/ten_01kqzv6y8xw3f5t2n7m4c9d1b0'
 
-// Log endpoints run no GraphQL document. C2SP specifications define their responses byte by byte.
+// Log endpoints run no GraphQL document. The C2SP specifications define each byte of their responses.
 const resources: Record<string, Omit<DescribedEndpoint, 'description' | 'facts'> & { sentence: string }> = {
   '/log/checkpoint': {
     summary: 'Get the log checkpoint',

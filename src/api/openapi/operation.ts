@@ -98,7 +98,7 @@ export class DescribedOperation {
           body: route.body,
           idempotent,
           judged: query.length > 0 || inPath.some(({ target }) => isEnum(target)),
-          // A list filtered by an unknown entity in the path is empty, so it does not return 404.
+          // A list that is filtered by an unknown entity in the path is empty, so the operation does not return 404.
           named: inPath.length > 0 && !inPath.some(({ target }) => isEnum(target)),
         }),
       },
@@ -116,7 +116,7 @@ export class DescribedOperation {
     }
   }
 
-  /** Describes a GET endpoint that runs no GraphQL document but requires the credential of this operation. */
+  /** Describes a GET endpoint that runs no GraphQL document but requires the same credential as this operation. */
   describeEndpoint(endpoint: DescribedEndpoint): Json {
     const { operationId, summary, description, parameters, headers, response, content, facts } = endpoint
     return {
@@ -228,7 +228,7 @@ export class DescribedOperation {
 
 const isEnum = ({ type }: InputTarget) => isEnumType(isNonNullType(type) ? type.ofType : type)
 
-// Declares parts with object values as JSON.
+// Declares form parts with object values as JSON.
 function createEncodings(properties: Record<string, Json>): Json {
   const objects = Object.keys(properties).filter((name) => properties[name]!.type === 'object')
   return objects.length > 0

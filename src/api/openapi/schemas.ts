@@ -54,7 +54,7 @@ const scalars: Record<string, Json> = {
 
 const toIdSchema = (prefix: IdPrefix): Json => ({ pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$` })
 
-// Schemas of individual fields that are stricter than the field's GraphQL scalar.
+// Schemas for fields that are stricter than the field's GraphQL scalar.
 const shapes: Record<string, Json> = {
   apiKeyId: toIdSchema('key'),
   fileId: toIdSchema('file'),
@@ -141,7 +141,7 @@ function toTypeSchema(named: NamedSchemas, type: GraphQLInputType): Json {
   return toScalarSchema(String(present))
 }
 
-/** Returns the schema of an input object that is a body member. Other input objects are sent as individual members in REST. */
+/** Returns the schema of an input object that is a body member. In REST, other input objects are split into separate members. */
 const toInputObjectSchema = (named: NamedSchemas, type: GraphQLInputObjectType): Json =>
   named.reference(type.name, () => ({
     type: 'object',

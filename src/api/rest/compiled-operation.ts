@@ -21,7 +21,7 @@ import { LongList } from '../bodies/json-responses.js'
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>
 
-/** Selects the requested fields of a resolver's result and serializes its scalars. */
+/** Selects the requested fields from a resolver's result and serializes scalars. */
 type Completion = (value: unknown) => unknown
 
 /** Runs a stored document and returns the value of its root field. Throws the resolver's errors unchanged. */

@@ -43,7 +43,7 @@ export function createLinkUpload(parts: RestParts): LinkUploadHandler {
   }
 }
 
-/** Returns the variables of an upload whose body is the file. The body is received when the resolver reads the file. */
+/** Returns the variables of an upload whose body is the file itself. The body is received when the resolver reads the file. */
 function readBody(
   spool: Spool,
   { request, response, call }: RestRequest,

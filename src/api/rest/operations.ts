@@ -25,14 +25,14 @@ export interface Operation {
   name: string
   document: DocumentNode
   run: CompiledOperation
-  /** Returns the cost of the operation with the given variables. */
+  /** Returns the operation's cost for these variables. */
   getCost: (variables: Record<string, unknown>) => number
   variables: { name: string; type: GraphQLInputType }[]
   /** Requirements of the root field, as declared at its resolver. */
   endpoint: Endpoint
   /** Maps schema paths such as `input.maxFileSizeMb` to request names such as `max_file_size_mb`. */
   requestNames: ReadonlyMap<string, string>
-  /** Returns the request name of a schema path, or the path itself if it has no other name. */
+  /** Returns the request name of a schema path, or the path itself if it has no request name. */
   requestName: (path: string) => string
 }
 
@@ -110,7 +110,7 @@ const interpreted =
     return (result.data as { data: unknown }).data
   }
 
-// Variables that determine an operation's cost.
+// Variables on which the cost of an operation depends.
 const sizes = ['page_size', 'limit', 'days', 'period']
 const maxRememberedCosts = 2_000
 
@@ -122,7 +122,7 @@ function createCostFunction(schema: GraphQLSchema, document: DocumentNode, names
     const known = remembered.get(key)
     if (known !== undefined) return known
     const cost = computeCost(schema, { document, variables })
-    // Do not cache a cost of 0. It results from invalid variables, which the cache key does not contain.
+    // Do not cache a cost of 0. It means that a variable is invalid, and the cache key does not include all variables.
     if (cost > 0 && remembered.size < maxRememberedCosts) remembered.set(key, cost)
     return cost
   }

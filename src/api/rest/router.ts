@@ -12,12 +12,11 @@ import { type Route, routes } from './routes.js'
 import { type Contexts, readUpload } from './upload-form.js'
 import { coerceVariables, type RawValue, type RestRequest, readMembers, readQuery } from './variables.js'
 
-/** Dependencies of the REST handler, which depends on the schema but on no feature. */
+/** Dependencies of the REST handler. They include the schema, but no feature. */
 export interface RestParts {
   schema: GraphQLSchema
   spool: Spool
   contexts: Contexts
-  /** Called for unexpected errors. */
   onError(error: unknown, call: Call): void
 }
 
@@ -160,7 +159,7 @@ function getLastCursor({ listedBy, sortedBy }: Route, { query }: Target, items: 
   return last && createCursor(String(last[listedBy!]), sort ? { sort, key: String(last[sort]) } : undefined)
 }
 
-/** Returns the requested sort order, or undefined for the default. Only `GET /files` has these parameters. */
+/** Returns the requested sort order, or undefined for the default order. Only `GET /files` has these parameters. */
 function getRequestedSort(query: URLSearchParams): string | undefined {
   const sort = query.get('sort') ?? (query.has('name_prefix') ? 'original_filename' : 'created_at')
   return sort === 'created_at' ? undefined : sort
@@ -187,7 +186,6 @@ export class RouteTable {
     }
   }
 
-  /** Returns undefined if the path does not exist or contains a malformed percent-encoding. */
   find(path: string): Match | undefined {
     const literal = this.#literal.get(path)
     if (literal) return { routes: literal, parameters: {} }

@@ -9,7 +9,7 @@ interface RouteOptions {
   nullable?: readonly string[]
   /** For a list: the item member whose value becomes the cursor of the next page. */
   listedBy?: string
-  /** Member that a list is sorted by, if it differs from `listedBy` and the request cannot choose it. */
+  /** Member that a list is sorted by, if it is not `listedBy` and the request cannot choose the order. */
   sortedBy?: string
   /** True if the endpoint also offers server-sent events. */
   streams?: boolean

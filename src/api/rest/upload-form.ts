@@ -26,7 +26,7 @@ interface UploadFormOptions {
   fields: readonly string[]
   /** Fixed context and maximum file size in bytes. Undefined if the form selects the context. */
   fixed?: FixedContext | undefined
-  /** Finds the rules of a context, which limit the rest of the stream. Undefined if the context does not exist. */
+  /** Finds the context's rules, which limit the rest of the stream. Undefined if the context does not exist. */
   getRules: (contextKey: string) => Promise<Rules | undefined>
 }
 
@@ -34,7 +34,7 @@ interface UploadFormOptions {
 export class UploadForm {
   readonly values = new Map<string, RawValue>()
   readonly errors: FieldError[] = []
-  /** True if the file exceeded a limit, so that the rest of the body was not read. */
+  /** True if the file exceeded a limit, and the rest of the body was therefore not read. */
   cut = false
   readonly #options: UploadFormOptions
   #limit: number
@@ -65,7 +65,7 @@ export class UploadForm {
     })
     try {
       await body.read()
-      // Another promise can be added while one is awaited, so iterate over the live array.
+      // Iterate over the live array, because another promise can be added while one is awaited.
       for (const pending of this.#pending) await pending
     } finally {
       await Promise.allSettled(this.#pending)
@@ -75,7 +75,7 @@ export class UploadForm {
 
   #onFile(file: FilePart, stop: (error?: unknown) => void): void {
     if (file.name !== 'file') {
-      // To set a value's content type, browsers must send a Blob, which has a file name.
+      // Browsers can set a value's content type only by sending a Blob, which has a file name.
       if (file.name !== undefined && this.#options.fields.includes(file.name))
         this.#pending.push(file.readText().then(({ value, truncated }) => this.#onField(file.name, value, truncated)))
       else {

@@ -18,7 +18,7 @@ import { sendContinue } from '../bodies/request-body.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
 
-/** A value of a request and its source: text (path, query string or form field) or JSON. */
+/** A request value and its source: text (path, query string or form field) or JSON. */
 export interface RawValue {
   value: unknown
   from: 'text' | 'json'
@@ -32,7 +32,7 @@ export interface RestRequest {
   operation: Operation
 }
 
-/** Reads the members in a JSON body. Unknown members are reported as invalid. */
+/** Reads the members of a JSON body. Unknown members are reported as invalid. */
 export async function readMembers({ request, response, call, operation, route }: RestRequest): Promise<Map<string, RawValue>> {
   sendContinue(request, response)
   const members = await call.admission.json.read(call, (limits) => readJson(request, limits))
@@ -67,7 +67,9 @@ export function readParameters(call: Call, query: URLSearchParams, known: readon
   return raw
 }
 
-/** Sets the arguments of an operation, for a handler that does not run its document. Reports invalid values like a document does. */
+/**
+ * Sets the arguments of an operation, for a handler that does not run its document. Reports invalid values as a document would.
+ */
 export function readArguments<Args extends object>(
   call: Call,
   operation: Operation,
@@ -144,7 +146,7 @@ function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
   return (coercions[type.toString()] ?? coercions.String!)(value, from)
 }
 
-/** Coerces a nested object with snake_case members. Null is passed on for nullable members, whose rules decide about it. */
+/** Coerces a nested object with snake_case members. Null is passed on for nullable members, whose rules accept or reject it. */
 function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: 'must be a JSON object' }
   const fields = new Map(Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), field]))
@@ -201,7 +203,7 @@ function createPlaceholder(type: GraphQLInputType): unknown {
   return { Int: 1, Long: 1, Boolean: false, JSONObject: {}, Upload: noFile }[plain.toString()] ?? 'x'
 }
 
-// Maximum number of reported names. Each one is part of the message and the details, and is stored in the call log.
+// Maximum number of reported names. The error message, the error details and the call log repeat each name.
 const maxErrors = 50
 
 /** Reports each unknown name together with the most similar known name, up to a maximum number. */
