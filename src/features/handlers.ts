@@ -67,7 +67,7 @@ interface HandlerParts extends AppParts {
 interface Handlers {
   app: Express
   listener: RequestListener
-  /** Handles WebSocket connections, which bypass the server's request listener. */
+  /** Attaches the handler for WebSocket connections, which the server's request listener does not receive. */
   attach(server: Server): void
   warm(): Promise<void>
   announceStop(): void
@@ -76,7 +76,7 @@ interface Handlers {
   close(): Promise<void>
 }
 
-/** Functions that authenticate and admit calls, shared by all handlers. */
+/** Functions that authenticate and admit calls. All handlers share them. */
 type CallDependencies = ReturnType<typeof createCallDependencies>
 
 /** Opens all HTTP handlers: GraphQL, REST, subscriptions, downloads and exports. */
@@ -166,7 +166,7 @@ function createStreams(parts: HandlerParts, schema: GraphQLSchema, callers: Call
       onError: createErrorLogger(parts, 'An event stream failed because of an internal error.'),
     }),
     end: () => {
-      // Subscriptions must be closed first, with code 1001 (going away), because clients do not reconnect after 4403.
+      // Close subscriptions first, with code 1001 (going away). Clients do not reconnect after code 4403.
       subscriptions.close()
       streams.endAll()
     },

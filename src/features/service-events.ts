@@ -17,7 +17,5 @@ interface EventArguments extends LedgerEvents {
   securityEvent: [reason: SecurityReason]
 }
 
-/**
- * Events between components. The emitter is created before all of them, so that no component depends on the order of creation.
- */
+/** Events between components. The emitter is created first, so that components can be created in any order. */
 export type ServiceEvents = EventEmitter<EventArguments>

@@ -72,7 +72,6 @@ export async function openServices(parts: ServiceParts) {
   return { ...base, ...services, close }
 }
 
-/** Opens the components that all services share. */
 async function openBaseServices(parts: ServiceParts) {
   const { config, database, logger, serviceEvents } = parts
   const { pool } = database
@@ -137,7 +136,6 @@ function createIdentity(
 
 type Base = Omit<Awaited<ReturnType<typeof openBaseServices>>, 'close'> & { scanner: ServiceParts['scanner'] | undefined }
 
-/** Creates all services with their dependencies. */
 function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceParts) {
   const { db, horizons } = base
   const contexts = new FileContextService({ ...base, maxUploadMb })
@@ -176,7 +174,6 @@ function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookA
   }
 }
 
-/** Creates the services for tenants, users, sessions and API keys. */
 function createIdentityServices(base: Base, contexts: FileContextService) {
   const users = new UserService(base)
   const secondFactors = new SecondFactorService(base)

@@ -27,8 +27,8 @@ const unsupportedNameMessage =
   'The object name is too long, or contains control characters or empty segments. Rename the object, then run the command again.'
 
 /**
- * Request to turn the objects below `folder`, a path that ends with a slash, into files of `context`. A dry run only validates
- * them.
+ * Request to register the objects below `folder` as files in `context`. `folder` ends with a slash. A dry run only validates the
+ * objects.
  */
 export interface AdoptionRequest {
   tenantId: string
@@ -127,7 +127,7 @@ export class AdoptionService {
         results[index] = known.get(object.path) ?? (await this.#adoptObject(request, object, signal))
       }
     }
-    // All workers must finish before the error is thrown. Otherwise, objects would be adopted after the run has ended.
+    // Wait for all workers before throwing the error. Otherwise, objects would be adopted after the run has ended.
     const errors = (await Promise.allSettled(Array.from({ length: maxConcurrent }, work))).filter(
       (worker) => worker.status === 'rejected',
     )
@@ -209,8 +209,8 @@ export class AdoptionService {
   }
 
   /**
-   * Finds objects of existing or deleted files. A single statement reads all tables, so that it cannot miss a file that is
-   * deleted in the meantime.
+   * Finds objects that belong to existing or deleted files. A single statement reads all tables, so that it cannot miss a file
+   * that is deleted in the meantime.
    */
   async #findRegisteredObjects(
     { tenantId }: AdoptionRequest,
@@ -253,7 +253,7 @@ export class AdoptionService {
     return rows[0]?.value.after ?? request.folder
   }
 
-  /** Saves the path after which the next run continues. Null means that the run is complete. */
+  /** Saves the path after which the next run continues. A null path marks the run as complete. */
   async #savePosition(request: AdoptionRequest, after: string | null): Promise<void> {
     if (request.isDryRun) return
     const key = toStateKey(request)
@@ -271,7 +271,7 @@ const toStateKey = ({ context, folder }: AdoptionRequest) => `adoption/${context
 
 const getFileName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
-/** Creates a new actor for each object, because the rules of a context are cached per actor. */
+/** Creates a new actor for each object, because context rules are cached per actor. */
 function createRequestFacts(tenantId: string, signal: AbortSignal): RequestFacts {
   const actor: Actor = createSystemActor(tenantId)
   return new RequestFacts({ id: newId('req'), origin: actor, actor, signal: () => signal })

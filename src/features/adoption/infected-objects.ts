@@ -15,8 +15,8 @@ interface Parts {
 }
 
 /**
- * Registers an infected object as a quarantined file, in the transaction that records its rejection. Returns the file ID, or
- * undefined if the entry does not reject an infected object.
+ * Registers an infected object as a quarantined file, in the transaction that records the object's rejection. Returns the file
+ * ID, or undefined if the entry does not reject an infected object.
  */
 export async function quarantineObject(
   { objects, contexts, quarantine }: Parts,
@@ -52,7 +52,7 @@ export async function quarantineObject(
   try {
     await quarantine.commitAsQuarantined({ ...entry, upload: { actor, file } }, report)
   } catch (error) {
-    // If the outcome of the commit is unknown, a file may use the object, so the object must not be released.
+    // If the commit's outcome is unknown, a file may use the object, so do not release it.
     const isRejected = error instanceof StaleWriteError || (error instanceof AssayError && error.code === 'quota_exceeded')
     if (isRejected) await objects.release(path)
     throw error

@@ -22,7 +22,7 @@ export class ApiKeyService {
   constructor(private readonly parts: Parts) {}
 
   /**
-   * Creates an API key and returns its secret, which cannot be retrieved later. `options.secret` is the configured secret of the
+   * Creates an API key and returns its secret, which cannot be retrieved later. `options.secret` is the configured secret for the
    * first key.
    */
   async create(
@@ -148,7 +148,7 @@ export class ApiKeyService {
 
   async #findContextIds(actor: Actor, input: CreateApiKeyInput): Promise<string[] | null> {
     if (!input.contexts) return null
-    // An API key with the scope `admin` has access to the whole tenant, so it cannot be restricted to contexts.
+    // An API key with the scope `admin` can access the whole tenant, so it cannot be restricted to contexts.
     if (input.scopes.includes('admin'))
       throw badUserInput([
         { field: 'contexts', message: "must be omitted if scopes include 'admin', which grants access to all contexts" },

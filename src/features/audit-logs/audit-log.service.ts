@@ -28,7 +28,7 @@ const types = ['api_key', 'file', 'context', 'tenant', 'security'] satisfies Aud
 const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'deleted'] satisfies AuditAction[]
 const bucketMs = { hour: 3_600_000, day: 86_400_000 }
 
-/** Reads the audit log, whose entries are immutable. Its retention ends at the start of a day. */
+/** Reads the audit log. Its entries are immutable, and its retention period ends at the start of a day. */
 export class AuditLogService extends LogReader<AuditLog, AuditFilter> {
   protected readonly table = table
 
@@ -51,7 +51,7 @@ export class AuditLogService extends LogReader<AuditLog, AuditFilter> {
     if (entityType) conditions.push(`entity_type = $${values.push(entityType)}`)
     // A malformed ID matches no entry. It must not reach PostgreSQL, which rejects some characters.
     const isEmpty = typeof entityId === 'string' && !/^[a-z]{3,4}_[0-9a-z]{26}$/.test(entityId)
-    // The log of one entity is short enough to be paged by offset.
+    // An entity's log is short enough for paging by offset.
     const none = async () => []
     return {
       filter: isEmpty ? null : { conditions, values, pairs: null },
@@ -97,7 +97,7 @@ export class AuditLogService extends LogReader<AuditLog, AuditFilter> {
 
 type Kind = { auditType: string | null; action: string | null }
 
-// Each row of audit_counters covers one audit type and one action.
+// Each row of audit_counters counts one combination of audit type and action.
 const isCounted = 'tenant_id = $1 AND ($2::text IS NULL OR audit_type = $2) AND ($3::text IS NULL OR action = $3)'
 
 /** Returns the pairs of audit type and action that match a filter, or null if the filter specifies neither. */

@@ -32,20 +32,19 @@ export const getMatchingPairs = (filter: CallLogFilter): [Operation, 'success' |
         .map((status): [Operation, typeof status] => [operation, status]),
     )
 
-/** Returns an SQL sum of the counter columns that match a filter. */
+/** Returns SQL that adds up the counter columns that match a filter. */
 const buildCounterSumSql = (filter: CallLogFilter): string =>
   getMatchingPairs(filter)
     .map(([operation, status]) => `${operation}_${status}`)
     .join(' + ')
 
-/** A part of a time range and the counters that cover it. `rows` means that log rows are counted instead. */
+/** A part of a time range, with the counters that cover it. `rows` means that log rows are counted instead. */
 interface Span {
   by: 'hour' | 'day' | 'total' | 'rows'
   from: Date
   until: Date
 }
 
-/** A tenant's calls that match a filter. */
 interface Calls {
   database: Queries
   tenantId: string
@@ -53,8 +52,8 @@ interface Calls {
 }
 
 /**
- * Counts calls with daily counters in the middle of a time range, hourly counters near its ends, and row counts for partial hours.
- * All parts of the count come from the snapshot of one statement.
+ * Counts calls with daily counters in the middle of a time range, hourly counters near its ends, and row counts for partial
+ * hours. All parts of the count come from one statement's snapshot.
  */
 export async function countCalls({ database, tenantId, filter }: Calls, window: Window): Promise<number> {
   const isUnbounded = !window.from && !window.until
@@ -63,7 +62,7 @@ export async function countCalls({ database, tenantId, filter }: Calls, window: 
   const counts = spans.map((span) => (span.by === 'rows' ? buildRowCountSql : buildBucketCountSql)(span, filter, values))
   if (counts.length === 0) return 0
   const text = `SELECT (${counts.join(' + ')})::bigint AS calls`
-  // Statements that count log rows are unnamed, so that PostgreSQL plans each one for its time range.
+  // Statements that count log rows are unnamed, so that PostgreSQL plans each of them for its time range.
   const name = isUnbounded ? nameOf(text) : ''
   const { rows } = await database.query<{ calls: number }>({ name, text, values })
   return rows[0]!.calls
@@ -76,7 +75,7 @@ export async function* countPerPeriod(calls: Calls, window: Window): AsyncGenera
     else yield* await readBuckets(calls, span)
 }
 
-/** Returns a start day that covers the latest `count` calls of each API key, or null if there are no calls. */
+/** Returns a start day whose log includes the latest `count` calls of each API key, or null if there are no calls. */
 export async function findFirstRecentDay(
   database: Queries,
   { tenantId, apiKeyIds, count }: { tenantId: string; apiKeyIds: readonly string[]; count: number },
@@ -104,7 +103,7 @@ const ceilToDay = (time: Date): Date => new Date(Math.ceil(time.getTime() / dayM
 /** Splits a time range into at most two partial hours, two partial days and the whole days between them, in ascending order. */
 function splitWindow(window: Window, now = getCurrentTime()): Span[] {
   const from = window.from ?? new Date(0)
-  // Rows can have future timestamps if the database clock was set back.
+  // Rows can have future timestamps after the database clock was set back.
   const until = window.until ?? ceilToDay(new Date(now.getTime() + dayMs))
   const [firstHour, lastHour] = [ceilToHour(from), startOfHour(until)]
   const [firstDay, lastDay] = [ceilToDay(firstHour), startOfDay(lastHour)]
@@ -129,7 +128,7 @@ function buildBucketCountSql({ by, from, until }: Span, filter: CallLogFilter, v
     AND grain = '${by}' AND bucket >= $${values.push(from)} AND bucket < $${values.push(until)})`
 }
 
-/** Returns SQL that counts the log rows of a partial hour, or of up to a day if its hourly counters were deleted. */
+/** Returns SQL that counts the log rows of a partial hour. If hourly counters were deleted, the period can be up to a day. */
 function buildRowCountSql({ from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
   const conditions = [
     'tenant_id = $1',

@@ -25,7 +25,6 @@ const table: LogTable<CallLog> = {
   nameOf: createStatementNamer('calls'),
 }
 
-/** Reads the call log. */
 export class CallLogService extends LogReader<CallLog, CallLogFilter> {
   protected readonly table = table
 
@@ -44,7 +43,7 @@ export class CallLogService extends LogReader<CallLog, CallLogFilter> {
     return byKey
   }
 
-  /** Returns the validation reports of rejected uploads by call ID. */
+  /** Returns validation reports of rejected uploads by call ID. */
   async getValidationReports(tenantId: string, callIds: readonly string[]): Promise<Map<string, ValidationReport>> {
     const { rows } = await this.parts.db.pool.query<{ call_id: string; validation: ValidationReport }>(
       'SELECT call_id, validation FROM call_logs WHERE tenant_id = $1 AND call_id = ANY($2) AND validation IS NOT NULL',

@@ -11,7 +11,7 @@ import type { ContextVersion } from './context-version.types.js'
 /** A row of the `file_contexts` table. */
 export type ContextRow = Awaited<ReturnType<Database['prisma']['fileContext']['findMany']>>[number]
 
-/** Converts a context to a row for the current version of its rules. */
+/** Converts a context to a database row for the current version of its rules. */
 export const toVersionRow = (actor: Actor, row: ContextRow) => ({
   tenantId: row.tenantId,
   contextId: row.contextId,
@@ -21,7 +21,6 @@ export const toVersionRow = (actor: Actor, row: ContextRow) => ({
   changedAt: row.updatedAt,
 })
 
-/** Creates the audit log entry for a change to a context. */
 export const toContextAudit = (actor: Actor, action: AuditRow['action'], row: ContextRow, details: Record<string, unknown>) =>
   createAuditRow(actor, action, { type: 'context', id: row.contextId, name: row.contextKey }, details)
 
@@ -46,7 +45,6 @@ export function toContextUpdateAudits(
   return audits
 }
 
-/** Lists the versions of a context's rules, newest first. */
 export async function listVersions(
   { prisma }: Pick<Database, 'prisma'>,
   { tenantId, contextId }: FileContext,

@@ -6,7 +6,7 @@ import type { FileContext } from './context.types.js'
 import type { ContextPreview, FileAtOdds, FilesByReason } from './context-preview.types.js'
 import type { ContextRules } from './context-version.types.js'
 
-/** Bit flags in `files.traits`: problems and missing results in a file's latest validation report. */
+/** Bit flags in `files.traits`, for problems and missing results in a file's latest validation report. */
 const trait = { blank: 1, damage: 2, policy: 4, encrypted: 8, active: 16, unscanned: 32, incomplete: 64, infected: 256 }
 
 const maxSamples = 20
@@ -26,7 +26,7 @@ interface Row {
   sample: { file_id: string; original_filename: string; size_bytes: number; verdict: FileAtOdds['reason'] }[] | null
 }
 
-/** Evaluates `rules` against the stored validation reports of a context's files, without reading the files again. */
+/** Evaluates `rules` against the stored validation reports of a context's files. The files are not read again. */
 export async function previewRules(database: Queries, context: FileContext, rules: ContextRules): Promise<ContextPreview> {
   const { policy } = rules
   const bits = (...wanted: [boolean, number][]) => wanted.reduce((sum, [isOn, bit]) => (isOn ? sum | bit : sum), 0)

@@ -12,7 +12,7 @@ const policyFields = [
   'rescan',
 ] as const satisfies (keyof ContextPolicy)[]
 
-/** Fields whose change creates a new version of the rules. */
+/** Fields that, when changed, create a new version of the rules. */
 const versioned = [...ownRules, ...policyFields]
 
 type Columns = Omit<ContextRules, 'policy'> & ContextPolicy
@@ -25,7 +25,7 @@ export const toPolicy = (context: ContextPolicy): ContextPolicy => pickFields(co
 export const toRules = (context: Columns): ContextRules =>
   ({ ...pickFields(context, ownRules), policy: toPolicy(context) }) as unknown as ContextRules
 
-/** Returns true if `changes` requires a new version of the rules. The order of list items is ignored. */
+/** Returns true if `changes` requires a new version of the rules. A different order of list items is not a change. */
 export const requiresNewVersion = (before: Columns, changes: Partial<Columns>): boolean =>
   versioned.some((field) => changes[field] !== undefined && toComparable(changes[field]) !== toComparable(before[field]))
 

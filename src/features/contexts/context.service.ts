@@ -122,7 +122,7 @@ export class FileContextService {
     return found && canAccessContext(actor, found.contextId) ? found : undefined
   }
 
-  /** Every upload runs this query, so it is a prepared statement. */
+  /** Use a prepared statement, because every upload runs this query. */
   async #readByKey(wanted: readonly { tenantId: string; contextKey: string }[]): Promise<(FileContext | undefined)[]> {
     const { rows } = await this.parts.db.pool.query<FileContext>({
       name: 'contexts-by-key',
@@ -154,7 +154,7 @@ export class FileContextService {
     return new Map((await this.#addUsage(tenantId, rows)).map((context) => [context.contextId, context]))
   }
 
-  /** Returns the usage of contexts by context ID, from counters. */
+  /** Returns the usage of contexts by context ID. The values come from counters. */
   async getUsageByIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
     const { rows } = await this.parts.db.pool.query<ContextUsage & { contextId: string }>(
       `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",

@@ -77,7 +77,7 @@ export class FileContext {
   trashDays!: number
   rescan!: boolean
   rulesVersion!: number
-  /** Checksum that the file must have, if its upload link requires one. */
+  /** Required checksum of the file, if the upload link specifies one. */
   requiredSha256?: string | null
 }
 
@@ -107,7 +107,7 @@ export class ContextUsage {
 
 export const FileContextPage = pageType(FileContext, 'FileContext')
 
-/** Requires file extensions, in upper or lower case, with or without the dot. */
+/** Requires file extensions. They can be in upper or lower case, with or without the dot. */
 export const ExtensionList = () =>
   Rule(
     (value) =>
@@ -218,7 +218,7 @@ export function findTemplateError(template: string): string | null {
   if (/[#?*[\]:"<>|]/.test(template)) return 'must not contain # ? * [ ] : " < > |'
   if (template.split('/').some((part) => part === '' || part === '.' || part === '..' || part.trim() !== part))
     return 'must not begin or end with "/", and must not contain empty, "." or ".." segments'
-  // A context key can have 63 characters, and file systems limit the length of a file name.
+  // A context key can have 63 characters, and file systems limit the length of file names.
   if (
     template
       .replace('{context_key}', 'k'.repeat(63))
@@ -239,7 +239,7 @@ export function assertActive({ contextKey, status }: Pick<FileContext, 'contextK
   if (status !== 'active') throw createDisabledContextError(contextKey, status)
 }
 
-/** Returns the storage folder for new blobs of a context. No part of the folder comes from the uploading client. */
+/** Returns the storage folder for new blobs in a context. No part of the path comes from the uploading client. */
 export function getBlobFolder(context: { tenantId: string; contextKey: string; template: string; createdAt: Date }): string {
   const values: Record<string, string> = {
     context_key: context.contextKey,

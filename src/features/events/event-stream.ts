@@ -15,7 +15,7 @@ interface Parts {
   events: EventService
   streams: LiveStreams
   createCall(request: Request): Promise<Call>
-  /** Returns true if the request's credential is still valid for the stream. */
+  /** Returns true if the request's credential still permits the stream. */
   isCredentialValid(request: Request): Promise<boolean>
   onError(error: unknown): void
 }
@@ -73,7 +73,7 @@ async function sendEvents(
   { call, args, signal }: { call: Call; args: EventPageArgs; signal: AbortSignal },
   response: Response,
 ): Promise<void> {
-  // The comment line flushes the headers, so that the client sees the open stream before the first event.
+  // The comment line flushes the headers, so that the client detects the open stream before the first event.
   response.write(': events\n\n')
   const beat = setInterval(() => response.writableNeedDrain || response.write(':\n\n'), beatMs)
   try {

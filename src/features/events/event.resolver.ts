@@ -5,7 +5,6 @@ import type { Actor } from '../../platform/actor.js'
 import { type EventService, eventsEndpoint } from './event.service.js'
 import { Event, EventPage, EventPageArgs, EventsArgs } from './event.types.js'
 
-/** Root value of GraphQL subscriptions. */
 export interface EventSource {
   events(call: Call, args: Partial<EventsArgs>): Promise<AsyncIterableIterator<Event>>
 }

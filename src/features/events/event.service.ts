@@ -6,7 +6,6 @@ import type { Actor } from '../../platform/actor.js'
 import type { Components } from '../components.js'
 import { type Event, type EventPage, type EventPageArgs, EventsArgs, toEventTypes } from './event.types.js'
 
-/** Access rules for the endpoints that return events. */
 export const eventsEndpoint: Endpoint = { access: 'admin', tenantWide: true }
 
 /** Returns a tenant's events, as pages or as a live stream. */
@@ -34,7 +33,6 @@ export class EventService {
   }
 }
 
-/** Converts a journal event to its GraphQL type. */
 function toEvent({ entry }: JournalEvent): Event {
   const { sequence, event_id, type, occurred_at, data } = JSON.parse(entry)
   return { sequence, eventId: event_id, type, occurredAt: new Date(occurred_at), data }

@@ -14,7 +14,7 @@ interface Writer {
 
 const newline = '\r\n'
 
-/** Writers of the export formats. Each call formats one batch, so that at most one batch is in memory. */
+/** Writers for the export formats. Each call formats one batch, so that only one batch is in memory. */
 export const writers: Record<ExportFormat, Writer> = {
   // CSV follows RFC 4180. A cell that a spreadsheet would execute as a formula is prefixed with an apostrophe.
   csv: {
@@ -23,7 +23,7 @@ export const writers: Record<ExportFormat, Writer> = {
     rows: (rows, columns) =>
       stringify(
         rows.map((row) => columns.map((column) => toCell(row[column]))),
-        // CSV readers recognize all kinds of line breaks, but the library quotes only the record delimiter by default.
+        // CSV readers recognize all kinds of line breaks, but by default the library quotes only the record delimiter.
         { escape_formulas: true, record_delimiter: newline, quoted_match: /[\r\n]/ },
       ),
   },

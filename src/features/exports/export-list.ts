@@ -13,7 +13,7 @@ export interface ExportOptions<Args extends object> {
   path: string
   filename: string
   operation: string
-  /** Fragment of the operation's document that selects the fields of a row. */
+  /** Fragment in the operation's document that selects the fields of a row. */
   fragment: string
   args: new () => Args
   log: LogReader<object, Args>

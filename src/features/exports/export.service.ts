@@ -25,7 +25,7 @@ interface Parts {
   onError(error: unknown): void
 }
 
-// Rows per batch. Formatting a batch takes a few milliseconds, and other calls run between batches.
+// Number of rows per batch. Formatting a batch takes a few milliseconds, and other calls run between batches.
 const rowsAtOnce = 200
 
 /** Creates the endpoints that stream log exports in constant memory, each with its own database connection. */
@@ -83,13 +83,13 @@ async function sendExport<Args extends object>(
       'Content-Disposition': `attachment; filename="${list.options.filename}-${new Date().toISOString().slice(0, 10)}.${format}"`,
       'Cache-Control': 'no-store',
     })
-    // The connection is closed before the response ends, so that the client can start the next export immediately.
+    // Close the connection before the response ends, so that the client can start the next export immediately.
     const end = () => connection.end()
     if (call.isHead) return void (await end().then(() => response.end()))
     await pipeline(Readable.from(formatExport(list, format, first, rows, end), { objectMode: true, highWaterMark: 1 }), response)
   } catch (error) {
     if (!response.headersSent) throw error
-    // The headers were already sent, so the error can only be logged. A disconnected client is not an error.
+    // The headers were already sent, so only log the error. A disconnected client is not an error.
     if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') onError(error)
     response.destroy()
   } finally {

@@ -3,7 +3,6 @@ import { type Page, type PagePosition, toPage } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
 import type { File } from './file.types.js'
 
-/** Filter for a tenant's files. */
 export interface FileFilter {
   tenantId: string
   /** IDs of the contexts to list. Null means all contexts. */
@@ -20,11 +19,11 @@ export interface FileFilter {
 const hasAttributeFilter = ({ uploadedBy, contentType = null }: FileFilter): boolean =>
   uploadedBy !== null || contentType !== null
 
-/** Returns a SELECT statement that counts matching files by adding up counters. */
+/** Returns a SELECT statement that computes the number of matching files from counters. */
 export const buildCountSql = (filter: FileFilter, values: unknown[]): string =>
   `SELECT coalesce(sum(files), 0)::bigint AS total FROM ${hasAttributeFilter(filter) ? 'file_groups' : 'file_totals'} WHERE ${buildGroupConditions(filter, values)}`
 
-/** Returns SQL for the combinations of context, uploader and content type that match the filter and have files. */
+/** Returns SQL for the combinations of context, uploader and content type that match the filter and contain files. */
 export const buildGroupsSql = (filter: FileFilter, values: unknown[]): string =>
   `(SELECT context_id, uploaded_by, content_type FROM file_groups WHERE files > 0 AND ${buildGroupConditions(filter, values)})`
 
@@ -52,18 +51,18 @@ const needsContextMerge = (filter: FileFilter, skip: number): boolean =>
 
 export interface IndexScan {
   ascending?: boolean
-  /** SQL conditions on the file table `f`. */
+  /** SQL conditions on the `files` table, which has the alias `f`. */
   where?: readonly string[]
   skip?: number
-  /** Number of rows, inserted as a literal so that the planner expects only a few rows. */
+  /** Maximum number of rows. It is a literal in the statement, so that the planner expects only a few rows. */
   limit: number
   columns?: string
 }
 
 /**
- * Returns the condition for the files of a context, followed by AND. The range is redundant, but it makes the planner expect few
- * files. Without it, and if nearly all files are in one context, the planner may look for the files of a small context among the
- * files of all contexts.
+ * Returns the condition for the files of a context, followed by AND. The range condition is redundant, but lets the planner
+ * expect few files. If nearly all files are in one context, the planner may otherwise search all files for those of a small
+ * context.
  */
 const buildContextCondition = (contextId: string): string =>
   `f.context_id = ${contextId} AND f.context_id BETWEEN ${contextId} AND ${contextId} AND`
@@ -88,7 +87,7 @@ export function buildOrderedFilesSql(
   if (contextIds === null && !hasAttributeFilter(filter)) return files('', page)
   if (contextIds?.length === 1) return files(buildContextCondition(`$${values.push(contextIds[0])}`), page)
   if (needsContextMerge(filter, skip)) {
-    // Without an explicit order in each branch, PostgreSQL does not use the index order.
+    // Without an explicit order in each branch, PostgreSQL would not use the index order.
     const scans = filter.contextIds!.map((id) => `(${files(buildContextCondition(`$${values.push(id)}`), order)})`)
     return `SELECT f.* FROM (${scans.join(' UNION ALL ')}) f ${page}`
   }
@@ -105,8 +104,8 @@ export const immutableColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId
   f.content_type AS "contentType", f.size_bytes AS "sizeBytes", f.uploaded_by AS "uploadedBy"`
 
 /**
- * Columns of a file in API responses, for statements that include `buildFileJoinsSql`. The download count includes downloads that
- * are not folded yet.
+ * Columns of a file in API responses, for statements that include `buildFileJoinsSql`. The download count includes unfolded
+ * downloads.
  */
 export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by_name AS "uploadedByName",
   f.download_count + coalesce(d.times, 0)::bigint AS "downloadCount", greatest(f.last_downloaded_at, d.last_at) AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt", f.quarantined_at AS "quarantinedAt"`
@@ -114,28 +113,28 @@ export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS chec
 export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'
 
 /**
- * Returns SQL joins for the context and for downloads that are not folded yet. `tenant` is a statement parameter, because Citus
- * cannot derive the tenant from a limited subquery.
+ * Returns SQL joins for the context and for unfolded downloads. `tenant` is a statement parameter, because Citus cannot derive
+ * the tenant from a subquery with a limit.
  */
 export const buildFileJoinsSql = (tenant: string): string => `${contextJoin}
   LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = ${tenant} AND d.file_id = f.file_id) d ON true`
 
 /**
- * Returns SQL that joins `files` with the subquery `ids`. The limit makes PostgreSQL look up each file instead of reading all
- * files of the tenant.
+ * Returns SQL that joins `files` with the subquery `ids`. The limit makes PostgreSQL look up each file instead of reading all of
+ * the tenant's files.
  */
 export const buildJoinByIdSql = (tenant: string): string =>
   `CROSS JOIN LATERAL (SELECT * FROM files f WHERE f.tenant_id = ${tenant} AND f.file_id = ids.file_id LIMIT 1) f`
 
-// Exceeds the number of rows of any page or connection. As a literal, it lets the planner expect few rows.
+// Exceeds the size of every page and connection. It is a literal in the statement, so that the planner expects few rows.
 const maxRows = 101
 
 interface PageRange {
   limit: number
-  /** Returns only files that are older than the file with this ID. */
+  /** If set, only files that are older than the file with this ID are returned. */
   untilId?: string | undefined
   skip?: number
-  /** True to read from the oldest file. The returned rows are always newest first. */
+  /** True if the list is read from the oldest file. The returned rows are always newest first. */
   ascending?: boolean
 }
 
@@ -162,7 +161,7 @@ export class FileList {
     return toPage(await this.#readRows(filter, stretch), total, place)
   }
 
-  /** Returns the number of matching files from counters. */
+  /** Returns the number of matching files. The number comes from counters. */
   async countFiles(filter: FileFilter): Promise<number> {
     const values: unknown[] = []
     const [row] = await this.#select<{ total: number }>(filter, 'total', buildCountSql(filter, values), values)
@@ -174,7 +173,7 @@ export class FileList {
     return this.#readRows(filter, { limit, untilId: afterId })
   }
 
-  /** Returns rows and total with one statement, because most clients read only the first page. */
+  /** Reads rows and total with one statement, because most clients read only the first page. */
   async #getFirstPage(filter: FileFilter, place: PagePosition): Promise<Page<File>> {
     const values: unknown[] = []
     const text = `SELECT ${fileColumns}, (${buildCountSql(filter, values)}) AS total FROM ${buildPageSql(filter, values, { limit: place.pageSize })}`
@@ -194,14 +193,14 @@ export class FileList {
     )
   }
 
-  /** PostgreSQL plans a statement without a `name` each time. */
+  /** PostgreSQL plans a statement without a `name` for each execution. */
   async #select<Row extends object>(
     filter: FileFilter,
     name: string | undefined,
     text: string,
     values: unknown[],
   ): Promise<Row[]> {
-    // Filters by uploader or content type contain literals. Named statements would keep a plan for each value.
+    // Filters by uploader or content type contain literals. If such statements had names, each value would need a stored plan.
     const { rows } =
       name === undefined || hasAttributeFilter(filter)
         ? await this.database.query<Row>(text, values)
@@ -213,7 +212,7 @@ export class FileList {
 /** Each filter shape has its own prepared statement, and therefore its own plan. */
 const getFilterShape = ({ contextIds }: FileFilter): string => (contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm')
 
-/** Returns SQL for the rows of a page, newest first. If an index contains the IDs in order, the statement reads the IDs first. */
+/** Returns SQL for a page's rows, newest first. If an index contains the IDs in order, the statement reads the IDs first. */
 function buildPageSql(filter: FileFilter, values: unknown[], { limit, untilId, skip = 0, ascending }: PageRange): string {
   const where = untilId === undefined ? [] : [`f.file_id < $${values.push(untilId)}`]
   const isDirect = skip === 0 && !hasAttributeFilter(filter) && (filter.contextIds?.length ?? 1) === 1

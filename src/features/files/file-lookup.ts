@@ -8,15 +8,14 @@ interface StoredColumns {
   quarantinedAt: Date | null
 }
 
-/** Fields of a file that downloads and deletions need. */
+/** Fields of a file for downloads and deletions. */
 export type StoredFile = StoredColumns &
   Pick<File, 'fileId' | 'tenantId' | 'contextId' | 'contextKey' | 'originalFilename' | 'contentType' | 'sizeBytes' | 'uploadedBy'>
 
-/** Finds files by ID. */
 export class FileLookup<Found extends StoredFile> {
   readonly #batches = new Batcher<{ tenantId: string; fileId: string }, Found | null>({
     getGroup: ({ tenantId }) => tenantId,
-    // One frozen connection must not delay all lookups of a tenant.
+    // Allow a second statement, so that one frozen connection does not delay all lookups of a tenant.
     maxConcurrent: 2,
     run: async (wanted) => {
       const found = await this.findByIds(wanted[0]!.tenantId, [...new Set(wanted.map(({ fileId }) => fileId))])
@@ -36,7 +35,7 @@ export class FileLookup<Found extends StoredFile> {
       text: buildLookupSql(fileColumns, buildFileJoinsSql('$1')),
     })
 
-  /** Finds files with only the fields that downloads and deletions need. */
+  /** Finds files with only those fields that downloads and deletions need. */
   static basic = (database: Queries) =>
     new FileLookup<StoredFile>(database, {
       name: 'basic-files-by-id',
@@ -48,7 +47,7 @@ export class FileLookup<Found extends StoredFile> {
     return this.#batches.add({ tenantId, fileId })
   }
 
-  /** Returns files by ID. Unknown IDs are missing from the map. */
+  /** Returns files by ID. Unknown IDs are not in the map. */
   async findByIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Found>> {
     const { rows } = await this.database.query<Found>({ ...this.statement, values: [tenantId, fileIds] })
     return new Map(rows.map((file) => [file.fileId, file]))

@@ -24,7 +24,7 @@ export interface Search extends FileFilter {
   descending: boolean
 }
 
-/** Position of a file in a sorted list. Lists that are sorted by age need no `key`, because IDs are ordered by time. */
+/** Position of a file in a sorted list. A list that is sorted by age needs no `key`, because IDs are ordered by time. */
 export interface SortPosition {
   id: string
   key?: string
@@ -38,13 +38,13 @@ export const maxSortedFiles = 10_000
  * - By age: the primary key or files_by_context is read in index order.
  * - By name or size: `file_groups` lists the combinations of context, uploader and content type. Each combination is a sorted
  *   range of files_by_name and files_by_size, and the ranges are merged. A page costs one lookup per combination plus the square
- *   of the number of its rows.
+ *   of its row count.
  * - If no index sorts the matching files, such as the largest files of a month, they are sorted, up to a limit.
  */
 export class FileSearch {
   constructor(private readonly database: Queries) {}
 
-  /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
+  /** Returns one more row than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
   async findRows(search: Search, stretch: ListRange<SortPosition>): Promise<File[]> {
     const { limit, fromEnd } = stretch
     const isDown = search.descending !== fromEnd
@@ -112,15 +112,15 @@ export async function selectFiles(database: Queries, ids: string, { search, valu
   return found.rows
 }
 
-/** Returns the SQL condition that joins file `f` with group `g`, which is a range of files_by_name and files_by_size. */
+/** Returns the SQL condition that joins file `f` with group `g`, a range of files_by_name and files_by_size. */
 const buildGroupCondition = ({ tenantId }: Search, values: unknown[]): string =>
   `f.tenant_id = $${values.push(tenantId)} AND f.context_id = g.context_id AND f.uploaded_by = g.uploaded_by AND f.content_type = g.content_type`
 
 const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
 
 /**
- * Returns SQL that merges sorted groups. For N rows, the statement reads N rows from each of the N groups with the smallest first
- * entries.
+ * Returns SQL that merges sorted groups. For a page of N rows, the statement reads N rows from each of the N groups with the
+ * smallest first entries.
  */
 function buildMergedSql(
   search: Search,
@@ -134,7 +134,7 @@ function buildMergedSql(
   return `SELECT f.* FROM (SELECT g.* FROM ${buildGroupsSql(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
 }
 
-// SQL expressions in the indexes that sort a list. Sorting by age needs none, because IDs are ordered by time.
+// SQL expressions by which indexes sort a list. Sorting by age needs no expression, because IDs are ordered by time.
 const nameKey = 'lower(f.original_filename COLLATE "C")'
 const keys: Record<FileSort, { sql: string; given: (parameter: string) => string } | null> = {
   created_at: null,
@@ -191,7 +191,7 @@ export function buildPrefixCondition(prefix: string | null, values: unknown[]): 
   return `${nameKey} >= ${given} AND ${nameKey} < ${given} || chr(1114111)`
 }
 
-/** Returns SQL that selects the files of a time range by ID, or the files with a name prefix group by group. */
+/** Returns SQL that selects files by ID range for a time range, or group by group for a name prefix. */
 function buildCandidatesSql(search: Search, values: unknown[]): string {
   if (search.namePrefix === null) {
     const ids = buildOrderedFilesSql(search, values, {

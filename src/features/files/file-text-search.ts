@@ -15,7 +15,7 @@ import {
   selectFiles,
 } from './file-search.js'
 
-/** Parsed search text: a file ID, a checksum, or a part of the file name. */
+/** Parsed search text: a file ID, a checksum, or part of the file name. */
 export type TextFilter = { fileId: string } | { checksum: string } | { name: string }
 
 export function parseTextFilter(search: string): TextFilter {
@@ -27,8 +27,8 @@ export function parseTextFilter(search: string): TextFilter {
 }
 
 /**
- * Maximum number of files that one request reads to search for a part of a file name. An index would require pg_trgm, which some
- * installations lack and which would slow down every upload.
+ * Maximum number of files that one request reads to search for part of a file name. An index would require pg_trgm. Some
+ * installations lack this extension, and the index would slow down every upload.
  */
 const maxScannedFiles = 100_000
 
@@ -36,17 +36,17 @@ type TextSearch = Search & { text: TextFilter }
 
 interface FoundPage {
   rows: File[]
-  /** ID of the last file read, where the next page continues. Undefined if the page is full or all files were read. */
+  /** ID of the last file read. The next page continues after it. Undefined if the page is full or all files were read. */
   scanEnd: string | undefined
 }
 
-/** Number of matching files among the newest ones. `isComplete` is false if older files were not read. */
+/** Number of matching files among the newest files. `isComplete` is false if older files were not read. */
 interface FoundTotal {
   matching: number
   isComplete: boolean
 }
 
-/** Range of the IDs to read. */
+/** Range of the file IDs to read. */
 interface Scan extends Pick<ListRange<SortPosition>, 'after' | 'before'> {
   ascending: boolean
 }
@@ -56,8 +56,8 @@ const newestFirst: Scan = { after: undefined, before: undefined, ascending: fals
 const columns = 'f.tenant_id, f.file_id, f.context_id, f.original_filename, f.size_bytes, f.uploaded_by, f.content_type'
 
 /**
- * Finds files by ID, checksum or part of the name. Each request reads a bounded number of files, in order of their IDs, and only
- * in the selected contexts. The number of concurrent searches for a part of the name is limited.
+ * Finds files by ID, by checksum or by part of the name. Each request reads a limited number of files in ID order, only in the
+ * selected contexts. The number of concurrent searches for part of a name is limited.
  */
 export class FileTextSearch {
   readonly #slots = new TenantSlots('file name searches', { inAll: 8, byTenant: 4 })
@@ -67,7 +67,7 @@ export class FileTextSearch {
     private readonly maxFiles = maxScannedFiles,
   ) {}
 
-  /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
+  /** Returns one more row than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
   findPage(search: TextSearch, stretch: ListRange<SortPosition>): Promise<FoundPage> {
     return this.#inSlot(search, () => this.#findPage(search, stretch))
   }
@@ -76,7 +76,7 @@ export class FileTextSearch {
     return this.#inSlot(search, () => this.#countMatches(search))
   }
 
-  /** Uses one slot, and one database connection at a time. */
+  /** Finds the page, then counts all matches, in one slot and with one database connection at a time. */
   findPageAndTotal(search: TextSearch, stretch: ListRange<SortPosition>): Promise<FoundPage & FoundTotal> {
     return this.#inSlot(search, async () => ({
       ...(await this.#findPage(search, stretch)),
@@ -110,8 +110,8 @@ export class FileTextSearch {
   }
 
   /**
-   * Returns the ID of the last file that the scan may read, or undefined if it may read all of them. The scan stops at an ID and
-   * not after a number of rows, so that no file is left out if others are deleted between the statements.
+   * Returns the ID of the last file that the scan may read, or undefined if it may read all of them. The scan stops at an ID
+   * instead of after a number of rows, so that concurrent deletions cannot make it omit a file.
    */
   async #findScanEnd(search: TextSearch, scan: Scan): Promise<string | undefined> {
     const values: unknown[] = []
@@ -120,7 +120,7 @@ export class FileTextSearch {
     return rows.length === 2 ? rows[0]!.file_id : undefined
   }
 
-  /** Returns SQL for the files up to `end`. The limit leaves room for files that are stored between the statements. */
+  /** Returns SQL for the files up to `end`. The limit allows for files that are stored between the two statements. */
   #buildScanSql(search: TextSearch, scan: Scan, values: unknown[], end: string | undefined): string {
     const where = end === undefined ? [] : [`f.file_id ${scan.ascending ? '<=' : '>='} $${values.push(end)}`]
     return buildScanSql(search, scan, values, { where, columns, limit: 2 * this.maxFiles })
@@ -138,7 +138,7 @@ export class FileTextSearch {
   }
 }
 
-/** If the search did not read all files, the next page of the connection must continue after the last file read. */
+/** If the search did not read all files, the connection's next page must continue after the last file read. */
 export function addScanEnd(
   connection: Connection<File>,
   scanEnd: string,
@@ -150,8 +150,8 @@ export function addScanEnd(
 }
 
 /**
- * Returns SQL for the files that the scan reads, as a range of an index in the order of the IDs. The scan must not read files of
- * other contexts, because its cursor exposes the ID of the last file read.
+ * Returns SQL for the files that the scan reads: a range of an index in ID order. The scan must not read files in other contexts,
+ * because its cursor reveals the ID of the last file read.
  */
 function buildScanSql(search: TextSearch, scan: Scan, values: unknown[], page: IndexScan): string {
   const { tenantId, contextIds, text, window } = search
@@ -164,7 +164,7 @@ function buildScanSql(search: TextSearch, scan: Scan, values: unknown[], page: I
   return buildOrderedFilesSql({ tenantId, contextIds: null, uploadedBy: null }, values, { ...page, ascending, where })
 }
 
-/** Returns the SQL condition for the matching files among those that the scan reads. */
+/** Returns the SQL condition that selects matching files among the scanned files. */
 function buildMatchCondition(search: TextSearch, values: unknown[]): string {
   const { namePrefix, text } = search
   const conditions = [buildPrefixCondition(namePrefix, values), ...buildAttributeConditions(search)]

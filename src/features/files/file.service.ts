@@ -164,7 +164,7 @@ export class FileService {
       : this.#search.findRows(search, stretch)
   }
 
-  /** Deletes files with a single call log row. The ledger commits the deletions together. */
+  /** Deletes files and writes a single call log row. The ledger commits all deletions together. */
   async deleteMany(attempt: Attempt, fileIds: readonly string[]): Promise<FileDeletion[]> {
     const { actor } = attempt
     const ids = [...new Set(fileIds)]
@@ -195,7 +195,7 @@ export class FileService {
     return hasCounters(search) ? this.#list.countFiles(search) : this.#search.countMatches(search)
   }
 
-  /** Creates a pre-signed download URL after the download is counted and logged. A HEAD request has no effect. */
+  /** Creates a pre-signed download URL after counting and logging the download. A HEAD request has no effect. */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.parts.storage.kind !== 'local')
       throw badUserInput([
@@ -211,7 +211,7 @@ export class FileService {
     return toDownloadUrl(file, downloadUrl)
   }
 
-  /** Deletes a file for all readers immediately. The sweep deletes the blob later. */
+  /** Deletes a file, which immediately becomes unavailable to all users. The sweep deletes the blob later. */
   async delete(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
     const file = assertNotQuarantined(await this.#find(this.#basic, attempt, fileId))
     faultPoint('delete.found')

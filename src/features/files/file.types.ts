@@ -109,7 +109,7 @@ export class Uploader {
 export const FilePage = pageType(File, 'File')
 export const FileConnection = connectionType(File, 'File')
 
-/** Each value is the name of the field that files are sorted by. */
+/** Each value is the name of the field by which files are sorted. */
 export const FileSort = createEnum(
   'FileSort',
   'Property that files are sorted by. Files with equal values are sorted by creation time.',
@@ -235,7 +235,7 @@ export class DeleteFilesArgs {
   fileIds!: string[]
 }
 
-/** Returns the API response to a completed upload. */
+/** Converts an uploaded file to the API response. */
 export const toUploadResponse = (file: UploadedFile, actor: Actor): File => ({
   fileId: file.fileId,
   originalFilename: file.originalFilename,

@@ -4,10 +4,7 @@ import type { FileContext } from '../contexts/context.types.js'
 
 const maxMetadataBytes = 16 * 1024
 
-/**
- * Restricts the rules of a context to those of an upload link. The rules of the context may have changed after the link was
- * created.
- */
+/** Restricts a context's rules to those of an upload link. The context's rules may have changed after the link was created. */
 export const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb, sha256 }: UploadLinkRules): FileContext => ({
   ...context,
   allowedExtensions: context.allowedExtensions.filter((extension) => allowedExtensions?.includes(extension) ?? true),
@@ -15,7 +12,7 @@ export const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb
   requiredSha256: sha256,
 })
 
-/** Merges the metadata from the uploader and the upload link. The link's values take precedence. */
+/** Merges the uploader's metadata with the upload link's metadata, which takes precedence. */
 export function addLinkMetadata(uploadLink: UploadLinkRules, metadata: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...metadata, ...uploadLink.metadata }
   if (Buffer.byteLength(JSON.stringify(merged)) > maxMetadataBytes)

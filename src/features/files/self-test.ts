@@ -23,8 +23,8 @@ export class SelfTestError extends Error {
 }
 
 /**
- * Runs the main SQL statements of the service in a transaction that is rolled back: creates a tenant, then uploads, lists, counts
- * and deletes a file. Detects a database that accepts connections but rejects statements, such as a damaged cluster.
+ * Runs the service's main SQL statements in a transaction that is rolled back: creates a tenant, then uploads, lists, counts and
+ * deletes a file. Detects a database that accepts connections but rejects statements, such as a damaged cluster.
  */
 export class SelfTest {
   #hasPassed = false

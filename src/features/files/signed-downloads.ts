@@ -15,7 +15,7 @@ type ServedRow = Pick<File, 'fileId' | 'originalFilename' | 'contentType' | 'siz
   isGranted: boolean
 }
 
-/** Finds files for local download URLs, whose signatures contain the tenant, file and credential. */
+/** Finds files for local download URLs. The URLs contain the signed IDs of the tenant, the file and the credential. */
 export class SignedDownloads {
   readonly #batches = new Batcher<SignedDownload, ServedRow | null>({
     getGroup: ({ tenantId }) => tenantId,
@@ -26,8 +26,8 @@ export class SignedDownloads {
   constructor(private readonly database: Queries) {}
 
   /**
-   * Returns null if the file does not exist. Throws 403 if the file is quarantined, the tenant is suspended, or the URL's
-   * credential is no longer active.
+   * Returns null if the file does not exist. Throws 403 if the file is quarantined, the tenant is suspended, or the credential
+   * that created the URL is no longer active.
    */
   async findFile(signed: SignedDownload): Promise<ServedRow | null> {
     const file = await this.#batches.add(signed)
@@ -39,8 +39,8 @@ export class SignedDownloads {
   }
 
   /**
-   * Throws 403 if a single-use download URL was already used. Of several simultaneous requests, exactly one succeeds, even on
-   * different replicas.
+   * Throws 403 if a single-use download URL was already used. If several requests use the URL at the same time, exactly one
+   * succeeds, even across replicas.
    */
   async consumeSingleUseUrl({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
     if (nonce === undefined) return
@@ -89,7 +89,7 @@ export class DownloadAborter {
     return () => this.#watched.delete(watched)
   }
 
-  /** Runs until no download is watched. */
+  /** Runs until there are no more downloads to watch. */
   async #checkPeriodically(): Promise<void> {
     this.#isChecking = true
     while (this.#watched.size > 0) {

@@ -21,8 +21,8 @@ import { assertActive, type FileContext, getBlobFolder } from '../contexts/conte
 import { type File, fromStoredResponse, toUploadResponse } from './file.types.js'
 import { addLinkMetadata, narrowRules } from './link-rules.js'
 
-// Maximum number of attempts per upload. An attempt fails if the rules of the context change, or if the reservation of the
-// storage path expires.
+// Maximum number of attempts per upload. An attempt fails if the context's rules change, or if the storage path's reservation
+// expires.
 const maxTries = 3
 
 /** A received file that is being checked and stored. */
@@ -99,7 +99,7 @@ export class UploadService {
     }
   }
 
-  /** Returns the validation report that an upload would get, without storing the file, using quota or counting a blocked file. */
+  /** Returns the report that validating an upload would produce. Does not store the file, use quota or count a blocked file. */
   async validate(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<ValidationReport> {
     const received = await this.#receiveFile(attempt, input)
     try {
@@ -114,8 +114,8 @@ export class UploadService {
   }
 
   /**
-   * Rejects an upload before its first byte if the context, the file name, the size or a quota does not allow it. All of them are
-   * checked again after the last byte.
+   * Rejects an upload before its first byte if the context, file name, size or quota does not allow it. Everything is checked
+   * again after the last byte.
    */
   async checkBeforeUpload(attempt: Attempt, input: UploadDescription): Promise<{ filename: string; limit: number }> {
     const policy = await this.#findActivePolicy(attempt, input.context)
@@ -243,7 +243,7 @@ export class UploadService {
     return traced('checks', () => this.parts.inspector.inspect({ ...file, ...caller, rules: policy }))
   }
 
-  /** Stores the content under a path in the garbage journal. If no commit claims the path, the sweep deletes the blob. */
+  /** Stores the content at a path in the garbage journal. If no commit uses the path, the sweep deletes the blob. */
   async #storeBlob(attempt: Attempt, folder: string, content: Content, contentType: string): Promise<string> {
     const { paths, storage } = this.parts
     faultPoint('upload.journaling')
@@ -255,8 +255,8 @@ export class UploadService {
   }
 
   /**
-   * Deletes the blob of a rejected commit and rethrows the error. If the outcome of the commit is unknown, a file may use the
-   * blob.
+   * Deletes the blob of a rejected commit and rethrows the error. If the commit's outcome is unknown, keeps the blob, because a
+   * file may use it.
    */
   async #removeRejectedBlob(folder: string, path: string, error: unknown): Promise<never> {
     const { paths, storage } = this.parts

@@ -27,8 +27,8 @@ const held: DatedList = {
 }
 
 /**
- * Places and releases holds, which prevent the deletion of files. A hold is a row that is written under the tenant's lock, and
- * every deletion checks it under the same lock.
+ * Places and releases holds, which prevent the deletion of files. A hold is a row that is written under the tenant's lock. Every
+ * deletion checks for a hold under the same lock.
  */
 export class HoldService {
   constructor(private readonly parts: { db: Database; ledger: Ledger; contexts: FileContextService }) {}

@@ -3,13 +3,13 @@ import { currentUsage, getStartOfStoredHours, usageColumns } from '../../ledger/
 import { getCurrentTime } from '../../platform/clock.js'
 import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
 
-/** Rows before these times are not recounted, because the service has deleted them. */
+/** Times before which rows were deleted. Earlier rows are therefore not recounted. */
 export interface Horizons {
   callsSince: Date | null
   auditsSince?: Date | null
 }
 
-/** Counters and the rows that they count. The parameter $1 is the tenant. */
+/** A counter table, and the query for its correct values. The statement parameter $1 is the tenant. */
 export interface Counter {
   table: string
   /** Key columns besides `tenant_id`. */
@@ -19,11 +19,11 @@ export interface Counter {
   correct: string
   /** SQL condition for the stored counters to compare. */
   within?: string
-  /** Time since which rows are counted, which is the parameter $2. */
+  /** Start time of the counted rows, which is the parameter $2. */
   since?: (horizons: Horizons) => Date
-  /** SQL text that describes a corrected counter. */
+  /** Description of the counter for the repair report, as an SQL expression. */
   description: string
-  /** True if the counter only speeds up pages, and is missing for rows of earlier versions. */
+  /** True if the counter only speeds up paging. It does not include rows that earlier versions wrote. */
   isOptional?: true
 }
 
@@ -31,7 +31,7 @@ const getHoursSince = () => getStartOfStoredHours(getCurrentTime())
 const getCallsSince = ({ callsSince }: Horizons) => new Date(Math.max(callsSince?.getTime() ?? 0, getHoursSince().getTime()))
 const getAuditsSince = ({ auditsSince }: Horizons) => auditsSince ?? new Date(0)
 
-/** Stored and trashed files. Trashed files count only towards the used bytes. */
+/** Stored and trashed files. Trashed files count towards the used bytes, but not towards the number of files. */
 const heldFiles = `(SELECT context_id, 1 AS files, size_bytes FROM files WHERE tenant_id = $1
   UNION ALL SELECT context_id, 0, size_bytes FROM trash WHERE tenant_id = $1) f`
 const heldSums = 'coalesce(sum(files), 0) AS files, coalesce(sum(size_bytes), 0)::bigint AS bytes'
@@ -63,7 +63,7 @@ const toAuditCounter = (grain: 'hour' | 'day'): Counter => ({
   since: getAuditsSince,
 })
 
-/** All counters in the order of their repair, because the sums of days and totals use repaired counters. */
+/** All counters, in repair order: daily sums and totals follow the counters that they add up. */
 export const counters: readonly Counter[] = [
   {
     table: 'file_totals',
@@ -87,8 +87,8 @@ export const counters: readonly Counter[] = [
     description: `'files of ' || uploaded_by || ' in ' || context_id || ', ' || content_type || ': ' || files`,
   },
   {
-    // Counts logged calls, except for calls that have not been folded yet. The counters of contexts are not compared, because
-    // log rows do not contain the context.
+    // Counts logged calls, except for calls that have not been folded yet. Context counters are not compared, because log rows do
+    // not contain the context.
     ...usage,
     columns: callColumns,
     correct: `SELECT subject, 'hour' AS grain, bucket, ${sum(callColumns)} FROM (
@@ -127,7 +127,7 @@ export const counters: readonly Counter[] = [
   },
 ]
 
-/** Returns SQL for the correct values of the stored counters that differ. */
+/** Returns SQL for the correct values of all stored counters that are wrong. */
 export function buildDifferencesSql({ table, keys, columns, correct, within = 'true' }: Counter): string {
   const differs = columns.map((column) => `coalesce(c.${column}, 0) <> coalesce(k.${column}, 0)`).join(' OR ')
   return `SELECT ${[...keys, ...columns.map((column) => `coalesce(c.${column}, 0) AS ${column}`)].join(', ')}
@@ -138,7 +138,7 @@ export function buildDifferencesSql({ table, keys, columns, correct, within = 't
 export const getValues = (tenantId: string, { since }: Counter, horizons: Horizons): unknown[] =>
   since ? [tenantId, since(horizons)] : [tenantId]
 
-/** SQL for the difference between a tenant's stored files and its uploaded files minus its deleted files. */
+/** SQL for the difference between a tenant's stored files and the files that its counters imply: uploaded minus deleted files. */
 export const uploadGap = `SELECT files, bytes FROM (
   SELECT h.files - coalesce(sum(files_uploaded - files_deleted), 0) AS files, h.bytes - coalesce(sum(bytes_uploaded - bytes_deleted), 0) AS bytes
   FROM tenant_heads h LEFT JOIN ${currentUsage} u ON u.tenant_id = $1 AND u.subject = '' AND u.grain = 'total'

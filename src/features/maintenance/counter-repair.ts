@@ -18,9 +18,9 @@ export interface Repair {
 }
 
 /**
- * Corrects the differences that `countCounterErrors` finds, in one transaction per tenant. Uploads and changes of the tenant wait,
- * because the transaction holds the tenant's lock and fold lock. Counters of rows that no longer exist, such as deleted files,
- * are adjusted to agree with the remaining counters.
+ * Corrects the differences that `countCounterErrors` finds, in one transaction per tenant. The transaction holds the tenant's
+ * lock and fold lock, so the tenant's uploads and changes wait. Counters of rows that no longer exist, such as deleted files, are
+ * adjusted to match the remaining counters.
  */
 export async function repairCounters(client: ClientBase, horizons: Horizons): Promise<Repair[]> {
   const repairs: Repair[] = []
@@ -55,7 +55,7 @@ function buildRepairSql(counter: Counter): string {
     RETURNING ${description} AS what`
 }
 
-// The time at which the difference arose is unknown, so it is added to the current hour.
+// The time of the error is unknown, so the difference is added to the current hour.
 const uploadsRepair = `
 INSERT INTO usage_deltas (tenant_id, hour, files_uploaded, files_deleted, bytes_uploaded, bytes_deleted)
 SELECT $1, date_trunc('hour', now(), 'UTC'), greatest(files, 0), greatest(-files, 0), greatest(bytes, 0), greatest(-bytes, 0)

@@ -61,7 +61,7 @@ async function countAllErrors(client: ClientBase, head: Head): Promise<number> {
   const wrongEntries = await countEntryErrors(client, head, { from: 0, onEntry: (entry) => tree.addLeaf(hashLeaf(entry)) })
   const hasSameFrontier =
     computeRoot(head.frontier).equals(computeRoot(tree.frontier)) && head.frontier.length === tree.frontier.length
-  // Each remaining node is stored, although its leaves do not exist.
+  // Each remaining node is an error: it is stored, although the journal has no leaves for it.
   return wrongEntries + wrongNodes + nodes.size + (hasSameFrontier ? 0 : 1)
 }
 
@@ -137,7 +137,7 @@ async function readNodes(client: ClientBase, tenantId: string): Promise<Map<stri
   return new Map(rows.map(({ level, place, hash }) => [`${level}/${place}`, hash]))
 }
 
-/** Recomputes the Merkle tree of a journal leaf by leaf, like the ledger. Reports each node that must be stored. */
+/** Recomputes a journal's Merkle tree leaf by leaf, in the same way as the ledger. Reports each node that must be stored. */
 class Tree {
   readonly frontier: Buffer[] = []
   #length = 0

@@ -64,7 +64,7 @@ export class Maintenance {
     const sweep = () => sweeper.sweep(async () => goOn() && !(await isSweepPaused(pool)))
     const addSweep = this.#createQueue()
     this.#sweepSoon = () => void addSweep('sweep', sweep)
-    // These tasks share one connection.
+    // All tasks in this list share one connection.
     this.#schedule([
       ['sweep', minute / 2, () => orphanedUploads.updateDueTimes().then(sweep)],
       ['quarantine', minute / 2, async () => (await this.parts.quarantineMoves.moveAll()) > 0 && sweep()],
@@ -79,7 +79,7 @@ export class Maintenance {
       ['deliveries of webhooks', 10 * minute, () => this.parts.webhookDeliveries.sweep(goOn)],
       ['sessions', 60 * minute, () => this.parts.signIns.sweep()],
     ])
-    // The other tasks do not wait for these, which may take a long time.
+    // These tasks may take a long time, so the tasks above do not wait for them.
     this.#schedule([['expiry', 5 * minute, () => this.#expireFiles()]])
     const hours = config.reconcileIntervalHours
     if (hours > 0) this.#schedule([['reconcile', minute, () => this.#reconciler.continueComparison(hours)]])
@@ -112,7 +112,7 @@ export class Maintenance {
     await this.parts.orphanedUploads.updateDueTimes().catch(() => {})
   }
 
-  /** Repeats the tasks, which run one after another. */
+  /** Repeats the tasks periodically, one after another. */
   #schedule(tasks: readonly Task[]): void {
     const addToQueue = this.#createQueue()
     for (const [name, intervalMs, run] of tasks) {

@@ -5,11 +5,11 @@ import { processRowsByTenant } from '../../platform/db/each-tenant.js'
 const maxPaths = 10_000
 
 /**
- * Schedules the blobs of failed uploads for early deletion. Only paths in the garbage journal are affected: a successful commit
- * has removed its path from the journal, and a commit in progress holds a lock on it.
+ * Schedules the blobs of failed uploads for early deletion. Only paths in the garbage journal are affected. A successful commit
+ * has removed its path from the journal, and a commit in progress locks the path.
  */
 export class OrphanedUploads {
-  /** Paths of failed uploads, with the time of each failure on this process's monotonic clock. */
+  /** Paths of failed uploads, and the time of each failure on this process's monotonic clock. */
   readonly #noted = new Map<string, number>()
 
   /** `settleMs` is the time after a failed write during which the bucket may still complete it. */
@@ -23,7 +23,7 @@ export class OrphanedUploads {
     if (this.#noted.size < maxPaths) this.#noted.set(path, performance.now())
   }
 
-  /** Brings forward the due times of the scheduled paths in the garbage journal. The next call retries locked paths. */
+  /** Brings forward the due times of scheduled paths in the garbage journal. Locked paths are retried in the next call. */
   async updateDueTimes(): Promise<void> {
     if (this.#noted.size === 0) return
     const noted = [...this.#noted]

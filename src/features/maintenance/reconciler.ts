@@ -9,7 +9,7 @@ import { isId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import type { Finding, StorageHealth } from './storage-health.service.js'
 
-/** Limits for the load that the reconciler causes. */
+/** Limits for the load that comparisons cause. */
 export interface Pace {
   pathsPerSecond: number
   /** Fraction of blobs whose content is compared with the stored SHA-256 checksum. */
@@ -34,8 +34,8 @@ interface State {
 
 /**
  * Compares database rows with blobs in both directions, at a limited rate and on one replica at a time. The position is stored in
- * the database, so that another replica can continue. Findings are stored, counted in the metrics and written to the audit log.
- * The reconciler repairs nothing, because a faulty comparison could delete data.
+ * the database, so that another replica can continue. Findings are stored, counted in metrics and written to the audit log. The
+ * reconciler repairs nothing, because a faulty comparison could delete data.
  */
 export class Reconciler {
   readonly #pace: Pace
@@ -69,7 +69,7 @@ export class Reconciler {
     const { pathsPerSecond, sample } = this.#pace
     const began = performance.now()
     let paths = 0
-    // Each turn compares at least one path, so that it makes progress.
+    // Each run compares at least one path, so that it makes progress.
     for await (const { path, finding } of this.parts.storageHealth.comparePaths({ after: state.after, sample })) {
       if (finding) await this.#saveFinding(finding)
       if (this.#stopped || performance.now() > until) return this.#saveState({ ...state, after: path })
@@ -77,7 +77,7 @@ export class Reconciler {
       await this.#saveState({ ...state, after: path })
       await sleep(Math.max(0, began + (paths / pathsPerSecond) * 1000 - performance.now()))
     }
-    // Older findings did not occur again in this comparison, so they were repaired.
+    // Findings from before this comparison did not recur, so their causes were repaired.
     const old = { foundAt: { lt: new Date(state.startedAt) } }
     const { storageFinding } = this.parts.db.prisma
     const tenants = await storageFinding.findMany({ where: old, distinct: 'tenantId', select: { tenantId: true } })

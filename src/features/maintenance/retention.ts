@@ -8,8 +8,8 @@ import type { LogStartTimes } from './log-start-times.js'
 const rowsAtOnce = 1_000
 
 /**
- * Deletes log rows that exceed the retention period: whole months by dropping partitions, other rows in batches. Statistics keep
- * their counts.
+ * Deletes log rows that exceed the retention period. Whole months are deleted by dropping partitions, and other rows in batches.
+ * Statistics still include the deleted rows.
  */
 export async function deleteExpiredLogs(pool: Pool, horizons: LogStartTimes): Promise<{ partitions: string[]; rows: number }> {
   await horizons.refresh()
@@ -42,7 +42,6 @@ export async function deleteOldHourlyCounters(pool: Pool): Promise<number> {
   return usage + (await deleteFromAllTenants(pool, oldAuditHours, days))
 }
 
-/** Days for which an upload link is stored after it expires. */
 const storedLinkDays = 90
 
 /** Deletes upload links that expired more than `storedLinkDays` ago. Returns their number. */

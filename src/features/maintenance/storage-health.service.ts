@@ -172,7 +172,7 @@ export class StorageHealth {
     return sound || !(await this.#isReferenced(row.blob_path)) ? undefined : toFinding('corrupted', row)
   }
 
-  /** Handles a listed blob that cannot be read, because it was deleted in the meantime or the store is damaged. */
+  /** Returns the finding for a listed blob that cannot be read: it was deleted in the meantime, or the store is damaged. */
   async #findUnreadableBlob(row: FileRow): Promise<Finding | undefined> {
     if ((await this.parts.storage.getSize(row.blob_path)) === null) return this.#findMissingBlob(row)
     return (await this.#isReferenced(row.blob_path)) ? toFinding('corrupted', row) : undefined
@@ -195,15 +195,13 @@ export class StorageHealth {
   }
 }
 
-/** Returns SQL for the rows that have a blob, which include trashed files. */
+/** Returns SQL for the rows whose files have a blob. Trashed files also have one. */
 const buildRowsSql = (table: 'files' | 'trash') =>
   `(SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM ${table} WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3)`
 const referenceStatement =
   'SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2 UNION ALL SELECT 1 FROM trash WHERE tenant_id = $1 AND blob_path = $2'
 
-/**
- * Returns the tenant ID, with which every blob path begins. Sorting by path is therefore the same as sorting by tenant and path.
- */
+/** Returns the tenant ID at the start of a blob path. Because of this prefix, sorting by path also sorts by tenant. */
 const getTenantId = (path: string): string => path.split('/')[0]!
 
 const toFinding = (kind: Finding['kind'], row: FileRow): Finding => ({

@@ -69,8 +69,8 @@ export class Sweeper {
     return { removed: removed.length, failed }
   }
 
-  // Never returns blobs of stored or trashed files, even if the journal contains them. Another replica may have marked the same
-  // rows first.
+  // Claims due blobs, but never those of stored or trashed files, even if the journal contains them. Another replica may have
+  // claimed the same rows first.
   async #claimDueBlobs(): Promise<ClaimedBlob[]> {
     const { rows: due } = await this.pool.query<ClaimedBlob>(
       `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${buildNoFileCondition('d.tenant_id')} ORDER BY d.due_at LIMIT $1`,

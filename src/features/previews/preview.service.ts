@@ -17,7 +17,7 @@ const maxTextBytes = 64 * 1024
 const maxCacheBytes = 16 * megabyte
 /** Time limit for rendering a preview, including the start of a worker. */
 const maxWaitMs = 60_000
-/** Time during which a file that could not be rendered is not read again. */
+/** Time for which a file is not read again after its rendering failed. */
 const problemTtlMs = 10 * 60_000
 
 type File = Awaited<ReturnType<FileService['get']>>

@@ -14,7 +14,7 @@ interface Parts {
   logShares: LogShareService
   admission: Admission
   createCall(request: Request): Promise<Call>
-  /** Counts an invalid token. Throws 429 if the IP address sends too many of them. */
+  /** Counts an invalid token. Throws 429 if the IP address has sent too many of them. */
   countRejectedCredential(ip: string): Promise<void>
   hasFailedOften(ip: string): Promise<boolean>
 }
@@ -46,7 +46,7 @@ export function createLogHandler(parts: Parts): RequestHandler {
     const tile = parseTilePath(path.slice(tiles.length))
     const bytes = tile && (await log.readTile(tenantId, tile))
     if (!bytes) throw notFound('tile', path.slice(tiles.length))
-    // A tile is immutable, but the same path returns different logs to different tenants.
+    // A tile is immutable, but the same path returns different data to different tenants.
     response.set({
       'Content-Type': 'application/octet-stream',
       'Cache-Control': 'private, max-age=31536000, immutable',

@@ -20,7 +20,7 @@ interface PresentedToken {
   hash: Buffer
 }
 
-/** The tenant whose log a token can read, and the token's ID. */
+/** A token's ID, and the tenant whose log the token can read. */
 interface FoundReader {
   tenantId: string
   shareId: string
@@ -28,7 +28,7 @@ interface FoundReader {
   expiresAt: Date
 }
 
-/** Manages access tokens for auditors. Each token can read the log of one tenant and nothing else. */
+/** Manages access tokens for auditors. Each token can only read the log of one tenant. */
 export class LogShareService {
   readonly #lookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findReaders(presented))
   readonly #suspectLookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findReaders(presented), {
@@ -78,8 +78,8 @@ export class LogShareService {
 
   /**
    * Returns undefined if the token is unknown, revoked or expired. `isSuspect` is true for IP addresses with many failed
-   * attempts. Their tokens share at most one query per second, so that guessing causes little database load, and valid tokens are
-   * still accepted.
+   * attempts. Their tokens share at most one query per second. Guessing therefore causes little database load, and valid tokens
+   * are still accepted.
    */
   async findReader(token: string, { isSuspect }: { isSuspect: boolean }): Promise<FoundReader | undefined> {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []

@@ -21,14 +21,13 @@ import { parseKeyPair } from '../../access/ed25519.js'
 import { toPrintable } from '../../platform/errors/errors.js'
 import type { Components } from '../components.js'
 
-/** A checkpoint and the signed note that contains it. */
 export interface SignedCheckpoint extends Checkpoint {
   note: string
 }
 
 /**
- * Provides a tenant's journal as a transparency log: checkpoints, tiles and proofs, computed from the hashes that the ledger
- * stores.
+ * Provides a tenant's journal as a transparency log with checkpoints, tiles and proofs. They are computed from the hashes that
+ * the ledger stores.
  */
 export class LogService {
   constructor(private readonly parts: Pick<Components, 'db' | 'identity'> & { publicUrl: string }) {}
@@ -102,7 +101,7 @@ export class LogService {
       : `The first ${size} entries of the log ${toPrintable(origin)} do not match the checkpoint.`
   }
 
-  /** Computes the root hash for each range of leaves from stored hashes. */
+  /** Computes the root hash of each range of leaves from stored hashes. */
   async #computeRoots(tenantId: string, ranges: readonly Range[]): Promise<Buffer[]> {
     const wanted = ranges.map(getStoredHashes)
     const runs = wanted.flat()

@@ -17,7 +17,7 @@ interface Parts extends Pick<Components, 'db' | 'identity'> {
   publicUrl: string
 }
 
-/** Journal entry for a verdict on a file, with the check results. */
+/** A verdict on a file, as recorded in the journal, with the check results. */
 interface Verdict {
   subject: string
   index: number
@@ -81,11 +81,11 @@ export class ReceiptService {
     return operation === 'upload' && status === 'success' && fileId ? this.#findVerdict(attempt, 'file', fileId) : undefined
   }
 
-  /** Returns false if the actor has no access to the context. Otherwise, adds the file and the context to the call log entry. */
+  /** Returns false if the actor has no access to the context. Otherwise, adds the file and the context to the call log row. */
   async #addToCallLog(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
     const { actor } = attempt
     const context = contextKey === null ? undefined : await this.parts.contexts.find(actor, contextKey)
-    // A context that was deleted is accessible only to actors without context restrictions.
+    // If a context was deleted, only actors without context restrictions can access its verdicts.
     if (!context && actor.contexts) return false
     attempt.setTarget({ ...(type === 'file.accepted' && { fileId: subject }), ...(context && { context }) })
     return true

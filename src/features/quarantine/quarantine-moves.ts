@@ -14,8 +14,8 @@ interface QuarantinedFileKey {
 
 /**
  * Moves quarantined objects in a bucket to another path, because existing download URLs point directly to the bucket. The object
- * is copied to a reserved path. One transaction then changes the path of the file and adds the old path to the garbage journal.
- * After a crash at any point, the file row refers to one of the two objects, and a sweep deletes the other.
+ * is copied to a reserved path. One transaction then changes the file's path and adds the old path to the garbage journal. After
+ * a crash at any step, the file row refers to one of the two objects, and a sweep deletes the other.
  */
 export class QuarantineMoves {
   constructor(
@@ -28,7 +28,7 @@ export class QuarantineMoves {
     },
   ) {}
 
-  /** Completes moves that were interrupted by a killed process or an unavailable store. */
+  /** Completes moves that a killed process or an unavailable store interrupted. Returns the number of moved objects. */
   async moveAll(): Promise<number> {
     if (this.parts.storage.kind === 'local') return 0
     const { rows } = await this.parts.db.pool.query<QuarantinedFileKey>(
@@ -39,7 +39,7 @@ export class QuarantineMoves {
     return moved
   }
 
-  /** Moves an object, and reports an error instead of throwing it. `moveAll` retries the move within a minute. */
+  /** Moves an object. An error is only reported, because `moveAll` retries the move within a minute. */
   async tryMove(place: QuarantinedFileKey): Promise<boolean> {
     try {
       return await this.moveObject(place)

@@ -43,9 +43,9 @@ const quarantined: DatedList = {
 }
 
 /**
- * Lists and changes quarantined files: files in which a later scan found a virus, infected objects from an adoption, and restored
- * files that wait for a scan. No replica serves a file after its quarantine is committed. If download URLs point directly to the
- * store, `QuarantineMoves` then moves the object.
+ * Lists and changes quarantined files. These are files in which a later scan found a virus, infected objects from an adoption,
+ * and restored files that wait for a scan. After its quarantine is committed, no replica serves a file. If download URLs point
+ * directly to the store, `QuarantineMoves` then moves the object.
  */
 export class QuarantineService {
   constructor(
@@ -91,8 +91,8 @@ export class QuarantineService {
   }
 
   /**
-   * Commits an infected file that is quarantined from the beginning, so that no replica ever serves it. No download URL points to
-   * its object.
+   * Commits an infected file that is quarantined from the start, so that no replica ever serves it. No download URL points to its
+   * object.
    */
   async commitAsQuarantined(entry: Entry & Required<Pick<Entry, 'upload'>>, report: ValidationReport): Promise<void> {
     const { file } = entry.upload!
@@ -116,7 +116,7 @@ export class QuarantineService {
     return listLatestFirst(this.parts.db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
   }
 
-  /** Releases a file until a scan with other signatures finds a virus. Throws 404 if the file is not quarantined. */
+  /** Releases a file until a scan with other signatures finds a virus in it. Throws 404 if the file is not quarantined. */
   async release(actor: Actor, fileId: string, reason: string): Promise<{ fileId: string }> {
     return this.parts.ledger.change(actor.tenantId, async (tx) => {
       const file = await this.#findQuarantinedFile(tx, actor, fileId)
@@ -146,7 +146,7 @@ export class QuarantineService {
     { tenantId, fileId, token }: Pick<InfectedFile, 'tenantId' | 'fileId' | 'token'>,
   ): Promise<{ contextKey: string; isNew: boolean } | undefined> {
     if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, leaseToken: token } })).count === 0) return undefined
-    // A restored file may be quarantined only until its scan, so a virus that is found in it counts as new.
+    // A restored file may be quarantined only until its scan, so a virus that the scan finds counts as new.
     const [file] = await tx.$queryRaw<{ contextKey: string; isNew: boolean }[]>`
       SELECT c.context_key AS "contextKey", NOT EXISTS (SELECT FROM quarantine q WHERE q.tenant_id = f.tenant_id AND q.file_id = f.file_id AND q.viruses <> '[]') AS "isNew"
       FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id

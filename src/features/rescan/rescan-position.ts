@@ -7,7 +7,6 @@ export const leaseSeconds = 30
 export const maxBatchFiles = 64
 const maxFilesExamined = 256
 
-/** Identifies the files of a context that are leased with the same token. */
 export interface LeaseOwner {
   tenantId: string
   contextId: string
@@ -21,8 +20,8 @@ export interface LeasedFile {
 }
 
 /**
- * Advances the rescan position in a context and leases the files that it passes. Returns undefined if another replica finished
- * the context.
+ * Leases a context's next files and advances the rescan position past them. Returns undefined if another replica finished the
+ * context.
  */
 export const leaseNextFiles = (pool: Pool, context: LeaseOwner, signatures: string): Promise<LeasedFile[] | undefined> =>
   inTransaction(pool, (client) => advancePosition(client, context, signatures))
@@ -72,9 +71,9 @@ async function advancePosition(
 }
 
 /**
- * Returns an SQL condition for statements whose parameter $1 is the tenant. It is true if file `f` needs no scan in rescan `w`,
- * because it has a report with these signatures. A requested rescan repeats failed scans. If the version does not reflect every
- * change to the signatures, a requested rescan repeats all scans except those that found a virus, because an admin may have
+ * Returns an SQL condition for statements in which $1 is the tenant. The condition is true if file `f` needs no scan in rescan
+ * `w`, because it has a report with these signatures. A requested rescan repeats failed scans. If the version does not reflect
+ * every signature change, a requested rescan also repeats all other scans except those that found a virus. An admin may have
  * released these files.
  */
 export function buildIsDoneCondition(signatures: string, parameter: string): string {

@@ -18,7 +18,6 @@ import {
   maxBatchFiles,
 } from './rescan-position.js'
 
-/** A file that is due for a rescan. */
 export interface DueFile {
   fileId: string
   originalFilename: string
@@ -32,12 +31,12 @@ export interface DueFile {
   failure: string | null
 }
 
-/** Files of one context that are leased with one token. */
+/** Files of one context that are leased with the same token. */
 export interface Batch extends LeaseOwner {
   files: DueFile[]
 }
 
-/** Result of rescanning one file. `report` is null if the content is missing, or if the file no longer needs a scan. */
+/** Result of rescanning one file. `report` is null if the content is missing or the file no longer needs a scan. */
 export interface Result {
   fileId: string
   report: ValidationReport | null
@@ -53,8 +52,8 @@ interface ContextRow {
 }
 
 /**
- * Distributes the files of rescans to replicas. Each context has a row with its position, and each file in progress has its own
- * row. Replicas lease these rows, with lease times from the database clock. If a replica dies, another replica takes over its
+ * Distributes files that need a rescan to replicas. Each context has a row with its position, and each file in progress has its
+ * own row. Replicas lease these rows, with lease times from the database clock. If a replica dies, another replica takes over its
  * rows when their leases expire.
  */
 export class RescanQueue {
@@ -71,7 +70,7 @@ export class RescanQueue {
     return (await this.#leaseDue({ signatures, isNewest }, token)) ?? (await this.#leaseNext(signatures, token))
   }
 
-  /** Saves the results of files that are still leased with the token. Returns their number. */
+  /** Saves the results for files that are still leased with the token. Returns the number of saved results. */
   async saveResults({ tenantId, contextId, token }: Batch, signatures: string, results: readonly Result[]): Promise<number> {
     const rows = results.map(({ fileId, report, bytes, failed, failure }) => ({
       file_id: fileId,
@@ -98,8 +97,8 @@ export class RescanQueue {
   }
 
   /**
-   * Releases a batch and delays it by `seconds`. The attempt counts only for `suspects`, during whose scan the scanner became
-   * unavailable.
+   * Releases a batch and delays it by `seconds`. The attempt counts only for `suspects`: the files that the scanner was scanning
+   * when it became unavailable.
    */
   async releaseBatch({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
     await this.pool.query(
@@ -144,8 +143,8 @@ export class RescanQueue {
   }
 
   /**
-   * Finishes rescans that have no files left. After ten minutes, the newest files are checked once more, because uploads that
-   * were in progress at the start of the rescan may have used the previous signatures.
+   * Finishes rescans that have no files left. After ten minutes, the newest files are checked once more. Uploads that were in
+   * progress when the rescan started may have used the previous signatures.
    */
   async finishRescans(): Promise<void> {
     const { rows } = await this.pool.query<ContextRow>(
@@ -171,8 +170,8 @@ export class RescanQueue {
 
   /**
    * Leases restored files, and files whose attempt failed or whose replica died. Files of the last two kinds are leased one at a
-   * time, so that a file that crashes the service or the scanner does not use up an attempt of other files. Files that wait for
-   * newer signatures are not leased to a scanner with older ones.
+   * time. If such a file crashes the service or the scanner, no other file loses an attempt. Files that wait for newer signatures
+   * are not leased to a scanner with older ones.
    */
   async #leaseDue(
     { signatures, isNewest }: { signatures: string; isNewest: boolean },
@@ -212,8 +211,8 @@ export class RescanQueue {
   }
 
   /**
-   * Counts leased files as processed if they are deleted, already scanned, or in a context that no longer scans. Returns the
-   * other files.
+   * Counts leased files as processed if they are deleted, already scanned, or in a context that no longer scans files. Returns
+   * the other files.
    */
   async #loadBatch(context: LeaseOwner, signatures: string, leases: readonly LeasedFile[]): Promise<Batch> {
     const byId = new Map(leases.map((lease) => [lease.file_id, lease]))
@@ -261,8 +260,8 @@ export class RescanQueue {
 }
 
 /**
- * Returns an SQL condition that is true if a restored file in `queued` is quarantined until it is scanned with signatures other
- * than `parameter`.
+ * Returns an SQL condition that is true if a restored file in `queued` stays quarantined until it is scanned with signatures
+ * other than `parameter`.
  */
 const buildWaitsForOtherSignaturesCondition = (queued: string, parameter: string, tenant = `${queued}.tenant_id`): string =>
   `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${tenant} AND a.file_id = ${queued}.file_id AND a.viruses = '[]'

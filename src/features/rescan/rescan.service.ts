@@ -11,7 +11,7 @@ import type { ServiceEvents } from '../service-events.js'
 import { type RescanProgress, RescanStatus } from './rescan.types.js'
 
 const stateKey = 'rescan'
-/** Number of signature versions to remember. A forgotten version counts as new. */
+/** Number of signature versions to remember. An older version counts as new. */
 const maxRemembered = 100
 
 interface Row extends Omit<RescanProgress, 'status'> {
@@ -35,7 +35,7 @@ export class RescanService {
     },
   ) {}
 
-  /** Returns the scanner's current signatures. Throws `scannerUnavailable` if the scanner is unavailable or not configured. */
+  /** Returns the scanner's current signatures. Throws 503 if the scanner is unavailable or not configured. */
   async getScannerSignatures(): Promise<Signatures> {
     const identity = await (await this.parts.scanner)?.getIdentity()
     if (!identity || identity.name === 'none')
@@ -83,7 +83,7 @@ export class RescanService {
 
   /**
    * Returns the newest signatures that any replica has seen, or null if no scanner is configured. A restored file waits until it
-   * is scanned with these signatures. If no signatures are known, every restored file waits.
+   * is scanned with these signatures. If this is null, every restored file waits.
    */
   async getNewestSignatures(): Promise<string | null> {
     const identity = await (await this.parts.scanner)?.getIdentity().catch(() => undefined)
@@ -110,7 +110,7 @@ export class RescanService {
       current.madeAt,
     ])
     const { latest: newest } = rows[0]!
-    // New signatures reset the attempts of files that failed with the previous ones.
+    // New signatures reset the attempts of files whose scans with the previous signatures failed.
     if (newest === current.signatures) await this.#resetAttempts()
     return newest
   }
@@ -127,9 +127,7 @@ export class RescanService {
       )
   }
 
-  /**
-   * Counts the files of all tenants that failed in current rescans, for the readiness check. Returns undefined if no file failed.
-   */
+  /** Counts files, across all tenants, that current rescans could not scan. Returns undefined if no file failed. */
   async getFailureSummary(): Promise<{ waiting: number; givenUp: number; reason: string | null } | undefined> {
     const { rows } = await this.parts.db.pool.query<{ waiting: number; givenUp: number; reason: string | null }>(
       `SELECT q.files AS waiting, w.files AS "givenUp", coalesce(q.failure, w.failure) AS reason
@@ -156,7 +154,7 @@ export class RescanService {
 }
 
 function toProgress({ contextId: _, isScanning, pausedAt, ...row }: Row): RescanProgress {
-  // The total of a finished rescan excludes files that were deleted in the meantime.
+  // The total of a finished rescan excludes files that were deleted during the rescan.
   return { ...row, status: getStatus({ ...row, isScanning, pausedAt }), ...(row.finishedAt && { files: row.filesDone }) }
 }
 
@@ -180,7 +178,7 @@ INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, 
 SELECT $1, $2, $3, true, now(), to_timestamp(0), coalesce((SELECT files FROM file_totals WHERE tenant_id = $1 AND context_id = $2), 0)
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.finished_at IS NOT NULL OR w.signatures <> excluded.signatures`
 
-// A rescan in progress continues with new signatures even if the context's policy is off, because an admin may have requested it.
+// A rescan in progress continues with new signatures even if the context's policy is off. An admin may have requested it.
 const buildNeedsRescanCondition = (signatures: string) =>
   `c.scan_for_viruses AND (c.rescan OR o.finished_at IS NULL AND o.signatures IS NOT NULL) AND o.signatures IS DISTINCT FROM ${signatures}`
 
@@ -199,7 +197,7 @@ ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.signatures <
 const latest = `value->-1->>'signatures'`
 
 // The statement locks the row, so that only one of several replicas adds new signatures. Signatures older than the latest ones
-// come from an outdated scanner and are ignored.
+// are from an outdated scanner and are ignored.
 const noticing = `
 INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_array(jsonb_build_object('signatures', $2::text, 'made_at', $4::timestamptz)), now())
 ON CONFLICT (key) DO UPDATE SET updated_at = excluded.updated_at, value = CASE

@@ -43,7 +43,7 @@ interface Parts {
   logger: Logger
 }
 
-/** Thrown if the scanner or the store is unavailable. The file is not the cause, unless it crashed the scanner. */
+/** Thrown if the scanner or the store is unavailable. The file is not the cause unless it crashed the scanner. */
 class Unavailable extends Error {
   constructor(
     readonly dependency: 'scanner' | 'storage',
@@ -163,7 +163,7 @@ export class Rescanner {
       }
     }
     try {
-      // A broken scanner must not use up an attempt of any file.
+      // If the scanner is broken, no file must lose an attempt.
       if (waiting.length > 0) await this.parts.scanner.prove()
       await Promise.all(Array.from({ length: maxConcurrentScans }, work))
       await flush()
@@ -234,7 +234,7 @@ export class Rescanner {
     }
   }
 
-  /** Counts a failure that the file caused. Throws if the scanner or the store is unavailable, so that the batch waits. */
+  /** Counts a failure that the file caused. If the scanner or the store is unavailable, throws, so that the whole batch waits. */
   async #handleScanError(batch: Batch, file: DueFile, signatures: string, error: unknown): Promise<Result | undefined> {
     if (error instanceof AssayError && error.code === 'overloaded') throw error
     await this.#assertAvailable()
@@ -258,7 +258,7 @@ export class Rescanner {
     await assert('scanner', scanner.prove())
   }
 
-  /** Schedules the next attempt 30 seconds after the first failure, and 2 minutes after the second. */
+  /** Schedules the next attempt: 30 seconds after the first failure, or 2 minutes after the second. */
   #retryLater(batch: Batch, { fileId, attempts }: DueFile, failure: string): Promise<void> {
     const seconds = retrySeconds * 4 ** Math.max(0, attempts - 1)
     return this.parts.queue.retryLater(batch, fileId, { seconds, attempts, failure })
@@ -272,7 +272,7 @@ export class Rescanner {
   ): Promise<Result | undefined> {
     const { scanner, logger } = this.parts
     const engine = await scanner.getIdentity()
-    // Earlier attempts used other signatures, so the file gets the full number of attempts again.
+    // Earlier attempts used other signatures, so the file again gets the full number of attempts.
     if (getSignatures(engine) !== signatures) {
       await this.#retryLater(batch, { ...file, attempts: 0 }, failure)
       return undefined

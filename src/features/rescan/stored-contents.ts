@@ -17,9 +17,9 @@ type Stored = Pick<DueFile, 'blobPath' | 'sizeBytes' | 'checksum'>
 // Maximum size of a file that the built-in engine scans in memory, without a worker.
 const maxBytesInMemory = 64 * 1024
 
-/** Opens the contents of stored files for a scanner, which may read them several times. */
+/** Opens stored files for a scanner, which may read each of them several times. */
 export class StoredContents {
-  /** `inSpool` means that the scanner runs in a sandbox that can only read the spool. */
+  /** `inSpool` means that the scanner runs in a sandbox that can read only the spool. */
   constructor(private readonly parts: { storage: BlobStorage; spool: Spool; inSpool: boolean }) {}
 
   /**
@@ -37,7 +37,7 @@ export class StoredContents {
     }
   }
 
-  /** Throws if no file can be read at all, so that the failure is not attributed to a single file. */
+  /** Throws if the service cannot read any file, so that the failure is not attributed to a single file. */
   async assertReady(): Promise<void> {
     await Promise.all([this.parts.storage.assertReady(), this.parts.spool.assertReady()])
   }

@@ -34,7 +34,7 @@ export function getBucketStarts(period: ChartPeriod, days: number | null | undef
   return Array.from({ length: (last.getTime() - first) / step + 1 }, (_, index) => first + index * step)
 }
 
-/** Creates the data points only when GraphQL serializes them, so that a long list does not block the event loop. */
+/** Creates data points only when GraphQL serializes them, so that a long list does not block the event loop. */
 const toChart = <Point>({ period }: Args, buckets: number[], toPoint: (bucket: number) => Point): Chart<Point> => ({
   period,
   get dataPoints() {
@@ -60,7 +60,7 @@ export class Charts {
     })
   }
 
-  /** Computes the storage at the end of each bucket, backwards from the current storage. */
+  /** Computes the storage at the end of each bucket, going back from the current storage. */
   async getStorage(actor: Actor, args: Args): Promise<Chart<StoragePoint>> {
     const columns: UsageColumn[] = ['files_uploaded', 'bytes_uploaded', 'files_deleted', 'bytes_deleted']
     const { buckets, getUsage, current } = await this.#sumCounters(actor, args, columns)
@@ -75,7 +75,7 @@ export class Charts {
     return { period: args.period, dataPoints: dataPoints.reverse() }
   }
 
-  /** Sums the given columns in each bucket. Other columns are 0 or missing. */
+  /** Adds up these columns in each bucket. Other columns are 0 or missing. */
   async #sumCounters(actor: Actor, { period, days }: Args, columns: UsageColumn[]) {
     const buckets = getBucketStarts(period, days)
     const start = `date_trunc('${units[period]}', bucket, 'UTC')`

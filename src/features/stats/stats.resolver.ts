@@ -14,7 +14,7 @@ import {
   UploadsChart,
 } from './stats.types.js'
 
-// The lists are not paged, so their cost is estimated for 100 contexts per tenant.
+// These lists are not paged, so their cost is estimated for 100 contexts per tenant.
 const estimateCostByContext = ({ childComplexity }: { childComplexity: number }) => 1 + 100 * childComplexity
 
 @Resolver()

@@ -7,17 +7,17 @@ import { megabyte } from '../../platform/units.js'
 import { calculateChangePercent, formatBytes } from './format-bytes.js'
 import type { CallsByOperation, ContextApiCalls, ContextFiles, ContextStorage, Stats } from './stats.types.js'
 
-/** Usage counters of one bucket. */
+/** Usage counters in one time bucket. */
 export type Usage = Record<UsageColumn, number>
 
 export const noUsage = Object.fromEntries(usageColumns.map((column) => [column, 0])) as Usage
 const dayMs = 86_400_000
 
-/** Returns SQL that sums the counters of tenant $1 in matching buckets as one JSON object. */
+/** Returns SQL that adds up tenant $1's counters in matching buckets, as one JSON object. */
 const buildUsageSql = (where: string) =>
   `SELECT to_jsonb(u) FROM (SELECT ${usageColumns.map((column) => `coalesce(sum(${column}), 0)::bigint AS ${column}`).join(', ')} FROM ${currentUsage} u WHERE u.tenant_id = $1 AND ${where}) u`
 
-/** Computes statistics only from counters, so that their cost does not depend on the size of the logs. */
+/** Computes statistics only from counters, so that the cost does not depend on the size of the logs. */
 export class StatsService {
   constructor(private readonly db: Database) {}
 
@@ -32,7 +32,7 @@ export class StatsService {
     return toStats(rows[0]!)
   }
 
-  /** Returns API call counts for all of the tenant's contexts, most calls first. */
+  /** Returns API call counts for all contexts of the tenant, in descending order of calls. */
   async getApiCallsByContext(actor: Actor): Promise<ContextApiCalls[]> {
     const { rows } = await this.db.reads.query<{ contextKey: string; contextName: string; usage: Partial<Usage> | null }>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", (${buildUsageSql("u.subject = c.context_id AND u.grain = 'total'")}) AS usage
@@ -44,7 +44,7 @@ export class StatsService {
       .sort((a, b) => b.total - a.total)
   }
 
-  /** Returns file counts and sizes for all of the tenant's contexts, largest first. */
+  /** Returns file counts and sizes for all contexts of the tenant, in descending order of size. */
   async getFilesByContext(actor: Actor): Promise<ContextFiles[]> {
     const { rows } = await this.db.reads.query<Omit<ContextFiles, 'totalFormatted'>>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes"
@@ -134,7 +134,7 @@ function toStats(row: OverviewRow): Stats {
 
 const countBlocked = (usage: Usage): number => blockReasons.reduce((sum, reason) => sum + usage[reason], 0)
 
-/** Sums the API calls in a bucket by result and operation. */
+/** Adds up the API calls in a bucket, by result and operation. */
 export function countCalls(usage: Usage): { total: number; success: number; failure: number; byOperation: CallsByOperation } {
   const success = usage.upload_success + usage.download_success + usage.metadata_success + usage.delete_success
   const failure = usage.upload_failure + usage.download_failure + usage.metadata_failure + usage.delete_failure

@@ -10,10 +10,10 @@ import type { UserService } from '../users/user.service.js'
 import type { WelcomeService } from '../users/welcome.service.js'
 import type { TenantService } from './tenant.service.js'
 
-// ID of an advisory lock. If several replicas start on an empty database, only one of them creates the first tenant.
+// Advisory lock key. If several replicas start on an empty database, only one of them creates the first tenant.
 const bootstrapLock = 4_207_002
 
-/** Creates a tenant, an API key and a dashboard user on the first start. Returns undefined on later starts. */
+/** On the first start, creates a tenant, an API key and a dashboard user. On later starts, returns undefined. */
 export async function bootstrap(
   config: Config,
   database: Database,
@@ -26,12 +26,12 @@ export async function bootstrap(
     if (await isBootstrapped(database)) return undefined
     await saveState(client, stateKey, { done: false })
     const { rows } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id LIMIT 1')
-    // A start that was killed may have left a tenant without a user, which this start completes.
+    // A killed start may have left a tenant without a user. This start creates the user.
     const tenantId = rows[0]?.tenant_id ?? (await services.tenants.create({ name: 'Default' })).tenantId
     const actor = createSystemActor(tenantId)
     const { apiKey: configuredSecret, adminEmail, adminPassword } = config.bootstrap
     const secret = configuredSecret ?? generateApiKeySecret()
-    // A start that was killed may have already created the key with the configured secret.
+    // A killed start may already have created the key with the configured secret.
     await services.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
       if (!configuredSecret || getSqlErrorKind(error) !== 'duplicate') throw error
     })
@@ -51,8 +51,8 @@ export async function bootstrap(
 
 const stateKey = 'first_start'
 
-// The CLI can create a tenant before the first start, so a tenant alone does not prove a completed start. The query is plain SQL,
-// because the first Prisma query loads its engine and would delay every start.
+// The CLI can create a tenant before the first start, so an existing tenant does not mean that the first start was completed. The
+// query is plain SQL, because the first Prisma query loads its engine and would delay every start.
 async function isBootstrapped({ pool }: Database): Promise<boolean> {
   const { rows } = await pool.query<{ done: boolean }>(
     `SELECT COALESCE((SELECT (value->>'done')::boolean FROM service_state WHERE key = $1), EXISTS (SELECT FROM tenants)) AS done`,

@@ -6,7 +6,7 @@ import { distributedTables } from '../../platform/db/distribution.js'
 import { loadState } from '../../platform/db/service-state.js'
 import { inTransaction } from '../../platform/db/transaction.js'
 
-// Target duration of a batch, and therefore of its locks, on any machine and with rows of any size.
+// Target duration of a batch, and therefore of its locks, regardless of the machine and the size of the rows.
 const batchMs = 150
 const batchRows = { first: 500, min: 50, max: 20_000 }
 // Pause after a batch, as a fraction of its duration, so that the database can serve other tenants.
@@ -19,10 +19,10 @@ const keyPrefix = 'tenant_deletion/'
 /**
  * Deletes a tenant and its data. The tenant is suspended first, so that its calls are rejected. Its rows are then deleted in
  * batches that are committed separately, and the tenant's own row is deleted last. Rows that were written in the meantime require
- * another pass. The state of the deletion is stored, so that a restart continues it.
+ * another pass. The deletion's state is stored, so that the next start continues it.
  */
 export class TenantDeletion {
-  /** Numbers of files and rows that the current run has deleted so far. */
+  /** Numbers of files and rows that the current run has deleted. */
   readonly progress = { files: 0, rows: 0 }
   #stopped = false
 
@@ -31,7 +31,7 @@ export class TenantDeletion {
   /** Suspends the tenant and records the start of its deletion. `finishDeletion` deletes the data. */
   async startDeletion(tenantId: string): Promise<void> {
     await inTransaction(this.db.pool, async (client) => {
-      // Waits for the tenant's lock, so that all earlier changes are committed first.
+      // Wait for the tenant's lock, so that all earlier changes are committed first.
       await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
       await client.query(`UPDATE tenants SET status = 'suspended', updated_at = now() WHERE tenant_id = $1`, [tenantId])
       await client.query(
@@ -61,8 +61,8 @@ export class TenantDeletion {
   }
 
   /**
-   * Completes the deletion and returns the number of deleted files. The service and the CLI may delete the same tenant in
-   * parallel, so the number is stored for a day for the one that finishes last.
+   * Completes the deletion and returns the number of deleted files. The number is stored for a day. If the service and the CLI
+   * delete the same tenant in parallel, the one that finishes last can return it too.
    */
   async finishDeletion(tenantId: string): Promise<number> {
     for (let pass = 1; !(await this.#runPass(tenantId)); pass++)
@@ -89,7 +89,7 @@ export class TenantDeletion {
       if (this.#stopped) return false
       await this.db.pool.query('DELETE FROM tenants WHERE tenant_id = $1', [tenantId])
     } catch (error) {
-      // A file that was committed in the meantime refers to the row to delete.
+      // A file that was committed in the meantime refers to the row that this statement deletes.
       if ((error as DatabaseError).code !== foreignKeyViolation) throw error
       return false
     }
@@ -115,7 +115,7 @@ export class TenantDeletion {
   #deleteFiles(table: 'files' | 'trash', where: string, values: string[]): Promise<number> {
     return inTransaction(this.db.pool, async (client) => {
       const { rowCount } = await client.query(buildDeleteFilesSql(table, where), values)
-      // In a distributed database, `service_state` is on another node, so it needs a separate statement.
+      // In a distributed database, `service_state` is on another node, so it requires a separate statement.
       await client.query(
         `UPDATE service_state SET updated_at = now(), value = jsonb_build_object('files', (value->>'files')::bigint + $2) WHERE key = $1`,
         [keyPrefix + values[0], rowCount],
@@ -125,8 +125,8 @@ export class TenantDeletion {
   }
 
   /**
-   * Deletes the tenant's rows from a table in the order of a key column. Each batch begins at the end of the previous one, so
-   * that no scan reads deleted rows. The number of rows per batch is adjusted to the duration of the previous batch.
+   * Deletes the tenant's rows from a table in the order of a key column. Each batch begins where the previous one ended, so that
+   * no scan reads deleted rows. The batch size depends on the duration of the previous batch.
    */
   async #deleteInBatches(tenantId: string, table: Table): Promise<void> {
     const column = batchColumns[table]
@@ -206,7 +206,7 @@ const batchColumns: Record<Table, string | null> = {
   storage_findings: 'blob_path',
   spent_downloads: 'nonce',
   resumable_uploads: 'upload_id',
-  // The key of this table begins with the actor, who may have very many rows, so each batch must sort by `key`.
+  // This table's key begins with the actor, who may have too many rows for one batch, so batches are sorted by `key`.
   idempotency_keys: 'key',
   webhook_deliveries: 'webhook_id',
   context_versions: 'context_id',
@@ -229,7 +229,7 @@ const [first, last] = [['files', 'trash', 'upload_parts'] as const, 'tenant_head
 const others = distributedTables.filter((table) => ![...first, last, 'blob_garbage'].includes(table))
 const tablesInOrder: Table[] = [...first, ...others, last]
 
-// The row count of this statement is the number of deleted files.
+// This statement's row count is the number of deleted files.
 const buildDeleteFilesSql = (table: 'files' | 'trash', where: string) => `
 WITH deleted AS (DELETE FROM ${table} WHERE tenant_id = $1${where} RETURNING blob_path)
 INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, blob_path, now() FROM deleted

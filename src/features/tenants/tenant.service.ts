@@ -49,12 +49,12 @@ export class TenantService {
     })
   }
 
-  /** Sets whether users need a second factor. The setting also applies to open sessions. */
+  /** Sets whether the tenant's users need a second factor. The setting also applies to open sessions. */
   requireSecondFactor(actor: Actor, secondFactorRequired: boolean): Promise<Tenant> {
     return this.#updateTenant(actor, () => ({ secondFactorRequired }))
   }
 
-  /** Sets the quota and the maximum that the tenant's admins can choose. Reserved for the operator. */
+  /** Sets the quota, and the maximum quota that the tenant's admins can set. Reserved for the operator. */
   setQuota(tenantId: string, quotaMb: number): Promise<Tenant> {
     assertValidQuota(quotaMb)
     return this.#updateTenant(createSystemActor(tenantId), () => ({ storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }))

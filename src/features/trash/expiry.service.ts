@@ -8,7 +8,7 @@ import { listTenantIds } from '../../platform/db/each-tenant.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import type { ServiceEvents } from '../service-events.js'
 
-// Limits the time for which uploads of the same tenant wait.
+// Number of files per batch. A small batch shortens the time for which uploads of the same tenant wait.
 const filesAtOnce = 100
 
 /** Number of files that one run deleted and purged. */
@@ -26,8 +26,8 @@ interface DueContext {
 
 /**
  * Deletes files that exceed the retention period of their context, and purges files that exceed their time in the trash. Small
- * batches with pauses limit the load. Each batch holds the tenant's lock while it checks the current policy and holds. Any
- * replica can process any batch, because processed files no longer match.
+ * batches with pauses limit the load. Each batch holds the tenant's lock while it checks the current policy and any holds. Any
+ * replica can process any batch, because files that were processed no longer match.
  */
 export class ExpiryService {
   constructor(private readonly parts: { db: Database; ledger: Ledger; serviceEvents: ServiceEvents }) {}
@@ -111,7 +111,7 @@ export class ExpiryService {
   }
 }
 
-// Selects the contexts of a tenant that have an expired file or an expired trashed file.
+// Selects a tenant's contexts with an expired file or an expired trashed file.
 const contextsToExpire = `
 SELECT d.* FROM (SELECT c.tenant_id, c.context_id,
     coalesce((SELECT f.created_at <= now() - make_interval(days => c.retention_days) FROM files f WHERE f.tenant_id = $1 AND f.context_id = c.context_id
@@ -121,7 +121,7 @@ SELECT d.* FROM (SELECT c.tenant_id, c.context_id,
   FROM file_contexts c WHERE c.tenant_id = $1) d
 WHERE d.has_old_files OR d.has_old_trash`
 
-// The condition uses the current policy and the database clock at the start of the transaction.
+// The condition uses the current policy, and the database clock at the start of the transaction.
 const isOldTrash = `t.file_id IN (SELECT d.file_id FROM trash d JOIN file_contexts p ON p.tenant_id = $1 AND p.context_id = d.context_id
   WHERE d.tenant_id = $1 AND d.context_id = $3 AND d.deleted_at <= now() - make_interval(days => p.trash_days)
     AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = d.file_id)
@@ -134,7 +134,7 @@ interface OldFile extends Omit<RemovedFile, 'sizeBytes'> {
   isKept: boolean
 }
 
-// The order of the IDs is the order of age. Quarantined files are kept, because admins purge them from the quarantine.
+// Sorting by ID is sorting by age. Quarantined files are retained, because admins purge them from quarantine.
 const oldFiles = `
 SELECT f.file_id AS "fileId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes",
   c.retention_days AS "retentionDays", f.created_at <= now() - make_interval(days => c.retention_days) AS "isDue",

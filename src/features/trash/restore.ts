@@ -5,8 +5,8 @@ import type { Actor } from '../../platform/actor.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
 
 /**
- * SQL condition that is true if the current policy of context `c` allows trashed file `t` to be restored. Other trashed files are
- * not listed and cannot be restored, even before `ExpiryService` purges them.
+ * SQL condition that is true if context `c` currently allows restoring trashed file `t`. Other trashed files are not listed and
+ * cannot be restored, even before `ExpiryService` purges them.
  */
 export const isRestorable = 'c.trash_days > 0 AND t.deleted_at > now() - make_interval(days => c.trash_days)'
 
@@ -56,7 +56,7 @@ export async function restoreFile(
   return { context: { contextId, contextKey }, audit: [audit], awaitsScan: stale.length > 0 }
 }
 
-// Trashed bytes still count, so only the file counts change. The statistics revert the deletion, so that uploads minus deletions
+// Trashed bytes still count, so only the file counts change. The statistics undo the deletion, so that uploads minus deletions
 // equal the stored files. A quarantined file without viruses only waits for its scan. A scan that started before the deletion
 // loses its lease, because it may have used older signatures.
 const statement = `

@@ -65,7 +65,7 @@ export class TrashService {
     }
     attempt.setTarget({ fileId, context })
     const file = (await files.getByIds(actor.tenantId, [fileId])).get(fileId)
-    // The file was deleted again in the meantime.
+    // The file was deleted again after it was restored.
     if (!file) throw notFound('file', fileId)
     return file
   }

@@ -43,8 +43,8 @@ interface LinkRequest {
 type Answer = (parts: Parts, linkRequest: LinkRequest) => Promise<void> | void
 
 /**
- * Creates the endpoints of upload links, whose only credential is the token in the path. They must be mounted before the CORS
- * handler, which would answer all OPTIONS requests.
+ * Creates the endpoints of upload links, whose only credential is the token in the path. Mount them before the CORS handler,
+ * which would otherwise answer all OPTIONS requests.
  */
 export function createUploadLinkHandler(parts: Parts): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
@@ -87,9 +87,7 @@ async function handleLinkRequest(
   await perform(parts, { request, response, link, createCall: () => createLinkCall(parts, request, link) })
 }
 
-/**
- * Throws the same 404 for all invalid tokens. A link that is used up is accepted only for a retry whose first response was lost.
- */
+/** Throws the same 404 for all invalid tokens. A used-up link is accepted only for retrying an upload whose response was lost. */
 async function authenticate(parts: Parts, request: Request & IdentifiedRequest): Promise<PresentedLink> {
   const { lookup } = parts
   const { address } = request
@@ -130,7 +128,7 @@ function createLinkCall({ admission }: Parts, request: Request & IdentifiedReque
   return call
 }
 
-/** Sets CORS headers for these origins, without credentials. The caller answers preflight requests. */
+/** Sets CORS headers for these origins, without allowing credentials. The caller answers preflight requests. */
 function setCorsHeaders({ tus }: Parts, request: Request, response: Response, origin: '*' | string[]): Promise<void> {
   response.removeHeader('Access-Control-Allow-Origin')
   const exposedHeaders = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'Retry-After', ...tus.exposedHeaders]
@@ -139,7 +137,7 @@ function setCorsHeaders({ tus }: Parts, request: Request, response: Response, or
   return new Promise((resolve, reject) => set(request, response, (error?: unknown) => (error ? reject(error) : resolve())))
 }
 
-/** Sends the upload page to browsers. All invalid tokens get the same page, which reports that the link is invalid. */
+/** Sends the upload page to browsers. The page is the same for all invalid tokens, and reports that the link is invalid. */
 async function sendPage(parts: Parts, request: Request & IdentifiedRequest, response: Response): Promise<void> {
   try {
     await authenticate(parts, request)

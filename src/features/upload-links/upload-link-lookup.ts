@@ -13,7 +13,7 @@ interface PresentedToken {
   hash: Buffer
 }
 
-/** An upload link whose token was sent by a client. */
+/** An upload link whose token a client has sent. */
 export interface PresentedLink {
   tenantId: string
   linkId: string
@@ -22,7 +22,7 @@ export interface PresentedLink {
   contextName: string
   maxFiles: number
   acceptedFiles: number
-  /** Size limit of the link itself. Null means that the limit of the context applies. */
+  /** Size limit of the link itself. Null means that the context's limit applies. */
   maxSizeMb: number | null
   allowedExtensions: string[] | null
   contextExtensions: string[]
@@ -39,7 +39,7 @@ export interface PresentedLink {
 
 type FoundLink = PresentedLink & { tokenHash: Buffer; isUsable: boolean }
 
-/** Finds upload links by their tokens. Nothing is cached, so that every request uses the current state and the database clock. */
+/** Finds upload links by token. Nothing is cached, so that every request uses the current state and the database clock. */
 export class UploadLinkLookup {
   readonly #lookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findLinks(presented))
   readonly #suspectLookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findLinks(presented), {
@@ -60,7 +60,7 @@ export class UploadLinkLookup {
     return found ?? undefined
   }
 
-  /** Returns true if a request with this Idempotency-Key through the link already has a response. */
+  /** Returns true if the link was used with this Idempotency-Key and the response is stored. */
   async hasResponse({ tenantId, linkId }: PresentedLink, key: string): Promise<boolean> {
     const { rowCount } = await this.pool.query(
       'SELECT 1 FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND response IS NOT NULL',
@@ -97,7 +97,7 @@ const findStatement = `SELECT l.tenant_id AS "tenantId", l.link_id AS "linkId", 
 export const isUsedUp = ({ acceptedFiles, maxFiles }: PresentedLink): boolean => acceptedFiles >= maxFiles
 
 /**
- * Creates an actor that acts for the link's creator, but can only upload to the link's context. The actor has the uploader's IP
+ * Creates an actor that acts for the link's creator but can only upload to the link's context. The actor has the uploader's IP
  * address.
  */
 export const toLinkActor = (

@@ -9,14 +9,14 @@ export const statusColumn = `CASE WHEN l.revoked_at IS NOT NULL THEN 'revoked' W
   WHEN l.expires_at <= now() THEN 'expired' ELSE 'active' END`
 
 /**
- * SQL condition that is true if link `l` is usable. `c` is its context, `t` its tenant, and `k` or `s` the API key or user that
- * created it.
+ * SQL condition that is true if link `l` is usable. `c` is the link's context, `t` its tenant, and `k` or `s` the API key or user
+ * that created it.
  */
 export const isUsable = `(l.revoked_at IS NULL AND l.expires_at > now() AND t.status = 'active' AND c.status = 'active' AND coalesce(k.status, s.status) = 'active'
   AND (k.expires_at IS NULL OR k.expires_at > now()) AND coalesce(k.scopes, s.scopes) && '{upload,admin}')`
 
 /**
- * Limits of a link and current limits of its context. Null means that the link has no such limit, or that the context was
+ * Limits of a link, and current limits of its context. Null means that the link has no such limit, or that the context was
  * deleted.
  */
 interface Limits {
@@ -46,7 +46,7 @@ export function toUploadLink({ contextExtensions, contextSizeMb, ...row }: LinkR
   return { ...row, ...toCurrentLimits({ ...row, contextExtensions, contextSizeMb }) } as UploadLink
 }
 
-/** Throws 400 if the link would allow more than its context. `requestName` returns the name of a field in the request. */
+/** Throws 400 if the link would allow more than its context. `requestName` returns a field's name in the request. */
 export function assertWithinContextLimits(
   { maxSizeMb, allowedExtensions, sha256, maxFiles }: CreateUploadLinkInput,
   context: FileContext,
@@ -64,10 +64,9 @@ export function assertWithinContextLimits(
   if (errors.length > 0) throw badUserInput(errors)
 }
 
-/** Returns the creator whose links the actor can see, or null for an admin, who can see all links. */
+/** Returns the creator whose links the actor can see. Null means all links, which only admins can see. */
 export const toOwnerFilter = (actor: Actor): string | null => (hasScope(actor, 'admin') ? null : actor.id)
 
-/** Creates the audit log entry for an upload link. */
 export const toLinkAudit = (
   actor: Actor,
   action: 'created' | 'revoked',

@@ -29,9 +29,7 @@ const minRejectedFiles = 20
 export class UploadLinkService {
   constructor(private readonly parts: { db: Database; ledger: Ledger; contexts: FileContextService; publicUrl: string }) {}
 
-  /**
-   * Creates a link. Throws 400 if it would allow more than its context. `requestName` returns the name of a field in the request.
-   */
+  /** Creates a link. Throws 400 if it would allow more than its context. `requestName` returns a field's name in the request. */
   async create(actor: Actor, input: CreateUploadLinkInput, requestName: (field: string) => string): Promise<NewUploadLink> {
     const { tenantId } = actor
     const context = await this.parts.contexts.get(actor, input.context)
@@ -82,14 +80,14 @@ export class UploadLinkService {
     return toPage(rows.map(toUploadLink), Number(counted.rows[0]!.total), place)
   }
 
-  /** Returns a link. Throws 404 if it does not exist, or if another actor created it and the caller lacks scope `admin`. */
+  /** Returns a link. Throws 404 if it does not exist, or if the caller is neither its creator nor an admin. */
   async get(actor: Actor, linkId: string): Promise<UploadLink> {
     const { rows } = await this.parts.db.pool.query<LinkRow>(selectStatement, toLinkQueryValues(actor, linkId))
     if (!rows[0]) throw notFound('upload link', linkId)
     return toUploadLink(rows[0])
   }
 
-  /** Returns links by the IDs of the files that were uploaded through them. Omits links that the actor cannot see. */
+  /** Returns links by the IDs of files that were uploaded through them. Omits links that the actor cannot see. */
   async getByFileIds(actor: Actor, fileIds: readonly string[]): Promise<Map<string, UploadLink>> {
     const { rows } = await this.parts.db.pool.query<LinkRow & { fileId: string }>(
       `SELECT u.file_id AS "fileId", ${linkColumns} ${source} JOIN upload_link_files u ON u.tenant_id = l.tenant_id AND u.link_id = l.link_id

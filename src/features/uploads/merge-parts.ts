@@ -2,21 +2,21 @@ import { megabyte } from '../../platform/units.js'
 
 const kilobyte = 1024
 
-/** Exclusive upper bounds of the size classes of small parts. Larger parts are never rewritten. */
+/** Exclusive upper bounds for the size classes of small parts. Larger parts are never rewritten. */
 const classBounds = [4 * kilobyte, 64 * kilobyte, megabyte]
 const largeClass = classBounds.length
 const partsPerMerge = 16
 
 export const largePartBytes = megabyte
-/** The first class has at most one part, and every other class at most 15 parts. */
+/** The first class has at most one part, and each other class at most 15 parts. */
 export const maxSmallParts = 1 + (largeClass - 1) * (partsPerMerge - 1)
 
 /**
- * Returns the number of parts at the end of the upload to merge with the added bytes. Buckets cannot append to an object, so
- * small parts are merged, in any kind of store. Parts of a smaller class than the result are always merged, and parts of the same
- * class once there are 16. Parts of the first class are always merged, because each occupies a disk block anyway. Every byte is
+ * Returns how many parts at the end of the upload to merge with the added bytes. Buckets cannot append to an object, so small
+ * parts are merged, in any kind of store. Parts in a smaller class than the result are always merged. Parts in the same class are
+ * merged once there are 16. Parts in the first class are always merged, because each occupies a disk block anyway. Every byte is
  * therefore written at most once per class, plus up to 4 KB per request, and an upload has at most `maxSmallParts` small parts.
- * `sizes` contains the sizes of the small parts at the end of the upload, in order.
+ * `sizes` lists the sizes of the small parts at the end of the upload, in order.
  */
 export function countPartsToMerge(sizes: number[], added: number): number {
   let count = 0

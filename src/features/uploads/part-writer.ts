@@ -17,7 +17,7 @@ export interface PartWriterParts {
   spool: Spool
 }
 
-// The service tries a second path if the store is so slow that the reservation of the first path expires.
+// The service tries a second path if the first path's reservation expires because the store is slow.
 const maxPaths = 2
 
 /**
@@ -59,14 +59,14 @@ async function storePart(
     await storage.put(path, content, { contentType: 'application/octet-stream' })
     faultPoint('part.stored')
     const result = await rows.addPart(upload, { start, size: content.size, path }, token).catch(async (error) => {
-      // The statement did not run. Unless the bytes are removed, a tenant could store bytes beyond its quota by overloading its
-      // share of the database.
+      // The statement did not run. If the bytes were kept, a tenant could store more than its quota by overloading its share of
+      // the database.
       if (error instanceof AssayError && error.code === 'overloaded') await storage.remove(path).catch(() => {})
       throw error
     })
     if (result === 'added') return
     if (result === 'overtaken') throw createInterruptedError()
-    // The sweep took the reserved paths early, for example because a clock was changed.
+    // The sweep removed the reserved paths early, for example because a clock was changed.
     paths.discard(place)
     if (tries === maxPaths) throw storageUnavailable('Storing a part of the upload took too long. Retry later.')
   }

@@ -7,20 +7,19 @@ import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
 import { type Checksum, ProtocolError } from './tus-request.js'
 
-/** Size of a full part. A crash loses at most one part. If the client is slow, a part is stored before it is full. */
+/** Size of a full part. A crash loses at most one part. A slow client's part is stored before it is full. */
 const partBytes = 8 * megabyte
 const partMs = 5_000
 const minEarlyBytes = 256 * 1024
 
 interface ReceiveOptions {
   spool: Spool
-  /** Maximum number of bytes in the request body. */
   maxBytes: number
   idleMs: number
-  /** Expected digest of the body. With a digest, the body is a single part, which is stored only if the digest matches. */
+  /** Expected digest of the body. If set, the body is a single part, which is stored only if the digest matches. */
   checksum: Checksum | undefined
   interrupted: AbortSignal
-  /** Stores one part. Each call starts after the previous call has settled. */
+  /** Stores one part. No call starts before the previous one has settled. */
   storePart(content: Content): Promise<void>
 }
 
@@ -33,8 +32,8 @@ export class BodyTooLong extends Error {
 }
 
 /**
- * Stores a request body in parts. Each part is stored while the next one is received. If the body ends early, because the client
- * disconnects, stalls or sends another request for the upload, all received bytes are stored before the error is thrown.
+ * Stores a request body in parts. Each part is stored while the next one is received. If the client disconnects, stalls or sends
+ * another request for the upload, all received bytes are stored before the error is thrown.
  */
 export async function receiveParts(request: IncomingMessage, reception: ReceiveOptions): Promise<void> {
   const { spool, checksum, idleMs, interrupted } = reception
@@ -123,15 +122,15 @@ function assertChecksum({ hash, digest }: Checksum, cut: AssayError | undefined)
     )
 }
 
-// Clients of the tus protocol respond to a 409 by requesting the offset and resuming the upload.
+// Use 409, because tus clients respond to it by requesting the offset and resuming the upload.
 const toResumableError = (error: AssayError): AssayError =>
   conflict(`${error.message} The received bytes are stored. Get the offset with HEAD, then resume from there.`, {
     resumable: true,
   })
 
 /**
- * Throws if the body has more than `left` bytes, for requests that add no bytes to their upload. Without a Content-Length, reads
- * the body up to the first excess byte.
+ * Throws if the body has more than `left` bytes. Used for requests that add no bytes to their upload. Without a Content-Length,
+ * reads the body up to the first excess byte.
  */
 export async function assertNoExcessBytes(request: IncomingMessage, left: number, idleMs: number): Promise<void> {
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers

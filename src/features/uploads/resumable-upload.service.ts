@@ -11,9 +11,9 @@ import { largePartBytes, maxSmallParts } from './merge-parts.js'
 import { createUnfinishedUploadsLimitError, maxUnfinished, type Unfinished } from './unfinished-uploads.js'
 import type { UploadQuotas } from './upload-quota.js'
 
-/** Maximum duration of an upload. The outcome of an upload is stored for the same time. */
+/** Maximum duration of an upload. Its outcome is stored for the same time. */
 const lifeMs = 24 * 3_600_000
-// Parts are kept longer than their upload, so that a validation that started in time can still read them.
+// Parts are retained longer than their upload, so that a validation that started in time can still read them.
 const partLifeMs = 3_600_000
 const leaseSeconds = 5
 const firstRetrySeconds = 5
@@ -165,15 +165,15 @@ export class ResumableUploadService {
     return rows.slice(0, large === -1 ? rows.length : large).reverse()
   }
 
-  /** Returns the quotas that apply to an upload, and the storage that counts against them. */
+  /** Returns the quotas that apply to an upload, with the storage that counts against each of them. */
   async getQuotas({ tenantId, uploadId }: ResumableUpload): Promise<UploadQuotas> {
     const { rows } = await this.#db.query<{ quotas: UploadQuotas }>('SELECT upload_room($1, $2) AS quotas', [tenantId, uploadId])
     return assertTenantExists(rows[0]!.quotas, uploadId)
   }
 
   /**
-   * Reserves `added` bytes in the quotas before the bytes are stored, until `addPart` or the end of the lock. `reserved` is false
-   * if a quota would be exceeded, and null if another request holds the lock.
+   * Reserves `added` bytes in the quotas before the bytes are stored. The reservation ends with `addPart` or the end of the lock.
+   * `reserved` is false if a quota would be exceeded, and null if another request holds the lock.
    */
   async reserve(
     { tenantId, uploadId }: ResumableUpload,
@@ -189,7 +189,7 @@ export class ResumableUploadService {
 
   /**
    * Adds a part that ends at the new offset, and replaces all parts from its start on. `overtaken` means that the offset changed,
-   * the lock was lost or the upload expired. `swept` means that the sweep has taken the part's path.
+   * the lock was lost or the upload expired. `swept` means that the sweep has removed the part's path from the journal.
    */
   async addPart(
     { tenantId, uploadId, offsetBytes, expiresAt }: ResumableUpload,
@@ -223,7 +223,7 @@ export class ResumableUploadService {
   }
 
   /**
-   * Records that a complete upload could not be validated. `isRead` means that the bytes were read, which increases the delay.
+   * Records that a complete upload could not be validated. If `isRead` is true, the bytes were read, which increases the delay.
    */
   async postponeValidation(
     { tenantId, uploadId, decisionAttempts }: ResumableUpload,

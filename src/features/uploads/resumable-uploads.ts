@@ -35,14 +35,13 @@ const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
 
 export interface ProtocolParts extends ReceptionParts {
-  /** Path in PUBLIC_URL, which is the prefix of all of the service's paths. */
+  /** Path of PUBLIC_URL, with which all paths of the service begin. */
   prefix: string
   /** Called with errors that clients did not cause. */
   onError(error: unknown): void
 }
 
 interface Parts extends ProtocolParts {
-  /** Authenticates the request and creates a call. */
   createCall(request: Request): Promise<Call>
 }
 
@@ -50,11 +49,11 @@ interface Parts extends ProtocolParts {
 interface ProtocolRequest {
   request: Request
   response: Response
-  /** Path to which clients post new uploads. */
+  /** Path to which clients send requests that create uploads. */
   collection: string
   /** ID of the upload. Empty if the request creates an upload. */
   uploadId: string
-  /** Context of all uploads at this path. Undefined if the client chooses the context. */
+  /** Fixed context of uploads at this path. Undefined if the client selects the context. */
   contextKey?: string
 }
 
@@ -109,7 +108,7 @@ export const createLinkUploadProtocol = (parts: ProtocolParts, maxUploadBytes: n
   },
 })
 
-/** Adds tus headers to OPTIONS responses. It must be mounted before the CORS handler, which answers all OPTIONS requests. */
+/** Adds tus headers to OPTIONS responses. Mount it before the CORS handler, which answers all OPTIONS requests. */
 export function describeProtocol(maxUploadBytes: number): RequestHandler {
   return (request, response, next) => {
     if (request.method === 'OPTIONS' && (request.path === path || request.path.startsWith(`${path}/`)))
@@ -127,7 +126,7 @@ const getProtocolHeaders = (maxUploadBytes: number): Record<string, string> => (
   'Tus-Max-Size': String(maxUploadBytes),
 })
 
-/** Response headers that scripts of other origins can read. */
+/** Response headers that scripts from other origins can read. */
 export const exposedHeaders = [
   ...['Location', 'Upload-Offset', 'Upload-Length', 'Upload-Defer-Length', 'Upload-Metadata', 'Upload-Expires', 'Assay-File-Id'],
   ...['Tus-Resumable', 'Tus-Version', 'Tus-Extension', 'Tus-Max-Size', 'Tus-Checksum-Algorithm'],
@@ -204,7 +203,6 @@ async function withLock<T>(
   }
 }
 
-/** Sends the response to a request that may have added bytes. */
 function sendProgress({ request, response, call }: UploadRequest, status: number, upload: ResumableUpload): void {
   response.set(call.responseHeaders).set({
     ...(hasUploadBody(request.headers) && { 'Upload-Offset': String(upload.offsetBytes) }),
@@ -214,7 +212,6 @@ function sendProgress({ request, response, call }: UploadRequest, status: number
   response.status(status).end()
 }
 
-/** Sends the response to HEAD. */
 function sendOffset(
   { response, call }: UploadRequest,
   { offsetBytes, sizeBytes, uploadMetadata, outcome }: ResumableUpload,
@@ -249,7 +246,7 @@ function sendUploadError({ onError }: ProtocolParts, turn: UploadRequest, error:
   sendError(request, response, publicError, call.id, status)
 }
 
-/** Sends the upload's outcome. Also used for a repeated final PATCH whose first response was lost. */
+/** Sends the upload's outcome. This also answers a repeated final PATCH whose first response was lost. */
 function sendOutcome(turn: UploadRequest, upload: EndedUpload): void {
   const { request, response, call, method } = turn
   const { outcome } = upload
@@ -258,7 +255,7 @@ function sendOutcome(turn: UploadRequest, upload: EndedUpload): void {
   else sendProgress(turn, 204, upload)
 }
 
-/** Sends an upload's status as JSON, which is not part of the tus protocol. */
+/** Sends an upload's status as JSON. This endpoint is not part of the tus protocol. */
 function sendUploadStatus({ response, call }: UploadRequest, upload: ResumableUpload): void {
   const { uploadId, filename, contextKey, sizeBytes, offsetBytes, expiresAt, outcome } = upload
   response.set(call.responseHeaders)

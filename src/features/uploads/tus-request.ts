@@ -23,7 +23,7 @@ export class ProtocolError extends AssayError {
   }
 }
 
-/** Properties of the file that a creation request describes. */
+/** File properties in a request that creates an upload. */
 export interface Creation {
   filename: string
   context: string
@@ -49,7 +49,7 @@ export function assertVersion(headers: IncomingHttpHeaders): void {
 
 /**
  * Parses the headers of a creation request. Throws a 400 error that lists all invalid fields. `contextKey` is set if the client
- * cannot choose the context.
+ * cannot select the context.
  */
 export function parseCreation(request: IncomingMessage, contextKey?: string): Creation {
   const { headers } = request
@@ -75,7 +75,7 @@ export function parseCreation(request: IncomingMessage, contextKey?: string): Cr
 /** Properties of a PATCH request. */
 export interface Patch {
   offset: number
-  /** File size, if the client deferred it and declares it with this request. */
+  /** File size, if the client deferred it and sends it with this request. */
   length: number | undefined
 }
 

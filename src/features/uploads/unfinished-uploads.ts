@@ -2,11 +2,11 @@ import { type AssayError, rateLimited } from '../../platform/errors/errors.js'
 
 /**
  * Maximum number of unfinished uploads per tenant, and their maximum total size as a multiple of the largest allowed file. Each
- * credential may use half.
+ * credential can use up to half of these limits.
  */
 export const maxUnfinished = { uploads: 1_000, largestFiles: 64 }
 
-/** Number and size of the unfinished uploads of a tenant, and of one credential (`own`). */
+/** Number and total size of unfinished uploads, for a tenant and for one credential (`own`). */
 export interface Unfinished {
   uploads: number
   bytes: number

@@ -9,9 +9,9 @@ const pollMs = 100
 const maxWaitMs = 10_000
 
 /**
- * Locks an upload with a lease on its row, which one request on any replica can hold. If a newer request waits for the lock, the
+ * Locks an upload with a lease on its row. One request on any replica can hold the lock. If a newer request waits for it, the
  * older request stops reading and stores the received bytes, because its connection is probably dead. The statement that adds
- * bytes checks the token, so that only the holder can add bytes.
+ * bytes checks the token, so that only the lock's holder can add bytes.
  */
 export class UploadLock {
   readonly token = randomUUID()
@@ -24,7 +24,7 @@ export class UploadLock {
     private readonly uploadId: string,
   ) {}
 
-  /** Aborted with the error for the client if another request takes or waits for the lock. */
+  /** Aborted, with the error for the client, if another request acquires or waits for the lock. */
   get interrupted(): AbortSignal {
     return this.#interrupt.signal
   }
@@ -44,7 +44,7 @@ export class UploadLock {
 
   async release(): Promise<void> {
     clearInterval(this.#renewing)
-    // If this request fails, the lease expires.
+    // Ignore errors, because the lease expires without a renewal.
     await this.rows.unlock(this.actor.tenantId, this.uploadId, this.token).catch(() => {})
   }
 }

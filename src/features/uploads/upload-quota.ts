@@ -3,7 +3,7 @@ import type { Actor } from '../../platform/actor.js'
 import { type AssayError, quotaExceeded } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 
-/** Quota, bytes of stored files, and received bytes of unfinished uploads. */
+/** A quota, the bytes of stored files, and the received bytes of unfinished uploads. */
 interface QuotaUsage {
   quota: number
   stored: number
@@ -16,7 +16,7 @@ export interface UploadQuotas {
   context: QuotaUsage | null
 }
 
-/** Thrown if received bytes, together with files and other unfinished uploads, exceed a quota. */
+/** Thrown if the received bytes, stored files and other unfinished uploads together exceed a quota. */
 export class QuotaExceededError extends Error {
   override readonly name = 'QuotaExceededError'
   constructor(
@@ -32,7 +32,7 @@ const getRemaining = ({ quota, stored, unfinished }: QuotaUsage): number => Math
 export const fitsQuotas = ({ tenant, context }: UploadQuotas, added: number): boolean =>
   added <= getRemaining(tenant) && (context === null || added <= getRemaining(context))
 
-/** Returns the error for a quota that other unfinished uploads use up. The client can resume the upload later. */
+/** Returns the error for a quota that other unfinished uploads exhaust. The client can resume the upload later. */
 export function createUnfinishedUploadsQuotaError(
   actor: Actor,
   contextKey: string,
@@ -41,7 +41,7 @@ export function createUnfinishedUploadsQuotaError(
   const fix = 'Finish or delete unfinished uploads, or delete files, then resume this upload.'
   const ofContext = quotas.context !== null && added > getRemaining(quotas.context)
   if (actor.uploadLink) return createLinkQuotaError(added)
-  // A key that is restricted to certain contexts must not learn the storage use of the whole tenant.
+  // A key that is restricted to certain contexts must not learn how much the whole tenant stores.
   if (!ofContext && actor.contexts)
     return quotaExceeded(`The request has ${added} bytes, which exceeds the tenant's remaining quota. ${fix}`, {
       size_bytes: added,

@@ -27,7 +27,7 @@ export interface ReceptionParts extends PartWriterParts {
 
 export type EndedUpload = ResumableUpload & { outcome: Outcome }
 
-/** Thrown if a request tries to continue an upload that has an outcome. */
+/** Thrown if a request tries to continue an upload that already has an outcome. */
 export class UploadEndedError extends Error {
   override readonly name = 'UploadEndedError'
   constructor(readonly upload: EndedUpload) {
@@ -40,7 +40,7 @@ export function assertNotEnded({ outcome, ...upload }: ResumableUpload): void {
   if (outcome) throw new UploadEndedError({ ...upload, outcome })
 }
 
-/** Receives and validates the bytes of an upload, for one request that holds its lock. */
+/** Receives and validates an upload's bytes, for one request that holds the upload's lock. */
 export class UploadReception {
   constructor(
     private readonly parts: ReceptionParts,
@@ -65,7 +65,7 @@ export class UploadReception {
     return created.sizeBytes === 0 ? this.#validateUpload(created) : created
   }
 
-  /** Returns the upload. Throws `UploadEndedError` if it has ended, or ends after a validation that was due. */
+  /** Returns the upload. Throws `UploadEndedError` if it has ended, or if a validation that is due ends it. */
   async open(uploadId: string, patch?: Patch): Promise<ResumableUpload> {
     const upload = await this.parts.rows.find(this.turn.call.requireActor(), uploadId)
     const isComplete = upload.offsetBytes === upload.sizeBytes
@@ -77,7 +77,7 @@ export class UploadReception {
     return upload
   }
 
-  /** Continues an upload at the offset that the client expects. Returns the upload with its new offset. */
+  /** Continues an upload at the client's offset. Returns the upload with its new offset. */
   async resume(upload: ResumableUpload, { offset, length }: Patch): Promise<ResumableUpload> {
     if (upload.offsetBytes !== offset) throw createWrongOffsetError(upload.offsetBytes)
     return this.receive(length === undefined ? upload : await this.#declareLength(upload, length))
@@ -93,7 +93,7 @@ export class UploadReception {
     return { ...upload, sizeBytes: length, maxBytes: length }
   }
 
-  /** Receives the body of the request. Returns the upload with its new offset and, after the last byte, its outcome. */
+  /** Receives the request's body. Returns the upload with its new offset and, after the last byte, its outcome. */
   async receive(upload: ResumableUpload): Promise<ResumableUpload> {
     const { call, request, lock } = this.turn
     const left = upload.maxBytes - upload.offsetBytes
@@ -136,8 +136,7 @@ export class UploadReception {
 
   /**
    * Returns the error for received bytes that exceed a quota. If the stored files alone exceed the quota, the upload is rejected
-   * with the same error as a new upload, and its bytes are deleted. Otherwise, the client can resume it when other unfinished
-   * uploads have ended.
+   * like a new upload, and its bytes are deleted. Otherwise, the client can resume it when other unfinished uploads have ended.
    */
   async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
@@ -147,7 +146,7 @@ export class UploadReception {
         filename,
         sizeBytes: sizeBytes ?? offsetBytes + error.added,
       })
-      // If the upload can continue, this request is not logged as a call.
+      // The upload can continue, so this request is not logged as a call.
       attempt.outcome = { status: 'unlogged' }
       return undefined
     })
@@ -155,15 +154,15 @@ export class UploadReception {
   }
 
   /**
-   * Handles a repeated PATCH of a complete upload, whose first response may have been lost. Its body must not exceed the upload's
-   * length.
+   * Checks a repeated PATCH of a complete upload, whose first response may have been lost. Throws if its body exceeds the
+   * upload's length.
    */
   #assertNoExcessBytes(offset: number, size: number): Promise<void> {
     if (offset > size) throw createWrongOffsetError(size)
     return assertNoExcessBytes(this.turn.request, size - offset, this.turn.call.admission.uploads.idleMs)
   }
 
-  /** Validates a complete upload again after an attempt without a verdict. The bytes are read only if the attempt can succeed. */
+  /** Validates a complete upload again after an attempt without a verdict. Reads the bytes only if the attempt can succeed. */
   async #retryValidation(upload: ResumableUpload): Promise<EndedUpload> {
     assertNotPostponed(upload)
     if (upload.decisionError?.code === 'scanner_unavailable')
@@ -192,7 +191,7 @@ export class UploadReception {
     throw error
   }
 
-  /** Rejects an upload that is too large, like a single-request upload that exceeds the size limit. */
+  /** Rejects an upload that is too large. The outcome is the same as for a single-request upload above the size limit. */
   #rejectTooLarge(upload: ResumableUpload, sizeBytes: number): Promise<EndedUpload> {
     return this.#uploadReceivedBytes(upload, async () => ({ sizeBytes, dispose: async () => {} }))
   }
@@ -215,7 +214,7 @@ export class UploadReception {
   }
 
   /**
-   * Runs `work` as the only call of this upload and stores its outcome: the file, or the rejection that `work` throws. The upload
+   * Runs `work` as the upload's only call and stores the outcome: the file, or the rejection that `work` throws. The upload
    * continues if `work` returns undefined.
    */
   async #runAndSaveOutcome(
@@ -252,7 +251,7 @@ const toFileResponse = ({ fileId, originalFilename, contentType, sizeBytes, cont
 const finalStatuses = [404, 409, 413, 422]
 
 /**
- * Converts an error to the outcome of the upload. Rethrows errors that are not a verdict, because the bytes can be validated
+ * Converts an error to the outcome of the upload. Rethrows errors that are not a verdict, because the upload can be validated
  * again.
  */
 function toRejectedOutcome(error: unknown): Outcome {

@@ -14,7 +14,7 @@ const maxLockHours = 24
 
 export const noWrongCodes = { wrongCodes: 0, codesLockedUntil: null }
 
-/** Returns the error for every code of a locked user. Correct codes get the same error, so that guesses reveal nothing. */
+/** Returns the error for every code of a locked user. Correct codes cause the same error, so that guesses reveal nothing. */
 export function getCodeLockError({ wrongCodes, codesLockedUntil }: UserRow): AssayError | undefined {
   if (wrongCodes >= wrongCodesUntilReset)
     return new AssayError(
@@ -39,7 +39,7 @@ export function assertUnlocked(user: UserRow): void {
 }
 
 /**
- * Counts a wrong code in a transaction that holds the lock of the user's row. Returns an audit log entry if codes are now locked.
+ * Counts a wrong code. The transaction must hold the lock on the user's row. Returns an audit log entry if codes are now locked.
  */
 export async function countWrongCode(tx: Transaction, actor: Actor, user: UserRow): Promise<AuditRow[]> {
   const { tenantId, userId, name } = user

@@ -21,7 +21,7 @@ import { beginAttempt, lockUser, toUser, toUserAudit, type UserRow } from './use
 
 type Parts = Pick<Components, 'db' | 'ledger' | 'identity' | 'masterKey' | 'passwords' | 'limits' | 'security'>
 
-/** Result of checking a code. The caller must commit `audit` even if the code was wrong, so that the attempt counts. */
+/** Result of checking a code. The caller must commit `audit` even for a wrong code, so that the attempt counts. */
 interface CheckedCode {
   isRight: boolean
   audit: AuditRow[]
@@ -90,7 +90,7 @@ export class SecondFactorService {
     return true
   }
 
-  /** Removes the second factor of another user and ends that user's sessions. */
+  /** Removes another user's second factor and ends that user's sessions. */
   async reset(actor: Actor, userId: string): Promise<User> {
     const user = await this.#changeUser(actor, userId, async (tx, before) => {
       await tx.user.update({ where: { tenantId: actor.tenantId, userId }, data: { ...noSecondFactor, ...noWrongCodes } })
@@ -101,7 +101,7 @@ export class SecondFactorService {
   }
 
   /**
-   * Checks a code and consumes it if it is correct. The caller must hold the lock of the user's row. If the user has no second
+   * Checks a code and consumes it if it is correct. The caller must hold the lock on the user's row. If the user has no second
    * factor, every code is accepted. If codes are locked, throws even for a correct code.
    */
   async checkCode(tx: Transaction, actor: Actor, user: UserRow, code: string): Promise<CheckedCode> {
@@ -129,8 +129,8 @@ export class SecondFactorService {
   }
 
   /**
-   * Changes the signed-in user's second factor if the code is correct. Counts a wrong code, and then throws 403 with the message
-   * `wrongCode`.
+   * Changes the signed-in user's second factor if the code is correct. Otherwise, counts the wrong code and throws 403 with the
+   * message `wrongCode`.
    */
   async #changeByCode(
     { actor, wrongCode, signal }: { actor: Actor; wrongCode: string; signal: AbortSignal | undefined },
@@ -164,8 +164,8 @@ export class SecondFactorService {
 const noSecondFactor = { totpSecret: null, totpConfirmedAt: null, totpLastStep: 0, recoveryCodes: [] }
 
 /**
- * Returns the 401 error for a missing or wrong code after a correct password. `details.second_factor` makes clients prompt for a
- * code.
+ * Returns the 401 error for a missing or wrong code after a correct password. `details.second_factor` tells clients to prompt for
+ * a code.
  */
 export const createMissingCodeError = (message: string) =>
   new AssayError('unauthenticated', message, { details: { second_factor: 'code' } })

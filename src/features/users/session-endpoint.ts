@@ -36,7 +36,7 @@ async function startSession(
 ) {
   const call = await createCall(request)
   sendContinue(request, response)
-  // HTML forms cannot send JSON, so a page of another site cannot sign a user in.
+  // HTML forms cannot send JSON, so a page on another site cannot sign a user in.
   const input = await call.admission.json.read(call, (limits) => readJson(request, limits))
   const session =
     'welcome' in input
@@ -69,7 +69,7 @@ function readCredentials(input: Record<string, unknown>) {
 
 const maxLengths: Record<string, number> = { email: 254, password: 1024, code: 64, tenant_id: 64, welcome: 300 }
 
-/** Reads text fields and checks their lengths. Throws 400 with all invalid fields. */
+/** Reads text fields and checks their lengths. Throws a 400 error that lists all invalid fields. */
 function readTextFields(
   input: Record<string, unknown>,
   required: string[],

@@ -9,7 +9,7 @@ import type { Components } from '../components.js'
 import type { UserSession } from './session.types.js'
 import { findUser, toActor, type UserRow } from './user-row.js'
 
-/** Lists and ends sessions of dashboard users. */
+/** Lists and ends the sessions of dashboard users. */
 export class SessionService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'identity'>) {}
 
@@ -29,7 +29,7 @@ export class SessionService {
     }))
   }
 
-  /** Ends one or all of the user's sessions. Returns the number of ended sessions. */
+  /** Ends one or all of a user's sessions. Returns the number of ended sessions. */
   endUserSessions(actor: Actor, userId: string, sessionId?: string): Promise<number> {
     const { tenantId } = actor
     return changeIdentity(this.parts, { tenantId, kind: 'user', id: userId }, async (tx) => {
@@ -43,7 +43,7 @@ export class SessionService {
 
 const toOpenSessionFilter = (userId: string) => ({ userId, revokedAt: null, expiresAt: { gt: getCurrentTime() } })
 
-/** Ends open sessions of a user: all of them, one, or all but one. Returns one audit log entry per session. */
+/** Ends all of a user's open sessions, one of them, or all but one. Returns one audit log entry per session. */
 export async function endSessions(
   tx: Transaction,
   actor: Actor,

@@ -73,7 +73,7 @@ export class SignInService {
     return { token, expiresAt, user: toUser(user), secondFactorDue }
   }
 
-  /** Ends the token's session. Returns false if the token has no session in this service. */
+  /** Ends the token's session. Returns false if this service did not create a session for the token. */
   async signOut(actor: Actor): Promise<boolean> {
     const { sessionId } = actor
     if (!sessionId) return false
@@ -139,14 +139,14 @@ export class SignInService {
   #createSession(user: Candidate, { session, origin, code, rehashed }: CheckedSignIn) {
     const { tenantId, userId } = user
     return this.parts.ledger.change(tenantId, async (tx) => {
-      // The password may have changed while it was verified. That change ended all sessions, so this sign-in must fail.
+      // The password may have changed during its verification. The change ended all sessions, so this sign-in must fail.
       const current = await lockUser(tx, tenantId, userId)
       if (current.passwordHash !== user.passwordHash) throw createWrongCredentialsError()
       // The user may have enabled a second factor after the row was read.
       if (current.totpConfirmedAt && !code) throw createMissingCodeError(codeRequired)
       const client = { ...createSystemActor(tenantId), ...origin }
       const checked = await this.parts.secondFactors.checkCode(tx, client, current, code ?? '')
-      // The transaction must commit, so that the wrong code counts.
+      // Commit the transaction, so that the wrong code counts.
       if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
       if (rehashed) await tx.user.update({ where: { userId }, data: { passwordHash: rehashed } })
       return { result: checked, entry: { audit: [await createSession(tx, user, origin, session)] } }

@@ -47,7 +47,7 @@ export async function lockUser(tx: Transaction, tenantId: string, userId: string
   return findUser(tx, tenantId, userId)
 }
 
-/** Slows down a session that guesses the password or code of its user, like a sign-in. */
+/** Slows down a session that guesses its user's password or code, as if it were a sign-in. */
 export const beginAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
   signIns.delayAttempt({ email: email ?? id, ip, isFamiliar: async () => true, signal })
 

@@ -42,7 +42,7 @@ export const createExternalUserFinder =
     if (existing) return scopes ? { ...existing, scopes } : existing
     const tenant = await pool.query('SELECT 1 FROM tenants WHERE tenant_id = $1', [tenantId])
     if (tenant.rowCount === 0) return null
-    // Concurrent requests may create the same user, or another user with the same email address, so a conflict is retried.
+    // Concurrent requests may create the same user, or another user with the same email address, so retry after a conflict.
     for (let attempt = 1; ; attempt++) {
       try {
         await ledger.change(tenantId, (tx) => createExternalUser(tx, facts))
@@ -68,7 +68,7 @@ async function createExternalUser(
 ): Promise<{ result: undefined; entry: Entry }> {
   const userId = newId('usr')
   const now = getIdTime(userId)
-  // A user with a password may already have the email address. The two users stay separate.
+  // A user with a password may already have this email address. The two users stay separate.
   const sameEmail = email ? await tx.user.findFirst({ where: { tenantId, email: normalizeEmail(email) } }) : null
   const row = await tx.user.create({
     data: {

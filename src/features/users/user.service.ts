@@ -85,7 +85,7 @@ export class UserService {
     return this.#setStatus(actor, userId, 'active')
   }
 
-  /** Sets the password and ends all of the user's other sessions, because an intruder who knew the old password may have one. */
+  /** Sets the password and ends the user's other sessions, because an intruder who knew the old password may have a session. */
   async setPassword(actor: Actor, userId: string, password: string, currentSession?: string): Promise<User> {
     const { email } = await this.get(actor, userId)
     const passwordHash = await this.#hashPassword(email, password)
@@ -95,8 +95,8 @@ export class UserService {
           `User '${userId}' signs in through ${before.issuer} and has no password in this service. Change the password at the identity provider.`,
         )
       return {
-        // Users cannot reset the count with their own password, because an attacker with the password and a session could do the
-        // same.
+        // Users cannot reset the count with their own password. Otherwise, an attacker with the password and a session could do
+        // so too.
         data: { passwordHash, ...(actor.id !== userId && noWrongCodes) },
         getAudit: async (after, tx) => [
           ...(await endSessions(tx, actor, after, currentSession && { not: currentSession })),

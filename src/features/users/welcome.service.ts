@@ -11,13 +11,13 @@ import { lockUser, toUser } from './user-row.js'
 const maxAgeMs = 10 * 60_000
 
 /**
- * Manages welcome links, each of which signs in one user once, on any replica. A link contains the ID of the session that it
- * creates, so the primary key of `sessions` prevents a second use.
+ * Manages welcome links. Each link signs in one user, and can be used only once across replicas. A link contains the ID of the
+ * session that it creates, so the primary key of `sessions` prevents a second use.
  */
 export class WelcomeService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'identity'>) {}
 
-  /** Returns the signed part of a welcome link, which follows `/#welcome=`. */
+  /** Returns the signed part of a welcome link, which follows `/#welcome=` in the URL. */
   async createWelcomeToken(userId: string): Promise<string> {
     const ids = `${newId('ses').slice(4)}.${userId.slice(4)}`
     return `${ids}.${await this.parts.identity.sessions.sign(toSignedText(ids))}`

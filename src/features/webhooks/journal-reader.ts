@@ -10,12 +10,12 @@ export interface OutgoingEvent {
   body: Buffer
 }
 
-// Maximum number of events in memory per delivery turn. Each event has at most 64 KiB.
+// Maximum number of events in memory per delivery turn. An event has up to 64 KiB.
 const eventsAtOnce = 20
 
 /**
- * Returns the next events for a webhook. `through` is the position of the last event read, and `atEnd` is true at the end of the
- * journal.
+ * Returns the next events for a webhook. `through` is the position of the last event read. `atEnd` is true if there are no
+ * further events.
  */
 export async function readEvents(
   journal: JournalService,
@@ -34,8 +34,8 @@ export async function readEvents(
 }
 
 /**
- * Converts a journal entry to a delivery body, with `type`, `timestamp` and `data` as in Standard Webhooks. `data` also contains
- * the `sequence`.
+ * Converts a journal entry to a delivery body, with `type`, `timestamp` and `data` as specified by Standard Webhooks. `data` also
+ * contains the `sequence`.
  */
 export function toOutgoingEvent(entry: string): OutgoingEvent & { data: Record<string, unknown> } {
   const { type, occurred_at, event_id, sequence, data } = JSON.parse(entry)

@@ -14,11 +14,11 @@ export interface OutboundOptions {
 }
 
 const longestUrl = 2048
-// Only the status of a response is used. A short body is read so that the connection can be reused.
+// A response's body is not used. If it is short, it is read, so that the connection can be reused.
 const maxBodyBytes = 65_536
 const bodyGraceMs = 1_000
 const idleMs = 10_000
-// Errors of a connection that the server closed while it was idle.
+// Error codes that occur if a server has closed an idle connection.
 const idleCloseErrors = new Set(['ECONNRESET', 'EPIPE'])
 
 class PrivateAddress extends Error {
@@ -110,7 +110,7 @@ export class Outbound {
       const onClose = () =>
         reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' }))
       request.on('close', onClose)
-      // The `signal` option has no effect on a request that has lost its connection.
+      // The `signal` option has no effect after the request has lost its connection.
       const onAbort = () => reject(signal.reason)
       signal.addEventListener('abort', onAbort)
       request.on('error', (error: NodeJS.ErrnoException) =>
@@ -126,7 +126,7 @@ export class Outbound {
     return url.protocol === 'https:' || (this.#allowPrivate && url.protocol === 'http:')
   }
 
-  /** Replaces the DNS lookup of Node.js, so that the connection uses the addresses that were checked. */
+  /** Replaces Node.js's DNS lookup, so that the connection uses the addresses that were checked. */
   readonly #lookup: LookupFunction = (hostname, options, callback) => {
     this.#resolveHost(hostname).then(
       (addresses) => {
@@ -138,7 +138,7 @@ export class Outbound {
     )
   }
 
-  /** Rejects a host if any of its addresses is not public, because a name with both kinds of addresses is an attack. */
+  /** Rejects a host if any of its addresses is not public. A name with both public and private addresses indicates an attack. */
   async #resolveHost(hostname: string): Promise<string[]> {
     const host = removeBrackets(hostname)
     const addresses = isIP(host) ? [host] : await this.#resolve(host)
@@ -151,7 +151,7 @@ export class Outbound {
 /** Removes the brackets around IPv6 addresses in URLs. */
 const removeBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Resolves host names without the thread pool, which uploads need and which a deliberately slow name server would block. */
+/** Resolves host names without the thread pool. A deliberately slow name server would block the pool, which uploads need. */
 async function resolveByName(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
@@ -160,7 +160,7 @@ async function resolveByName(host: string): Promise<string[]> {
   return addresses
 }
 
-/** Resolves host names like the operating system, including its hosts file, for closed networks. */
+/** Resolves host names like the operating system, including its hosts file. Used in closed networks. */
 const resolveWithHostsFile = async (host: string): Promise<string[]> =>
   (await lookup(host, { all: true })).map(({ address }) => address)
 

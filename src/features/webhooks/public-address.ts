@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Networks from the IANA special-purpose registries, which are private, local, reserved, or translated to other networks. */
+/** Networks in the IANA special-purpose registries. They are private, local, reserved, or translated to other networks. */
 const special = new BlockList()
 for (const network of [
   '0.0.0.0/8',
@@ -25,8 +25,8 @@ for (const network of [
 ])
   addNetwork(special, network)
 
-// Allocated range of public IPv6 addresses. It excludes local, multicast, mapped IPv4 and NAT64 addresses, but includes 6to4 and
-// Teredo.
+// Allocated range of public IPv6 addresses. The range excludes local, multicast, mapped IPv4 and NAT64 addresses, but includes
+// 6to4 and Teredo.
 const allocatedRange = new BlockList()
 addNetwork(allocatedRange, '2000::/3')
 

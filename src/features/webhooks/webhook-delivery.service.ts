@@ -13,7 +13,7 @@ import { findWebhook, toDelivery } from './webhook-row.js'
 
 const keptDeliveries = 1_000
 
-/** Lists deliveries of webhooks and sends test deliveries. */
+/** Lists webhook deliveries and sends test deliveries. */
 export class WebhookDeliveryService {
   readonly #positions: WebhookPositions
   readonly #tests = new TenantSlots('tests of webhooks', { inAll: 16, byTenant: 2 })
@@ -22,7 +22,7 @@ export class WebhookDeliveryService {
     this.#positions = new WebhookPositions(parts.db.pool)
   }
 
-  /** Sends a test event once, even if the webhook is disabled. */
+  /** Sends a test event once. The webhook may be disabled. */
   async sendTestDelivery(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
     const { tenantId } = actor
     const { row } = await findWebhook(this.parts.db, tenantId, webhookId)
@@ -71,7 +71,7 @@ export class WebhookDeliveryService {
   }
 }
 
-/** Creates an event in the journal's format, without adding it to the journal. */
+/** Creates an event in the journal's format. The event is not added to the journal. */
 function createTestEvent(webhookId: string) {
   const eventId = newId('evt')
   const facts = { type: 'webhook.test', occurred_at: getIdTime(eventId).toISOString(), event_id: eventId, sequence: null }

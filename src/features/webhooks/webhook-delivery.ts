@@ -7,13 +7,13 @@ import type { Outbound } from './outbound.js'
 import { type Attempt, attemptDelivery, isSuccessful } from './webhook-attempt.js'
 import type { Delivery, LeasedWebhook, WebhookKey, WebhookPositions } from './webhook-positions.js'
 
-/** Seconds until the next attempt, by number of failed attempts. After the last attempt, the event is abandoned. */
+/** Seconds until the next attempt, by number of failed attempts. After the last attempt, the service abandons the event. */
 const retrySeconds = [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400]
 const maxFailingDays = 5
-// Time after which a turn ends, so that other webhooks are served. Together with the longest attempt, it must be shorter than the
+// Time after which a turn ends, so that other webhooks are served. This time plus the longest attempt must be shorter than the
 // lease in webhook-positions.ts.
 const turnMs = 10_000
-// Deliveries are written to the log in batches. If the process is killed, the events of one batch are sent again.
+// Deliveries are written to the log in batches. If the process is killed, the events of one batch are delivered again.
 const unwrittenMs = 100
 const unwrittenEvents = 50
 const errorSeconds = 5
@@ -87,7 +87,7 @@ class DeliveryTurn {
     const { outbound, stopping } = this.parts
     const { url } = this.webhook
     const tried = await attemptDelivery(outbound, { url, secrets: this.secrets, signal: stopping }, event)
-    // The receiver may have received the event. The service sends it again, and the interrupted attempt does not count.
+    // The receiver may have processed the event. The service sends it again, and the interrupted attempt does not count.
     const isCut = stopping.aborted && tried.responseStatus === null
     const delivery = isCut ? undefined : await this.#toDelivery(event, tried)
     if (!delivery || !isSuccessful(tried)) {

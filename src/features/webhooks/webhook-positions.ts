@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { getLeaseEndSql, isLeaseFree, releaseLease } from '../../platform/db/lease.js'
 import type { Queries } from '../../platform/db/queries.js'
 
-// Lease time, which exceeds the duration of a delivery turn (webhook-delivery.ts), so that the lease needs no renewal.
+// Lease time. It exceeds the duration of a delivery turn (webhook-delivery.ts), so that the lease needs no renewal.
 const leaseSeconds = 30
 
 export interface WebhookKey {
@@ -41,7 +41,7 @@ export interface Delivery {
 
 /**
  * Stores the journal positions of webhooks. A process leases a position while it delivers events. After the lease is lost, writes
- * of the process have no effect.
+ * by this process have no effect.
  */
 export class WebhookPositions {
   constructor(private readonly pool: Queries) {}
@@ -88,7 +88,7 @@ export class WebhookPositions {
     return rows[0] && { tenantId, webhookId, token, ...rows[0] }
   }
 
-  /** Releases a webhook, which cannot be leased again for `seconds`. */
+  /** Releases a webhook. It cannot be leased again for `seconds`. */
   async release({ tenantId, webhookId, token }: LeasedWebhook, seconds: number): Promise<void> {
     const key = { tenant_id: tenantId, webhook_id: webhookId }
     await releaseLease(this.pool, { table: 'webhook_positions', key, token, seconds: leaseSeconds }, { seconds })
@@ -96,7 +96,7 @@ export class WebhookPositions {
 
   /**
    * Advances the position to `sequence` and logs the deliveries. Returns false if the lease was lost. The deliveries are logged
-   * in any case.
+   * even then.
    */
   async advance(
     { tenantId, webhookId, token }: LeasedWebhook,
@@ -123,7 +123,8 @@ export class WebhookPositions {
   }
 
   /**
-   * Records a failed attempt and the next state. Returns the days since the first failure, or undefined if the lease was lost.
+   * Records a failed attempt and the next state. Returns the number of days since the first failure, or undefined if the lease
+   * was lost.
    */
   async recordFailure(
     { tenantId, webhookId, token }: LeasedWebhook,
@@ -141,7 +142,7 @@ export class WebhookPositions {
     return rows[0]?.days
   }
 
-  /** Returns the ID of the delivery that waits for its next attempt. */
+  /** Returns the ID of the delivery that is waiting for its next attempt. */
   async findPendingDelivery({ tenantId, webhookId }: WebhookKey): Promise<string | undefined> {
     const { rows } = await this.pool.query<{ id: string }>(
       `SELECT delivery_id AS id FROM webhook_deliveries WHERE tenant_id = $1 AND webhook_id = $2 AND status = 'pending' ORDER BY delivery_id DESC LIMIT 1`,

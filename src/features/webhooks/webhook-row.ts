@@ -50,7 +50,7 @@ export async function findWebhook(
   return { row, position: position ?? undefined }
 }
 
-/** Locks and returns the row of a webhook until the transaction ends. Throws 404 if the tenant has no such webhook. */
+/** Locks a webhook's row until the transaction ends, and returns it. Throws 404 if the tenant has no such webhook. */
 export async function lockWebhook(tx: Transaction, tenantId: string, webhookId: string): Promise<WebhookRow> {
   const locked = isId('whk', webhookId)
     ? await tx.$queryRaw<unknown[]>`SELECT 1 FROM webhooks WHERE tenant_id = ${tenantId} AND webhook_id = ${webhookId} FOR UPDATE`
@@ -59,9 +59,8 @@ export async function lockWebhook(tx: Transaction, tenantId: string, webhookId: 
   return tx.webhook.findUniqueOrThrow({ where: { tenantId_webhookId: { tenantId, webhookId } } })
 }
 
-/** Creates the audit log entry for a change to a webhook. */
 export const toWebhookAudit = (actor: Actor, action: AuditRow['action'], row: WebhookRow, details: Record<string, unknown>) =>
   createAuditRow(actor, action, { type: 'webhook', id: row.webhookId, name: getHost(row.url) }, details)
 
-/** Returns the host of a URL. Logs must not contain the path and query, because they may be secret. */
+/** Returns the host of a URL. The path and query may be secret, so they must not be logged. */
 export const getHost = (url: string): string => new URL(url).host

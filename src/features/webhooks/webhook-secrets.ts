@@ -3,8 +3,8 @@ import { createHmac, randomBytes } from 'node:crypto'
 const prefix = 'whsec_'
 
 /**
- * Creates a secret with 256 random bits in the format of Standard Webhooks. It is returned once and stored encrypted with
- * MASTER_KEY.
+ * Creates a secret with 256 random bits in the format of Standard Webhooks. The secret is returned once, and is stored encrypted
+ * with MASTER_KEY.
  */
 export const createWebhookSecret = (): string => `${prefix}${randomBytes(32).toString('base64')}`
 

@@ -10,7 +10,7 @@ const tenantRefreshIntervalMs = 2_000
 // Delay before a check, so that the commits of a busy tenant share one query.
 const sharedCheckMs = 50
 const maxDeliveries = 256
-// A tenant whose receivers do not respond uses at most a sixteenth of the slots. Its other webhooks wait.
+// Maximum number of concurrent deliveries per tenant, a sixteenth of the total. It limits the effect of unresponsive receivers.
 const maxTenantDeliveries = 16
 const maxConnections = 2
 const finishMs = 3_000
@@ -56,7 +56,7 @@ export class WebhookSender {
     })
   }
 
-  /** Called when this process has committed a transaction that may contain events of the tenant. */
+  /** Called after this process has committed a transaction that may contain the tenant's events. */
   scheduleCheck(tenantId: string): void {
     if (!this.#timer || this.#soon || !this.#tenants.ids.includes(tenantId)) return
     this.#soon = setTimeout(() => {

@@ -133,7 +133,7 @@ export class WebhookService {
     return { ...webhook, secret, webhook }
   }
 
-  /** Resends the events from `fromSequence` on. Throws 400 if it exceeds the next sequence number. */
+  /** Resends all events starting at `fromSequence`. Throws 400 if `fromSequence` exceeds the next sequence number. */
   async replay(actor: Actor, webhookId: string, fromSequence: number): Promise<Webhook> {
     return this.#updateWebhook(actor, webhookId, (_, { journalLength }) => {
       const last = Number(journalLength)
@@ -149,7 +149,7 @@ export class WebhookService {
     })
   }
 
-  /** Disables a webhook after a 410 response, or after days of failed attempts. */
+  /** Disables a webhook after a 410 response, or if its deliveries have failed for days. */
   disable({ tenantId, webhookId }: WebhookKey, reason: DisabledReason): Promise<Webhook> {
     const actor = createSystemActor(tenantId)
     return this.#updateWebhook(actor, webhookId, (before) => ({
