@@ -7,7 +7,7 @@ import type { ScanVerdict } from './scanners/verdict.js'
 import type { EngineIdentity } from './scanners/virus-scanner.js'
 import type { WorkerFailure } from './workers/work.js'
 
-/** Input of the checks of one file. Expensive results are computed once, on first use. */
+/** Input for the checks on one file. Expensive results are computed once, on first use. */
 export interface FileChecks {
   readonly submission: Submission
   /** Last extension of the file name in lower case, without the dot. Empty if there is none. */
@@ -29,18 +29,18 @@ export interface Scan {
 export interface CheckVerdict {
   outcome: CheckOutcome
   message: string
-  /** Set if a policy of the context rejects the file, rather than the check itself. */
+  /** Set if a policy of the context, rather than the check itself, rejects the file. */
   refusal?: PolicyRejection
-  /** Evidence in snake_case, copied to the report and to the error details. It must be small. */
+  /** Evidence in snake_case, copied to the report and to the error details. It must be small, because the error contains it. */
   evidence?: Record<string, unknown>
-  /** Duration measured around the actual work. If unset, the duration of the whole check applies. */
+  /** Duration of the actual work. If unset, the report contains the duration of the whole check. */
   durationMs?: number
 }
 
-/** A check decides whether a file is rejected for one block reason. */
+/** Decides whether a file is rejected for one block reason. */
 type Check = (file: FileChecks) => CheckVerdict | Promise<CheckVerdict>
 
-/** Passes if the extension is allowed and the detected content type matches it. */
+/** Passes if the extension is allowed and matches the detected content type. */
 const extension: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.allowedExtensions.includes(file.extension)) {
@@ -91,7 +91,7 @@ const typeNames: Record<string, string> = {
   'ogg-video': 'an Ogg video',
 }
 
-/** Passes if the file is not larger than the context allows. */
+/** Passes if the file does not exceed the context's size limit. */
 const size: Check = ({ submission, tooLarge }) => {
   const { sizeBytes, rules } = submission
   const limit = rules.maxFileSizeMb * megabyte
@@ -121,7 +121,7 @@ const blank: Check = async (file) => {
 }
 
 /**
- * Passes if common programs can open the file, it is not maliciously crafted, and the context's policy allows its content.
+ * Passes if common programs can open the file, the file is not maliciously crafted, and the context's policy allows its content.
  */
 const corrupt: Check = async (file) => {
   const { rules, content } = file.submission
@@ -215,7 +215,7 @@ const virus: Check = async (file) => {
   return { ...(unscanned ? toIncompleteVerdict(scan, unscanned) : toScanVerdict(scan)), durationMs: scan.durationMs }
 }
 
-/** Describes a part that no scanner can read: encrypted content, or a compression that only the file name reveals. */
+/** Describes content that no scanner can read: encrypted content, or content whose compression only the file name reveals. */
 async function findUnscannedPart(file: FileChecks): Promise<string | undefined> {
   if (file.extension === 'br') return 'Brotli files are not unpacked, because they have no signature'
   const evidence = await file.evidence()
@@ -247,7 +247,7 @@ const formatEngineName = ({ engine: { name, version } }: Scan): string => `${nam
 const getProofEvidence = ({ verdict }: Scan): { scanner_proved_at?: string } =>
   verdict.provedAt ? { scanner_proved_at: verdict.provedAt.toISOString() } : {}
 
-/** The check of each block reason. The type requires an entry for each new reason. */
+/** Check for each block reason. The type requires an entry for each new reason. */
 const checks: Record<BlockReason, Check> = {
   invalid_extension: extension,
   size_exceeded: size,
@@ -256,5 +256,4 @@ const checks: Record<BlockReason, Check> = {
   virus_detected: virus,
 }
 
-/** Checks in the order in which they run. */
 export const orderedChecks: readonly [BlockReason, Check][] = blockReasons.map((reason) => [reason, checks[reason]])

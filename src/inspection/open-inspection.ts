@@ -16,16 +16,16 @@ type Parts = Pick<AppParts, 'config' | 'logger' | 'siblings'>
 export async function createSpoolFolder(dataDir: string): Promise<string> {
   const folder = join(dataDir, 'spool')
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Sandboxed workers can access the spool only by its real path.
+  // Sandboxed workers can access the folder only by its real path.
   return realpath(folder)
 }
 
-// Memory of the preview worker. Previews have a separate worker, so that they do not delay uploads.
+// Memory limit of the preview worker. Previews have a separate worker, so that they do not delay uploads.
 const maxPreviewMemoryMb = 512
 const previewIdleMs = 15_000
 
 export interface Workers {
-  /** Workers that read the files in the folder `contents`. */
+  /** Workers that check uploaded files in the folder `contents`. */
   uploads: WorkerPool
   previews: WorkerPool
   close(): Promise<void>

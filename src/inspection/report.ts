@@ -5,7 +5,7 @@ import type { EngineIdentity } from './scanners/virus-scanner.js'
 import type { EngineSetup, Scanned } from './scanners/yara/scanning.js'
 import type { WorkerFailure } from './workers/work.js'
 
-/** Rules of a context that the checks apply. */
+/** Context rules that the checks apply. */
 export interface ValidationRules {
   contextKey: string
   allowedExtensions: string[]
@@ -16,7 +16,7 @@ export interface ValidationRules {
   rejectEncryptedFiles: boolean
   rejectActiveContent: boolean
   acceptUnscanned: boolean
-  /** Version of the rules. Undefined if the rules do not belong to a context. */
+  /** Version of the rules. Undefined if the rules are not from a context. */
   rulesVersion?: number
   /** If set, only the file with this SHA-256 (hexadecimal) is accepted. */
   requiredSha256?: string | null
@@ -30,9 +30,9 @@ export interface Submission {
   /** Undefined if the upload was stopped at the size limit. `sizeBytes` is then the number of received bytes. */
   content?: Content
   sizeBytes: number
-  /** True before any byte is received. `sizeBytes` is then the size that the client declared. */
+  /** True if no byte has been received yet. `sizeBytes` is then the size that the client declared. */
   announced?: boolean
-  /** Earlier report on the same content. Only the virus check runs again, and all other results are copied. */
+  /** Earlier report on the same content. If set, only the virus check runs again, and all other results are copied. */
   earlier?: ValidationReport
   signal: AbortSignal
   owner?: string
@@ -56,7 +56,7 @@ export interface ValidationReport {
   reason: RejectionReason | null
   /** Results of all five checks, in the order in which they run. */
   checks: CheckReport[]
-  /** Content type of the detected format, or otherwise of the extension. Null if both are unknown. */
+  /** Content type of the detected format. If no format was detected, content type of the extension. Null if both are unknown. */
   detectedContentType: string | null
   sizeBytes: number
   /** Checksum in the form `sha256:` plus digest. Null if the upload was stopped at the size limit. */
@@ -69,21 +69,21 @@ export interface ValidationReport {
 }
 
 export interface Job {
-  /** Path of the file. Undefined if the content is in memory, which is then passed separately. */
+  /** Path of the file. Undefined if the content is in memory and is passed separately. */
   path: string | undefined
   size: number
   extension: string
   blank: boolean
   deadlineMs: number
   /**
-   * Set if the worker also scans the file. `damaged` is true if the context accepts damaged files, which are then scanned too.
+   * Set if the worker also scans the file. `damaged` is true if damaged files are scanned too, because the context accepts them.
    */
   scan?: { setup: EngineSetup; damaged: boolean }
 }
 
 export type SoundnessFinding = Inspection & { durationMs: number }
 
-/** Results of reading a file. The results after a failed check are null. */
+/** Results of reading a file. Reading stops at a failed check, and the remaining results are null. */
 export interface Findings {
   recognition: Detection & { durationMs: number }
   blankness: { blank: boolean; durationMs: number } | null
@@ -92,7 +92,7 @@ export interface Findings {
   scan?: { scanned: Scanned; durationMs: number }
 }
 
-/** Result for a file on which two workers failed in a row. */
+/** Result if two workers in a row failed on the file. */
 export interface WorkerFailureResult {
   failure: WorkerFailure
   durationMs: number

@@ -23,7 +23,7 @@ import type { ReadResult } from './reading.js'
 
 export interface ContentReaderOptions {
   deadlineMs: number
-  /** Additional time after the reader's own deadline before a worker counts as hung. */
+  /** Additional time after the reader's own deadline, before a worker counts as hung. */
   graceMs: number
   /** URL of a module whose export `readers` (a map from extension to FormatReader) replaces built-in readers. */
   readerModule?: string | undefined
@@ -31,7 +31,7 @@ export interface ContentReaderOptions {
 }
 
 /**
- * Reads file content on the event loop if that is fast. Otherwise uses a process for native decoders and a thread for all other
+ * Reads file content on the event loop if that is fast. Otherwise, uses a process for native decoders and a thread for all other
  * formats.
  */
 export class ContentReader {
@@ -65,7 +65,7 @@ export class ContentReader {
       return await this.#readInWorker(submission, content, job, scan)
     } catch (error) {
       if (error instanceof WorkerFailed) return { failure: error.failure, durationMs: error.durationMs }
-      // No worker can be started. The operator's log contains the reason.
+      // No worker can be started. The service log contains the reason for the operator.
       if (error instanceof WorkerNotStarted) throw overloaded('Files currently cannot be inspected. Retry later.', error.message)
       if (error instanceof TaskError) throw new Error(`validation failed: ${error.message}`)
       throw error
@@ -83,7 +83,7 @@ export class ContentReader {
     const withScan: Partial<Task> | undefined = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },
       deadlineMs: deadlineMs + scan.deadlineOf(job.size),
-      // The reader or the scan may have crashed the worker, so the second attempt only reads the file. The scan runs separately.
+      // The reader or the scan may have crashed the worker, so the second attempt only reads. The scan then runs separately.
       retry: { data: job, deadlineMs },
     }
     const { findings, image } = await run({ ...inThread, ...withScan })
@@ -109,7 +109,7 @@ function withParameter(module: URL, name: string, value: string | undefined): UR
   return module
 }
 
-/** Reads content on the event loop if that takes less time than the transfer to a worker (0.2 ms). Otherwise returns undefined. */
+/** Reads content on the event loop if that takes less time than a transfer to a worker (0.2 ms). Otherwise returns undefined. */
 function readOnEventLoop(bytes: Uint8Array, job: Job): Promise<Findings | undefined> | undefined {
   if (job.extension === 'svgz') return undefined
   const source = new MemorySource(bytes, job.extension)
@@ -125,7 +125,7 @@ function readOnEventLoop(bytes: Uint8Array, job: Job): Promise<Findings | undefi
 
 /**
  * Maximum sizes of text that is read on the event loop. At 32 KiB, text, CSV and JSON take 0.1 to 0.5 ms of CPU time, and the
- * worst known file 1.1 ms. Plain text takes 0.2 to 0.5 ms at 128 KiB. All other formats require the isolation of a worker.
+ * worst known file takes 1.1 ms. Plain text takes 0.2 to 0.5 ms at 128 KiB. All other formats require the isolation of a worker.
  */
 const alwaysQuick = 32 * 1024
 const quickBytes: Record<string, number> = {
@@ -138,10 +138,10 @@ const quickBytes: Record<string, number> = {
 
 const archives = new Set(['zip', 'jar', 'gz', 'tar'])
 
-// Sufficient for icons and thumbnails: 256 KiB of pixels.
+// Limits that suffice for icons and thumbnails: 256 KiB of pixels.
 const quickPictureLimits = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 1024 }
-// Maximum number of reader steps on the event loop. Nearly all files of these sizes need fewer steps, which take half a
-// millisecond.
+// Maximum number of reader steps on the event loop. Nearly all files of these sizes need fewer steps. This number of steps takes
+// half a millisecond.
 const maxSteps = 500
 
 function createQuickLimits(deadlineMs: number): ReaderLimits {
@@ -164,8 +164,8 @@ const quickBinaryBytes: Record<string, number> = {
 }
 
 /**
- * Examines a file on the event loop. Returns undefined if it exceeds the limits, which are lower than those for malicious
- * constructions. A worker then reads the file again.
+ * Examines a file on the event loop. Returns undefined if it exceeds the limits, which are lower than those for maliciously
+ * crafted files. A worker then reads the file again.
  */
 async function examineWithinLimits(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings | undefined> {
   try {
@@ -178,7 +178,7 @@ async function examineWithinLimits(source: RandomAccessSource, job: Job, limits:
   }
 }
 
-// Start of containers, images, audio and video of any extension. Detecting them reads more than the first bytes.
+// Matches the start of containers, images, audio and video. Detecting these formats requires more than the first bytes.
 const manyStepsStart =
   /^(PK|\x1f\x8b|\xd0\xcf\x11\xe0|\x89PNG|ID3|OggS|RIFF|FORM|\{\\rtf|\x1a\x45\xdf\xa3|\x30\x26\xb2\x75|.{4}(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx))/s
 
@@ -186,5 +186,5 @@ const hasManySteps = (source: RandomAccessSource): boolean =>
   manyStepsStart.test(source.read(0, 8).toString('latin1')) ||
   source.read(Math.max(0, source.size - 65_557), 65_557).includes('PK\x05\x06')
 
-// Returns true if the start of the file is blank. The blank check then reads the whole content.
+// Returns true if the start of the file is blank. The blank check must then read the whole content.
 const hasBlankStart = (source: RandomAccessSource): boolean => !/[^\s\0]/.test(source.read(0, 4096).toString('latin1'))

@@ -10,10 +10,10 @@ import {
 } from '@assay/formats'
 import type { Findings, Job } from '../report.js'
 
-/** Readers that replace built-in readers, by extension. Used only by tests. */
+/** Readers that replace built-in readers, by file extension. Used only by tests. */
 export type ReaderOverrides = Record<string, FormatReader>
 
-/** Examines a file in the order of the checks, and stops at the first check that will fail. */
+/** Examines a file in the same order as the checks, and stops at the first check that will fail. */
 export async function examine(
   source: RandomAccessSource,
   job: Job,
@@ -73,7 +73,7 @@ function* readChunks(source: RandomAccessSource): Generator<Buffer> {
 const zeros = Buffer.alloc(64 * 1024)
 
 function isBlankChunk(chunk: Buffer): boolean {
-  // Fast path for gigabytes of zeros in disk images and failed copies.
+  // Fast path for gigabytes of zeros, as in disk images and failed copies.
   if (chunk.length === zeros.length && chunk.equals(zeros)) return true
   for (let at = 0; at < chunk.length; at++) if (blankByte[chunk[at]!] === 0) return false
   return true

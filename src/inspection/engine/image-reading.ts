@@ -8,13 +8,13 @@ interface DecoderModule {
   decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded>
 }
 
-// Tests set a parameter with the URL of a module that exports `decodeImage`.
+// Tests set a query parameter with the URL of a module that exports `decodeImage`.
 const module = new URL(import.meta.url).searchParams.get('decoder')
 const { decodeImage }: DecoderModule = await import(module ?? '@assay/formats/image/libvips')
 
 decodeImagesWith(async (source, task) => {
   const path = getCurrentFilePath()
   if (path === undefined) return decodeImage(source.readAll(source.size), task)
-  // Read the file here if its name ends with `]`, because libvips parses brackets at the end of a name as options.
+  // Read the file here if its name ends with `]`, because libvips parses brackets at the end of a file name as options.
   return decodeImage(path.endsWith(']') ? await readFile(path) : path, task)
 })

@@ -9,9 +9,9 @@ import { type EngineIdentity, getVerdictOrThrow, type ScanOptions, type VirusSca
 import { WorkerPool, type WorkerPoolOptions } from '../workers/worker-pool.js'
 import { ContentReader, type ContentReaderOptions } from './content-reader.js'
 
-/** Inspects files of uploads, dry runs, resumable uploads, rescans and the command line. */
+/** Inspects files for uploads, dry runs, resumable uploads, rescans and the command line. */
 export interface Inspector {
-  /** Returns the validation report of a file. Throws only `scannerUnavailable`, or `overloaded` if the queue is full. */
+  /** Returns a file's validation report. Throws only `scannerUnavailable`, or `overloaded` if the queue is full. */
   inspect(submission: Submission): Promise<ValidationReport>
   close(): Promise<void>
 }
@@ -93,7 +93,7 @@ export function getExtension(filename: string): string {
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
 }
 
-/** Converts the scan result of a worker to the scan in a report. */
+/** Converts a worker's scan result to the scan that the report contains. */
 async function toScan({ scanned, durationMs }: NonNullable<Findings['scan']>, scanner: VirusScanner): Promise<Scan> {
   scanner.scanInWorker?.took?.(durationMs)
   return { engine: await scanner.getIdentity(), verdict: getVerdictOrThrow(scanned), durationMs }
@@ -157,7 +157,7 @@ interface StoredFile {
   owner: string
 }
 
-/** Creates the submission for rescanning an accepted file. Only a virus rejects the file. An incomplete scan does not. */
+/** Creates the submission for rescanning an accepted file. Only a virus rejects the file, and an incomplete scan does not. */
 export const toRescanSubmission = ({ originalFilename, content, report, signal, owner }: StoredFile): Submission => ({
   originalFilename,
   content,
@@ -179,8 +179,8 @@ export const toRescanSubmission = ({ originalFilename, content, report, signal, 
 })
 
 /**
- * Returns the report on a file for which all scan attempts failed. `scan_failed` distinguishes it from a scan that a password or
- * limit made incomplete.
+ * Returns the report for a file whose scan attempts all failed. `scan_failed` distinguishes it from a scan that is incomplete
+ * because of a password or a limit.
  */
 export function createUnscannedReport(
   earlier: ValidationReport,

@@ -5,7 +5,7 @@ import type { OpenScan } from '../scanners/yara/scanning.js'
 import type { WorkerCall } from '../workers/work.js'
 import { examine, type ReaderOverrides } from './examine.js'
 
-// Tests set a parameter with the URL of a module that exports `readers`.
+// Tests set a query parameter with the URL of a module that exports `readers`.
 const module = new URL(import.meta.url).searchParams.get('readers')
 const overrides: ReaderOverrides = module ? (await import(module)).readers : {}
 
@@ -67,5 +67,5 @@ async function finishScan({ search, finish }: OpenScan): Promise<Findings['scan'
   return { scanned: await finish(), durationMs: spentMs + performance.now() - start }
 }
 
-/** Returns the path of the file that this worker reads. Undefined if the content is in memory. */
+/** Returns the path of the file that this worker is reading. Undefined if the content is in memory. */
 export const getCurrentFilePath = (): string | undefined => path

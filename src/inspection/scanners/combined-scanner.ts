@@ -13,8 +13,8 @@ export class CombinedScanner implements VirusScanner {
   }
 
   /**
-   * Scans with both scanners. An infected verdict takes precedence. A failed scan takes precedence over an incomplete verdict,
-   * because the file may be infected and the client can retry.
+   * Scans with both scanners. An infected verdict takes precedence. A failed scan takes precedence over an incomplete verdict.
+   * The file may be infected, and the client can retry.
    */
   async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
     const settled = await Promise.allSettled([this.#first.scan(content, options), this.#second.scan(content, options)])
@@ -32,7 +32,7 @@ export class CombinedScanner implements VirusScanner {
       name: `${first.name} + ${second.name}`,
       version: `${first.version} + ${second.version}`,
       signaturesVersion: `${first.signaturesVersion} + ${second.signaturesVersion}`,
-      // Use the ClamAV date, because virus signatures expire and operator rules need not.
+      // Use ClamAV's date, because virus signatures become outdated, while operator rules may not.
       signaturesDate: first.signaturesDate ?? second.signaturesDate,
     }
   }
@@ -48,7 +48,7 @@ export class CombinedScanner implements VirusScanner {
 
 type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
 
-/** Combines two clean verdicts. The result has the older proof. */
+/** Combines two clean verdicts. The result has the earlier proof time. */
 function combineClean([first, second]: Clean[]): ScanVerdict {
   return { ...first!, provedAt: new Date(Math.min(first!.provedAt.getTime(), second!.provedAt.getTime())) }
 }

@@ -39,7 +39,7 @@ export interface CoverageVisitorOptions {
   everything: boolean
 }
 
-/** Divides a file into units that ClamAV scans completely: the file itself, and each content that ClamAV may not unpack. */
+/** Divides a file into units that ClamAV scans completely: the file itself, and all content that ClamAV may not unpack. */
 export class CoverageVisitor implements Visitor {
   readonly separateParts = true
   readonly #everything: boolean
@@ -85,7 +85,7 @@ export class CoverageVisitor implements Visitor {
     if (unit === around) unit.files++
     let size = 0
     const receive = (bytes: Buffer, { first }: WindowPlace) => {
-      // The sizes of the file itself are already counted.
+      // The sizes already include the file itself.
       if (!around) return
       const added = first ? bytes : bytes.subarray(overlapBytes)
       if (unit !== around) this.#write(unit, added)

@@ -15,7 +15,7 @@ export interface ScannerOptions {
   pool?: WorkerPool
   workers?: number
   clamd?: Omit<ClamdOptions, 'logger'>
-  /** Folder for temporary files of scans. */
+  /** Folder for the temporary files of scans. */
   directory?: string
   logger?: ScannerLogger
 }

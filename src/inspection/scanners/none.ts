@@ -6,7 +6,7 @@ const createNotConfiguredError = () =>
     'No scanner is configured (SCANNER_URL=none:), but this context requires virus scans. Set SCANNER_URL, or disable scan_for_viruses in the context.',
   )
 
-/** Scanner of `none:`. Uploads to contexts that scan files get 503, because unscanned files must not be reported as clean. */
+/** Scanner for `none:`. Uploads to contexts that scan files get 503, because unscanned files must not be reported as clean. */
 export class NoScanner implements VirusScanner {
   async scan(): Promise<never> {
     throw createNotConfiguredError()

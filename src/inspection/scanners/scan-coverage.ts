@@ -8,7 +8,7 @@ import type { WorkerCall } from '../workers/work.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
 import { CoverageVisitor, type RequiredSizes, type ScanPart, TooManyParts } from './coverage-visitor.js'
 
-/** Describes which content a clean verdict of ClamAV covers, and which content must be scanned in addition. */
+/** Content that a clean verdict from ClamAV covers, and content that must be scanned in addition. */
 export interface ScanCoverage {
   /** Reason why a part of the file cannot be unpacked. */
   incomplete?: string
@@ -42,7 +42,7 @@ export async function hasContainer(content: Content): Promise<boolean> {
 
 /**
  * Determines which parts of a file ClamAV scans. ClamAV reports OK for content that is encrypted, not unpacked or beyond its
- * limits. Walks the file like the built-in scanner.
+ * limits. Walks the file in the same way as the built-in scanner.
  */
 export async function determineCoverage(content: Content, options: CoverageOptions): Promise<ScanCoverage> {
   const { pool, signal, owner, partsFile, everything = false } = options
@@ -62,7 +62,7 @@ interface CoverageJob {
 
 class Cancelled extends WalkEnded {}
 
-/** Entry point of the worker, because unpacking may take long. */
+/** Entry point for the worker. A worker is used because unpacking may take long. */
 export async function coverContent(
   { path, ...job }: CoverageJob,
   { bytes, cancelled }: Pick<WorkerCall, 'bytes' | 'cancelled'>,

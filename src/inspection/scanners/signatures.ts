@@ -11,15 +11,14 @@ export interface Signatures {
   madeAt: Date | null
 }
 
-/** SQL expression for the signatures of a report. */
 export const createSignaturesExpression = (report: string): string =>
   `(${report}->'engine'->>'name') || ' ' || (${report}->'engine'->>'signaturesVersion')`
 
 /**
- * Returns true if every change of the signatures changes the version. ClamAV reports only the version of its daily database, and
- * other databases may change independently.
+ * Returns true if every signature change changes the version. ClamAV reports only the version of its daily database, and other
+ * databases may change independently.
  */
 export const isExact = (signatures: string): boolean => !signatures.includes('ClamAV')
 
-/** Returns true if the signatures have a version. With custom databases only, ClamAV reports none. */
+/** Returns true if the signatures have a version. ClamAV reports no version if it uses only custom databases. */
 export const isVersioned = (signatures: string): boolean => !signatures.includes('unversioned')

@@ -9,5 +9,5 @@ type NotClean =
  */
 export type ScanVerdict = { verdict: 'clean'; provedAt: Date } | NotClean
 
-/** A verdict without the engine's proof, which the caller adds. */
+/** A verdict without the engine's EICAR proof, which the caller adds. */
 export type UnprovedVerdict = { verdict: 'clean' } | NotClean

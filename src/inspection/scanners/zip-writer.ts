@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/** Directory entry of a probe's member. Compressed with deflate unless `stored` is set. */
+/** A zip member of a probe. It is compressed with deflate unless `stored` is set. */
 export interface ZipMember {
   name: string
   offset: number
@@ -11,7 +11,7 @@ export interface ZipMember {
 }
 
 /**
- * Returns the local header of a zip member. No library can write the probes, because they declare sizes without content and
+ * Returns the local header of a zip member. Libraries cannot write the probes, because they declare sizes without content and
  * repeat blocks.
  */
 export function createLocalHeader(member: ZipMember): Buffer {
@@ -21,7 +21,7 @@ export function createLocalHeader(member: ZipMember): Buffer {
   return Buffer.concat([header, Buffer.from(member.name)])
 }
 
-/** Returns the central directory and its end record. `offset` is the position of the directory. */
+/** Returns the central directory and its end record. `offset` is the directory's position in the file. */
 export function createDirectory(members: ZipMember[], offset: number): Buffer {
   const directory = Buffer.concat(members.map(createDirectoryRecord))
   return Buffer.concat([directory, createEndRecord(members.length, directory.length, offset)])

@@ -1,6 +1,6 @@
 import { megabyte } from '../../platform/units.js'
 
-/** Owner of background tasks, which wait for all other tasks and leave one worker free. */
+/** Owner of background tasks. They wait for all other tasks, and leave one worker free. */
 export const background = 'background'
 
 export interface Queued {
@@ -36,7 +36,7 @@ export class FairQueue<T extends Queued> {
     return this.#waiting.length
   }
 
-  /** Adds a task. If the queue is full, returns the dropped task: the latest task of another owner, or the new one. */
+  /** Adds a task. If the queue is full, returns the dropped task, which is the latest task of another owner or the new task. */
   add(newcomer: T): T | undefined {
     const displaced = this.#waiting.length >= this.#options.maxLength ? this.#chooseTaskToDisplace(newcomer) : undefined
     if (displaced === newcomer) return newcomer
@@ -58,8 +58,8 @@ export class FairQueue<T extends Queued> {
   }
 
   /**
-   * Removes and returns the next task to start: one of the owner with the fewest running tasks and recent starts. Undefined if
-   * none may start.
+   * Removes and returns the next task to start. Owners with the fewest running tasks and recent starts come first. Undefined if
+   * no task may start.
    */
   next(): T | undefined {
     const { workers } = this.#options
@@ -107,7 +107,7 @@ export class FairQueue<T extends Queued> {
     if (this.#recentOwners.length > rememberedStarts) this.#recentOwners.shift()
     this.#lastStart.delete(task.owner)
     this.#lastStart.set(task.owner, ++this.#counter)
-    // Remove the oldest entry if the map has more entries than there can be owners with waiting tasks or recent starts.
+    // Remove the oldest entry if the map exceeds the possible number of owners with waiting tasks or recent starts.
     const [oldest] = this.#lastStart.keys()
     if (this.#lastStart.size > this.#options.maxLength + rememberedStarts) this.#lastStart.delete(oldest)
   }
@@ -116,7 +116,7 @@ export class FairQueue<T extends Queued> {
     return this.#getOwnerShare(one) - this.#getOwnerShare(other) || this.#getWaitingSince(one) - this.#getWaitingSince(other)
   }
 
-  /** Returns the owner's share of the workers. A running task outweighs all recent starts. */
+  /** Returns a measure of the owner's use of workers. A running task outweighs all recent starts. */
   #getOwnerShare({ owner }: T): number {
     const running = [...this.#running].filter((each) => each.owner === owner).length
     return running * (rememberedStarts + 1) + this.#recentOwners.filter((each) => each === owner).length

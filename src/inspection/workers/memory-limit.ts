@@ -3,14 +3,14 @@ import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 
 interface CgroupPaths {
-  /** File with one line per control group of this process: `0::/path` (version 2) or `5:memory:/path` (version 1). */
+  /** File that lists this process's control groups, one per line: `0::/path` (version 2) or `5:memory:/path` (version 1). */
   groups?: string
   root?: string
 }
 
 /**
- * Returns the memory in bytes that all processes of the service may use: the smallest limit of the machine and its control
- * groups.
+ * Returns the memory in bytes that all processes of the service may use together. This is the smallest of the limits of the
+ * machine and its control groups.
  */
 export function getMemoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/cgroup' }: CgroupPaths = {}): number {
   const limits = (readText(groups) ?? '').split('\n').flatMap((line) => {
@@ -22,7 +22,7 @@ export function getMemoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/c
   return Math.min(totalmem(), ...limits)
 }
 
-/** Reads the limits of the group and all its parents. In a container, the root is the container's group. */
+/** Reads the limits of the group and all its parents. In a container, the root directory is the container's group. */
 function readLimits(root: string, path: string, file: string): number[] {
   const limit = Number(readText(join(root, path, file)) ?? Number.NaN)
   const rest = path === '/' ? [] : readLimits(root, dirname(path), file)

@@ -14,12 +14,12 @@ const send = (message: FromProcess) => process.send?.(message)
 let cancelled = false
 let settings: Uint8Array | undefined
 
-// The service has ended. `process.exit` would wait for native code that is still running.
+// The service has exited. `process.exit` would wait for native code that is still running.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 // Watch the parent process in another thread, because native code may block this one forever.
 const watch = `const { ppid } = process; setInterval(() => process.ppid === ppid || process.kill(process.pid, 'SIGKILL'), 500)`
 new Worker(watch, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 } }).unref()
-// Ignore signals, because terminals and service managers signal all processes. The service completes its uploads and then ends
+// Ignore signals, because terminals and service managers signal all processes. The service completes its uploads, and then ends
 // this process.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 

@@ -7,7 +7,7 @@ import { WorkerProcess } from './worker-process.js'
 export interface ProcessesOptions {
   maxProcesses: number
   /**
-   * Memory limit of all processes together. If they exceed it, the largest one is killed, and its task is retried while no other
+   * Memory limit for all processes together. Above it, the largest process is killed, and its task is retried while no other
    * process works.
    */
   memoryMb: number
@@ -17,11 +17,11 @@ export interface ProcessesOptions {
   sandbox: Promise<Sandbox | undefined>
 }
 
-// Interval between memory checks. Most images are decoded before the first check.
+// Interval between memory checks. Decoding most images takes less time.
 const memoryCheckMs = 25
 
 /**
- * Processes for native code. Existing pool libraries are unsuitable: they end processes with signals that can be ignored, do not
+ * Processes for native code. Existing pool libraries are unsuitable. They end processes with signals that can be ignored, do not
  * limit memory, and print process output.
  */
 export class Processes {

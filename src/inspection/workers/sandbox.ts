@@ -8,7 +8,7 @@ import { belongsToEndedProcess, createProcessFileName } from '../../platform/pro
 
 export interface Sandbox {
   execPath: string
-  /** Returns arguments to put before the program and its arguments. `flags` are Node.js options. */
+  /** Returns the arguments that precede the program and its own arguments. `flags` are Node.js options. */
   execArgv(flags: string[]): string[]
   close(): void
 }
@@ -46,8 +46,8 @@ exec chroot "$root" /usr/bin/setpriv --pdeathsig KILL --no-new-privs --bounding-
 
 const sandboxPrefix = 'assay-box-'
 
-// Removes folders of killed services. The parent folder may be shared, so only this user's folders with the sandbox prefix are
-// removed.
+// Removes folders that killed services left. Other programs may use the parent folder, so only this user's folders with the
+// sandbox prefix are removed.
 function removeStaleSandboxes(): void {
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(sandboxPrefix) || !belongsToEndedProcess(name.slice(sandboxPrefix.length))) continue

@@ -1,6 +1,6 @@
 import { runTask, type TaskResult } from './work.js'
 
-/** Input of a thread. Both sides access `shared` while the task runs. */
+/** Input for a thread. Both sides access `shared` while the task runs. */
 export interface ThreadTask {
   module: string
   run: string
@@ -33,8 +33,8 @@ export function runInThread({ bytes, settings, sentAt, shared, ...task }: Thread
 let block = Buffer.alloc(0)
 
 /**
- * Copies the content to this thread's memory, because decoders do not accept shared memory. The memory is reused, because V8
- * counts new memory against the heap limit and would repeatedly mark the heaps of both threads.
+ * Copies the content to this thread's memory, because decoders do not accept shared memory. The memory is reused. V8 counts new
+ * memory against the heap limit, and would repeatedly mark the heaps of both threads.
  */
 function copyContent(bytes: Uint8Array): Buffer {
   if (block.length < bytes.length) block = Buffer.allocUnsafeSlow(bytes.length)

@@ -21,7 +21,7 @@ export class Threads {
   readonly #piscina: Piscina
   /** Threads that are being terminated. */
   readonly #ending = new Map<Worker, Promise<void>>()
-  /** Unused memory for the content of later tasks, at most one block per thread. */
+  /** Unused memory for later content, at most one block per thread. */
   readonly #blocks: SharedArrayBuffer[] = []
 
   constructor({ maxThreads, memoryMb, idleMs }: ThreadsOptions) {
@@ -32,7 +32,7 @@ export class Threads {
       minThreads: 0,
       maxThreads,
       idleTimeout: idleMs,
-      // Disabled, because tasks wait for timers and files, which a thread sleeping on an Atomic would delay.
+      // Disabled, because a thread that sleeps on an Atomic would delay its tasks, which wait for timers and files.
       atomics: 'disabled',
       recordTiming: false,
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 },
@@ -40,7 +40,7 @@ export class Threads {
       env: { TMPDIR: tmpdir() },
       execArgv: [],
     })
-    // A thread that fails while idle is replaced when the next task needs one.
+    // An idle thread that fails is replaced when the next task needs one.
     this.#piscina.on('error', () => {})
   }
 
@@ -91,7 +91,7 @@ export class Threads {
     }
   }
 
-  /** Throws if too many threads cannot be terminated. Such threads are replaced, up to twice the maximum number of threads. */
+  /** Throws if too many hung threads cannot be terminated. Until then, new threads replace them. */
   async #assertCapacity(): Promise<void> {
     if (this.#ending.size >= this.#maxThreads) await this.#waitForEnding()
     if (this.#ending.size >= this.#maxThreads)

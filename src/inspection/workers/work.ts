@@ -7,13 +7,13 @@ export interface Task {
   bytes?: Uint8Array | undefined
   /** Large data that the module uses for every task. A process receives it only once. */
   settings?: SharedArrayBuffer | undefined
-  /** True for native code that may crash or hang, which runs in a separate process. Everything else runs in a thread. */
+  /** True for native code that may crash or hang. It runs in a separate process, and all other code in a thread. */
   inProcess: boolean
   /** Size of the file in bytes. Large files leave one worker free for small files. */
   size: number
   /** Owner of the task, for fair scheduling. */
   owner?: string | undefined
-  /** Time limit in milliseconds from the start in the worker, after which the task counts as hung. */
+  /** Time limit in milliseconds, measured from the task's start in the worker. The task then counts as hung. */
   deadlineMs: number
   /** True if the task is retried after it hung. */
   retryHung: boolean
@@ -24,7 +24,7 @@ export interface Task {
 export interface WorkerCall {
   bytes: Buffer | undefined
   settings: Uint8Array | undefined
-  /** Returns true if the result is no longer needed. The task calls this function between its steps. */
+  /** Returns true if the result is no longer needed. The task calls this function between steps. */
   cancelled(): boolean
 }
 
@@ -66,7 +66,7 @@ function loadModule(module: string): Promise<Record<string, WorkerFunction>> {
 export const contentPipe = 4
 export type TaskResult = { result: unknown } | { fault: string }
 
-/** The task's function threw, which is a defect in the service, not in the file. */
+/** Thrown if the task's function threw. This is a bug in the service, not a problem with the file. */
 export class TaskError extends Error {
   override readonly name = 'TaskError'
 }
@@ -83,7 +83,7 @@ export class WorkerFailed extends Error {
   }
 }
 
-/** No worker could be started. The file is not the cause. */
+/** Thrown if no worker could be started. The file is not the cause. */
 export class WorkerNotStarted extends Error {
   override readonly name = 'WorkerNotStarted'
 }

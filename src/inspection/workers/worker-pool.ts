@@ -16,10 +16,10 @@ export interface WorkerPoolOptions {
    */
   maxQueue: number
   memoryMb: number
-  /** Memory limit of all processes for native code. Defaults to half of the memory of the machine or container. */
+  /** Memory limit of all processes for native code together. Defaults to half of the machine's or container's memory. */
   processMemoryMb: number
   idleMs: number
-  /** Sandbox of the processes, which the pool closes. Without a sandbox, processes have the same access as the service. */
+  /** Sandbox for the processes. The pool closes it. Without a sandbox, processes have the same access as the service. */
   sandbox: Promise<Sandbox | undefined>
 }
 
@@ -28,7 +28,7 @@ const startPollMs = 50
 /** Time for a cancelled task to reach its next step, before its worker is terminated. */
 const cancelTimeoutMs = 5_000
 const maxAttempts = 2
-/** Memory for decoding the largest image that does not count as a decompression bomb. */
+/** Memory for decoding the largest image that is not rejected as a decompression bomb. */
 const maxImageMb = 1024
 const closingMessage = 'The service is shutting down. Send the file again.'
 
@@ -47,8 +47,8 @@ interface QueuedTask {
 }
 
 /**
- * Runs tasks in threads, or in processes for native code. A worker that dies or hangs affects only its own task, which is retried
- * once.
+ * Runs tasks in threads, or in processes for native code. If a worker dies or hangs, only its own task is affected, and is
+ * retried once.
  */
 export class WorkerPool {
   readonly #queue: FairQueue<QueuedTask>
@@ -153,7 +153,7 @@ export class WorkerPool {
     this.#queue.release(queued)
   }
 
-  /** Ends a task that exceeds its deadline. The startup of a worker does not count. */
+  /** Ends a task that exceeds its deadline. The startup time of a worker does not count. */
   #enforceDeadline(queued: QueuedTask, attempt: Attempt): () => void {
     const startedAt = performance.now()
     let timer: NodeJS.Timeout

@@ -28,7 +28,7 @@ export class WorkerProcess {
       serialization: 'advanced',
       env: buildWorkerEnv(sandbox ? '/tmp' : tmpdir()),
       ...(sandbox ? { execPath: sandbox.execPath, execArgv: sandbox.execArgv(flags) } : { execArgv: flags }),
-      // Discard output, because native code prints warnings with file content.
+      // Discard output, because native code prints warnings that contain file content.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc', 'pipe'],
     })
     const ended = (error: Error) => {
@@ -131,7 +131,7 @@ const flags = ['--max-old-space-size=96', '--max-semi-space-size=1', '--no-warni
 /** Builds an environment without the service's secrets and Node.js options. */
 const buildWorkerEnv = (temporaryFolder: string): NodeJS.ProcessEnv => ({
   TMPDIR: temporaryFolder,
-  // Otherwise, libvips would write images above 100 MB to /tmp, where no limit applies.
+  // Without this setting, libvips would write images above 100 MB to /tmp, where no limit applies.
   VIPS_DISC_THRESHOLD: '64g',
   // A process decodes one image at a time, on one thread.
   UV_THREADPOOL_SIZE: '1',

@@ -2,12 +2,12 @@ import { toPrintable } from '../../../platform/errors/errors.js'
 import type { UnprovedVerdict } from '../verdict.js'
 import type { EngineIdentity } from '../virus-scanner.js'
 
-/** Parsed line of a clamd response. `error` counts neither as a virus nor as clean. */
+/** Parsed line of a clamd response. `error` means neither a virus nor a clean file. */
 export type ClamdAnswer = UnprovedVerdict | { verdict: 'error'; message: string }
 
 /**
- * Parses a scan response (clamd(8)). Only `stream: OK` and `stream: NAME FOUND` are results. Any other line is an error of the
- * daemon or connection.
+ * Parses a scan response (clamd(8)). Only `stream: OK` and `stream: NAME FOUND` are results. Any other line indicates an error of
+ * the daemon or the connection.
  */
 export function parseScanResponse(line: string): ClamdAnswer {
   if (line === 'stream: OK') return { verdict: 'clean' }
@@ -20,9 +20,9 @@ export function parseScanResponse(line: string): ClamdAnswer {
 export const isSizeLimitError = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
 
 // Parses a signature name. With AlertEncrypted and AlertExceedsMax, clamd reports content that it could not scan as a finding,
-// which is not a virus.
+// although it is not a virus.
 function parseSignature(signature: string): ClamdAnswer {
-  // clamd omits the name if it aborts the scan of a file.
+  // clamd omits the name if it aborts a scan.
   if (signature.startsWith('(null)'))
     return { verdict: 'incomplete', reason: 'clamd stopped the scan without giving a reason (it replied "(null) FOUND")' }
   if (signature.startsWith('Heuristics.Encrypted.'))
@@ -34,8 +34,8 @@ function parseSignature(signature: string): ClamdAnswer {
 
 /**
  * Parses a version such as `ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026`. With custom databases only, the line is `ClamAV 1.4.6`.
- * The date of the database is in the daemon's local time but parsed as UTC, because only the day matters. Returns undefined for
- * other lines.
+ * The database's date is in the daemon's local time but parsed as UTC, because only the day matters. Returns undefined for other
+ * lines.
  */
 export function parseVersion(line: string): EngineIdentity | undefined {
   const [engine = '', signatures, date] = line.split('/')

@@ -25,7 +25,7 @@ export interface ClamdOptions {
   /** Replaces the socket connection, for example with the command line of ClamAV. */
   connector?: ClamdConnector
   pool?: WorkerPool | undefined
-  /** Folder for content that is unpacked for the daemon. Defaults to the temporary folder of the system. */
+  /** Folder for content that is unpacked for the daemon. Defaults to the system's temporary folder. */
   directory?: string
   logger?: ScannerLogger
 }
@@ -34,7 +34,7 @@ const defaultDeadlines: ClamdDeadlines = { connectMs: 2_000, idleMs: 15_000, ans
 const unhealthyMs = 5_000
 const identityMs = 60_000
 
-/** Scans files with one or more clamd daemons (INSTREAM). Throws `scannerUnavailable` unless a file was certainly scanned. */
+/** Scans files with one or more clamd daemons (INSTREAM). Throws `scannerUnavailable` unless the file was verifiably scanned. */
 export class ClamdScanner implements VirusScanner {
   readonly #daemons: Daemons
   readonly #connector: ClamdConnector
@@ -102,7 +102,7 @@ export class ClamdScanner implements VirusScanner {
     for (const running of this.#running) running.abort(createClosingError())
   }
 
-  // AbortSignal.any is not used, because Node.js 20 leaks memory for signals derived from a long-lived signal.
+  // AbortSignal.any is not used, because it leaks memory in Node.js 20 if a signal is long-lived.
   async #runUntilClosed<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#closed.signal.aborted) throw createClosingError()
     signal?.throwIfAborted()
@@ -134,7 +134,7 @@ export class ClamdScanner implements VirusScanner {
     }
   }
 
-  /** Uses the least busy daemon, then tries the others. Every attempt reads the content from the start. */
+  /** Uses the least busy daemon, and tries the others if it fails. Every attempt reads the content from the start. */
   async #withDaemon<T>({ signal, owner }: ScanOptions, ask: (daemon: Daemon) => Promise<T>): Promise<T> {
     const tried = new Set<Daemon>()
     const count = this.#daemons.all.length
@@ -184,7 +184,7 @@ export class ClamdScanner implements VirusScanner {
     )
     if (settled.some((each) => 'answer' in each)) return settled
     const reasons = settled.map((each) => ('fault' in each ? each.fault.message : ''))
-    // Clients must not see the addresses or responses of daemons. The log contains both.
+    // Clients must not see the daemons' addresses or responses. The log contains both.
     throw scannerUnavailable(
       settled.some((each) => 'fault' in each && each.fault instanceof EicarNotDetectedError)
         ? unprovedMessage

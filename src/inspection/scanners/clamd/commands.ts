@@ -4,14 +4,14 @@ import { isSizeLimitError } from './answer.js'
 import { type ClamdDeadlines, ClamdFault, type ExchangeWriter, exchange } from './exchange.js'
 
 // The npm package `clamscan` 2.4.0 is not used for INSTREAM. It has no backpressure: 300 MiB of a stream accumulated in memory.
-// It never settles if the daemon does not respond or the input is destroyed. An input error while connecting is an uncaught
-// exception. An empty response resolves, and the size limit error may be lost.
+// Its promise never settles if the daemon does not respond or the input is destroyed. An input error while connecting is an
+// uncaught exception. An empty response resolves the promise, and the size limit error may be lost.
 
 const chunkSize = 64 * 1024
 const endMarker = Buffer.alloc(4)
 const command = Buffer.from('zINSTREAM\0')
 
-/** Connection to a ClamAV engine. Resolves to response lines in clamd's format. Throws `ClamdFault` if there is none. */
+/** Connection to a ClamAV engine. Resolves to response lines in clamd's format. Throws `ClamdFault` if there is no response. */
 export interface ClamdConnector {
   version(address: ClamdAddress, signal: AbortSignal): Promise<string>
   scan(address: ClamdAddress, content: Content, signal: AbortSignal): Promise<string>
@@ -64,7 +64,7 @@ async function send(content: Content, line: ExchangeWriter): Promise<void> {
     for (let at = 0; at < chunk.length; at += chunkSize) {
       // Stop sending if the daemon has already responded, for example because a limit is exceeded.
       if (line.over) return
-      // Yield to the event loop, so that a response is usually read before writing to a closed connection (EPIPE) discards it.
+      // Yield to the event loop, so that a response is usually read before a write to a closed connection (EPIPE) discards it.
       await yieldToEventLoop()
       await line.write(frameChunk(chunk.subarray(at, at + chunkSize)))
     }
@@ -73,9 +73,10 @@ async function send(content: Content, line: ExchangeWriter): Promise<void> {
 }
 
 /**
- * Checks whether content exceeds clamd's StreamMaxLength. clamd then responds with an error and closes the connection, which can
- * reset it before a sending client has read the response. This repeats the command with the length of one chunk but without its
- * bytes, so that no unread bytes cause a reset. Returns undefined for any other response.
+ * Checks whether content exceeds clamd's StreamMaxLength. clamd then responds with an error and closes the connection. This can
+ * reset the connection before a client that is still sending has read the response. This function therefore repeats the command
+ * with one chunk's length but without its bytes. No unread bytes can then cause a reset. Returns undefined for any other
+ * response.
  */
 async function querySizeLimit(address: ClamdAddress, size: number, signal: AbortSignal | undefined): Promise<string | undefined> {
   const length = Buffer.allocUnsafe(4)

@@ -8,15 +8,15 @@ export interface Daemon {
 }
 
 interface Waiter {
-  /** True for background work, which waits for all other work and leaves one connection per daemon free. */
+  /** True for background work. It waits for all other work, and leaves one connection per daemon free. */
   background: boolean
   excluded: ReadonlySet<Daemon>
   take(daemon: Daemon): void
 }
 
 /**
- * Selects the least busy healthy daemon and limits connections per daemon. Callers wait for a limited time if no connection is
- * free.
+ * Selects the least busy healthy daemon and limits the connections per daemon. If no connection is free, callers wait for a
+ * limited time.
  */
 export class Daemons {
   readonly all: Daemon[]
@@ -30,7 +30,7 @@ export class Daemons {
     this.#waiting = waiting
   }
 
-  /** Acquires a clamd connection, which the caller must release. Throws `overloaded`, or the signal's reason. */
+  /** Acquires a connection to a daemon. The caller must release it. Throws `overloaded`, or the signal's reason. */
   async acquire(excluded: ReadonlySet<Daemon>, signal: AbortSignal, background = false): Promise<Daemon> {
     signal.throwIfAborted()
     const free =

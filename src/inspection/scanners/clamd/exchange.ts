@@ -4,12 +4,12 @@ import type { ClamdAddress } from './address.js'
 export interface ClamdDeadlines {
   connectMs: number
   idleMs: number
-  /** Time limit from the last sent byte to the response. The default MaxScanTime of clamd is 120 s. */
+  /** Time limit for the response, measured from the last sent byte. The default MaxScanTime of clamd is 120 s. */
   answerMs: number
   overallMs: number
 }
 
-/** The exchange with a daemon failed. A retry with this or another daemon may succeed. */
+/** Thrown if the exchange with a daemon failed. A retry with this or another daemon may succeed. */
 export class ClamdFault extends Error {
   override readonly name = 'ClamdFault'
   /** True if the daemon accepted the connection but did not respond. A retry would only time out again. */
@@ -24,7 +24,7 @@ export class ClamdFault extends Error {
   }
 }
 
-/** Returns an error message for a response that clamd never sends. */
+/** Returns an error message for a response that no clamd sends. */
 export const createNotClamdMessage = (problem: string) =>
   `${problem}, so it is probably not a clamd server. Check the configured address`
 
@@ -33,7 +33,7 @@ const maxResponseBytes = 64 * 1024
 const closeMs = 5_000
 
 export interface ExchangeWriter {
-  /** Writes bytes. Resolves when more can be written or the exchange is over, and never rejects. */
+  /** Writes bytes. The promise resolves when more can be written or the exchange is over. It never rejects. */
   write(bytes: Buffer): Promise<void>
   /** Writes the last bytes and closes the sending side. The daemon can still respond. */
   end(bytes: Buffer): Promise<void>
@@ -91,7 +91,7 @@ class Exchange implements ExchangeWriter {
       this.#failure = error
     })
     this.#socket.on('end', () => this.#evaluateResponse())
-    // Evaluate the response on `close` instead of `error`, because it can arrive after an EPIPE error.
+    // Evaluate the response on `close` instead of `error`, because the response can arrive after an EPIPE error.
     this.#socket.on('close', () => {
       this.#evaluateResponse()
       this.#fail(this.#createConnectionError())

@@ -11,16 +11,16 @@ export interface ClamdProof {
   at: Date
 }
 
-/** The daemon responds but does not detect the EICAR test string. */
+/** Thrown if the daemon responds but does not detect the EICAR test string. */
 export class EicarNotDetectedError extends ClamdFault {}
 
 /** Time for which a successful EICAR test stays valid. */
 const validityMs = 60_000
 
 /**
- * Proves that daemons detect viruses, because a clamd without signatures reports every file as clean. A clean verdict requires
- * that the daemon has detected the EICAR test string within the last minute and after its last connection error, and that its
- * VERSION is unchanged since.
+ * Proves that daemons detect viruses, because a clamd without signatures reports every file as clean. For a clean verdict, the
+ * daemon must have detected the EICAR test string within the last minute and after its last connection error. Its VERSION must be
+ * unchanged since then.
  */
 export class ClamdProofs {
   readonly #known = new Map<Daemon, ClamdProof>()
@@ -36,7 +36,7 @@ export class ClamdProofs {
     this.#onVersion = onVersion
   }
 
-  /** Returns a valid proof of the daemon, and creates one if necessary. Throws `ClamdFault`, or the signal's reason. */
+  /** Returns a valid proof for the daemon, and creates one if necessary. Throws `ClamdFault`, or the signal's reason. */
   async getValid(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
     const known = this.#known.get(daemon)
     if (known && Date.now() - known.at.getTime() < validityMs) return known

@@ -7,8 +7,8 @@ import { createDirectory, createDirectoryRecord, createEndRecord, createLocalHea
 
 /**
  * Creates a zip that unpacks to `total` bytes and is about a thousand times smaller. Its last member unpacks to `largest` bytes
- * and ends with a nested zip of the EICAR string. Both levels are compressed, so that no signature matches until both are
- * unpacked. A daemon that truncates the member does not find the string. The probe is generated while it is read.
+ * and ends with a nested zip that contains the EICAR string. Both levels are compressed, so that no signature matches until both
+ * are unpacked. A daemon that truncates the member does not find the string. The probe is generated while it is read.
  */
 export async function createReachProbe(largest: number, total: number): Promise<Content> {
   const zeros = await packZeros()
@@ -18,7 +18,7 @@ export async function createReachProbe(largest: number, total: number): Promise<
   for (const { member } of plan()) size += 30 + member.packed + 46 + 2 * member.name.length
   return {
     size,
-    // Not computed, because hashing would cost more than the rest of the probe.
+    // The digest is empty, because hashing would cost more than the rest of the probe.
     sha256: '',
     stream: () => Readable.from(joinIntoChunks(writeZip(plan))),
   }
@@ -46,7 +46,7 @@ function* planMembers(zeros: Zeros, largest: number, total: number): Iterable<Pl
       },
     }
   }
-  // Each filler starts with a unique number, because clamd caches clean content and does not count it again.
+  // Each filler starts with a unique number. Otherwise, clamd's cache of clean content would not count the filler again.
   for (let rest = total - largest, index = 0; rest > 0; rest -= largest, index++) {
     const size = Math.min(rest, largest)
     yield plan(`filler-${index}`, size, Buffer.from(`${index}/${size}/${largest}`), Buffer.from([10]))
@@ -146,8 +146,8 @@ const pack = promisify(
 let packing: Promise<Zeros> | undefined
 
 /**
- * Compresses zeros of each power of two up to 256 KiB, byte-aligned and without references to earlier bytes. Runs of up to 16 MiB
- * are concatenated from these blocks.
+ * Compresses zeros for each power of two up to 256 KiB. The blocks are byte-aligned and do not refer to earlier bytes, so they
+ * can be concatenated to runs of up to 16 MiB.
  */
 function packZeros(): Promise<Zeros> {
   packing ??= Promise.all(

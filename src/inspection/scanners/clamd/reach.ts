@@ -10,7 +10,7 @@ const mebibyte = 1024 * 1024
 const assumedSizes: RequiredSizes = { largest: mebibyte, total: 4 * mebibyte }
 // Maximum sizes to probe. ClamAV scans no file above 2 GB, and a probe of 8 GiB takes half a minute.
 const maxProbeSizes: RequiredSizes = { largest: 2 * 1024 * mebibyte, total: 8 * 1024 * mebibyte }
-// Maximum number of filler members in a probe. No realistic configuration allows a large total size but only tiny members.
+// Maximum number of filler members in a probe. No realistic configuration combines a large total size with only tiny members.
 const maxFillers = 512
 // Time for which results are cached. Limits can change in a restart that does not change the version.
 const rememberedMs = 30 * 60_000
@@ -21,7 +21,7 @@ interface Knowledge {
   version: string
   until: number
   tried: { needs: RequiredSizes; seen: boolean }[]
-  /** Latest probe. Probes run one at a time, because a result usually answers the next query too. */
+  /** Latest probe. Probes run one at a time, because the result of one probe usually also answers the next query. */
   last: Promise<unknown>
 }
 
@@ -74,7 +74,7 @@ export class ClamdReach {
     const answer = known.last.then(() => this.#probeRequiredSizes(daemon, known, asked, signal))
     known.last = answer.catch(() => undefined)
     if (await unlessAborted(answer, signal)) return undefined
-    // The daemon does not find the string in any zip (ScanArchive no, or signatures without EICAR), so its limits are unknown.
+    // The daemon does not find the string in any zip (`ScanArchive no`, or signatures without EICAR), so its limits are unknown.
     if (!findKnownResult(known, minProbeSizes))
       return `${beyond}: clamd does not unpack the zip archive that Assay uses to measure them (ScanArchive)`
     return `${beyond} (MaxFileSize, MaxScanSize)`

@@ -1,4 +1,4 @@
-/** Rejects with the signal's reason if the signal aborts. The work continues, because other callers may be waiting for it. */
+/** Rejects with the signal's reason if the signal is aborted. The work continues, because other callers may be waiting for it. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const aborted = () => reject(signal.reason)

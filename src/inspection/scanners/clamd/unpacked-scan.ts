@@ -11,7 +11,7 @@ import type { UnprovedVerdict } from '../verdict.js'
 export interface PartScanner {
   scan(content: Content): Promise<UnprovedVerdict>
   /**
-   * Returns undefined if the daemon scans content of these sizes and unpacks members if required. Otherwise returns the reason.
+   * Returns undefined if the daemon scans content of these sizes, and unpacks members if required. Otherwise, returns the reason.
    */
   exceeds(needs: RequiredSizes, reliesOnClamav: boolean): Promise<string | undefined>
 }
@@ -39,7 +39,7 @@ export async function scanUnpacked(
   }
   const partsFile = join(directory, createSpoolName())
   const until = Date.now() + maxPartsMs
-  // Create the file here. After a cancelled scan, a worker could create it after its removal.
+  // Create the file here. The worker of a cancelled scan could create it after it was removed.
   await (await open(partsFile, 'wx', 0o600)).close()
   try {
     const coverage = await determineCoverage(content, { ...options, partsFile })
@@ -54,7 +54,7 @@ export async function scanUnpacked(
   }
 }
 
-/** Checks the maximum sizes of all parts in one call. A daemon that scans these sizes scans every part. */
+/** Checks the maximum sizes over all parts in one call. If the daemon scans these sizes, it scans every part. */
 function findExceededLimit({ needs, reliesOnClamav, parts }: ScanCoverage, scanner: PartScanner): Promise<string | undefined> {
   const all = [needs, ...parts.map((part) => part.needs)]
   const largest = all.reduce((max, each) => Math.max(max, each.largest), 0)
@@ -81,7 +81,7 @@ async function scanParts({ parts }: ScanCoverage, { scanner, partsFile, until }:
 
 const toContent = (partsFile: string, { ranges, size }: ScanPart): Content => ({
   size,
-  // Not computed, because no scanner uses the digest.
+  // The digest is empty, because no scanner uses it.
   sha256: '',
   stream: () => Readable.from(readRanges(partsFile, ranges)),
 })

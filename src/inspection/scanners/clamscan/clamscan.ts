@@ -25,7 +25,7 @@ export function parseClamscanUrl(url: string): ClamscanUrl {
 }
 
 const mebibyte = 1024 * 1024
-/** Limits for `clamscan`, as high as possible. ClamAV scans no file above 2 GB. */
+/** Limits for `clamscan`, set as high as possible. ClamAV scans no file above 2 GB. */
 const limits = { largest: 2000 * mebibyte, total: 4000 * mebibyte }
 
 /**
@@ -47,8 +47,8 @@ const programs = {
 }
 
 /**
- * Opens ClamAV's command line (`clamscan` or `clamdscan --fdpass`), for machines without a reachable daemon. The same rules as
- * for clamd apply: a valid proof, a scan of unpacked parts, and size limits.
+ * Opens ClamAV's command line (`clamscan` or `clamdscan --fdpass`), for machines without a reachable daemon. As with clamd, a
+ * clean verdict requires a valid proof, a scan of unpacked parts, and sufficient size limits.
  */
 export async function openClamscan(
   url: string,

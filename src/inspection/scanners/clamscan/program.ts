@@ -10,14 +10,14 @@ export interface Program {
   flags: string[]
 }
 
-/** Loading a large database takes half a minute, and a scan takes as long as in the daemon. */
+/** Loading a large database takes half a minute, and a scan takes as long as with the daemon. */
 const timeoutMs = 300_000
 const versionMs = 30_000
 const maxOutputLength = 64 * 1024
 
 /**
- * Runs a ClamAV program, in one process per scan. The npm package `clamscan` 2.4.0 is not used, because it supports neither abort
- * signals nor timeouts, treats any last line with `: OK` as clean, and falls back to another program or the default database.
+ * Runs a ClamAV program, in one process per scan. The npm package `clamscan` 2.4.0 supports neither abort signals nor timeouts.
+ * It also treats any last line with `: OK` as clean, and falls back to another program or to the default database.
  */
 export function createClamscanConnector({ path, flags }: Program): ClamdConnector {
   return {
@@ -69,7 +69,7 @@ interface Run {
   content?: Content | undefined
 }
 
-/** Runs the program. After the process ends, resolves, or rejects with `ClamdFault` or the signal's reason. */
+/** Runs the program. When the process has ended, resolves, or rejects with `ClamdFault` or the signal's reason. */
 function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number | null; output: string }> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
@@ -101,7 +101,7 @@ function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number 
       if (failure === undefined) resolve({ code, output: output.trimEnd() })
       else reject(failure)
     })
-    // Ignore EPIPE, because the program may respond before reading all content. A read error fails the scan.
+    // Ignore EPIPE, because the program may respond before it has read all content. A read error makes the scan fail.
     if (content)
       pipeline(content.bytes ? Readable.from([content.bytes]) : content.stream(), child.stdin!, (error) => {
         if (error && !/EPIPE|ERR_STREAM_PREMATURE_CLOSE/.test((error as NodeJS.ErrnoException).code ?? '')) end(error)

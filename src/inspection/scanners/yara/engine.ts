@@ -12,22 +12,22 @@ export interface YaraEngine {
   rules: number
   find: MatchRules
   /**
-   * Returns the time at which the engine last detected the EICAR test string, at most a minute ago. Throws if it does not detect
-   * it.
+   * Returns the time at which the engine last detected the EICAR test string, at most a minute ago. Throws if the engine does not
+   * detect it.
    */
   prove(): Date
 }
 
 /**
- * Returns the signature of the first matching rule: `meta: signature`, or the rule's name. Without `asText`, applies only
- * built-in rules that may match anywhere, which is many times faster. Operator rules always apply, to each window separately,
- * because engines do not report partial matches. `seen` contains matches in earlier windows of the same file.
+ * Returns the signature of the first matching rule: `meta: signature`, or the rule's name. If `asText` is false, only those
+ * built-in rules apply that may match anywhere, which is many times faster. Operator rules always apply, to each window
+ * separately, because engines do not report partial matches. `seen` contains matches in earlier windows of the same file.
  */
 export type MatchRules = (bytes: Buffer, asText: boolean, seen?: Seen) => string | undefined
 
 /** Returns the signatures of the matching rules. */
 type Search = (bytes: Buffer) => string[]
-/** Compiles rules. `maxMatchesPerPattern` is the maximum number of reported matches per pattern, for rules that count matches. */
+/** Compiles rules. For rules that count matches, `maxMatchesPerPattern` limits the number of reported matches per pattern. */
 type Compile = (text: string, maxMatchesPerPattern?: number) => Search
 
 export class InvalidRulesError extends Error {
@@ -36,7 +36,7 @@ export class InvalidRulesError extends Error {
 
 const require = createRequire(import.meta.url)
 
-// YARA-X version in each release of the native binding, which does not report the version.
+// YARA-X version in each release of the native binding, because the binding does not report the version.
 const nativeVersions: Record<string, string> = { '0.3.0': '1.7.1' }
 // Maximum number of matches per pattern and window. The native binding creates an object for each match.
 const maxMatches = 10_000
@@ -116,7 +116,7 @@ function describeError(compile: Compile, text: string): string | undefined {
 const getMessage = (error: unknown) =>
   (error instanceof Error || (error as Error)?.message ? (error as Error).message : String(error)).trim()
 
-// Counts rules in the source text, because neither binding reports the number.
+// Counts rules in the source text, because neither binding reports their number.
 const countRules = (text: string) =>
   text.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, '').match(/^\s*(?:(?:private|global)\s+)*rule\s+\w+/gm)?.length ?? 0
 

@@ -7,7 +7,7 @@ export interface RuleSource {
 
 export const ownRulesDate = new Date('2026-11-22T00:00:00Z')
 
-// Escape quotes and backslashes for a YARA string.
+// Escape quotes and backslashes for use in a YARA string.
 const eicarText = eicar.toString('latin1').replace(/[\\"]/g, '\\$&')
 
 /**
@@ -21,17 +21,17 @@ rule assay_eicar {
   condition: $a
 }`
 
-/** A string that is fast to find. A rule part cannot match a file that contains none of its anchors. */
+/** A string that can be found quickly. A rule part cannot match a file that contains none of its anchors. */
 export interface Anchor {
   text: string
   nocase?: boolean
-  /** For a short string: maximum offset in the file. */
+  /** Maximum offset in the file, for a short string. */
   within?: number
 }
 
 export interface RulePart {
   /**
-   * The part can match only if one of these anchors occurs. Without anchors, the part is searched for after another part has
+   * The part can match only if one of these anchors occurs. Without anchors, the part is searched for only after another part has
    * matched.
    */
   anchors?: Anchor[]
@@ -170,14 +170,14 @@ const disguised = new RegExp(`\\.(${document})[\\s_]*\\.(${program})$`, 'i')
 // A right-to-left override displays `gnp.exe` as `exe.png`.
 const reversed = new RegExp(`[\u202e\u2066\u2067\u202b].*\\.(${program})$`, 'i')
 
-/** Returns a signature name if the name of an archive member disguises a program as a document. */
+/** Returns a signature name if an archive member's name disguises a program as a document. */
 export function findDeceptiveName(name: string): string | undefined {
   if (disguised.test(name)) return 'Archive.DoubleExtension'
   return reversed.test(name) ? 'Archive.ReversedName' : undefined
 }
 
 /**
- * Text from which the version of the built-in rules is computed. Includes the detection of deceptive names, which is not a YARA
+ * Text from which the built-in rules' version is computed. It includes the detection of deceptive names, which is not a YARA
  * rule.
  */
 export const ownRulesText = anywhere + JSON.stringify(scripts) + disguised.source + reversed.source

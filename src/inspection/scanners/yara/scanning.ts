@@ -7,7 +7,7 @@ import type { RuleSource } from './rules.js'
 import { Search } from './search.js'
 
 export interface EngineSetup {
-  /** Id of the rule set, which each worker compiles once. */
+  /** Id of the rule set. Each worker compiles the rule set once. */
   id: string
   kind: EngineKind
   limits: WalkLimits
@@ -50,14 +50,14 @@ export async function scan(job: ScanJob, call: WorkerCall): Promise<Scanned> {
     file = job.path === undefined ? undefined : new FileSource(job.path, '')
     return await scanSource(file ?? new MemorySource(call.bytes ?? Buffer.alloc(0)), job, call)
   } catch (error) {
-    // The system's message contains the path of the file, which clients must not see.
+    // The system's message contains the file's path, which clients must not see.
     return { fault: `the scan worker cannot open it (${(error as NodeJS.ErrnoException).code})` }
   } finally {
     file?.close()
   }
 }
 
-/** A scan of an open file. A reader of the same file can pass unpacked members to the scan. */
+/** A scan of an open file. A reader that reads the same file can pass unpacked members to the scan. */
 export interface OpenScan {
   search: Search
   finish(): Promise<Scanned>

@@ -1,6 +1,6 @@
 import type { Anchor, RulePart, ScriptRule } from './rules.js'
 
-/** Parts of script rules that matched in earlier windows of a file. */
+/** Parts of script rules that matched in earlier windows of the file. */
 export class Seen {
   begun = false
   readonly parts = new Set<RulePart>()
@@ -74,10 +74,10 @@ interface ShortAnchorGroup {
 /** Strings of at least this length contain an aligned four-byte word at any offset. */
 const minBytesWithWord = 7
 const wordBytes = 4
-/** Sets the case bit of each byte. Other bytes that become equal are compared afterwards. */
+/** Sets the case bit of each byte. Different bytes may become equal, so matches are compared again. */
 const fold = 0x20202020
 const filterBits = 14
-/** After this many occurrences of a short prefix, a regular expression searches the remaining bytes, which is faster. */
+/** Number of occurrences of a short prefix after which a regular expression searches the rest, because it is faster. */
 const maxOccurrences = 64
 const spread = 0x9e3779b1
 
@@ -112,7 +112,7 @@ export class AnchorSearch {
     }
   }
 
-  /** Tests four words at once, because nearly no word is part of a string. */
+  /** Tests four words at a time, because nearly no word is part of a string. */
   #searchWords(bytes: Buffer, found: Set<Anchor>): void {
     if (bytes.length < minBytesWithWord) return
     const filter = this.#filter
@@ -187,11 +187,11 @@ function occursAt(bytes: Buffer, at: number, { lower, upper }: Sought): boolean 
 }
 
 /**
- * Marks compressed macro source code in Office documents ([MS-OVBA], 2.4.1). Each module starts with `Attribute VB_…`, which is
- * compressed to these bytes.
+ * Marker of compressed macro source code in Office documents ([MS-OVBA], 2.4.1). Each module starts with `Attribute VB_…`, which
+ * is compressed to these bytes.
  */
 const marker = Buffer.from('Attribut\0e VB', 'latin1')
-// Node.js searches for up to six bytes many times faster than for longer strings.
+// Node.js searches for up to six bytes many times faster than for more bytes.
 const sought = marker.subarray(-6)
 const before = marker.length - sought.length
 const zeroInSought = sought.indexOf(0)
@@ -199,7 +199,7 @@ const maxModules = 200
 const maxMacroBytes = 1024 * 1024
 
 function* findMacroSources(bytes: Buffer): Iterable<Buffer> {
-  // Most text contains no zero byte, and searching for a zero byte is many times faster than searching for the marker.
+  // Search for a zero byte first. Most text contains none, and this search is many times faster than the search for the marker.
   const zero = bytes.indexOf(0)
   if (zero < 0) return
   let count = 0
@@ -252,7 +252,7 @@ function unpackChunk(chunk: Buffer, unpacked: number[]): void {
   }
 }
 
-/** Returns the signature that `find` reports for the first matching macro of an Office document. */
+/** Returns the signature that `find` reports for the first matching macro in an Office document. */
 export function findInMacros(bytes: Buffer, find: FindInText): string | undefined {
   for (const macro of findMacroSources(bytes)) {
     const signature = find(macro, true)

@@ -17,9 +17,9 @@ class Cancelled extends WalkEnded {}
 
 class EngineFailed extends WalkEnded {}
 
-/** Searches a file and all content that can be unpacked from it. */
+/** Searches a file and all content that is unpacked from it. */
 export class Search implements Visitor {
-  /** Receives unpacked members from the reader of the same file. */
+  /** Receives unpacked members from the reader that reads the same file. */
   readonly observer: MemberObserver
   /** Time spent in the engine, in milliseconds. */
   spentMs = 0

@@ -30,7 +30,7 @@ export interface YaraOptions {
   maxWaiting?: number
   deadlineOf?(size: number): number
   idleMs?: number
-  /** Replaces the module with which workers scan, for tests. */
+  /** Module that replaces the scan module of the workers. Used only by tests. */
   module?: URL
 }
 
@@ -45,7 +45,7 @@ const startMs = 30_000
 /** Time limit that allows for slow disks and nested archives. A worker that takes longer has hung. */
 const getDefaultDeadlineMs = (size: number) => 60_000 + size / 10_000
 
-/** Scans files with YARA-X and built-in rules. The reported identity shows that the engine has no virus signatures. */
+/** Scans files with YARA-X and built-in rules. The engine's identity in reports shows that it has no virus signatures. */
 export class YaraScanner implements VirusScanner {
   readonly scanInWorker: WorkerScan | undefined
   readonly isSandboxed: boolean
@@ -54,7 +54,7 @@ export class YaraScanner implements VirusScanner {
   readonly #setup: EngineSetup
   readonly #task: Pick<Task, 'module' | 'inProcess' | 'settings' | 'retryHung'>
   readonly #deadlineOf: (size: number) => number
-  /** Engine for scans on the event loop. Set when the scanner has started. */
+  /** Engine for scans on the event loop. Undefined until the scanner has started. */
   #inline: YaraEngine | undefined
   #identity: EngineIdentity | undefined
   #provedUntil = 0
@@ -74,7 +74,7 @@ export class YaraScanner implements VirusScanner {
       // process.
       inProcess: kind === 'native' && operators.length > 0,
       settings: operators.length > 0 ? toSharedMemory(JSON.stringify(operators)) : undefined,
-      // A second attempt would usually also hang, while other uploads wait for the worker.
+      // A second attempt would usually hang too, while other uploads wait for the worker.
       retryHung: false,
     }
     this.isSandboxed = this.#task.inProcess
@@ -110,7 +110,7 @@ export class YaraScanner implements VirusScanner {
   async prove(): Promise<void> {
     if (Date.now() < this.#provedUntil) return
     const options = { signal: AbortSignal.timeout(10_000) }
-    // Test both scan paths of uploads: on the event loop and in a worker.
+    // Test both ways in which uploads are scanned: on the event loop and in a worker.
     const probes = [
       () => this.scan(createMemoryContent(eicar), options),
       () => this.#scanInPool(createMemoryContent(createEicarZip()), options),
