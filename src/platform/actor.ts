@@ -12,7 +12,7 @@ export interface Origin {
   userAgent: string
 }
 
-/** The user or API key that performs a call. The audit log and the call log store a snapshot of these values. */
+/** User or API key that makes a call. The audit log and the call log store a snapshot of these values. */
 export interface Actor extends Origin {
   tenantId: string
   kind: ActorKind
@@ -27,11 +27,11 @@ export interface Actor extends Origin {
   secondFactorDue?: boolean
   /** Issuer of a user's token: 'assay' or the external identity provider. */
   issuer?: string
-  /** Upload link that a client without its own credential uses. The actor is then the creator of the link. */
+  /** Upload link used by a client that has no credential. The actor is then the link's creator. */
   uploadLink?: UploadLinkRules
 }
 
-/** Restrictions of an upload link. For null values, the settings of the context apply. */
+/** Restrictions of an upload link. If a value is null, the context's setting applies. */
 export interface UploadLinkRules {
   linkId: string
   contextKey: string
@@ -43,7 +43,8 @@ export interface UploadLinkRules {
 }
 
 /**
- * Returns the owner of rate limits, upload slots, idempotency keys and unfinished uploads. A link shares none of them with its creator.
+ * Returns the owner of rate limits, upload slots, idempotency keys and unfinished uploads. A link and its creator are separate
+ * owners.
  */
 export const getCredentialId = ({ id, uploadLink }: Pick<Actor, 'id' | 'uploadLink'>): string => uploadLink?.linkId ?? id
 
@@ -59,11 +60,11 @@ export function requireScope(actor: Pick<Actor, 'scopes'>, scope: Scope): void {
     throw forbidden(`This credential lacks the scope '${scope}'. Use a credential that has it.`, { scope })
 }
 
-/** True if the actor may access the context. For a restricted API key, all other contexts appear not to exist. */
+/** True if the actor may access the context. A restricted API key cannot detect whether other contexts exist. */
 export const canAccessContext = (actor: Pick<Actor, 'contexts'>, contextId: string): boolean =>
   actor.contexts === null || actor.contexts.includes(contextId)
 
-/** Creates the actor for actions of the service itself, such as sweeps and operator commands. */
+/** Creates the actor for actions by the service, such as sweeps, and by operator commands. */
 export const createSystemActor = (tenantId: string): Actor => ({
   tenantId,
   kind: 'system',
@@ -78,7 +79,7 @@ export const createSystemActor = (tenantId: string): Actor => ({
 
 const maxUserAgentBytes = 512
 
-/** Prepares a User-Agent for the logs: removes control characters and truncates it to 512 bytes of whole characters. */
+/** Prepares a User-Agent for the logs: removes control characters, and truncates it to at most 512 bytes of whole characters. */
 export function sanitizeUserAgent(header: string | undefined): string {
   if (!header) return ''
   const clean = decodeHeader(header)
@@ -103,7 +104,7 @@ function truncateUtf8(text: string, limit: number): string {
   if (Buffer.byteLength(text) <= limit) return text
   const bytes = Buffer.from(text)
   let end = limit
-  // A byte of the form 0b10xxxxxx continues a character. Step back to its first byte.
+  // A byte of the form 0b10xxxxxx continues a character. Step back to the character's first byte.
   while ((bytes[end]! & 0xc0) === 0x80) end--
   return bytes.toString('utf8', 0, end)
 }

@@ -15,7 +15,7 @@ interface BatcherOptions<Item, Result> {
   getPauseMs?(results: readonly Result[]): number
   maxBatch?: number
   maxWaiting?: number
-  /** Maximum number of batches of a group that run at the same time. The default is 1. */
+  /** Maximum number of concurrent batches per group. Defaults to 1. */
   maxConcurrent?: number
 }
 
@@ -24,9 +24,7 @@ interface Queue<Item, Result> {
   running: number
 }
 
-/**
- * Combines concurrent requests of a group into batches. A result is never older than its request.
- */
+/** Combines concurrent requests of a group into batches. Each result is read after its request arrived. */
 export class Batcher<Item, Result> {
   readonly #options: Required<BatcherOptions<Item, Result>>
   readonly #queues = new Map<string, Queue<Item, Result>>()

@@ -14,7 +14,7 @@ export const getCurrentTime = (): Date => new Date(now())
 export const startOfHour = (time: Date): Date => new Date(Math.floor(time.getTime() / 3_600_000) * 3_600_000)
 export const startOfDay = (time: Date): Date => new Date(Math.floor(time.getTime() / 86_400_000) * 86_400_000)
 
-/** Reads the database's clock. Returns how far the local clock is ahead, and the uncertainty of that value. */
+/** Reads the database's clock. Returns how far the local clock is ahead, and the uncertainty of this offset. */
 export async function synchronizeClock(database: Queries): Promise<{ aheadMs: number; uncertainMs: number }> {
   const requestedAt = performance.now()
   const { rows } = await database.query<{ ms: string }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms', [])
@@ -24,7 +24,7 @@ export async function synchronizeClock(database: Queries): Promise<{ aheadMs: nu
   return { aheadMs: Date.now() - uncertainMs - ms, uncertainMs }
 }
 
-/** Sets the clock to `ms` at the time `at`, a value of `performance.now()`. */
+/** Sets the clock so that it shows `ms` at the time `at`, a value of `performance.now()`. */
 export function setClock(ms: number, at = performance.now()): void {
   offset = ms - at
 }
@@ -32,8 +32,8 @@ export function setClock(ms: number, at = performance.now()): void {
 const syncIntervalMs = 30_000
 
 /**
- * Synchronizes the clock periodically, because the machine may sleep and the database may move to another host. Returns a function that
- * stops it.
+ * Synchronizes the clock periodically, because the machine may sleep and the database may move to another host. Returns a
+ * function that stops the synchronization.
  */
 export function startClockSync(database: Queries): () => void {
   const timer = setInterval(() => void synchronizeClock(database).catch(() => {}), syncIntervalMs).unref()

@@ -17,7 +17,7 @@ export function createDataDir(dataDir: string): void {
   }
 }
 
-/** Syncs the entries of a directory to disk. */
+/** Syncs a directory to disk, so that new and renamed files in it survive a power failure. */
 export function syncDirectory(path: string): void {
   const descriptor = openSync(path, 'r')
   fsyncSync(descriptor)

@@ -6,8 +6,8 @@ import { megabyte } from './units.js'
 const watchIntervalMs = 1000
 
 /**
- * A file that reserves disk space, up to an eighth of the disk. It is deleted when the disk is full, so that deletions, a start or a
- * recovery can free more space. It is recreated when twice its size is free.
+ * A file that reserves disk space, up to an eighth of the disk. It is deleted when the disk is full, so that a deletion, a
+ * startup or a recovery can free more space. It is recreated when twice its size is free.
  */
 export class DiskReserve {
   readonly #file: string
@@ -21,7 +21,7 @@ export class DiskReserve {
     this.#maxBytes = maxBytes
   }
 
-  /** True after the disk was full, until the reserve fits again. Do not write large data during this time. */
+  /** True after the disk was full, until the reserve fits again. Callers must not write large data during this time. */
   readonly isFull = (): boolean => this.#isFull
 
   /** Checks the disk every second. */

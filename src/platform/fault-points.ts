@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 
-/** Steps after which tests kill the process. The service must recover from each of them without manual intervention. */
+/** Steps after which tests kill the process. The service must recover from each crash without manual intervention. */
 export const faultPoints = [
   // Upload steps in order. Prefixes: `store.` for the local store, `bucket.` for a bucket, and `commit.` for the ledger.
   'upload.spooled',
@@ -16,7 +16,7 @@ export const faultPoints = [
   'commit.begun',
   'commit.durable',
   'upload.committed',
-  // Steps of rejecting a file.
+  // Steps of a file rejection.
   'refusal.judged',
   // Steps of storing a part of a resumable upload, and of the verdict on the complete upload.
   'part.stored',
@@ -24,7 +24,7 @@ export const faultPoints = [
   'part.decided',
   'delete.found',
   'delete.committed',
-  // Steps of the trash and of file expiry.
+  // Steps of restoring, purging and expiring files.
   'restore.moved',
   'restore.committed',
   'purge.removed',
@@ -43,7 +43,7 @@ export const faultPoints = [
   'quarantine.marked',
   'quarantine.copied',
   'quarantine.moved',
-  // Steps of adopting another program's object.
+  // Steps of adopting an object that another program stored.
   'adoption.claimed',
   'adoption.adopted',
   'adoption.reported',

@@ -22,18 +22,18 @@ export type IdPrefix =
   | 'shr'
   | 'ulk'
 
-// The library requests one random character at a time. Unlike the default of the library, `randomInt` reads random bytes in advance.
+// The library requests one random character at a time. Unlike the library's default, `randomInt` reads random bytes in advance.
 const getRandomFraction = () => randomInt(256) / 256
 
-// If the clock is set back by more than this, new ids use the earlier time. Otherwise one wrong jump ahead would give all later ids a
-// future time.
+// If the clock is set back by more than this time, new ids use the earlier time. Otherwise, after one wrong jump ahead, all later
+// ids would have a future time.
 const absorbedMs = 5_000
 let next = monotonicFactory(getRandomFraction)
 let latest = 0
 
 /**
- * Creates an id from the prefix and a lower-case ULID. Ids of one process ascend, unless the clock is set back, so that they sort rows by
- * age.
+ * Creates an id from the prefix and a lower-case ULID. Ids of one process ascend unless the clock is set back, so sorting by id
+ * sorts rows by age.
  */
 export function newId(prefix: IdPrefix): string {
   const moment = now()
@@ -42,7 +42,7 @@ export function newId(prefix: IdPrefix): string {
   return `${prefix}_${next(moment).toLowerCase()}`
 }
 
-/** Returns the creation time of an id. Rows use this time, so that sorting by id or by time gives the same order. */
+/** Returns the creation time that an id contains. Rows use this time, so that sorting by id or by time gives the same order. */
 export const getIdTime = (id: string): Date => new Date(decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase()))
 
 /** True for a well-formed id with that prefix. Malformed ids are treated as unknown and never sent to the database. */
@@ -52,38 +52,38 @@ export const isId = (prefix: IdPrefix, value: unknown): value is string =>
   value.startsWith(`${prefix}_`) &&
   /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value.slice(prefix.length + 1))
 
-/** Returns the smallest possible id of that time, as a bound for time ranges on columns that are sorted by id. */
+/** Returns the smallest possible id at this time. It serves as a bound for ranges of ids. */
 export const getFirstId = (prefix: IdPrefix, time: Date): string =>
   `${prefix}_${encodeTime(Math.max(0, time.getTime()), 10).toLowerCase()}${'0'.repeat(16)}`
 
 /** Maximum page number. */
 export const maxPages = 2_147_483_647
 
-/** Creates the cursor of an item from its id and, if the list is not sorted by id, its sort key. */
+/** Creates the cursor for an item from its id and, if the list is not sorted by id, its sort key. */
 export const createCursor = (id: string, by?: { sort: string; key: string } | undefined): string =>
   Buffer.from(by ? `${id} ${by.sort} ${by.key}` : id).toString('base64url')
 
 const decodeCursor = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()
 
-/** Returns the id in a cursor. */
+/** Returns the id that a cursor contains. */
 export function parseIdCursor(prefix: IdPrefix, cursor: string, field = 'after'): string {
   const [id] = decodeCursor(cursor).split(' ', 1)
   if (!isId(prefix, id)) throw createInvalidCursorError(field)
   return id
 }
 
-/** Returns the sort key in a cursor, or undefined if the cursor belongs to a list in another order. */
+/** Returns the sort key that a cursor contains, or undefined if the cursor is from a list with another order. */
 export const parseKeyCursor = (cursor: string, sort: string): string | undefined =>
   new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(decodeCursor(cursor))?.[1]
 
-/** Returns the number in a cursor of a list whose items have no ids. */
+/** Returns the position in a cursor of a list whose items have no ids. */
 export function parseNumberCursor(cursor: string, field = 'after'): number {
   const text = decodeCursor(cursor)
   if (!/^\d{1,9}$/.test(text)) throw createInvalidCursorError(field)
   return Number(text)
 }
 
-/** Returns the time in a cursor of a list that is sorted by time. */
+/** Returns the time that a cursor contains, for a list that is sorted by time. */
 export function parseTimeCursor(cursor: string, sort: string, field = 'after'): Date {
   const moment = new Date(parseKeyCursor(cursor, sort) ?? '')
   if (Number.isNaN(moment.getTime())) throw createInvalidCursorError(field)

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { megabyte } from './units.js'
 
-/** Minimum number of bytes to count per file, because opening and scanning even a small file takes time. */
+/** Minimum number of bytes that each file counts as, because opening and scanning even a small file takes time. */
 const minBytes = 4 * 1024
-// Maximum unused time, in milliseconds, that carries over to later files.
+// Maximum unused time, in milliseconds, that later files can use.
 const maxAheadMs = 1_000
 
 /** Limits the number of bytes that are read per second. */

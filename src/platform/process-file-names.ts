@@ -2,18 +2,18 @@ import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { isAlive } from './is-alive.js'
 
-// File names contain the host and the process, so that the next start recognizes files of a killed process.
+// File names contain the host and the process, so that the next start recognizes files that a killed process left.
 const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
 const run = randomBytes(6).toString('hex')
 let count = 0
 
-/** Returns a new name for a file that must not outlive this process. */
+/** Returns a new file name. The next start deletes the file if this process exits without deleting it. */
 export const createProcessFileName = (): string => `${host}-${process.pid}-${run}-${++count}`
 
 /** True if the process that created this file ran on this host and has exited. */
 export function belongsToEndedProcess(name: string): boolean {
   const [, fileHost, filePid, fileRun] = /^([0-9a-f]{8})-(\d+)-([0-9a-z]+)-\d+$/.exec(name) ?? []
   if (fileHost !== host || fileRun === run) return false
-  // After a restart, a container often reuses the same process id.
+  // A restarted container often reuses the same process id.
   return Number(filePid) === process.pid || !isAlive(Number(filePid))
 }

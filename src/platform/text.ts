@@ -3,7 +3,7 @@ export const invisibleCharacters =
   /[\u00ad\u061c\u180e\u200b\u200e\u200f\u2060-\u206f\ufeff\ufff9-\ufffb\u202a-\u202e\u{e0000}-\u{e007f}]/gu
 const lineBreaks = /[\t-\r\u0085\u2028\u2029]+/g
 
-/** Removes invisible characters, which can make different names look the same. */
+/** Removes invisible characters, with which different names can look identical. */
 export const removeInvisible = (text: string): string => text.replace(invisibleCharacters, '')
 
 export const toSingleLine = (text: string): string => removeInvisible(text).replace(lineBreaks, ' ').trim()
@@ -12,8 +12,8 @@ export const toSingleLine = (text: string): string => removeInvisible(text).repl
 export const normalizeEmail = (email: string): string => email.normalize('NFC').toLowerCase()
 
 /**
- * Decodes the beginning of a text as UTF-8, as UTF-16 if it has a byte order mark, or else as Windows-1252. Omits an incomplete last
- * character.
+ * Decodes the beginning of a text. Uses UTF-16 if a byte order mark indicates it, UTF-8 if the bytes are valid, and otherwise
+ * Windows-1252. Omits an incomplete last character.
  */
 export function decodeTextStart(bytes: Uint8Array): string {
   const utf16 =

@@ -9,7 +9,7 @@ export class EnvReader {
   readonly #invalid = new Set<string>()
   readonly #fromFiles = new Map<string, string>()
 
-  /** `secrets` lists the variables whose value may be in a file that `<name>_FILE` names. */
+  /** `secrets` lists the variables whose value may be in the file that `<name>_FILE` names. */
   constructor(env: NodeJS.ProcessEnv, secrets: readonly string[]) {
     this.#env = env
     for (const name of secrets) this.#readFile(name)
@@ -33,7 +33,7 @@ export class EnvReader {
       } catch (error) {
         this.addError(variable, path, `the path of a readable file (${(error as Error).message})`)
       }
-    // Report only the error about the file. A second error about the missing value would be confusing.
+    // Report only the error about the file, because an additional error about the missing value would be confusing.
     this.#invalid.add(name)
   }
 
@@ -41,9 +41,7 @@ export class EnvReader {
     return this.#invalid.has(name)
   }
 
-  /**
-   * Adds the error `<name> is '<value>'. It must be <expected>.` For a secret, the error contains only the length of the value.
-   */
+  /** Adds the error `<name> is '<value>'. It must be <expected>.` For a secret, the error contains only the value's length. */
   addError(name: string, value: string | undefined, expected: string, secret?: 'secret'): undefined {
     const shownValue =
       value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${toPrintable(value)}'`

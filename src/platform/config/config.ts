@@ -44,7 +44,7 @@ function readVariables(reader: EnvReader) {
     processes,
     publicUrl: reader.readBaseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
     ...database,
-    /** URL of a streaming replica of the database. */
+    /** URL of the database's streaming replica. */
     databaseReadUrl: readReplicaUrl(reader, database.databaseUrl),
     databasePoolSize: reader.readInteger('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
     ...readStorage(reader, database.dataDir),
@@ -69,7 +69,7 @@ function readStorage(reader: EnvReader, dataDir: string) {
       /^(https?:\/\/)?[^\s/]+\/?$/,
       'host:port or http://host:port',
     ),
-    /** HMAC key that signs download URLs of a Google Cloud Storage bucket without calls to IAM. */
+    /** HMAC key that signs download URLs for a Google Cloud Storage bucket without calls to IAM. */
     storageHmac: readStorageHmac(reader),
     s3Credentials: readS3Credentials(reader),
     /** True if an S3 store without conditional writes is acceptable. */
@@ -87,7 +87,7 @@ function readUploads(reader: EnvReader, processes: number) {
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
     maxUploadMb: reader.readInteger('MAX_UPLOAD_MB', { from: 1, to: maxMegabytes, fallback: 1024 }),
     maxUploadsAtOnce: reader.readInteger('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
-    /** The service closes an upload that sends no data for this many seconds. */
+    /** Seconds without data after which the service aborts an upload. */
     uploadIdleSeconds: reader.readInteger('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
     validationWorkers: readValidationWorkers(reader, processes),
   }
@@ -101,9 +101,9 @@ function readOperationSettings(reader: EnvReader) {
     /** True if `/` serves the dashboard. */
     dashboard: reader.readChoice('DASHBOARD', ['on', 'off']) !== 'off',
     logLevel: reader.readChoice('LOG_LEVEL', logLevels) ?? 'info',
-    /** Seconds that the service continues to serve after SIGTERM, while its readiness check fails. */
+    /** Seconds for which the service continues to respond after SIGTERM, while its readiness check fails. */
     shutdownDelaySeconds: reader.readInteger('SHUTDOWN_DELAY_SECONDS', { from: 0, to: 300, fallback: production ? 5 : 0 }),
-    /** Maximum seconds that a shutdown waits for calls in progress. */
+    /** Maximum number of seconds that a shutdown waits for calls in progress. */
     shutdownGraceSeconds: reader.readInteger('SHUTDOWN_GRACE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
     /** Token for the metrics endpoint. If undefined, the endpoint needs no credential. */
     metricsToken: reader.readPattern(
@@ -112,7 +112,7 @@ function readOperationSettings(reader: EnvReader) {
       '16 to 200 visible ASCII characters without spaces',
       'secret',
     ),
-    /** Separate port for the metrics endpoint. If undefined, the main port serves it. */
+    /** Separate port for the metrics endpoint. If undefined, the endpoint uses the main port. */
     metricsPort: reader.readOptionalInteger('METRICS_PORT', { from: 1, to: 65_535 }),
     /** Base URL of an OTLP/HTTP collector. If undefined, the service sends no traces. */
     otlpEndpoint: reader.readBaseUrl('OTEL_EXPORTER_OTLP_ENDPOINT'),
@@ -120,19 +120,19 @@ function readOperationSettings(reader: EnvReader) {
   }
 }
 
-// If a retention is undefined, the log is kept forever.
+// If a retention period is undefined, the log is retained forever.
 function readRetention(reader: EnvReader) {
   return {
     callLogRetentionDays: reader.readOptionalInteger('CALL_LOG_RETENTION_DAYS', { from: 1, to: century }),
     auditLogRetentionDays: reader.readOptionalInteger('AUDIT_LOG_RETENTION_DAYS', { from: 1, to: century }),
     /** Hours between runs of the reconciler. 0 disables it. */
     reconcileIntervalHours: reader.readInteger('RECONCILE_INTERVAL_HOURS', { from: 0, to: 52 * week, fallback: 24 }),
-    /** Maximum read rate of each replica when it rescans stored files. */
+    /** Maximum rate at which each replica reads stored files for rescans. */
     rescanMbPerSecond: reader.readInteger('RESCAN_MB_PER_SECOND', { from: 1, to: 10_000, fallback: 20 }),
   }
 }
 
-// All processes share these workers, so there must be at least one per process.
+// All processes share these workers, so there must be at least one worker per process.
 function readValidationWorkers(reader: EnvReader, processes: number): number {
   const fallback = Math.max(2, processes, Math.min(availableParallelism(), 4))
   const workers = reader.readInteger('VALIDATION_WORKERS', { from: 1, to: 64, fallback })
@@ -201,7 +201,7 @@ function readStorageHmac(reader: EnvReader) {
   return undefined
 }
 
-/** If undefined, the AWS SDK finds credentials in its environment variables, files, or the metadata service of the machine. */
+/** If undefined, the AWS SDK finds credentials in its environment variables, files, or the machine's metadata service. */
 function readS3Credentials(reader: EnvReader) {
   const accessKeyId = reader.readText('S3_ACCESS_KEY_ID')
   const secretAccessKey = reader.readText('S3_SECRET_ACCESS_KEY')

@@ -1,13 +1,13 @@
 import type { EnvReader } from './config-reader.js'
 
-/** Reads initial credentials, the external identity provider, and the encryption keys for stored secrets. */
+/** Reads the initial credentials, the settings of the external identity provider, and the encryption keys for stored secrets. */
 export function readIdentityConfig(reader: EnvReader, masterKeyRequired: boolean) {
   return {
     bootstrap: readBootstrapCredentials(reader),
     jwt: readJwtConfig(reader),
     /** Encryption key of 32 bytes. Required with an external database. */
     masterKey: readMasterKey(reader, masterKeyRequired),
-    /** Previous values of MASTER_KEY. Stored secrets may still be encrypted with them. */
+    /** Previous values of MASTER_KEY, with which stored secrets may still be encrypted. */
     previousMasterKeys: readPreviousMasterKeys(reader),
   }
 }
@@ -16,7 +16,7 @@ function readBootstrapCredentials(reader: EnvReader) {
   return {
     apiKey: reader.readPattern(
       'BOOTSTRAP_API_KEY',
-      // Characters of a Bearer credential (RFC 6750, section 2.1), except the dot, which identifies a token.
+      // Characters of a Bearer credential (RFC 6750, section 2.1) except the dot, because a dot identifies a token.
       /^(?=.{32,200}$)[A-Za-z0-9_~+/-]+=*$/,
       "32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end",
       'secret',

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 
-/** Variables that contain secrets. `<NAME>_FILE` may name a file with the value, as Docker and Kubernetes mount them. */
+/** Variables that contain secrets. `<NAME>_FILE` may name a file with the value, such as a mounted Kubernetes secret. */
 export const secretVariables = [
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
@@ -17,7 +17,7 @@ export const secretVariables = [
   'REDIS_URL',
 ] as const
 
-// Limits the memory use if the path is wrong and names, for example, a disk image.
+// Limits the memory use if the path is wrong, for example if it is a disk image.
 const maxSecretBytes = 65_536
 
 /** Reads a secret from a file and removes the final newline. */

@@ -4,7 +4,7 @@ import type { Client, DatabaseError } from 'pg'
 import type { Migration, MigrationMode } from './migrations.js'
 import { inTransactionOn } from './transaction.js'
 
-// A statement that waits for a lock blocks all later statements, so it waits only briefly and is retried.
+// While a statement waits for a lock, it blocks all later statements. It therefore waits only briefly and is retried.
 const lockTimeoutMs = 2_000
 const lockRetries = 100
 const batchRows = 5_000
@@ -25,7 +25,7 @@ export async function createMigrationTable(client: Client): Promise<void> {
 /** Applies one migration, or continues an interrupted migration. */
 export async function applyMigration(client: Client, migration: Migration): Promise<void> {
   try {
-    // If the process is killed, its statement keeps the migration lock until the server detects the lost connection.
+    // If the process is killed, its statement holds the migration lock until the server detects the lost connection.
     await client.query('SET client_connection_check_interval = 1000').catch(() => {})
     await retryLockTimeouts(() => run[migration.mode](client, migration))
   } catch (error) {
@@ -73,8 +73,8 @@ export async function recordMigration(client: Client, { name, checksum }: Migrat
 }
 
 /**
- * Drops invalid indexes that an interrupted CREATE INDEX CONCURRENTLY left behind. The planner ignores them, but IF NOT EXISTS treats them
- * as existing.
+ * Drops invalid indexes that an interrupted CREATE INDEX CONCURRENTLY left behind. The planner ignores them, but IF NOT EXISTS
+ * treats them as existing indexes.
  */
 async function dropInvalidIndexes(client: Client, { sql }: Migration): Promise<void> {
   const { rows } = await client.query<{ index: string; name: string }>(

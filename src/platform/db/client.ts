@@ -10,11 +10,11 @@ import { createStatementNamer } from './statement-names.js'
 import { type Query, SharedPool, TenantShares } from './tenant-shares.js'
 
 export interface Database {
-  /** Connections for reads, and for small writes that wait for no lock. Each tenant can use at most half of them. */
+  /** Connections for reads, and for small writes that wait for no lock. Each tenant can use at most half of the connections. */
   readonly pool: pg.Pool
   /** Separate connections for the ledger, so that its waiting transactions do not delay reads. */
   readonly writes: pg.Pool
-  /** For queries of lists, logs, statistics and exports, which may run on a replica. Without a replica, identical to `pool`. */
+  /** Connections for lists, logs, statistics and exports, which may run on a replica. Without a replica, identical to `pool`. */
   readonly reads: Queries
   readonly replica: ReadReplica | undefined
   /** Reports whether a database crash could still lose rows that `pool` reads. */
@@ -26,7 +26,7 @@ export interface Database {
    * its 'error' events if it stays open.
    */
   connectDedicated(applicationName: string): Promise<pg.Client>
-  /** Like `connectDedicated`, but connects to the read replica if it has the required data. */
+  /** Like `connectDedicated`, but uses the read replica if it has the required data. */
   connectDedicatedReads(applicationName: string): Promise<pg.Client>
   close(): Promise<void>
 }
@@ -46,9 +46,9 @@ const prismaNames = createStatementNamer('prisma')
 // Without this setting, PostgreSQL plans a named statement with an array, LIMIT or OFFSET parameter again on every execution.
 const genericPlans = '-c plan_cache_mode=force_generic_plan'
 const connectTimeoutMs = 4000
-// This timeout is short, because the primary serves the reads if a replica is unavailable.
+// This timeout is short, because the primary serves reads while a replica is unavailable.
 const replicaConnectMs = 1000
-// Connections for five groups or changes of different tenants, two locked tenants, two append groups, and one fold.
+// Connections for five groups or changes by different tenants, two locked tenants, two append groups, and one fold.
 const maxWriters = 10
 // A transaction that waits longer for a lock is rolled back and retried.
 const lockTimeoutMs = 1000
@@ -61,11 +61,11 @@ export function createDatabase(
   const behindPooler = directUrl !== url
   const limits = {
     statement_timeout: statementTimeoutMs,
-    // Releases the locks of a transaction that its process has abandoned.
+    // Releases the locks of a transaction that its process abandoned.
     idle_in_transaction_session_timeout: 60_000,
   }
-  // Without a listener, a lost idle connection would end the process. Logs only the message, because pg attaches the whole client to the
-  // error. Ignores errors during shutdown, because PostgreSQL may stop first.
+  // Without a listener, the loss of an idle connection would end the process. Log only the message, because pg attaches the whole
+  // client to the error. Ignore errors during shutdown, because PostgreSQL may stop first.
   let isClosing = false
   const lost = ({ message, code }: Error & { code?: string }) =>
     isClosing || logger.warn({ reason: message, code }, 'A database connection was lost.')
@@ -106,7 +106,6 @@ export function createDatabase(
 }
 
 interface PoolOptions {
-  /** Session settings of PostgreSQL. */
   limits: { statement_timeout: number; lock_timeout?: number; options?: string }
   max: number
   /** True if the URL points to a pooler in transaction mode, which rejects startup options. */
@@ -125,7 +124,7 @@ function createPoolConfig(url: string, name: string, { limits, max, behindPooler
   }
 }
 
-// pg-pool calls `verify` for each new connection, but its types do not declare the option.
+// pg-pool calls `verify` for each new connection, but pg's types do not declare the option.
 const createReplicaConfig = (url: string, options: PoolOptions, verify: unknown): pg.PoolConfig =>
   Object.assign(createPoolConfig(url, 'assay reads', options), { connectionTimeoutMillis: replicaConnectMs, verify })
 
@@ -174,18 +173,18 @@ const timestamp = 1114
 
 const bigints = pg.types.getTypeParser(textArray as number) as (value: string) => (string | null)[]
 
-// Parsers for the statements of this service. Prisma passes its own parsers with each query.
+// Type parsers for this service's statements. Prisma passes its own parsers with each query.
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid: number, format?: string) => {
   if (format !== 'binary') {
     if (oid === int8) return parseExactNumber
     if (oid === int8Array) return (value: string) => bigints(value).map((item) => (item === null ? null : parseExactNumber(item)))
-    // pg would interpret a timestamp without a time zone as local time. All timestamps of the service are UTC.
+    // pg would interpret a timestamp without a time zone as local time. The service stores all timestamps in UTC.
     if (oid === timestamp) return (value: string) => new Date(`${value.replace(' ', 'T')}Z`)
   }
   return pg.types.getTypeParser(oid, format as 'text')
 }
 
-// Sends Date parameters as UTC, regardless of the machine's time zone.
+// Send Date parameters in UTC, regardless of the machine's time zone.
 pg.defaults.parseInputDatesAsUTC = true
 
 /** Throws if a number exceeds 2^53, because rounding would make a count inexact. */

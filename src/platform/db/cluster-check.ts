@@ -8,7 +8,7 @@ export interface ClusterReport {
   nodes: object[]
   /** Citus type of each table, such as `distributed`. `missing` lists the tables that `distribute` has not distributed yet. */
   tables: { placed: Record<string, string>; missing: string[]; local: string[] }
-  /** Functions of the service, and whether they exist on every node or only on the coordinator. */
+  /** Each function of the service, and whether it exists on every node or only on the coordinator. */
   functions: Record<string, 'on every node' | 'coordinator'>
 }
 

@@ -7,14 +7,14 @@ export interface DatabaseUrls {
 
 /** Converts a PostgreSQL URL to a form that every parser accepts. Returns undefined if the text is not a PostgreSQL URL. */
 export function parseDatabaseUrl(text: string): string | undefined {
-  // Google documents URLs of the form postgresql://user:password@/db?host=/cloudsql/…, which are not valid WHATWG URLs. `host` overrides the
-  // authority.
+  // Google documents URLs of the form postgresql://user:password@/db?host=/cloudsql/…, which are not valid WHATWG URLs. `host`
+  // overrides the host in the authority.
   const url = URL.canParse(text) ? text : text.replace('@/', '@localhost/')
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) return undefined
   return url
 }
 
-/** Returns the user, host and database of a URL for logs, without its password and options. */
+/** Returns a URL's user, host and database for logs, without the password and options. */
 export function redactDatabaseUrl(url: string): string {
   const { username, host, pathname, searchParams } = new URL(url)
   const folder = searchParams.get('host')

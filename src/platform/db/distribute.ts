@@ -19,7 +19,7 @@ export interface DistributionPlan {
   triggers: Dependency[]
 }
 
-// While an attempt waits for its table locks, calls of the service wait too. The attempt therefore ends after this time.
+// While an attempt waits for its table locks, the service's calls wait too. The attempt therefore ends after this time.
 const lockTimeout = '5s'
 const lockAttempts = 20
 const lockPauseMs = 3_000
@@ -30,7 +30,7 @@ export async function planDistribution(client: ClientBase): Promise<Distribution
   if (!(await hasCitus(client)))
     throw new Error('The database does not have the extension citus. Run CREATE EXTENSION citus on a Citus cluster first.')
   const types = await getTableTypes(client)
-  // Citus lists a table as `local` if it merely has a foreign key to another table of the cluster.
+  // Citus lists a table as `local` if it merely has a foreign key to another table in the cluster.
   const missing = (tables: readonly string[]) => tables.filter((table) => (types.get(table) ?? 'local') === 'local')
   const [reference, distributed] = [missing(referenceTables), missing(distributedTables)]
   const tables = [...reference, ...distributed]
@@ -47,7 +47,7 @@ export async function planDistribution(client: ClientBase): Promise<Distribution
   }
 }
 
-// Citus rejects ON UPDATE CASCADE on the tenant id of a distributed table. Ids never change, so it is not needed.
+// Citus rejects ON UPDATE CASCADE on the tenant id of a distributed table. The option is not needed, because ids never change.
 const selectForeignKeys = `
 SELECT conrelid::regclass::text AS table, quote_ident(conname) AS name, replace(pg_get_constraintdef(oid), ' ON UPDATE CASCADE', '') AS definition
 FROM pg_constraint WHERE contype = 'f' AND conparentid = 0 AND (conrelid::regclass::text = ANY ($1) OR confrelid::regclass::text = ANY ($1)) ORDER BY 1, 2`
@@ -56,14 +56,14 @@ const selectTriggers = `
 SELECT tgrelid::regclass::text AS table, quote_ident(tgname) AS name, pg_get_triggerdef(oid) AS definition
 FROM pg_trigger WHERE NOT tgisinternal AND tgparentid = 0 AND tgrelid::regclass::text = ANY ($1) ORDER BY 1, 2`
 
-/** True if nothing is left to distribute. */
+/** True if no table or function remains to be distributed. */
 const isDistributed = ({ reference, distributed, functions }: DistributionPlan): boolean =>
   reference.length + distributed.length + functions.length === 0
 
 /**
- * Distributes the tables to the nodes of a Citus cluster in one transaction, so that an error changes nothing. Meanwhile, calls of a
- * running service wait or fail with 503. Skips tables that are already distributed. `print` receives progress messages. Returns the
- * completed work.
+ * Distributes the tables across the nodes of a Citus cluster. A single transaction is used, so that an error changes nothing. In
+ * the meantime, calls of a running service wait or fail with 503. Skips tables that are already distributed. `print` receives
+ * progress messages. Returns the completed work.
  */
 export async function distribute(client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> {
   for (let attempt = 1; ; attempt++)
@@ -83,7 +83,7 @@ async function distributeAll(client: ClientBase, print: (message: string) => voi
   if (isDistributed(found)) return found
   const tables = [...found.reference, ...found.distributed]
   await client.query(`SET LOCAL lock_timeout = '${lockTimeout}'`)
-  // Lock all tables first. A lock failure later would discard the copied data, and two transactions could deadlock.
+  // Lock all tables first. If a lock failed later, the copied data would be discarded, and two transactions could deadlock.
   if (tables.length > 0) await client.query(`LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE`)
   const plan = await planDistribution(client)
   // Use one connection per node, because Citus rejects parallel access to tables with foreign keys to a reference table.

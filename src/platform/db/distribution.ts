@@ -8,7 +8,7 @@ export const referenceTables = ['tenants', 'users', 'sessions', 'api_keys', 'sig
  */
 export const localTables = ['rate_limits', 'service_state'] as const
 
-/** Growing tables that are distributed by tenant. All rows of a tenant are on one node, and every key begins with the tenant. */
+/** Growing tables, distributed by tenant. All rows of a tenant are on one node, and every key begins with the tenant. */
 export const distributedTables = [
   'tenant_heads',
   'files',
@@ -65,7 +65,6 @@ interface ServiceFunction {
   everywhere: boolean
 }
 
-/** Lists the functions of the service. */
 export async function listFunctions(database: Queries, isCitus: boolean): Promise<ServiceFunction[]> {
   const isOnNodes = `EXISTS (SELECT FROM pg_dist_object o WHERE o.classid = 'pg_proc'::regclass AND o.objid = p.oid)`
   const { rows } = await database.query<ServiceFunction>(

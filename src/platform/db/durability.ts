@@ -4,8 +4,9 @@ import { hasCitus } from './distribution.js'
 import type { PoolLogger } from './queries.js'
 
 /**
- * Reports whether a database crash could still lose visible rows, and waits until it cannot. A move becomes visible shortly before it is
- * durable (see `ledger_groups` in prisma/migrations). The service must not sign or send data that a crash could undo.
+ * Reports whether a database crash could still lose visible rows, and waits until it cannot. A move becomes visible shortly
+ * before it is durable (see `ledger_groups` in prisma/migrations). The service must not sign or send data that a crash could
+ * undo.
  */
 export class Durability {
   readonly #pool: Pool
@@ -25,8 +26,8 @@ export class Durability {
   }
 
   /**
-   * Returns an SQL expression that is true if all rows that its statement sees are durable. The expression is tested on the database at
-   * startup.
+   * Returns an SQL expression that is true if all rows visible to its statement are durable. The expression is tested on the
+   * database at startup.
    */
   getExpression(): Promise<string> {
     this.#expression ??= this.#chooseExpression().catch((error) => {
@@ -42,13 +43,13 @@ export class Durability {
   }
 
   async #chooseExpression(): Promise<string> {
-    // On Citus, the log position of the coordinator does not cover the workers. Commits there are synchronous, so visible rows are durable.
+    // On Citus, the coordinator's log position does not cover the workers. Commits are synchronous, so visible rows are durable.
     if (await hasCitus(this.#pool)) return 'true'
     try {
       await this.#pool.query(`SELECT ${byLogPosition}`)
       return byLogPosition
     } catch (error) {
-      // An error without a severity does not come from PostgreSQL: the database did not respond.
+      // PostgreSQL's own errors have a severity. An error without one means that the database did not respond.
       if (!(error as { code?: string; severity?: string }).severity) throw error
       const { message } = error as Error
       this.#logger.warn(
@@ -60,8 +61,8 @@ export class Durability {
   }
 }
 
-// Commits become durable in log order, so this commit waits for all earlier ones. setval always writes to the log, and holds no lock until
-// the commit. Amazon Aurora rejects pg_logical_emit_message under some settings, and the functions below under most settings.
+// Commits become durable in log order, so this commit waits for all earlier ones. setval always writes to the log, and holds no
+// lock until the commit. Amazon Aurora rejects pg_logical_emit_message with some settings, and the functions below with most.
 const waitedCommit = { name: 'flush', text: `SELECT setval('wal_flush', 1)` }
 
 // A standby contains only changes that are durable on the primary. The local log position is not sufficient if commits wait for a standby.

@@ -2,7 +2,6 @@ import type { Queries } from './queries.js'
 
 const tenantsAtOnce = 200
 
-/** Yields the IDs of all tenants. */
 export async function* listTenantIds(database: Queries): AsyncGenerator<string> {
   for (let after = ''; ; ) {
     const { rows } = await database.query<{ tenant_id: string }>(
@@ -15,7 +14,7 @@ export async function* listTenantIds(database: Queries): AsyncGenerator<string> 
   }
 }
 
-/** Processes rows tenant by tenant, because a statement on a distributed database can change rows of only one tenant. */
+/** Processes rows tenant by tenant, because a statement in a distributed database can change rows of only one tenant. */
 export async function processRowsByTenant<Row extends { tenant_id: string }, Done>(
   rows: readonly Row[],
   work: (tenantId: string, rows: Row[]) => Promise<readonly Done[]>,

@@ -15,12 +15,12 @@ const baselineName = /_baseline$/
 
 export const conversionCommand = 'npm run migrate -- --from-prerelease'
 
-/** True if the applied migrations belong to a version before the baseline. */
+/** True if the applied migrations are from a version before the baseline. */
 export const isPrerelease = (applied: readonly string[]): boolean => applied.includes(firstMigration)
 
 /**
- * Converts a database of the last pre-release version to the state of the baseline, in one transaction. `applied` lists its finished
- * migrations. Throws an error with one sentence if the database cannot be converted.
+ * Converts a database of the last pre-release version to the state of the baseline, in one transaction. `applied` lists its
+ * finished migrations. Throws an error with a single sentence if the database cannot be converted.
  */
 export async function convertPrerelease(client: pg.Client, applied: readonly string[], migrations: Migration[]): Promise<void> {
   const baseline = migrations.find(({ name }) => baselineName.test(name))!
@@ -60,7 +60,7 @@ async function assertNotInUse(client: pg.Client): Promise<void> {
 
 const readSqlFile = (file: string): string => readFileSync(join(folder, file), 'utf8')
 
-/** Returns the last section of the baseline, which replaces the existing functions. */
+/** Returns the baseline's last section, which replaces the existing functions. */
 function getFunctionDefinitions({ sql }: Migration): string {
   const section = /^-- =+ Functions =+$(.*)/ms.exec(sql)?.[1]
   if (section === undefined) throw new Error('The baseline migration contains no functions.')

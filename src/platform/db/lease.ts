@@ -3,9 +3,9 @@ import type { Queries } from './queries.js'
 const renewalsPerLease = 5
 
 /**
- * A lease on rows, stored in the columns `lease_token` and `leased_until`. Each acquisition creates a new token, which every write of the
- * holder must match. A process that was suspended until its lease expired can therefore no longer write. Only the database's clock is used.
- * A row without a token stays leased until its holder releases it or the lease expires.
+ * A lease on rows, stored in the columns `lease_token` and `leased_until`. Each acquisition creates a new token, which every
+ * write by the holder must match. If a process was suspended until its lease expired, it can therefore no longer write. Only the
+ * database's clock is used. A row without a token stays leased until its holder releases it or the lease expires.
  */
 export interface Lease {
   table: 'idempotency_keys' | 'rescan_queue' | 'resumable_uploads' | 'webhook_positions'
@@ -39,7 +39,7 @@ export async function renewLease<Row extends object>(
   return rows[0]
 }
 
-/** Calls `renew` periodically until the timer is cleared. The next call retries a failed one before the lease expires. */
+/** Calls `renew` periodically until the timer is cleared. If a renewal fails, the next one is due before the lease expires. */
 export const startLeaseRenewal = ({ seconds }: Pick<Lease, 'seconds'>, renew: () => Promise<unknown>): NodeJS.Timeout =>
   setInterval(() => void renew().catch(() => {}), (seconds * 1000) / renewalsPerLease).unref()
 

@@ -2,8 +2,8 @@ import { createOutcomeUnknownError } from '../errors/errors.js'
 import { getSqlErrorKind } from './sql-errors.js'
 
 /**
- * Wraps a statement that runs outside a transaction. Throws an error with an unknown outcome if the connection was lost after the statement may have been
- * sent.
+ * Wraps a statement that runs outside a transaction. Throws an unknown-outcome error if the connection was lost after the
+ * statement may have been sent.
  */
 export async function detectLostCommit<T>(statement: Promise<T>): Promise<T> {
   try {

@@ -8,14 +8,15 @@ import { withClient } from './prove-database.js'
 
 const ours = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
 
-// Advisory lock key of `prisma migrate deploy`, so that both commands never run at the same time.
+// Advisory lock key used by `prisma migrate deploy`, so that both commands never run at the same time.
 const lockKey = 72_707_369
 const lockPollMs = 200
 const config = { application_name: 'assay migrate', variable: 'DATABASE_URL' }
 
 /**
- * Applies all pending migrations, using the files and the table of `prisma migrate deploy`. If several replicas start together, one
- * migrates and the others wait. The next start continues an interrupted migration. Returns the names of the applied migrations.
+ * Applies all pending migrations, using the files and the table of `prisma migrate deploy`. If several replicas start together,
+ * one migrates and the others wait. The next start continues an interrupted migration. Returns the names of the applied
+ * migrations.
  */
 export async function migrate(url: string, folder = ours): Promise<string[]> {
   const migrations = readMigrations(folder)
@@ -79,7 +80,7 @@ async function getPendingMigrations(client: pg.Client, migrations: Migration[]):
       `A newer version of Assay created or migrated this database (migration '${newer.migration_name}' is unknown). Start that version, or restore a backup from before the upgrade.`,
     )
   const finished = new Map(known.filter((row) => row.finished_at).map((row) => [row.migration_name, row.checksum]))
-  // A migration that was edited later would make this database differ from every new one.
+  // If a migration was edited later, this database would differ from every new one.
   for (const { name, checksum } of migrations)
     if (finished.has(name) && finished.get(name) !== checksum)
       throw new Error(

@@ -3,9 +3,9 @@ import { type EmbeddedDatabase, type EmbeddedUse, openEmbeddedDatabase } from '.
 import { createDiskFullError } from './embedded/server.js'
 import { proveDatabase } from './prove-database.js'
 
-/** The open database of the service or of a command. The service neither stops an external database nor detects its loss. */
+/** The open database of the service or a command. The service neither stops an external database nor detects its loss. */
 export interface OpenDatabase extends EmbeddedDatabase, DatabaseUrls {
-  /** Throws an error with one sentence if an external database lacks a required feature. */
+  /** Throws an error with a single sentence if an external database lacks a required feature. */
   prove(): Promise<void>
 }
 
@@ -20,11 +20,11 @@ export interface OpenDatabaseOptions {
 
 type PrintMessage = (message: string) => void
 
-/** Opens the database of the service: the external one, or the embedded one in a DATA_DIR that no other service uses. */
+/** Opens the service's database: the external one, or the embedded one in a DATA_DIR that no other service uses. */
 export const openDatabase = (options: OpenDatabaseOptions, print?: PrintMessage) =>
   openConfiguredDatabase(options, 'service', print)
 
-/** Opens the database for an operator command: that of the running service, or a server that is started for the command. */
+/** Opens the database for an operator command: the running service's database, or a server that is started for the command. */
 export const openCommandDatabase = (options: OpenDatabaseOptions, print?: PrintMessage) =>
   openConfiguredDatabase(options, 'command', print)
 

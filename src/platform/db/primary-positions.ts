@@ -7,11 +7,11 @@ export interface Position {
   lsn: bigint
 }
 
-// Covers the last minute, which is the maximum data age that a request may allow. Stores at most one position per `stepMs`.
+// Together, these limits cover the last minute, which is the maximum data age that a request can allow.
 const maxKept = 256
 const stepMs = 250
 
-/** Stores positions in the primary's log with their times. Concurrent callers share one query. */
+/** Stores log positions of the primary with their times. Concurrent callers share one query. */
 export class PrimaryPositions {
   /** Sorted by position and by time. */
   readonly #known: Position[] = []
@@ -28,14 +28,14 @@ export class PrimaryPositions {
     this.#queryPosition = queryPosition
   }
 
-  /** Returns a position that includes all commits before `time`: the earliest stored one, or else the current one. */
+  /** Returns a position that includes all commits before `time`: the earliest stored one, or otherwise the current one. */
   async getPositionSince(time: number): Promise<Position> {
     const latest = this.#known.at(-1)
     if (!latest || latest.at < time) return this.#queries.add()
     return this.#known.find(({ at }) => at >= time) ?? latest
   }
 
-  /** Returns the minimum age of data at `lsn` in milliseconds: the age of the latest stored position up to `lsn`. */
+  /** Returns the minimum age in milliseconds of data at `lsn`: the age of the latest stored position up to `lsn`. */
   getAge(lsn: bigint, now = performance.now()): number {
     const latest = this.#known.findLast((position) => position.lsn <= lsn)
     return latest ? now - latest.at : Number.POSITIVE_INFINITY

@@ -7,8 +7,8 @@ const supported = `Assay supports PostgreSQL ${minVersion} or newer, including A
 const config = { application_name: 'assay start', query_timeout: 5000 }
 
 /**
- * Checks that an external database is a recent, writable PostgreSQL server whose sessions stay on one connection. Otherwise throws an error
- * with one sentence.
+ * Checks that an external database is a recent, writable PostgreSQL server whose sessions stay on one connection. Otherwise,
+ * throws an error with a single sentence for the operator.
  */
 export async function proveDatabase({ url, directUrl }: DatabaseUrls): Promise<void> {
   const pooled = url !== directUrl
@@ -36,7 +36,7 @@ interface Server {
   place: string
 }
 
-/** Databases that implement PostgreSQL's protocol and report a recent version, but fail during a migration. */
+/** Databases that implement PostgreSQL's protocol and report a recent version, but on which a migration would fail. */
 const unsupported: Record<string, RegExp> = {
   CockroachDB: /cockroach/i,
   YugabyteDB: /yugabyte|-YB-/i,
@@ -69,7 +69,7 @@ function assertServerSettings({ version, encoding, standby }: Server, url: strin
   if (standby) throw new Error(`${place} is read-only or a standby. Use the primary.`)
 }
 
-/** Throws if two clients share server connections, which means that a pooler assigns a connection to each transaction. */
+/** Throws if two clients share server connections. A pooler then assigns connections to transactions instead of sessions. */
 async function assertStableSessions(first: pg.Client, second: pg.Client, name: string): Promise<void> {
   const seen = [await getProcessId(first), await getProcessId(second), await getProcessId(first), await getProcessId(second)]
   if (seen[0] === seen[2] && seen[1] === seen[3] && seen[0] !== seen[1]) return

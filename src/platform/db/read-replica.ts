@@ -4,7 +4,7 @@ import { type Position, PrimaryPositions, parseLsn } from './primary-positions.j
 import type { PoolLogger, Queries } from './queries.js'
 import { replicaReadContext } from './replica-read-context.js'
 
-/** Delays between checks of a replica that lags slightly, about 60 ms in total. */
+/** Delays before each new check of a replica that lags slightly. They add up to about 60 ms. */
 const recheckDelaysMs = [0, 2, 4, 8, 16, 30]
 /** After a longer lag, requests use the primary for this time instead of waiting for the replica. */
 const lagPauseMs = 1_000
@@ -30,9 +30,9 @@ const identityStatement = {
 }
 
 /**
- * Reads from a streaming replica if it has every commit before the request, and otherwise from the primary. A request may allow older data.
- * The check compares log positions, so it covers writes of all service replicas. It uses the connection of the read, so several database
- * replicas may share one address.
+ * Reads from a streaming replica if it has every commit that precedes the request, and otherwise from the primary. A request may
+ * allow older data. The check compares log positions, so it covers writes by all service replicas. It uses the same connection as
+ * the read, so several database replicas may share one address.
  */
 export class ReadReplica implements Queries {
   readonly #primary: pg.Pool
@@ -43,7 +43,7 @@ export class ReadReplica implements Queries {
   #identity: Promise<string> | undefined
   #ticking = false
   #behindUntil = 0
-  /** Error that currently prevents use of the replica. */
+  /** Error that currently prevents the service from using the replica. */
   #error: string | undefined
   /** Number of statements that each server executed. */
   readonly served = { replica: 0, primary: 0 }
@@ -158,7 +158,7 @@ export class ReadReplica implements Queries {
     this.#error = message
   }
 
-  /** Checks the replica periodically, so that requests do not have to detect its recovery, and older log positions are stored. */
+  /** Checks the replica periodically, so that requests need not detect its recovery, and older log positions are available. */
   async #checkReplica(): Promise<void> {
     if (this.#ticking) return
     this.#ticking = true

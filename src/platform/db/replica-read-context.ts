@@ -10,5 +10,5 @@ export interface ReplicaReadContext {
   served(ageMs: number): void
 }
 
-/** Request that the current code belongs to. Undefined if no read replica is configured. */
+/** Request on whose behalf the current code runs. Undefined if no read replica is configured. */
 export const replicaReadContext = new AsyncLocalStorage<ReplicaReadContext>()

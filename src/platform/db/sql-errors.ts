@@ -15,7 +15,7 @@ const patterns: [SqlErrorKind, RegExp][] = [
     /^(E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)|08...|57P0[1-5]|P100[128]|P1017)$/,
   ],
   ['locked', /^55P03$/],
-  // Resources are exhausted, a timeout expired, an I/O error occurred, or the server is read-only after a failover.
+  // Resources are exhausted, a timeout expired, an I/O error occurred, or the server became read-only in a failover.
   ['hardship', /^(53...|57014|25006|25P0[34]|58...|P2024|P2028)$/],
 ]
 const unreachableMessages =

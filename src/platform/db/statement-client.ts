@@ -8,8 +8,8 @@ const runQuery = (client: pg.Client, ...parameters: Parameters<QueryFunction>): 
   (pg.Client.prototype.query as QueryFunction).apply(client, parameters)
 
 /**
- * A pg client with its own promise and `query_timeout` for each statement. pg assigns a function to a property, which V8 allocates outside
- * the young generation. Each call would then stay in memory until the next full garbage collection.
+ * A pg client with its own promise and `query_timeout` for each statement. pg itself assigns a function to a property, which V8
+ * allocates outside the young generation. Each call would then stay in memory until the next full garbage collection.
  */
 export class StatementClient extends pg.Client {
   readonly #timeoutMs: number
@@ -30,7 +30,7 @@ export class StatementClient extends pg.Client {
       return new Promise((resolve, reject) => {
         this.#queryWithTimeout(statement, values, (error, result) => (error ? reject(error) : resolve(result)))
       }).catch((error: Error) => {
-        // Use the stack trace of the caller instead of that of the protocol parser.
+        // Use the caller's stack trace instead of the protocol parser's.
         Error.captureStackTrace(error)
         throw error
       })
@@ -42,7 +42,7 @@ export class StatementClient extends pg.Client {
     if (!this.#timeoutMs) return void runQuery(this, statement, values, callback)
     const timer = setTimeout(() => {
       callback(new Error('Query read timeout'))
-      // Close the connection, because a late response could not be assigned to a statement.
+      // Close the connection, because a late response could not be matched to its statement.
       const { connection } = this as unknown as { connection: { stream: { destroy(): void } } }
       connection.stream.destroy()
     }, this.#timeoutMs)

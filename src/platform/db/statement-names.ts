@@ -1,9 +1,7 @@
 // Prepared statements stay on the server until the connection closes, so their number is limited.
 const maxStatements = 500
 
-/**
- * Returns a function that assigns names to statements of one kind. PostgreSQL parses a named statement only once per connection.
- */
+/** Returns a function that names statements of one kind. PostgreSQL parses a named statement only once per connection. */
 export function createStatementNamer(kind: string): (text: string) => string {
   const names = new Map<string, string>()
   return (text) => {

@@ -5,7 +5,6 @@ const tenantIdForm = /^ten_[0-9a-z]{26}$/
 const maxWaiting = 1_000
 const maxWaitMs = 4_000
 
-/** The `query` method of a pool, with any arguments. */
 export type Query = (...given: unknown[]) => Promise<unknown>
 
 interface TenantQueue {
@@ -14,8 +13,8 @@ interface TenantQueue {
 }
 
 /**
- * Limits the concurrent statements of one tenant to half of a pool's connections, so that other tenants always get some. The first
- * parameter that is a tenant id determines the tenant of a statement.
+ * Limits the concurrent statements of one tenant to half of a pool's connections, so that connections remain for other tenants.
+ * The first parameter that is a tenant id determines a statement's tenant.
  */
 export class TenantShares {
   readonly #maxRunning: number

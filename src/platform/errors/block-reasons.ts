@@ -6,8 +6,9 @@ interface BlockReasonRow {
 }
 
 /**
- * Reasons to reject a file, in the order of the checks. Each new reason needs a row here, a check in src/inspection/checks.ts, and the
- * migration that `npm run migration:reason` prints. Error codes, statuses, schemas and statistics are derived from these rows.
+ * Reasons to reject a file, in the order of the checks. Each new reason needs a row here, a check in src/inspection/checks.ts,
+ * and the migration that `npm run migration:reason` prints. Error codes, statuses, schemas and statistics are derived from these
+ * rows.
  */
 const rows = {
   invalid_extension: { status: 422, meaning: 'the extension is not allowed, or the content has another type.' },
@@ -20,7 +21,7 @@ const rows = {
 export type BlockReason = keyof typeof rows
 
 /**
- * Rejections that the policy of a context requires. Each has its own error code, but counts as the reason `countedAs` in statistics.
+ * Rejections that a context's policy requires. Each has its own error code, but statistics count it as the reason `countedAs`.
  */
 export const policyRejections = {
   encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'the file requires a password.' },
@@ -33,7 +34,7 @@ export const policyRejections = {
 
 export type PolicyRejection = keyof typeof policyRejections
 
-/** Returns the reason under which a rejection is counted. Undefined if the code is not a verdict on the file. */
+/** Returns the reason under which statistics count a rejection. Undefined if the code is not a verdict on the file. */
 export const toBlockReason = (reason: string): BlockReason | undefined =>
   Object.hasOwn(rows, reason) ? (reason as BlockReason) : policyRejections[reason as PolicyRejection]?.countedAs
 

@@ -62,13 +62,13 @@ export const unauthenticated = (message: string) => new AssayError('unauthentica
 export const forbidden = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('forbidden', message, { details })
 
-/** `noun` is, for example, 'file', 'context' or 'API key'. Ids of other tenants cause the same error. */
+/** Creates the 404 error. `noun` is, for example, 'file' or 'API key'. An id in another tenant causes the same error. */
 export const notFound = (noun: string, id: string) =>
   new AssayError('not_found', `${noun[0]!.toUpperCase()}${noun.slice(1)} '${toPrintable(id)}' was not found.`, {
     details: { [noun.toLowerCase().replace(' ', '_')]: toPrintable(id) },
   })
 
-/** Same error for unknown, expired, used and revoked upload links, so that it reveals nothing. */
+/** Creates the error for unknown, expired, used and revoked upload links, which clients cannot distinguish. */
 export const invalidUploadLink = () =>
   new AssayError('not_found', 'This upload link does not exist or is no longer valid. Ask the person who sent it for a new link.')
 
@@ -79,7 +79,7 @@ export const conflict = (message: string, details: Record<string, unknown> = {})
 export const createDisabledContextError = (contextKey: string, status: string) =>
   conflict(`Context '${contextKey}' is disabled. Enable the context, or use another one.`, { context_key: contextKey, status })
 
-/** The response also lists `allowed` in its `Allow` header. */
+/** Creates the 405 error. The response also lists `allowed` in its `Allow` header. */
 export const methodNotAllowed = (method: string | undefined, allowed: readonly string[]) =>
   new AssayError('method_not_allowed', `Method ${method} is not allowed for this path. Allowed methods: ${allowed.join(', ')}.`, {
     details: { allowed },
@@ -110,7 +110,7 @@ export const createIdempotencyMismatchError = (key: string) =>
     `Idempotency-Key '${toPrintable(key)}' was used with a different request body. Send the same body, or another key.`,
   )
 
-/** `reason` is the reason code of the failed check. */
+/** Creates the error for a rejected file. `reason` is the reason code of the failed check. */
 export const rejected = (
   reason: BlockReason | PolicyRejection | 'scan_incomplete',
   message: string,
@@ -133,7 +133,7 @@ export const storageUnavailable = unavailable('storage_unavailable')
 export const databaseUnavailable = unavailable('database_unavailable')
 export const overloaded = unavailable('overloaded')
 
-/** The only 503 error that may follow a stored change. All other 503 errors mean that nothing was stored. */
+/** Creates the only 503 error that may follow a stored change. All other 503 errors mean that nothing was stored. */
 export const createOutcomeUnknownError = (cause: unknown) =>
   new AssayError(
     'database_unavailable',

@@ -38,11 +38,11 @@ export interface Application {
   startMaintenance(): void
   /** Makes the readiness check fail. Everything else continues to work. */
   announceStop(): void
-  /** Closes endless streams. Must be called when the server starts to drain. */
+  /** Closes endless streams. Must be called when the server starts to drain its connections. */
   endStreams(): void
-  /** Closes all components. Must be called after the server has drained. */
+  /** Closes all components. Must be called after the server has drained its connections. */
   close(): Promise<void>
 }
 
-/** Loads the modules of the application, which takes half a second. Returns the function that creates the application. */
+/** Loads the application's modules, which takes half a second. Returns the function that creates the application. */
 export type LoadApplication = () => Promise<(parts: AppParts) => Promise<Application>>

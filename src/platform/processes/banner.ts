@@ -3,7 +3,8 @@ import type { FirstRun } from './application.js'
 import type { Started } from './messages.js'
 
 /**
- * Returns the last startup message. On the first start, it contains the generated secrets, but never secrets that the operator set.
+ * Returns the last startup message. On the first start, the message contains the generated secrets, but never secrets that the
+ * operator set.
  */
 export function createBanner(config: Config, database: string, started: Started<FirstRun>): string {
   const { port, descriptions } = started
@@ -49,7 +50,7 @@ function createFirstRunLines(
   ]
 }
 
-/** Returns the Authorization header as a shell argument, for a shell in which the variable is set. */
+/** Returns the Authorization header as a shell argument that refers to the environment variable with the API key. */
 function createHeaderFromVariable(): string {
   const source = getSecretSource('BOOTSTRAP_API_KEY')
   const value = source.endsWith('_FILE') ? `$(cat "$${source}")` : `$${source}`

@@ -22,8 +22,8 @@ async function acceptPendingConnections(): Promise<void> {
 }
 
 /**
- * Returns a function that shuts down the server without failing a call. The server stops accepting connections, closes each connection
- * after its response, and closes idle connections.
+ * Returns a function that shuts down the server without failing a call. The server stops accepting connections, closes each
+ * active connection after its response, and closes idle connections.
  */
 export function makeDrainable(server: Server): (options: DrainOptions) => Promise<void> {
   const activeResponses = new Set<ServerResponse>()
@@ -49,7 +49,7 @@ export function makeDrainable(server: Server): (options: DrainOptions) => Promis
       if (await Promise.race([closed, sleep(100, false)])) break
       if (performance.now() - from > graceMs) server.closeAllConnections()
     }
-    // Stops the timer of the HTTP server.
+    // Stops the HTTP server's timer.
     server.close()
   }
 }

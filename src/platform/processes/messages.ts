@@ -28,7 +28,7 @@ export type ToProcess =
   | { kind: 'all metrics'; id: number; text: string }
 
 export type FromProcess =
-  /** The process is ready to receive messages. Node.js drops messages that are sent earlier. */
+  /** The process is ready to receive messages. Node.js drops messages that were sent earlier. */
   | { kind: 'listening' }
   | ({ kind: 'started' } & Started)
   | { kind: 'metrics'; id: number; text: string }

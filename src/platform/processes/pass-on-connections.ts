@@ -8,9 +8,9 @@ interface ConnectionMessage {
 }
 
 /**
- * Passes on connections that a process received but did not accept before it exited. Node.js leaves them open, and their clients would wait
- * forever. `node:cluster` has no documented event for this, so this file replaces `process.send` and reads internal messages.
- * test/faults/processes.test.ts fails if Node.js changes either.
+ * Passes on connections that a process received but did not accept before it exited. Otherwise, Node.js would leave them open,
+ * and their clients would wait forever. `node:cluster` has no documented event for this, so this file replaces `process.send` and
+ * reads internal messages. test/faults/processes.test.ts fails if Node.js changes either.
  */
 export function passOnConnections(worker: Worker, doOthersServe: () => boolean): void {
   const pending = new Map<number, { close: () => void }>()
@@ -21,9 +21,10 @@ export function passOnConnections(worker: Worker, doOthersServe: () => boolean):
     return send(message, handle, ...rest)
   }
   process.on('internalMessage', ({ ack }: ConnectionMessage) => pending.delete(ack!))
-  // All acknowledgements of the process have been read by now.
+  // All acknowledgements from the process have been read by now.
   process.once('close', () => {
-    // Node.js does not emit this event if a process exits while it receives a connection, and would continue to send it connections.
+    // Node.js does not emit this event if a process exits while it receives a connection, and would continue to send it
+    // connections.
     process.emit('disconnect')
     for (const [ack, handle] of pending) {
       if (doOthersServe()) process.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack, accepted: false }, undefined)

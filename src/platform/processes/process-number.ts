@@ -1,4 +1,3 @@
-/** Number of this process, and total number of processes. */
 export interface ProcessNumber {
   /** Number of this process, starting at 1. */
   number: number
@@ -7,9 +6,7 @@ export interface ProcessNumber {
 
 export const singleProcess: ProcessNumber = { number: 1, of: 1 }
 
-/**
- * Returns the share of one process in a limit for all processes. Each share is at least 1. Otherwise, the shares add up to the total.
- */
+/** Returns one process's share of a limit for all processes. The shares add up to the limit, but each is at least 1. */
 export const getProcessShare = (total: number, { number, of }: ProcessNumber): number =>
   Math.max(1, Math.floor(total / of) + (number <= total % of ? 1 : 0))
 

@@ -18,7 +18,7 @@ interface ServeOptions {
   config: Config
   logger: Logger
   database: DatabaseUrls & { isDiskFull: () => boolean }
-  /** Undefined if only one process serves. */
+  /** Undefined if there is only one serving process. */
   siblings?: Siblings
 }
 

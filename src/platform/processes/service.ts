@@ -34,7 +34,7 @@ async function startService(service: Service): Promise<void> {
   const config = readConfig()
   service.config = config
   const { logger, flush } = openLog(config)
-  // Check the port first. Otherwise the credentials of a first start, which are shown only once, could be lost if the port is in use.
+  // Check the port first. A first start that fails because of the port would lose its credentials, which are shown only once.
   await assertPortIsFree(config)
 
   print(config.databaseUrl === undefined ? `Starting PostgreSQL in ${config.dataDir}…` : 'Connecting to PostgreSQL…')
@@ -69,7 +69,7 @@ async function startService(service: Service): Promise<void> {
 }
 
 async function prepareShutdown({ config, prepareShutdown }: Service, signal: NodeJS.Signals): Promise<void> {
-  // Load balancers send requests until their next readiness check fails. A service in a terminal has no load balancer.
+  // Load balancers send requests until their next readiness check fails. There is no load balancer for a service in a terminal.
   const delayMs = prepareShutdown && config ? getShutdownDelayMs(signal, config) : 0
   if (delayMs > 0) print(`${signal}: the readiness check now fails. Accepting calls for another ${delayMs / 1000} s…`)
   await prepareShutdown?.(signal)
@@ -85,7 +85,7 @@ interface StartOptions {
 }
 type Run = (options: StartOptions) => Promise<Started<FirstRun>>
 
-// Connections of each process outside its pool: ten for the ledger, and ten for notifications, exports and the reconciler.
+// Connections that each process uses outside its pool: ten for the ledger, and ten for notifications, exports and the reconciler.
 const extraConnections = 20
 
 /** Returns a function that serves in this process. Loads the modules first. */

@@ -3,10 +3,10 @@ import { type Config, ConfigError } from '../config/config.js'
 import { LogOutput } from '../telemetry/log-output.js'
 import type { Lifecycle } from './lifecycle.js'
 
-// npm forwards Ctrl-C, which the terminal also sends to the process directly. Two signals within a second therefore count as one.
+// On Ctrl-C, npm and the terminal both signal the process. Two signals within a second therefore count as one.
 const sameSignalMs = 1000
 
-/** Runs `start`, whose components `lifecycle` closes if it fails, or on a signal after `prepareShutdown`. Then exits. */
+/** Runs `start`. If it fails, or on a signal after `prepareShutdown`, closes the components of `lifecycle` and exits. */
 export async function runProcess(
   lifecycle: Lifecycle,
   start: () => Promise<void>,
@@ -54,7 +54,7 @@ function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void>): voi
 export const getShutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySeconds }: Config): number =>
   signal === 'SIGTERM' ? shutdownDelaySeconds * 1000 : 0
 
-/** Opens the log on standard output, and logs uncaught errors. `number` is the number of this process, if several serve. */
+/** Opens the log on standard output, and logs uncaught errors. `number` is this process's number if there are several. */
 export function openLog({ logLevel, processes }: Config, number?: number): { logger: Logger; flush: () => void } {
   const output = new LogOutput(1, { isShared: processes > 1 })
   const flush = () => output.flushSync()
@@ -70,7 +70,7 @@ let isFailing = false
 
 // Exits without draining, because the state is unknown. PostgreSQL stops when the process exits. Committed changes are safe.
 export function exitWithError(logger: Logger, message: string, error?: unknown): never {
-  // Log only once, because an error in this log line would call `exitWithError` again.
+  // Log only once, because an error while logging would call `exitWithError` again.
   if (!isFailing) {
     isFailing = true
     logger.fatal({ err: error }, message)

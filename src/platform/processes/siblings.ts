@@ -5,7 +5,7 @@ import type { ProcessNumber } from './process-number.js'
 
 const metricsTimeoutMs = 5_000
 
-/** Connects a serving process to the others through the supervisor. The process exits if the supervisor exits. */
+/** Connects a serving process to the other ones through the supervisor. The process exits if the supervisor exits. */
 export class Siblings {
   readonly #metricsRequests = new Map<number, (text: string) => void>()
   #nextRequestId = 0

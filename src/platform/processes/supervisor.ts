@@ -9,7 +9,6 @@ import { servingProcessArgument } from './process-number.js'
 import { SupervisorMetrics } from './supervisor-metrics.js'
 
 interface SupervisorOptions {
-  /** Number of serving processes. */
   processes: number
   startParameters: StartParameters
   isDiskFull: () => boolean
@@ -20,7 +19,7 @@ interface SupervisorOptions {
 
 const minRestartDelayMs = 100
 const maxRestartDelayMs = 10_000
-/** A process that runs for this long has started successfully. */
+/** A process that has run for this long counts as started successfully. */
 const stableAfterMs = 60_000
 const stateIntervalMs = 1_000
 
@@ -110,7 +109,7 @@ export class Supervisor {
         if (this.#isStarted && !this.#stopping) this.#replaceProcess(member, { cause, isExpected })
       }
       worker.once('exit', (code, signal) => onEnd(signal ?? `exit status ${code}`, code === 0))
-      // A process that could not be started emits an 'error' event instead of 'exit'.
+      // If a process could not be started, it emits an 'error' event instead of 'exit'.
       worker.on('error', (error) => worker.process.pid === undefined && onEnd(error.message, false))
     })
   }
@@ -125,7 +124,7 @@ export class Supervisor {
     else this.#options.logger.error(fields, 'A process exited unexpectedly. A new process replaces it.')
     this.#metrics.countReplacement()
     void sleep(delayMs).then(() => {
-      // Ignore errors. If the new process also fails, its 'exit' event starts another one.
+      // Ignore errors. If the new process also fails, the handler for its 'exit' event starts another one.
       if (!this.#stopping) this.#startProcess(number).catch(() => {})
     })
   }
@@ -135,7 +134,7 @@ export class Supervisor {
   }
 
   #sendState(): void {
-    // The first message of a starting process must be 'start'.
+    // A starting process must receive 'start' as its first message.
     for (const { worker, isReady } of this.#members.values())
       if (isReady) sendMessage(worker, { kind: 'state', ...this.#getCurrentState() })
   }

@@ -11,7 +11,7 @@ export interface Content {
   /** SHA-256 of the content, in hexadecimal. */
   readonly sha256: string
   readonly bytes?: Buffer
-  /** Path of the temporary file. A local store may link or rename it to become the blob. */
+  /** Path of the temporary file. A local store may link or rename this file to create the blob. */
   readonly path?: string
   /** Opens a stream of all bytes, or of the bytes from `start` to `end`, both inclusive. */
   stream(range?: { start: number; end: number }): Readable
@@ -32,7 +32,7 @@ export const createFileContent = (path: string, size: number, sha256: string): C
   stream: (range) => createReadStream(path, { ...range, highWaterMark: 256 * 1024 }),
 })
 
-/** Reads the bytes from `start` to `end`, exclusive, as far as they exist. Intended for a few KiB at the beginning or end. */
+/** Reads the bytes from `start` to `end`, exclusive, as far as they exist. Intended for a few KiB at either end. */
 export async function readRange(content: Content, start: number, end: number): Promise<Buffer> {
   const from = Math.max(0, start)
   const to = Math.min(content.size, end)
@@ -46,9 +46,9 @@ export interface Spooled {
   content?: Content
   /** Number of received bytes. */
   sizeBytes: number
-  /** Releases the memory or deletes the temporary file. May be called twice, and after a store has taken over the file. */
+  /** Releases the memory or deletes the temporary file. Can be called twice, and also after a store has moved the file. */
   dispose(): Promise<void>
-  /** Makes the memory available to the next upload. Do not call it if a scanner or a store may still read the content. */
+  /** Makes the memory available to the next upload. Do not call this if a scanner or a store may still read the content. */
   recycle?(): void
 }
 
@@ -56,11 +56,11 @@ export interface Spooled {
 const minReusedBytes = 64 * 1024
 
 /**
- * Limits the memory of all uploads of a process, and reuses its blocks. V8 counts new blocks against its heap limit: without reuse, it
- * marked the whole heap for every 16 uploads of 1 MiB, which took half of the CPU time.
+ * Limits the memory of all uploads in a process, and reuses its blocks. V8 counts new blocks against its heap limit. Without
+ * reuse, it marked the whole heap for every 16 uploads of 1 MiB, which took half of the CPU time.
  */
 export class UploadMemory {
-  /** Number of bytes of the budget that no block uses. */
+  /** Number of bytes in the budget that no block uses. */
   #free: number
   readonly #idle: Buffer[] = []
 
@@ -93,7 +93,7 @@ export class UploadMemory {
 
 type Receive = (limit: () => number) => Promise<Spooled>
 
-/** A file in a request. Its bytes may still be arriving. */
+/** A file in a request. The request may still be receiving it. */
 export class IncomingFile {
   readonly #name: string | Promise<string>
   readonly #receive: Receive
@@ -111,7 +111,7 @@ export class IncomingFile {
 
   /** Receives up to `limit()` bytes. The caller must dispose of the result. */
   async receive(limit: () => number): Promise<Spooled> {
-    // The first field that used the file has already disposed of the content.
+    // The first field that used the file has already disposed of its content.
     if (this.#isReceived)
       throw badUserInput([
         { field: 'file', message: 'must be used in only one GraphQL field. Send a separate file part for each field' },
@@ -136,7 +136,7 @@ export function sanitizeFilename(name: string): string {
   return truncateName(clean)
 }
 
-// Shorten the name but not the extension, because the extension selects the checks.
+// Shorten the name, but keep the extension, because the extension determines the checks.
 function truncateName(name: string): string {
   if (Buffer.byteLength(name) <= maxNameBytes) return name
   const dot = name.lastIndexOf('.')
@@ -154,7 +154,7 @@ function truncateName(name: string): string {
 
 const maxBytesInMemory = 256 * 1024
 
-/** Opens a local file like an upload: in memory if it is small. */
+/** Opens a local file as content. Like an upload, a small file is read into memory. */
 export async function openLocalContent(path: string): Promise<Content> {
   const { size } = await stat(path)
   if (size <= maxBytesInMemory) return createMemoryContent(await readFile(path))

@@ -8,7 +8,7 @@ import { isAlive } from '../is-alive.js'
 import { megabyte } from '../units.js'
 import { createFileContent, createMemoryContent, type Spooled, UploadMemory } from './content.js'
 
-// Maximum size of a multipart form without the file.
+// Maximum size of a multipart form, excluding the file.
 const formBytes = 64 * 1024
 // Maximum size of uploads in memory if the client declares their size.
 const maxAnnouncedBytes = 4 * megabyte
@@ -17,7 +17,7 @@ export interface SpoolOptions {
   directory: string
   /** Maximum size of an upload in memory if the client declares no size. */
   memoryLimit?: number
-  /** Maximum memory of all uploads. Beyond it, small uploads also go to temporary files. */
+  /** Maximum memory of all uploads. If it is exhausted, small uploads also use temporary files. */
   memoryBudget?: number
 }
 
@@ -40,7 +40,7 @@ export class Spool {
   static async open(options: SpoolOptions): Promise<Spool> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     for (const name of await readdir(options.directory)) {
-      // Keep files with other names, which may belong to another program.
+      // Skip files with other names, because another program may have created them.
       const pid = Number(/^(\d+)-[0-9a-z]{26}$/.exec(name)?.[1])
       if (pid && (pid === process.pid || !isAlive(pid))) await rm(join(options.directory, name), { recursive: true, force: true })
     }
@@ -92,8 +92,8 @@ export class Spool {
   }
 
   /**
-   * Receives `source` completely, or destroys it at the first byte beyond `limit()`. If the declared size `expected` is large, the upload
-   * goes directly to a file.
+   * Receives `source` completely. Destroys it at the first byte beyond `limit()`. If the declared size `expected` is large, the
+   * upload goes directly to a file.
    */
   async receive(source: Readable, limit: () => number, { expected = 0 } = {}): Promise<Spooled> {
     const announced = expected > maxAnnouncedBytes + formBytes ? -1 : maxAnnouncedBytes
@@ -115,11 +115,11 @@ export class Spool {
 }
 
 interface UploadReceiverOptions {
-  /** Called for every chunk, because the limit may become known only while the body arrives. */
+  /** Called for every chunk, because the limit may not be known until the body arrives. */
   limit(): number
-  /** Size that the client declared, or 0. The block is allocated with that size. */
+  /** Size that the client declared, or 0. It determines the size of the allocated block. */
   expected: number
-  /** Larger uploads go to a temporary file. */
+  /** Maximum number of bytes in memory. Larger uploads go to a temporary file. */
   memoryLimit: number
   memory: UploadMemory
   file: string
@@ -129,15 +129,15 @@ interface UploadReceiverOptions {
 const fileBlockBytes = 128 * 1024
 
 /**
- * Counts and hashes one upload, and stores it in memory or in a temporary file. Copies chunks into one block, because V8 would promote
- * pending chunks to the old generation and mark the whole heap.
+ * Counts and hashes one upload, and stores it in memory or in a temporary file. Chunks are copied into one block. Otherwise, V8
+ * would promote pending chunks to the old generation and mark the whole heap.
  */
 class UploadReceiver {
   readonly #options: UploadReceiverOptions
   #size = 0
   #block: Buffer = Buffer.alloc(0)
   #used = 0
-  /** True if the block counts as upload memory. The block of a file does not. */
+  /** True if the block counts towards the upload memory. A block that belongs to a file does not. */
   #isCounted = false
   #handle: FileHandle | undefined
   #hash: Hash | undefined
@@ -146,7 +146,7 @@ class UploadReceiver {
     this.#options = options
   }
 
-  /** Returns false if the upload exceeds its limit. Pauses the source only for disk writes, because a pause per chunk is slow. */
+  /** Returns false if the upload exceeds its limit. Pauses the source only for disk writes, because frequent pauses are slow. */
   receive(source: Readable): Promise<boolean> {
     return new Promise((resolve, reject) => {
       let writing: Promise<void> | undefined
@@ -221,7 +221,7 @@ class UploadReceiver {
     return true
   }
 
-  /** Copies the chunk into the block. If the block is full, returns a promise for writing it to the file first. */
+  /** Copies the chunk into the block. If the block is full, first writes it to the file and returns a promise for this write. */
   #write(chunk: Buffer): Promise<void> | undefined {
     for (let at = 0; at < chunk.length; ) {
       if (this.#used === this.#block.length && !this.#growTo(this.#size))

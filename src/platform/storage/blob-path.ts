@@ -2,15 +2,15 @@
 export const reservedPrefix = '.assay/'
 
 /**
- * Throws if a store cannot use `path`. The limits are the stricter ones of buckets (https://cloud.google.com/storage/docs/objects#naming)
- * and file systems. An invalid path is a bug, because clients do not choose paths.
+ * Throws if a store cannot use `path`. The limits are those of buckets (https://cloud.google.com/storage/docs/objects#naming) and
+ * file systems combined. An invalid path is a bug, because clients do not choose paths.
  */
 export function assertBlobPath(path: string): void {
   const problem = findPathProblem(path)
   if (problem) throw new TypeError(`'${path}' is not a valid blob path: ${problem}.`)
 }
 
-/** True if a store can use the path. Objects of other programs may have other paths. */
+/** True if a store can use the path. Objects that other programs stored may have unusable paths. */
 export const isBlobPath = (path: string): boolean => findPathProblem(path) === undefined
 
 function findPathProblem(path: string): string | undefined {
@@ -39,5 +39,5 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length
 }
 
-// Surrogates represent code points above all other code units, so they must sort last.
+// Surrogates represent code points above those of all other code units, so they must sort last.
 const toCodePointOrder = (unit: number) => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800)

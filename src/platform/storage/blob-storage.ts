@@ -6,9 +6,9 @@ import type { Content } from '../spool/content.js'
 export interface DownloadGrant {
   tenantId: string
   fileId: string
-  /** Id of the API key or user. If it is revoked, URLs of a local store become invalid too. */
+  /** Id of the API key or user that creates the URL. If it is revoked, URLs of a local store become invalid too. */
   by: string
-  /** True for a single-use URL, which only a local store supports. */
+  /** True for a single-use URL. Only a local store supports such URLs. */
   once?: boolean
   expiresInSeconds: number
 }
@@ -47,7 +47,7 @@ export class BlobExistsError extends AssayError {
  */
 export interface BlobStorage {
   readonly kind: 'local' | 'gcs' | 's3'
-  /** Location of the blobs without secrets, shown at startup. */
+  /** Location of the blobs, shown at startup. It contains no secrets. */
   readonly description: string
   /**
    * Stores a blob, which is durable when the promise resolves. Throws `BlobExistsError`. Do not write to `content.path` afterwards, because
@@ -62,13 +62,13 @@ export interface BlobStorage {
   getSize(path: string): Promise<number | null>
   /** Deletes a blob. Succeeds if the blob does not exist. */
   remove(path: string): Promise<void>
-  /** Lists the blobs with a path after `after`, in ascending order of UTF-8 bytes. Used only by the reconciler. */
+  /** Lists the blobs whose path is greater than `after`, in ascending order of UTF-8 bytes. Used only by the reconciler. */
   list(after?: string): AsyncIterable<StoredBlob>
-  /** Deletes the stored parts of unfinished uploads that are more than a day old. Returns the number of these uploads. */
+  /** Deletes the parts of unfinished uploads that are more than a day old. Returns the number of these uploads. */
   abortUploads(): Promise<number>
   /** Creates a URL that downloads the blob without credentials for `expiresInSeconds`. */
   signDownload(grant: BlobDownloadGrant): Promise<string>
-  /** Throws `storageUnavailable` if the store cannot be written and read. */
+  /** Throws `storageUnavailable` if writing to the store or reading from it fails. */
   assertReady(): Promise<void>
   close(): Promise<void>
 }

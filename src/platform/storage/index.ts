@@ -10,22 +10,21 @@ export interface OpenStorageOptions {
   publicUrl: string
   signingSecrets: SigningSecrets
   emulatorHost?: string
-  /** HMAC key that signs download URLs of a Google Cloud Storage bucket without calls to IAM. */
+  /** HMAC key that signs download URLs for a Google Cloud Storage bucket without calls to IAM. */
   hmac?: { accessId: string; secret: string } | undefined
-  /** Credentials and settings of an S3 bucket. */
   s3?: Pick<S3Options, 'credentials' | 'unconditionalWrites'>
   /** Timeout of one bucket call, including its retries. */
   deadlineMs?: number
 }
 
-/** Opens the store of `url`: `gs://bucket`, `s3://bucket?region=…` or `file:///directory`. Buckets may have a prefix. */
+/** Opens the store at `url`: `gs://bucket`, `s3://bucket?region=…` or `file:///directory`. Buckets may have a prefix. */
 export async function openStorage(url: string, options: OpenStorageOptions): Promise<BlobStorage> {
   const { publicUrl, signingSecrets, emulatorHost, hmac, s3, deadlineMs } = options
   const location = parseStorageUrl(url)
   if (typeof location === 'string') throw new Error(`STORAGE_URL is '${url}'. It must be ${location}.`)
   if (location.kind === 'local') return LocalStorage.open(location.directory, new DownloadUrls(publicUrl, signingSecrets))
   const limits = { ...(deadlineMs && { callMs: deadlineMs }) }
-  // Load the libraries on demand, because they take memory that other stores do not need.
+  // Load each library only if its store is used, because the libraries use a lot of memory.
   if (location.kind === 's3') {
     const { S3Storage } = await import('./s3/s3.js')
     return new S3Storage({ ...location, ...s3, requireProof: true, limits })

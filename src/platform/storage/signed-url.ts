@@ -7,7 +7,7 @@ import type { DownloadGrant } from './blob-storage.js'
 /** Untrusted query parameters of a download URL. */
 type DownloadQuery = Record<string, unknown>
 
-/** Content of a valid URL. It permits the download only while the credential `by` is valid. */
+/** Content of a valid URL. The URL permits the download only while the credential `by` is valid. */
 export interface SignedDownload {
   tenantId: string
   fileId: string
@@ -58,7 +58,8 @@ export class DownloadUrls {
   }
 }
 
-// Signatures are compared as text, because decoding ignores some bits of the last character. The first signed line identifies the format.
+// Compare signatures as text, because decoding ignores some bits of the last character. The first signed line identifies the
+// format.
 function createSignature(key: SigningSecret, fileId: string, fields: Record<string, string>): string {
   const lines = ['assay-download-2', fileId, ...Object.entries(fields).map(([name, value]) => `${name}=${value}`)]
   return createHmac('sha256', key.secret).update(lines.join('\n')).digest('base64url')

@@ -20,7 +20,7 @@ export type StorageLocation =
   | ({ kind: 's3' } & S3Location)
   | { kind: 'local'; directory: string }
 
-/** Parses the URL of a store. Returns a description of the expected value if the URL is invalid. */
+/** Parses a store URL. If it is invalid, returns a description of the expected value. */
 export function parseStorageUrl(url: string): StorageLocation | string {
   if (url.startsWith('gs:')) return parseGcsUrl(url)
   if (url.startsWith('s3:')) return parseS3Url(url)

@@ -3,9 +3,9 @@ import type { BlobStorage, StoredBlob } from './blob-storage.js'
 import { ForeignFiles } from './local/foreign-files.js'
 import { LocalStorage } from './local/local.js'
 
-/** Objects in a store, including those of other programs. Used only to adopt objects. */
+/** Objects in a store, including objects that other programs stored. Used only for adopting objects. */
 export interface StoredObjects extends Pick<BlobStorage, 'open'> {
-  /** Lists the objects after `after`, in ascending order. */
+  /** Lists the objects whose path is greater than `after`, in ascending order. */
   list(after: string): AsyncIterable<StoredBlob>
   /** Makes the object a durable blob without changing its path. */
   claim(path: string): Promise<void>
@@ -13,7 +13,7 @@ export interface StoredObjects extends Pick<BlobStorage, 'open'> {
   release(path: string): Promise<void>
 }
 
-/** Opens the objects of a store. In a bucket, each object is already a blob. */
+/** Opens the objects in a store. In a bucket, each object is already a blob. */
 export function openStoredObjects(storage: BlobStorage): StoredObjects {
   if (storage instanceof LocalStorage) return new ForeignFiles(storage.root)
   return {

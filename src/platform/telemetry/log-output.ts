@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { megabyte } from '../units.js'
 
-// Lines within this time are combined into one write. At 1000 calls per second, a write contains ten lines.
+// Lines that are logged within this time are combined into one write. At 1000 calls per second, a write contains ten lines.
 const flushDelayMs = 10
 const maxBatchBytes = 64 * 1024
 // Value of PIPE_BUF on Linux. Longer lines are written separately.
@@ -10,8 +10,8 @@ const retryDelayMs = 50
 const finalFlushTimeoutMs = 500
 
 /**
- * Writes log lines to a file descriptor in batches, on another thread. If more than `maxBytes` are pending, drops new lines and reports
- * their number before the next line. Ignores write errors, because it cannot report them.
+ * Writes log lines to a file descriptor in batches, on another thread. If more than `maxBytes` are pending, drops new lines, and
+ * logs the number of dropped lines before the next line. Ignores write errors, because they cannot be reported.
  */
 export class LogOutput {
   readonly #descriptor: number
@@ -96,7 +96,7 @@ export class LogOutput {
     return Buffer.from(notice + lines.join(''))
   }
 
-  /** Takes lines of at most `maxLength` bytes in total, but at least one line. */
+  /** Removes and returns pending lines of at most `maxLength` bytes in total, but at least one line. */
   #takeLines(maxLength: number): string[] {
     let size = 0
     const end = this.#lines.findIndex((line, at) => (size += Buffer.byteLength(line)) > maxLength && at > 0)

@@ -14,7 +14,7 @@ import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@ope
 import { settlesWithin } from '../time-limit.js'
 import type { Attributes, Span, Tracing } from './span.js'
 
-// A collector that does not respond must delay neither calls nor the shutdown.
+// Timeout of an export, so that an unresponsive collector delays neither calls nor the shutdown.
 const exportTimeoutMs = 5_000
 // Value of ExportResultCode.FAILED in @opentelemetry/core, which is not a dependency of this package.
 const exportFailed = 1
@@ -41,8 +41,8 @@ export function openOtlp(endpoint: string): Tracing {
 }
 
 /**
- * Ends exports that the exporter's own timeout misses, such as after a response with status 101. The exporter would count them as running,
- * and reject all exports after thirty of them, so a new exporter replaces it.
+ * Ends exports that the exporter's own timeout misses, such as after a response with status 101. The exporter would count such
+ * exports as running, and reject all exports after thirty of them. A new exporter therefore replaces it.
  */
 export function createTimedExporter(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
   let current = open()

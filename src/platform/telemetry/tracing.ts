@@ -6,7 +6,7 @@ const current = new AsyncLocalStorage<Span>()
 /** Makes `span` the parent of all spans that `work` starts. */
 export const inSpan = <T>(span: Span, work: () => T): T => current.run(span, work)
 
-/** Runs `work` in a child of the current span. If there is no current span, runs it without tracing. */
+/** Runs `work` in a child of the current span. If there is no current span, runs `work` without tracing. */
 export function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
   const parent = current.getStore()
   return parent ? runInSpan(parent.startChild(name), work) : work()

@@ -4,14 +4,14 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { syncDirectory } from '../../data-dir.js'
 
-/** Account that runs PostgreSQL, which refuses to run as root. */
+/** System account that runs PostgreSQL, because PostgreSQL refuses to run as root. */
 interface Account {
-  /** Command that runs a program under this account, such as `unshare`. Empty if none is needed. */
+  /** Command that runs a program as this account, such as `unshare`. Empty if none is needed. */
   prefix: string[]
   options: Pick<SpawnOptions, 'uid' | 'gid' | 'cwd' | 'env'>
 }
 
-// The server must not inherit variables such as PGDATA, PGPORT and LD_PRELOAD from the operator's environment.
+// Environment of the server. It must not inherit variables such as PGDATA, PGPORT and LD_PRELOAD from the operator.
 const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 const options = { cwd: '/', env }
 
@@ -20,8 +20,8 @@ const nobody = 65534
 
 const createAccount = (uid: number, gid: number): Account => ({ prefix: [], options: { ...options, uid, gid } })
 
-// The server runs as `nobody` in its namespace, but as root for the kernel. Files keep their owner, and directories below /root stay
-// accessible.
+// The server runs as `nobody` in its namespace, but as root for the kernel. Files retain their owner, and directories below /root
+// stay accessible.
 const userNamespace = { prefix: ['unshare', '--user', `--map-user=${nobody}`, `--map-group=${nobody}`, '--'], options }
 
 /** Returns the first account that can run `program` and enter `folder`. */

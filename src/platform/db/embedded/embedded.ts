@@ -13,7 +13,7 @@ export interface EmbeddedDatabase {
   description: string
   /** Stops the server if this process started it. */
   stop(): Promise<void>
-  /** Resolves if the server stopped and could not be restarted. */
+  /** Resolves if the server has stopped and could not be restarted. */
   lost: Promise<void>
   /** True while the server's disk is full. Deletions still work, but nothing else may use disk space. */
   isDiskFull(): boolean
@@ -28,10 +28,10 @@ export interface EmbeddedUse {
 
 // Additional connections for operator commands and for PostgreSQL itself.
 const spareConnections = 20
-// Maximum number of failed restarts or short runs, after which further restarts would not help.
+// Maximum number of failed restarts or short runs. Further restarts would not help.
 const maxFailures = 5
 const shortRunMs = 30_000
-// Pause before a restart, doubled after each failure. The remaining processes of a killed server block a new start until they exit.
+// Pause before a restart, doubled after each failure. Remaining processes of a killed server block a new start until they exit.
 const pauseMs = 1000
 
 /** Starts the server in `dataDir`. If the service is running, a command connects to its server instead. */
@@ -116,7 +116,7 @@ async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], prin
     const { holder } = lock
     const url = purpose === 'command' && holder?.purpose === 'service' && !isKilled(holder) ? holder.url : undefined
     if (url !== undefined && (await isReady(url))) return { held: false as const, url }
-    // Wait for a command or for the server of a killed service, because both exit within seconds. A service may also be shutting down.
+    // Wait for commands and for servers of killed services, which exit within seconds. A service may also be shutting down.
     const waits = purpose === 'command' || holder?.purpose === 'command' || isKilled(holder)
     if (Date.now() - startedAt > (waits ? 60_000 : 2000)) throw createInUseError(dataDir, holder)
     if (waits && !isReported) print(`Waiting for process ${holder?.pid}, which uses the database in '${dataDir}'…`)

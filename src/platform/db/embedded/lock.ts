@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { hostname } from 'node:os'
 
-/** Content of a lock file. It only describes the holder: the kernel holds the actual lock. */
+/** Content of a lock file. It only describes the holder, because the kernel maintains the actual lock. */
 export interface LockHolder {
   host: string
   pid: number
@@ -12,8 +12,8 @@ export interface LockHolder {
 }
 
 /**
- * Locks the file at `path`, also against processes in other containers. The lock ends with `release`, or when this process and all
- * processes that inherited `descriptor` have exited.
+ * Locks the file at `path`. The lock also excludes processes in other containers. It ends with `release`, or when this process
+ * and all processes that inherited `descriptor` have exited.
  */
 export function tryLock(path: string, purpose: LockHolder['purpose']) {
   const descriptor = openSync(path, 'a', 0o600)
@@ -35,7 +35,7 @@ export function tryLock(path: string, purpose: LockHolder['purpose']) {
   return { held: true as const, descriptor, publish, release }
 }
 
-/** Node.js has no flock(2). These programs lock the open file, which they inherit as descriptor 3. macOS has no flock(1). */
+/** Node.js has no flock(2). These programs lock the open file, which they inherit as descriptor 3. macOS lacks flock(1). */
 function flock(descriptor: number): boolean {
   const perl = 'open(F, "+<&=", 3) or exit 2; exit(flock(F, 6) ? 0 : $!{EWOULDBLOCK} ? 1 : 2)'
   for (const [program, ...args] of [['flock', '-n', '3'] as const, ['perl', '-e', perl] as const]) {

@@ -13,7 +13,7 @@ export interface EmbeddedServer {
   socketFolder: string
   /** Resolves when the server has exited. */
   exited: Promise<unknown>
-  /** Closes all connections and stops the server. Committed transactions are kept. */
+  /** Closes all connections and stops the server. Committed transactions are not lost. */
   stop(): Promise<void>
 }
 
@@ -21,7 +21,7 @@ export interface EmbeddedOptions {
   /** Existing directory for the database cluster, its socket and its log. */
   folder: string
   settings?: Record<string, string>
-  /** Socket directory of an earlier server, so that the URL stays the same. */
+  /** Socket directory of the previous server, so that the URL stays the same. */
   socketFolder?: string | undefined
   /**
    * Descriptor of the open lock file. The server inherits it, so that the lock lasts until the last server process has exited.
@@ -37,16 +37,16 @@ const defaultSettings = {
   checkpoint_timeout: '15min',
   wal_compression: 'on',
   random_page_cost: '1.1',
-  // Log no errors of statements, because clients receive them, and a log must not contain SQL statements.
+  // Do not log statement errors, because clients receive them, and a log must not contain SQL statements.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 }
 
-// Shell script that runs its arguments as a program. If this process exits, the pipe closes, and the script requests a fast shutdown of the
-// program.
+// Shell script that runs its arguments as a program. If this process exits, the pipe closes, and the script requests a fast
+// shutdown of the program.
 const endWithParent = 'exec 4<&0; ((read -r _ <&4 || kill -INT $$ 2> /dev/null) 3<&- &); exec "$@" 4<&- < /dev/null'
 
-/** Starts PostgreSQL in `folder`. The caller must hold the lock of the folder. */
+/** Starts PostgreSQL in `folder`. The caller must hold the folder's lock. */
 export async function startServer(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const { folder, lock, print = () => {} } = options
   const data = join(folder, 'postgres')
@@ -65,10 +65,10 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   }
   const flags = Object.entries(parameters).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const [program, ...args] = [...account.prefix, 'sh', '-c', endWithParent, 'sh', programs.postgres, '-D', data, ...flags]
-  // The process id in the file may now belong to another program, which PostgreSQL would mistake for a running server.
+  // Another program may now have the process id in the file. PostgreSQL would mistake it for a running server.
   if (lock !== undefined) rmSync(join(data, 'postmaster.pid'), { force: true })
   const log = openLogFile(join(folder, 'postgres.log'))
-  // Detached, so that Ctrl-C in a terminal does not end the server before the service has finished.
+  // Detach the server, so that Ctrl-C in a terminal does not stop it before the service has finished.
   const stdio: StdioOptions = ['pipe', log.descriptor, log.descriptor, lock ?? 'ignore']
   const child = spawn(program!, args, { ...account.options, stdio, detached: true })
   closeSync(log.descriptor)

@@ -12,7 +12,7 @@ export interface BucketObject {
 export interface BucketUpload extends BucketObject {
   content: Content
   contentType: string
-  /** Unique id of this upload. If the response is lost, the id shows whether the stored object belongs to this upload. */
+  /** Unique id of this upload. After a lost response, the id shows whether the stored object is from this upload. */
   id: string
   signal?: AbortSignal | undefined
 }
@@ -34,12 +34,11 @@ export interface TestWrite {
   bytes: Buffer
   /** Bytes whose checksum the request declares. Defaults to `bytes`. */
   declared?: Buffer
-  /** True if the write must fail when an object has this name. */
+  /** True if the write must fail if an object with this name exists. */
   ifAbsent?: boolean
   limits?: BucketLimits
 }
 
-/** Metadata of an object. */
 export interface BucketMetadata {
   size: number
   /** Id of the upload that stored the object. */
@@ -52,9 +51,9 @@ export interface BucketApi {
   readonly description: string
   readonly bucketName: string
   readonly limits: BucketLimits
-  /** False if the operator accepts a bucket without conditional writes. */
+  /** False if the operator accepts a bucket that lacks conditional writes. */
   readonly requiresConditions: boolean
-  /** Stores an object and verifies its checksum. Throws `BlobExistsError` if another object has the name. */
+  /** Stores an object and verifies its checksum. Throws `BlobExistsError` if another object has this name. */
   upload(upload: BucketUpload): Promise<void>
   /** Stores a small object. Replaces an existing one unless `ifAbsent` is true. */
   write(write: TestWrite): Promise<void>
@@ -71,7 +70,7 @@ export interface BucketApi {
   sign(name: string, grant: BlobDownloadGrant): Promise<string>
   /** Aborts unfinished uploads that started before this time. Returns their number. */
   abortUploads(prefix: string, before: Date): Promise<number>
-  /** Throws `storageUnavailable` if the clocks of this machine and the bucket differ too much. */
+  /** Throws `storageUnavailable` if this machine's clock and the bucket's clock differ too much. */
   assertClock?(): void
   close(): void
 }

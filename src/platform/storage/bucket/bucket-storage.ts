@@ -12,21 +12,22 @@ import { type BucketLimits, getBucketMessage, getCauseStatus } from './retry.js'
 const probeText = 'Assay writes this text to check that it can write.'
 const probeIntervalMs = 10 * 60_000
 
-// An upload must be committed within two hours, so older unfinished uploads belong to processes that have exited.
+// An upload must be committed within two hours. Older unfinished uploads therefore belong to processes that have exited.
 const uploadLifetimeMs = 24 * 3_600_000
 
-// Statuses that the operator must fix, so the error contains the bucket's message.
+// Statuses that require a fix by the operator, so the error contains the bucket's message.
 const permanentStatuses = new Set([301, 400, 401, 403, 404])
 
 export interface BucketStorageOptions {
   prefix?: string | undefined
-  /** True if the guarantees of the bucket must be proved before the first write. */
+  /** True if the bucket's guarantees must be proved before the first write. */
   requireProof?: boolean
   limits?: Partial<BucketLimits>
 }
 
 /**
- * Stores blobs in a bucket. This class handles paths, the prefix, readiness and the proof of guarantees. `BucketApi` sends the requests.
+ * Stores blobs in a bucket. This class manages paths, the prefix, readiness and the proof of guarantees. `BucketApi` sends
+ * requests.
  */
 export class BucketStorage implements BlobStorage {
   readonly kind: 'gcs' | 's3'
@@ -108,7 +109,7 @@ export class BucketStorage implements BlobStorage {
     await this.#assertProved()
   }
 
-  /** Tests the guarantees of the bucket again. */
+  /** Tests the bucket's guarantees again. */
   prove(): Promise<BucketGuarantees> {
     return proveBucket(this.#api, this.#prefix)
   }
@@ -126,7 +127,7 @@ export class BucketStorage implements BlobStorage {
     return { name: this.#prefix + path, path }
   }
 
-  // Proves the guarantees once. The next call repeats a failed proof.
+  // Proves the guarantees once. If the proof fails, the next call repeats it.
   #assertProved(): Promise<void> {
     if (!this.#requireProof) return Promise.resolve()
     this.#proof ??= this.prove().then((guarantees) => assertSafe(guarantees, this.#api))
@@ -138,8 +139,8 @@ export class BucketStorage implements BlobStorage {
   }
 
   /**
-   * Writes the probe object every ten minutes and reads it on each call. The name is fixed, because a versioned bucket retains every
-   * object.
+   * Writes the probe object every ten minutes and reads it on each call. The name is fixed, because a versioned bucket retains
+   * every object.
    */
   async #probe(): Promise<void> {
     const name = `${this.#prefix}${reservedPrefix}ready`

@@ -10,7 +10,7 @@ export interface BucketRequest {
   headers: Record<string, string | number>
   body?: Buffer | StreamedBody
   signal?: AbortSignal
-  /** Time without data after which the request fails. Defaults to the timeout of the connection. */
+  /** Time without data after which the request fails. Defaults to the connection's timeout. */
   idleMs?: number
 }
 
@@ -30,8 +30,8 @@ export interface BucketResponse {
 }
 
 /**
- * Replaces the HTTP client of the storage SDK, whose requests hang on truncated downloads, cannot cancel uploads, and close connections of
- * other calls.
+ * Replaces the storage SDK's HTTP client, whose requests hang on truncated downloads, cannot cancel uploads, and close the
+ * connections of other calls.
  */
 export class BucketConnection {
   readonly #http = new http.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
@@ -58,12 +58,12 @@ export class BucketConnection {
         outgoing.destroy(Object.assign(new Error(`no data received for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
-      // After a response with status 101, only 'close' is emitted. It also clears the timeout and the signal.
+      // After a response with status 101, only 'close' is emitted. The close also clears the timeout and the signal.
       outgoing.on('close', () =>
         reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' })),
       )
       const { body } = request
-      // An error of either stream also becomes an 'error' event of the request.
+      // An error in either stream also becomes an 'error' event of the request.
       if (body && 'read' in body) pipeline(body.read(), outgoing, () => {})
       else outgoing.end(body)
     })
@@ -115,6 +115,6 @@ export function readContent(body: Readable, content: { action: string; length: n
       done(error && createUnavailableError(action, error))
     },
   })
-  // The callback is empty, because `countingStream` reports errors. Destroying the stream closes the connection.
+  // The callback is empty, because `countingStream` reports errors. If the stream is destroyed, the connection is closed.
   return pipeline(body, countingStream, () => {})
 }

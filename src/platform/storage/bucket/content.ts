@@ -2,7 +2,7 @@ import { storageUnavailable } from '../../errors/errors.js'
 import type { Content } from '../../spool/content.js'
 import type { StreamedBody } from './connection.js'
 
-/** A checksum in progress, such as a `Hash` of node:crypto. */
+/** A checksum that is being computed, such as a `Hash` from node:crypto. */
 export interface Checksum {
   update(bytes: Buffer): unknown
 }

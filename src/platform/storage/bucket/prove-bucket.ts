@@ -4,7 +4,7 @@ import { reservedPrefix } from '../blob-path.js'
 import type { BucketApi, TestWrite } from './bucket-api.js'
 import { getCauseStatus } from './retry.js'
 
-/** Guarantees that only the server of a bucket can provide. */
+/** Guarantees that only a bucket's server can provide. */
 export interface BucketGuarantees {
   /** `kept`: the bucket rejects a conditional write if the object already exists. */
   conditionalWrites: 'kept' | 'ignored' | 'unsupported'

@@ -2,21 +2,21 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
 
-/** Timeouts of calls to a bucket. */
+/** Timeouts for bucket calls. */
 export interface BucketLimits {
   /** Timeout of one request with a small response, up to its last byte. */
   requestMs: number
   /** Maximum time without data while content is transferred. */
   idleMs: number
-  /** Timeout of a call with all its retries. The transfer of content may take longer. */
+  /** Timeout of a call, including all its retries. The transfer of content may take longer. */
   callMs: number
-  /** Delay before the first retry. It doubles for each further retry, up to 16 times this value. */
+  /** Delay before the first retry. It doubles after each further retry, up to 16 times this value. */
   retryDelayMs: number
 }
 
 export const defaultLimits: BucketLimits = { requestMs: 10_000, idleMs: 15_000, callMs: 25_000, retryDelayMs: 250 }
 
-/** An error response of the bucket. */
+/** An error response from the bucket. */
 export class BucketError extends Error {
   override readonly name = 'BucketError'
 
@@ -45,7 +45,7 @@ export interface RetryOptions {
   limits: BucketLimits
   attemptMs?: number
   signal?: AbortSignal
-  /** HTTP statuses that one retry may resolve, such as a checksum error after a transmission error. */
+  /** HTTP statuses that are retried once, such as a checksum error after a transmission error. */
   retryOnceOn?: readonly number[]
   /** Called after each attempt that timed out. */
   onTimeout?: () => void
@@ -96,9 +96,7 @@ async function withTimeout<T>(
   return Promise.race([work.attempt(signal), timeout]).finally(() => clearTimeout(timer))
 }
 
-/**
- * Parses the Retry-After header, which contains seconds or a date. If the delay exceeds the timeout of the call, the call fails.
- */
+/** Parses the Retry-After header, which contains seconds or a date. If the delay exceeds the call's timeout, the call fails. */
 function getRetryAfterMs(error: unknown): number {
   const { retryAfter, response } = error as { retryAfter?: string; response?: { headers?: IncomingHttpHeaders } }
   const value = retryAfter ?? response?.headers?.['retry-after']
@@ -113,7 +111,7 @@ function isTransient(error: unknown): boolean {
   const code = getHttpStatus(error)
   if (code !== undefined) return code === 408 || code === 429 || (code >= 500 && code !== 501)
   if (connectionErrorCodes.has(String((error as { code?: unknown }).code))) return true
-  // Errors of node-fetch, which google-auth-library uses, have no code.
+  // node-fetch, which google-auth-library uses, throws errors without a code.
   return (
     type === 'system' ||
     type === 'request-timeout' ||
@@ -135,11 +133,11 @@ const connectionErrorCodes = new Set([
   'ERR_STREAM_PREMATURE_CLOSE',
 ])
 
-/** Returns the HTTP status of the error response that caused an error of `retry`. */
+/** Returns the HTTP status of the error response that caused an error from `retry`. */
 export const getCauseStatus = (error: unknown): number | undefined =>
   getHttpStatus(((error as Error | undefined)?.cause as Error | undefined)?.cause)
 
-/** Returns the bucket's error message, from JSON or text. */
+/** Returns the bucket's error message from a JSON or text response. */
 export function getBucketMessage(error: unknown): string {
   const text = error instanceof Error ? error.message.replace(/^\d{3}: /, '') : String(error)
   try {
@@ -156,7 +154,7 @@ export const ignoreStatus =
     if (getHttpStatus(error) !== status) throw error
   }
 
-/** Returns the HTTP status of an error of the SDK or of this service. */
+/** Returns the HTTP status of an error from the SDK or from this service. */
 export function getHttpStatus(error: unknown): number | undefined {
   const { code, status } = (error ?? {}) as { code?: unknown; status?: unknown }
   for (const value of [code, status]) {

@@ -43,7 +43,7 @@ export class GcsAccess {
     this.#auth = this.#createAuth()
   }
 
-  /** Calls `retry`. Replaces the credentials after a timeout, because all calls wait for the same token request, which may never end. */
+  /** Calls `retry`. After a timeout, replaces the credentials, because all calls wait for the same token request. */
   call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     let auth = this.#auth
     const onTimeout = () => {
@@ -73,7 +73,7 @@ export class GcsAccess {
     return text === '' ? undefined : parseJson(text)
   }
 
-  /** Returns a signer with the key of the service account, or else with the IAM API. */
+  /** Returns a signer that uses the service account's key if it is available, and otherwise the IAM API. */
   async getAccountSigner(): Promise<UrlSigner> {
     const auth = this.#auth
     const { client_email } = await auth.getCredentials()

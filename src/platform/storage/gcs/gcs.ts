@@ -14,10 +14,10 @@ import { type StoredObject, uploadResumable } from './resumable.js'
 import { createHmacSigner, type HmacKey, signUrl } from './sign-url.js'
 import { type ObjectMetadata, parseObject, uploadObject } from './upload-object.js'
 
-/** Larger uploads need several requests. */
+/** Maximum size of an upload with a single request. Larger uploads need several requests. */
 const maxSingleRequestBytes = 8 * megabyte
 
-/** Stores blobs in a bucket of Google Cloud Storage. */
+/** Stores blobs in a Google Cloud Storage bucket. */
 export class GcsStorage extends BucketStorage {
   constructor(options: GcsOptions) {
     super(new GcsBucket(options), options)
@@ -130,8 +130,8 @@ class GcsBucket implements BucketApi {
     const metadata = { contentType: upload.contentType, crc32c: expectedCrc32c, metadata: { upload: upload.id } }
     const object = { name, bytes, resource: metadata, ifGenerationMatch: '0' }
     const { limits } = this.#access
-    // Leave time for a retry. An aborted call still waits for the response, because a cancelled request might succeed. Retry once if the
-    // bytes changed during the transfer, or if a conflicting object does not exist.
+    // Leave time for a retry. An aborted call still waits for the response, because a cancelled request might succeed. Retry once
+    // if the bytes changed during the transfer, or if the bucket reports a conflict but the object does not exist.
     const attempts = { action: `store '${path}'`, attemptMs: limits.callMs * 0.6, retryOnceOn: [400, 412] }
     return this.#access.call(attempts, async (signal) => {
       try {

@@ -26,8 +26,8 @@ const chunkSize = 8 * megabyte
 const maxStalls = 4
 
 /**
- * Sends a large upload in chunks. Each retry continues at the offset that the bucket reports. An aborted upload is cancelled. See
- * https://cloud.google.com/storage/docs/performing-resumable-uploads
+ * Sends a large upload in chunks. Each retry continues at the offset that the bucket reports. If the upload is aborted, cancels
+ * it. See https://cloud.google.com/storage/docs/performing-resumable-uploads
  */
 export async function uploadResumable(upload: ResumableUpload): Promise<StoredObject> {
   try {
@@ -107,7 +107,7 @@ async function sendChunks(upload: ResumableUpload, session: string): Promise<Sto
   }
 }
 
-/** Sends one chunk, with its own timeout. If the response is lost, requests the offset that the bucket has received. */
+/** Sends one chunk, with a separate timeout. If the response is lost, queries how many bytes the bucket has received. */
 async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResult> {
   const { path, access, signal, content } = upload
   let isSent = false

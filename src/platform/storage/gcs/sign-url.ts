@@ -7,7 +7,6 @@ export interface HmacKey {
   secret: string
 }
 
-/** Credential that signs URLs. */
 export interface UrlSigner {
   algorithm: string
   accessId: string
@@ -20,7 +19,7 @@ interface DownloadRequest {
   bucket: string
   name: string
   expiresInSeconds: number
-  /** Query parameters for response headers, such as response-content-disposition. */
+  /** Query parameters that set response headers, such as response-content-disposition. */
   query: Record<string, string>
 }
 

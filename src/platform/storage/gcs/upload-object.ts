@@ -9,7 +9,7 @@ interface ObjectUpload {
   bytes: Buffer
   /** Object resource: https://cloud.google.com/storage/docs/json_api/v1/objects#resource */
   resource: object
-  /** Required generation of the existing object. '0' prevents overwriting. */
+  /** Required generation of the existing object. '0' requires that no object exists. */
   ifGenerationMatch?: string
 }
 

@@ -29,7 +29,7 @@ export class DurableDirectories {
     await this.#syncs.add(directory)
   }
 
-  /** True if `directory` is in the cache of durable directories. `invalidate` removes it. */
+  /** True if the cache of durable directories contains `directory`. `invalidate` removes it from the cache. */
   has(directory: string): boolean {
     return directory === this.#root || this.#durable.has(directory)
   }
@@ -42,7 +42,7 @@ export class DurableDirectories {
     return making
   }
 
-  /** Removes `directory` and its parents from the cache. Must be called if one of them may have been deleted. */
+  /** Removes `directory` and its parents from the cache. Must be called if one of these directories may have been deleted. */
   invalidate(directory: string): void {
     for (let at = directory; at.length > this.#root.length; at = dirname(at)) this.#durable.delete(at)
   }
@@ -60,7 +60,7 @@ export class DurableDirectories {
   }
 }
 
-// A FileHandle costs twice as much as a descriptor, which matters because a small upload needs only six calls.
+// A FileHandle costs twice as much as a descriptor. This matters, because a small upload needs only six calls.
 const [openFile, sync] = [promisify(fs.open), promisify(fs.fsync)]
 
 async function fsyncDirectory(directory: string): Promise<void> {
@@ -78,7 +78,7 @@ const staleAfterMs = 60 * 60 * 1000
 export const createTemporaryPath = (directory: string) => join(directory, createProcessFileName())
 
 /**
- * Removes files of processes that have exited from `directory`. Keeps files of other hosts for an hour after their last write.
+ * Removes files of processes that have exited from `directory`. Retains files from other hosts for an hour after the last write.
  */
 export async function removeStaleFiles(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
@@ -179,7 +179,7 @@ const reasons: Record<string, string> = {
 
 const describeErrorCode = (code: string) => reasons[code] ?? code
 
-/** Waits until the content of a file is durable. On SMB mounts, only a sync of a writable handle reaches the server. */
+/** Waits until a file's content is durable. On SMB mounts, only a sync through a writable handle reaches the server. */
 export async function syncFile(path: string, flags = 'r+'): Promise<void> {
   const handle = await open(path, flags)
   await handle.sync().finally(() => handle.close())

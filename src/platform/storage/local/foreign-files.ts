@@ -9,7 +9,8 @@ import { DurableDirectories, ignoreErrorCode, syncFile, withStorageErrors } from
 import { listPaths, toFilePath } from './layout.js'
 
 /**
- * Files that another program wrote to the directory of a local store. Unlike blobs with long names, they are not in fan-out directories.
+ * Files that another program wrote to a local store's directory. Unlike blobs with long names, they are not in fan-out
+ * directories.
  */
 export class ForeignFiles {
   readonly #root: string
@@ -20,7 +21,7 @@ export class ForeignFiles {
     this.#directories = new DurableDirectories(root)
   }
 
-  /** Lists blobs and other files after `after`, in ascending order. If a path has both, lists the blob. */
+  /** Lists blobs and other files with paths after `after`, in ascending order. If a path identifies both, lists the blob. */
   async *list(after: string): AsyncGenerator<StoredBlob> {
     let previous: string | undefined
     for await (const path of listPaths(this.#root, after)) {
@@ -41,7 +42,7 @@ export class ForeignFiles {
     })
   }
 
-  /** Makes the file a durable blob. Moves it if a blob with this name belongs in a fan-out directory. */
+  /** Makes the file a durable blob. Moves the file if a blob with this name must be in a fan-out directory. */
   async claim(path: string): Promise<void> {
     const [file, blob] = [await this.#findFile(path), this.#getBlobFile(path)]
     await withStorageErrors(`use the file '${path}'`, async () => {
@@ -54,7 +55,7 @@ export class ForeignFiles {
     })
   }
 
-  /** Moves the file back to its path before `claim`. */
+  /** Moves the file back to the path that it had before `claim`. */
   async release(path: string): Promise<void> {
     const [plain, blob] = [this.#getPlainFile(path), this.#getBlobFile(path)]
     if (plain === blob) return

@@ -4,26 +4,26 @@ import { join } from 'node:path'
 import { assertBlobPath, comparePaths } from '../blob-path.js'
 
 /**
- * Layout of the blobs on disk. The file path of a blob is its blob path, with additional fan-out directories that repeat the start of a
- * long name. `ten_x/invoices/2026/11/file_01kagz3m8n…` is stored as
- * `ten_x/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8n…`. Names are ids that start with a timestamp, so these
- * prefixes cover 12 days, 17 minutes and one second. A directory therefore contains at most 1,024 prefixes, or the files of one second.
- * Concurrent uploads share a directory and its fsync. Files and blob paths have the same order, so listing needs only the names of one
- * branch in memory. Sharding by a hash would require sorting all names.
+ * Layout of the blobs on disk. A blob's file path is its blob path with additional fan-out directories, which repeat the start of
+ * a long name. `ten_x/invoices/2026/11/file_01kagz3m8n…` is stored as
+ * `ten_x/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8n…`. Names are ids that start with a timestamp, so
+ * these prefixes cover 12 days, 17 minutes and one second. A directory therefore contains at most 1,024 prefixes, or the files of
+ * one second. Concurrent uploads share a directory and its fsync. Files and blob paths have the same order, so listing needs only
+ * the names in one branch in memory. Sharding by a hash would require sorting all names.
  */
 // Captures the first 9, 11 and 13 characters of a longer name.
 const prefixes = /^(((.{9})..)..)./su
 
-/** Directory of temporary files. Its name is shorter than the names of fan-out directories. */
+/** Directory for temporary files. Its name is shorter than the names of fan-out directories. */
 export const temporaryDirectory = '+tmp'
 /**
  * Marker file that proves that the store is mounted. Without it, the directory may be the empty mount point of an unmounted disk.
  */
 export const markerFile = '+assay-store'
-/** File that reserves disk space. It is released if a deletion needs the space. */
+/** File that reserves disk space. It is deleted if a deletion needs the space. */
 export const reserveFile = '+reserve'
 
-/** Returns the relative file path of a blob. Throws if the path is invalid, so that no file outside the store is used. */
+/** Returns a blob's relative file path. Throws if the blob path is invalid, so that no file outside the store is used. */
 export function toFilePath(path: string): string {
   assertBlobPath(path)
   const directories = path.split('/').map(escapeName)
@@ -37,12 +37,12 @@ function getFanOutDirectories(name: string): string[] {
   return match ? [`+${match[3]}`, `+${match[2]}`, `+${match[1]}`] : []
 }
 
-// '+' marks internal names of the store. '!' escapes other names that start with '+' or '!'.
+// '+' marks the store's internal names. '!' escapes other names that start with '+' or '!'.
 const escapeName = (name: string) => (name.startsWith('+') || name.startsWith('!') ? `!${name}` : name)
-// A name with one '!' that escapes no character belongs to another program.
+// A name with one '!' that escapes no character is from another program.
 const unescapeName = (name: string) => (/^![+!]/.test(name) ? name.slice(1) : name)
 
-/** Lists the paths after `after`, in ascending order. Keeps only the names of one branch in memory. */
+/** Lists the paths greater than `after`, in ascending order. Only the names in one branch are in memory. */
 export function listPaths(root: string, after = ''): AsyncGenerator<string> {
   return listDirectory(root, { prefix: '', after, top: true })
 }
@@ -56,9 +56,9 @@ interface Position {
 async function* listDirectory(directory: string, at: Position): AsyncGenerator<string> {
   const entries = await readEntries(directory, at.top)
   const fanOutEntries = entries.filter((entry) => entry.isDirectory() && entry.name.startsWith('+'))
-  // Below the top level, files whose names start with '+' belong to other programs.
+  // Below the top level, files whose names start with '+' are from other programs.
   const ownEntries = entries.filter((entry) => !entry.name.startsWith('+') || (!at.top && entry.isFile()))
-  // Short names are next to the fan-out directories of long names. Both lists are sorted, so they are merged.
+  // A directory contains both short names and fan-out directories for long names. Both lists are sorted, so they can be merged.
   yield* merge(listOwn(directory, ownEntries, at), listFanOut(directory, fanOutEntries, at))
 }
 
@@ -86,7 +86,7 @@ async function* listOwn(directory: string, entries: Dirent[], at: Position): Asy
 }
 
 async function* listFanOut(directory: string, entries: Dirent[], at: Position): AsyncGenerator<string> {
-  // Internal directories without blobs exist only at the top level. Their names are too short for fan-out.
+  // Internal directories that contain no blobs exist only at the top level. Their names are too short for fan-out directories.
   const starts = entries.filter((entry) => entry.name !== temporaryDirectory).map((entry) => entry.name.slice(1))
   for (const start of starts.sort(comparePaths)) {
     if (mayContainPathsAfter(at.prefix + start, at.after))
@@ -109,7 +109,7 @@ async function* merge(left: AsyncGenerator<string>, right: AsyncGenerator<string
   }
 }
 
-/** Returns the fan-out directories that receive no new files after three hours, deepest first. */
+/** Returns the fan-out directories that will receive no new files after three hours, deepest first. */
 export function getPrunableDirectories(path: string): string[] {
   const parts = path.split('/').slice(0, -1)
   if (!parts.at(-1)?.startsWith('+')) return []

@@ -22,12 +22,12 @@ import {
 import { getPrunableDirectories, listPaths, markerFile, reserveFile, temporaryDirectory, toFilePath } from './layout.js'
 
 const readBytes = 256 * 1024
-// Paths are reserved for at most two hours, so directories of older files receive no new files.
+// Paths are reserved for at most two hours, so directories for older files receive no new files.
 const pruneAfterMs = 3 * 3_600_000
 
 interface BlobTarget {
   path: string
-  /** File of the blob at `path`. */
+  /** Absolute path of the blob's file. */
   target: string
   signal: AbortSignal | undefined
 }
@@ -38,9 +38,9 @@ export class LocalStorage implements BlobStorage {
   readonly description: string
   readonly #directories: DurableDirectories
   readonly #temporary: string
-  // Maps each directory to the result of a trial hard link to a file in it.
+  // Maps each directory to the result of an attempt to hard-link a file in it.
   readonly #linkable = new Map<string, Promise<boolean>>()
-  // Copy-on-write file systems need free space even to delete a file.
+  // Disk reserve, because copy-on-write file systems need free space even to delete a file.
   readonly #reserve: DiskReserve
   readonly #unlink: typeof unlink
 
@@ -154,7 +154,7 @@ export class LocalStorage implements BlobStorage {
     })
   }
 
-  /** Nothing to abort: `open` deletes temporary files of processes that have exited. */
+  /** There is nothing to abort, because `open` deletes temporary files of processes that have exited. */
   async abortUploads(): Promise<number> {
     return 0
   }
@@ -187,7 +187,7 @@ export class LocalStorage implements BlobStorage {
   // Writes directly to the final path. After a crash, the sweep deletes the file, because its path is in the garbage journal.
   async #writeContent(content: Content, blob: BlobTarget): Promise<void> {
     const { target, signal } = blob
-    // Sync the directory entry while the content is being written, so that the caller waits only once.
+    // Sync the directory entry while the content is written, so that the caller waits only once.
     const syncName = () => this.#directories.syncEntries(dirname(target))
     const written = await this.#createFile(blob, () =>
       writeDurably(target, content.bytes ?? content.stream(), { signal, syncName }),
@@ -251,7 +251,7 @@ export class LocalStorage implements BlobStorage {
         () => true,
         () => false,
       )
-      // The parent of a directory that is not empty is not empty either.
+      // If a directory is not empty, its parent is not empty either.
       if (!isRemoved) return
     }
   }

@@ -7,7 +7,7 @@ import type { S3Location } from '../storage-url.js'
 import { SdkConnection } from './sdk-connection.js'
 
 export interface S3Options extends S3Location, BucketStorageOptions {
-  /** If undefined, the AWS SDK finds credentials in its environment variables, files, or the metadata service of the machine. */
+  /** If undefined, the AWS SDK finds credentials in its environment variables, files, or the machine's metadata service. */
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
   /** True if a store without conditional writes is acceptable. */
   unconditionalWrites?: boolean
@@ -15,10 +15,10 @@ export interface S3Options extends S3Location, BucketStorageOptions {
 
 type CallOptions = Omit<RetryOptions, 'limits'> & { limits?: BucketLimits }
 
-// A larger offset is an error, because download URLs are valid for 300 s by the clock of the store.
+// A larger offset is an error, because the store checks the 300 s validity of download URLs by its own clock.
 const maxClockOffsetMs = 60_000
 
-/** Access to one bucket. The SDK signs requests and parses responses. Retries and connections use the shared code for buckets. */
+/** Access to one bucket. The SDK signs requests and parses responses. All buckets share the code for retries and connections. */
 export class S3Access {
   readonly limits: BucketLimits
   readonly client: S3Client

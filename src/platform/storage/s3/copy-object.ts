@@ -6,7 +6,7 @@ import { BucketError } from '../bucket/retry.js'
 import type { S3Access } from './access.js'
 import { getPartSize, uploadParts } from './multipart.js'
 
-// One request can copy up to 5 GiB. Smaller requests end within the timeout of a call.
+// One request can copy up to 5 GiB. Smaller requests finish within a call's timeout.
 const maxSingleCopyBytes = 512 * megabyte
 
 /** Copies an object within the bucket, so that the service transfers no content. */

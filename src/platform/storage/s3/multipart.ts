@@ -14,7 +14,7 @@ import { BucketError } from '../bucket/retry.js'
 import type { S3Access } from './access.js'
 import { toBody, withPayloadHash } from './payload.js'
 
-/** Larger uploads need several requests. */
+/** Maximum size of an upload with a single request. Larger uploads need several requests. */
 export const maxSingleRequestBytes = 16 * megabyte
 const maxParts = 10_000
 
@@ -69,7 +69,7 @@ export async function uploadParts(upload: MultipartUpload): Promise<void> {
 }
 
 /**
- * Sends one part of the content. Reads the part twice, because the request must contain its SHA-256, which the store verifies.
+ * Sends one part of the content. The part is read twice, because the request must contain its SHA-256, which the store verifies.
  */
 export async function sendContentPart(
   { access, upload, action }: { access: S3Access; upload: BucketUpload; action: string },

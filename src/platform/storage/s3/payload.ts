@@ -7,8 +7,8 @@ interface Command {
 }
 
 /**
- * Signs the SHA-256 of the body, which the store verifies. Otherwise the SDK would read the body twice, send it in aws-chunked encoding, or
- * not sign it.
+ * Signs the SHA-256 of the body, which the store verifies. Without this hash, the SDK would read the body twice, send it in
+ * aws-chunked encoding, or not sign it.
  */
 export function withPayloadHash<T>(command: T & Command, sha256: string): T {
   const middleware = (next: (args: unknown) => unknown) => (args: { request: { headers: Record<string, string> } }) => {

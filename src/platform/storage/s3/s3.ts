@@ -24,7 +24,7 @@ import { abortUploads, listObjects } from './lists.js'
 import { getPartSize, maxSingleRequestBytes, sendContentPart, uploadParts } from './multipart.js'
 import { toBody, withPayloadHash } from './payload.js'
 
-/** Stores blobs in a bucket of Amazon S3 or of a compatible store. */
+/** Stores blobs in an Amazon S3 bucket, or in a compatible store. */
 export class S3Storage extends BucketStorage {
   constructor(options: S3Options) {
     super(new S3Bucket(options), options)
@@ -135,7 +135,7 @@ class S3Bucket implements BucketApi {
   }
 
   /**
-   * Stores an object in a store without conditional writes. Detects only complete objects and concurrent writes of this process.
+   * Stores an object without conditional writes. Detects an existing object only if it is complete or this process is writing it.
    */
   async #storeIfAbsent(upload: BucketUpload): Promise<void> {
     const { name, path } = upload
@@ -173,8 +173,8 @@ class S3Bucket implements BucketApi {
       Metadata: { upload: id },
       ...(this.requiresConditions && { IfNoneMatch: '*' }),
     }
-    // Leave time for a retry. An aborted call waits for the response, because a cancelled request might still succeed. Retry once if the
-    // bytes changed in transit.
+    // Leave time for a retry. An aborted call still waits for the response, because a cancelled request might succeed. Retry once
+    // if the bytes changed in transit.
     const attempts = { action: `store '${path}'`, attemptMs: this.limits.callMs * 0.6, retryOnceOn: [400] }
     await this.#access.call(attempts, async (signal) => {
       const body = toBody(content, { start: 0, end: content.size })

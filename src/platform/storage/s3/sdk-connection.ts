@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import { BucketConnection, type BucketRequest, percentEncode, readText } from '../bucket/connection.js'
 
-/** A signed request of the SDK. */
 interface SdkRequest {
   method: string
   protocol: string
@@ -19,10 +18,10 @@ interface SdkResponse {
   body: Readable
 }
 
-// Only this operation returns content. Other responses are short and are read completely, up to a limit.
+// Only this operation returns content. Other responses are short, and are read completely up to a limit.
 const contentOperation = 'GetObject'
 
-/** Sends requests of the SDK over the connections that all buckets share, which limit time and memory. */
+/** Sends the SDK's requests over the connections that all kinds of buckets share. These connections limit time and memory. */
 export class SdkConnection {
   readonly #connection: BucketConnection
   #clockOffsetMs = 0
@@ -31,7 +30,7 @@ export class SdkConnection {
     this.#connection = new BucketConnection(idleMs)
   }
 
-  /** Clock of the store minus the local clock, in milliseconds, from the last response. */
+  /** Store clock minus local clock, in milliseconds, as of the last response. */
   get clockOffsetMs(): number {
     return this.#clockOffsetMs
   }
@@ -59,8 +58,8 @@ export class SdkConnection {
   }
 }
 
-// Converts an error so that the SDK keeps its code, which determines whether to retry. The SDK drops codes of errors from other vm
-// contexts.
+// Converts an error so that the SDK keeps its code, which determines whether to retry. The SDK drops the codes of errors from
+// other vm contexts.
 function rethrowWithCode(error: Error & { code?: string }): never {
   throw Object.assign(new Error(error.message, { cause: error }), { code: error.code })
 }
