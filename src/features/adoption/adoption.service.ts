@@ -271,7 +271,6 @@ const toStateKey = ({ context, folder }: AdoptionRequest) => `adoption/${context
 
 const getFileName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
-/** Creates a new actor for each object, because context rules are cached per actor. */
 function createRequestFacts(tenantId: string, signal: AbortSignal): RequestFacts {
   const actor: Actor = createSystemActor(tenantId)
   return new RequestFacts({ id: newId('req'), origin: actor, actor, signal: () => signal })

@@ -140,8 +140,8 @@ export class FileContextService {
   }
 
   /**
-   * Returns a context by key like `find`, from memory if it was active less than a second ago. Another process may have changed it
-   * since, so the caller must check it again, as the commit of an upload does.
+   * Returns a context like `find`, but from memory if it was active less than a second ago. Another process may have changed it
+   * since, so the caller must check it again, as an upload's commit does.
    */
   async findRecent(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     const recent = this.#recent.get(toCacheKey(actor, contextKey))

@@ -142,7 +142,7 @@ export class UploadService {
     return { policy, filename, spooled }
   }
 
-  /** Returns the rules of an active context. With `isRecent`, the caller must check later that they are unchanged. */
+  /** Returns the rules of an active context. If `isRecent` is true, the caller must later check that they are unchanged. */
   async #findActivePolicy(attempt: Attempt, contextKey: string, { isRecent = false } = {}): Promise<FileContext> {
     const { actor } = attempt
     const context = await this.parts.contexts[isRecent ? 'findRecent' : 'find'](actor, contextKey)
@@ -155,7 +155,7 @@ export class UploadService {
     return context
   }
 
-  /** Retries `work` if the rules of the context changed during the upload, or if the sweep deleted the reserved storage path. */
+  /** Retries `work` if the context's rules changed during the upload, or if the sweep deleted the reserved storage path. */
   async #retryIfStale<T>(attempt: Attempt, received: Received, work: (received: Received) => Promise<T>): Promise<T> {
     for (let current = received, tries = 1; ; tries++) {
       try {
@@ -181,7 +181,7 @@ export class UploadService {
     faultPoint('upload.judged')
     const { content } = spooled
     if (report.outcome === 'rejected' || !content) {
-      // The commit of an accepted upload compares the rules itself.
+      // The ledger compares the rules when it commits an accepted upload.
       await this.#assertRulesUnchanged(attempt, { policy, spooled })
       throw await this.#commitRejection(attempt, { policy, filename }, report)
     }
