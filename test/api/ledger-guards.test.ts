@@ -273,7 +273,7 @@ describe('rule changes during an upload', () => {
   })
 })
 
-describe('an upload that starts with rules that another process has changed', () => {
+describe('uploads that start with outdated context rules', () => {
   /** Sends a file as if this process had read the context before the change. */
   async function sendWithOldRules(tenant: TestTenant, change: object, path: string, name: string, content: string | Buffer) {
     const { contexts } = world.app.services
@@ -288,16 +288,19 @@ describe('an upload that starts with rules that another process has changed', ()
     }
   }
 
-  test.each(['/files/upload', '/files/validate'])('applies the new rules of POST %s', async (path) => {
-    const tenant = await createTenant()
-    const accepted = await sendWithOldRules(tenant, { allowed_extensions: ['log'] }, path, 'a.log', 'some text')
-    expect([200, 201]).toContain(accepted.status)
-    const rejected = await sendWithOldRules(tenant, { allowed_extensions: ['pdf'] }, path, 'a.log', 'some text')
-    expect(rejected.body.error?.code ?? rejected.body.data.reason).toBe('invalid_extension')
-  })
+  test.each(['/files/upload', '/files/validate'])(
+    'applies the new rules to a POST %s request that started with outdated rules',
+    async (path) => {
+      const tenant = await createTenant()
+      const accepted = await sendWithOldRules(tenant, { allowed_extensions: ['log'] }, path, 'a.log', 'some text')
+      expect([200, 201]).toContain(accepted.status)
+      const rejected = await sendWithOldRules(tenant, { allowed_extensions: ['pdf'] }, path, 'a.log', 'some text')
+      expect(rejected.body.error?.code ?? rejected.body.data.reason).toBe('invalid_extension')
+    },
+  )
 
   test.each(['/files/upload', '/files/validate'])(
-    'responds to POST %s with 503 if only the old size limit rejects the file',
+    'responds to POST %s with 503 if only the outdated size limit rejects the file',
     async (path) => {
       const tenant = await createTenant()
       await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 1 })
@@ -308,7 +311,7 @@ describe('an upload that starts with rules that another process has changed', ()
     },
   )
 
-  test('stores nothing if the context is disabled', async () => {
+  test('stores nothing if the context was disabled after its rules were read', async () => {
     const tenant = await createTenant()
     const response = await sendWithOldRules(tenant, { status: 'disabled' }, '/files/upload', 'a.txt', 'some text')
     expect([response.status, response.body.error.code]).toEqual([409, 'conflict'])
