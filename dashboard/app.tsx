@@ -94,7 +94,7 @@ const NotFound = () => (
 /** Keyboard shortcuts: Ctrl+K opens the palette. `/` focuses the search field on the page, or opens the palette. */
 function useKeyboardShortcuts() {
   useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
+    const onKeyDown = (event: KeyboardEvent) => {
       const isModified = event.ctrlKey || event.metaKey
       if (isModified && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'k') {
         event.preventDefault()
@@ -110,7 +110,7 @@ function useKeyboardShortcuts() {
       search?.focus()
       search?.select()
     }
-    addEventListener('keydown', onKey)
-    return () => removeEventListener('keydown', onKey)
+    addEventListener('keydown', onKeyDown)
+    return () => removeEventListener('keydown', onKeyDown)
   }, [])
 }

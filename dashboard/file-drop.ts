@@ -1,20 +1,20 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 
-type OnFiles = (files: File[]) => void
+type FilesHandler = (files: File[]) => void
 
 /** Handler of the current page's upload area. It receives files that are dropped anywhere in the window. */
-let target: OnFiles | undefined
+let dropHandler: FilesHandler | undefined
 
 /** True while the user drags files over a window with an upload area. */
 export const isDraggingFiles = signal(false)
 
 const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files') ?? false
 /** An open dialog blocks the page behind it. */
-const acceptsFiles = () => target !== undefined && !document.querySelector('dialog[open]')
+const acceptsFiles = () => dropHandler !== undefined && !document.querySelector('dialog[open]')
 
 /** Handles files that are dropped anywhere in the window. By default, the browser would leave the page to open the file. */
-export function handleFileDrops(): void {
+export function listenForFileDrops(): void {
   addEventListener('dragover', (event) => {
     // A nested upload area has already handled the event.
     if (!hasFiles(event) || event.defaultPrevented) return
@@ -31,19 +31,19 @@ export function handleFileDrops(): void {
     if (!hasFiles(event) || event.defaultPrevented) return
     event.preventDefault()
     const files = [...event.dataTransfer!.files]
-    if (acceptsFiles() && files.length > 0) target!(files)
+    if (acceptsFiles() && files.length > 0) dropHandler!(files)
   })
 }
 
 /** While the component is mounted, passes files that are dropped anywhere in the window to `onFiles`. */
-export function useFileDrops(onFiles: OnFiles): void {
+export function useFileDrops(onFiles: FilesHandler): void {
   const latest = useRef(onFiles)
   latest.current = onFiles
   useEffect(() => {
-    const own: OnFiles = (files) => latest.current(files)
-    target = own
+    const callLatestHandler: FilesHandler = (files) => latest.current(files)
+    dropHandler = callLatestHandler
     return () => {
-      if (target === own) target = undefined
+      if (dropHandler === callLatestHandler) dropHandler = undefined
       isDraggingFiles.value = false
     }
   }, [])

@@ -14,7 +14,7 @@ export type LazyPage = PageComponent & { preload: () => Promise<unknown> }
 export function createLazyPage(load: () => Promise<PageComponent>): LazyPage {
   let loaded: PageComponent | undefined
   const preload = async () => (loaded ??= await load())
-  const Lazy = (props: PageProps) => {
+  const LazyPageComponent = (props: PageProps) => {
     const attempt = useSignal(0)
     const state = useSignal<'loading' | 'loaded' | 'failed'>(loaded ? 'loaded' : 'loading')
     useEffect(() => {
@@ -42,7 +42,7 @@ export function createLazyPage(load: () => Promise<PageComponent>): LazyPage {
       </main>
     )
   }
-  return Object.assign(Lazy, { preload })
+  return Object.assign(LazyPageComponent, { preload })
 }
 
 /** Browsers do not retry a failed module import, so the second button reloads the whole page. */

@@ -1,6 +1,6 @@
 import { render } from 'preact'
 import { App } from './app.js'
-import { handleFileDrops } from './file-drop.js'
+import { listenForFileDrops } from './file-drop.js'
 import { interceptLinkClicks, path } from './router.js'
 import { startSession } from './session.js'
 import { applyTheme } from './theme.js'
@@ -8,7 +8,7 @@ import { preloadView } from './views.js'
 
 applyTheme()
 interceptLinkClicks()
-handleFileDrops()
+listenForFileDrops()
 void startSession()
 preloadView(path.value)
 render(<App />, document.getElementById('app')!)

@@ -74,10 +74,10 @@ addEventListener('online', () => {
 })
 
 function scheduleRetry(upload: Upload): void {
-  const retryIfLost = () =>
+  const retryIfConnectionLost = () =>
     isOnline.peek() && isConnectionLost(upload.state.peek()) && uploads.peek().includes(upload) && retryUpload(upload)
   const delayMs = retryDelaysMs[upload.connectionLosses++]
-  if (delayMs !== undefined) setTimeout(retryIfLost, delayMs)
+  if (delayMs !== undefined) setTimeout(retryIfConnectionLost, delayMs)
 }
 
 /** Asks for confirmation before the user closes or reloads the page during an upload. */
@@ -106,9 +106,9 @@ function startWaitingUploads(): void {
 async function sendUpload(upload: Upload): Promise<void> {
   const { file, context, progress, state, abort, idempotencyKey } = upload
   state.value = { kind: 'uploading' }
-  const onProgress = (share: number) => {
-    progress.value = share
-    if (share === 1) state.value = { kind: 'validating' }
+  const onProgress = (fraction: number) => {
+    progress.value = fraction
+    if (fraction === 1) state.value = { kind: 'validating' }
   }
   const send = file.size > minResumableBytes ? uploadResumable : sendFile<{ file_id: string }>
   const { body, error } = await send({ file, context, idempotencyKey, onProgress, signal: abort.signal })

@@ -145,10 +145,10 @@ const allViews: readonly View[] = [
   },
 ]
 
-const isPermitted = ({ scopes }: View) => !scopes || scopes.some(hasScope)
+const isViewPermitted = ({ scopes }: View) => !scopes || scopes.some(hasScope)
 
 /** Returns the views that the user may open, in navigation order, excluding the account page. */
-export const getVisibleViews = (): View[] => allViews.filter((view) => isPermitted(view) && view.name !== 'account')
+export const getVisibleViews = (): View[] => allViews.filter((view) => isViewPermitted(view) && view.name !== 'account')
 
 const findViewByPath = (path: string) => allViews.find(({ name }) => name === path.split('/')[1])
 
@@ -157,7 +157,7 @@ export function findView(path: string): { View: ComponentType<{ id: string }>; i
   const [, , id, ...rest] = path.split('/')
   const named = findViewByPath(path)
   // Users without access to the overview start on the first page that they may open.
-  const view = named && isPermitted(named) ? named : path === '/' ? getVisibleViews()[0] : undefined
+  const view = named && isViewPermitted(named) ? named : path === '/' ? getVisibleViews()[0] : undefined
   if (!view || rest.length > 0) return undefined
   if (!id) return { View: view.Page, id: '' }
   const decodedId = decodeSegment(id)

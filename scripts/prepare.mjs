@@ -81,7 +81,7 @@ async function install({ tools, say }) {
   // No package needs its install script. The embedded PostgreSQL package completes its setup at startup.
   const flags = ['--include=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm']
-  await run([...npm, ...command, tools ? '--include=dev' : '--omit=dev', ...flags], { what: `npm ${command[0]}` })
+  await runProgram([...npm, ...command, tools ? '--include=dev' : '--omit=dev', ...flags], { what: `npm ${command[0]}` })
   if (!tools) prune(root)
   markInstalled({ tools })
 }
@@ -100,7 +100,7 @@ async function generatePrismaClient(say) {
   // `prisma generate` downloads an unused schema engine unless this variable points to an existing file.
   const env = { PRISMA_SCHEMA_ENGINE_BINARY: prisma, PRISMA_HIDE_UPDATE_MESSAGE: '1', CHECKPOINT_DISABLE: '1' }
   rmSync(prismaClient, { recursive: true, force: true })
-  await run([process.execPath, prisma, 'generate', '--config', prismaConfig, '--no-hints'], {
+  await runProgram([process.execPath, prisma, 'generate', '--config', prismaConfig, '--no-hints'], {
     what: 'prisma generate',
     env,
     quiet: true,
@@ -164,7 +164,7 @@ async function buildService(fresh, builtFrom) {
   // Generate the client's types in a separate process. GraphQL types are registered once per process, and the calling process may
   // become the service.
   const generator = toRootPath('scripts', 'openapi-types.mjs')
-  await run([process.execPath, generator, fresh, clientTypes], { what: 'Generating the OpenAPI types' })
+  await runProgram([process.execPath, generator, fresh, clientTypes], { what: 'Generating the OpenAPI types' })
   const { buildClient } = await import('./client.mjs')
   await replaceFolder(join(client, 'dist'), (folder) => buildClient(client, folder, compile))
   await replaceFolder(join(uploader, 'dist'), (folder) => compile(uploader, folder))
@@ -181,7 +181,7 @@ async function buildService(fresh, builtFrom) {
 
 function compile(project, target) {
   const tsc = toRootPath('node_modules', 'typescript', 'bin', 'tsc')
-  return run([process.execPath, tsc, '-p', project, '--outDir', target], { what: 'tsc' })
+  return runProgram([process.execPath, tsc, '-p', project, '--outDir', target], { what: 'tsc' })
 }
 
 /** Copies all files other than TypeScript sources, such as stored documents and rules. */
@@ -197,7 +197,7 @@ function copyAssets(target) {
 /**
  * Runs a tool in its own process group and waits for it. In a shared group, npm would continue in the background after Ctrl-C.
  */
-async function run([program, ...args], { what, env = {}, quiet = false }) {
+async function runProgram([program, ...args], { what, env = {}, quiet = false }) {
   const tool = spawn(program, args, {
     cwd: root,
     env: { ...process.env, ...env },
@@ -205,17 +205,17 @@ async function run([program, ...args], { what, env = {}, quiet = false }) {
     stdio: ['ignore', quiet ? 'ignore' : 2, 2],
     detached: true,
   })
-  const stop = (signal) => {
+  const stopOnSignal = (signal) => {
     process.kill(-tool.pid, 'SIGKILL')
     console.error(`\nStopped during: ${what}. The next start runs it again.`)
     process.exit(128 + signals[signal])
   }
   const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 }
-  for (const signal of Object.keys(signals)) process.on(signal, stop)
+  for (const signal of Object.keys(signals)) process.on(signal, stopOnSignal)
   const [status, signal] = await once(tool, 'exit').catch((error) => {
     throw new Fault(`${what} could not be started: ${error.message}.`)
   })
-  for (const name of Object.keys(signals)) process.removeListener(name, stop)
+  for (const name of Object.keys(signals)) process.removeListener(name, stopOnSignal)
   if (status !== 0) throw new Fault(`${what} failed (${signal ?? `exit status ${status}`}). See its output above.`)
 }
 

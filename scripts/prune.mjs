@@ -61,12 +61,12 @@ export function prune(root, skips = isUnusedDependency, isUnused = isUnusedFile)
 function pruneImage(root) {
   prune(root, isNotInImage, isFileNotInImage)
   // The service imports only two of the workspaces, in compiled form.
-  const remove = (...path) => rmSync(join(root, ...path), { recursive: true, force: true })
-  for (const name of ['client', 'dashboard', 'uploader']) remove('node_modules', '@assay', name)
-  for (const name of ['client', 'uploader']) remove('packages', name)
+  const removePath = (...path) => rmSync(join(root, ...path), { recursive: true, force: true })
+  for (const name of ['client', 'dashboard', 'uploader']) removePath('node_modules', '@assay', name)
+  for (const name of ['client', 'uploader']) removePath('packages', name)
   for (const name of ['formats', 'proofs'])
     for (const part of readdirSync(join(root, 'packages', name)))
-      if (part !== 'dist' && part !== 'package.json') remove('packages', name, part)
+      if (part !== 'dist' && part !== 'package.json') removePath('packages', name, part)
   const { name, version, type, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   writeFileSync(
     join(root, 'package.json'),

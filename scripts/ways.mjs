@@ -22,23 +22,23 @@ Object.assign(process.env, {
 })
 
 const url = await startService()
-const call = (path, init = {}) =>
+const sendRequest = (path, init = {}) =>
   fetch(`${url}/api/v1${path}`, { ...init, headers: { authorization: `Bearer ${key}`, ...init.headers } })
-await call('/contexts', {
+await sendRequest('/contexts', {
   method: 'POST',
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ context_key: 'notes', display_name: 'Notes', allowed_extensions: ['csv'], max_file_size_mb: 1 }),
 })
-const upload = async () => {
+const uploadFile = async () => {
   const form = new FormData()
   form.append('context', 'notes')
   form.append('file', new Blob(['id,amount\n1,12.50\n']), 'a.csv')
-  return (await call('/files/upload', { method: 'POST', body: form })).json()
+  return (await sendRequest('/files/upload', { method: 'POST', body: form })).json()
 }
-const read = async () => (await call('/files?page_size=1')).json()
+const listFiles = async () => (await sendRequest('/files?page_size=1')).json()
 
 // Warm up, because code that executes only for the first request is not counted.
-for (let time = 0; time < 3; time++) await Promise.all([upload(), read()])
+for (let time = 0; time < 3; time++) await Promise.all([uploadFile(), listFiles()])
 
 const session = new Session()
 session.connect()
@@ -46,7 +46,7 @@ await session.post('Profiler.enable')
 await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
 // The wait exceeds the two-second interval of background tasks, whose files are excluded.
 const idle = await collectExecutedFiles(() => new Promise((resolve) => setTimeout(resolve, 2500)))
-for (const [name, way] of Object.entries({ read, upload })) {
+for (const [name, way] of Object.entries({ read: listFiles, upload: uploadFile })) {
   const files = [...(await collectExecutedFiles(way))].filter((file) => !idle.has(file)).sort()
   console.log(`${name}: ${files.length} files\n  ${files.join('\n  ')}`)
 }

@@ -25,7 +25,7 @@ function createClient(): Client {
     preferGetMethod: false,
     // Ignore errors from requests made in an earlier session.
     exchanges: [
-      mapExchange({ onError: (error) => created === client && countUnauthenticated(error) }),
+      mapExchange({ onError: (error) => created === client && countUnauthenticatedError(error) }),
       cacheExchange,
       fetchExchange,
     ],
@@ -34,7 +34,7 @@ function createClient(): Client {
   return created
 }
 
-function countUnauthenticated(error: CombinedError): void {
+function countUnauthenticatedError(error: CombinedError): void {
   if (toApiError(error).code === 'UNAUTHENTICATED') unauthenticatedCount.value++
 }
 

@@ -10,7 +10,7 @@ export function formatBytes(count: number): string {
 
 export const formatNumber = (count: number): string => count.toLocaleString('en')
 
-export const formatPercent = (share: number): string => `${share.toLocaleString('en', { maximumFractionDigits: 1 })} %`
+export const formatPercent = (percent: number): string => `${percent.toLocaleString('en', { maximumFractionDigits: 1 })} %`
 
 const dateTimeFormat = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
 

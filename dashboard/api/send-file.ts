@@ -8,7 +8,7 @@ export interface UploadRequest {
   /** Uploads with the same idempotency key are stored only once. Without a key, the service only validates the file. */
   idempotencyKey?: string
   /** Called with the fraction of bytes sent, from 0 to 1. */
-  onProgress: (share: number) => void
+  onProgress: (fraction: number) => void
   signal: AbortSignal
 }
 

@@ -40,7 +40,7 @@ export function useQuery<Data, Variables extends AnyVariables>(
       .subscribe(({ data, error: queryError, stale }) => {
         // If one root field fails, data for the other root fields is still available.
         state.value = {
-          ...(data !== undefined && data !== null ? { data } : keepData(state.peek().data)),
+          ...(data !== undefined && data !== null ? { data } : toDataProperty(state.peek().data)),
           ...(queryError && { error: toApiError(queryError) }),
           isRefreshing: stale,
         }
@@ -61,7 +61,7 @@ export function useQuery<Data, Variables extends AnyVariables>(
   }
 }
 
-const keepData = <Data>(data: Data | undefined) => (data === undefined ? {} : { data })
+const toDataProperty = <Data>(data: Data | undefined) => (data === undefined ? {} : { data })
 
 function pollWhileVisible(pollIntervalMs: number, poll: () => void): () => void {
   const timer = setInterval(() => {

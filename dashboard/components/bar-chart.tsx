@@ -28,7 +28,7 @@ export function BarChart({ title, total, labels, series, format, isSum = true }:
   const visible = series.filter(({ values }) => values.some((value) => value > 0))
   const max = roundUpAxisMaximum(Math.max(1, ...labels.map((_, at) => sum(visible.map(({ values }) => values[at] ?? 0)))), format)
   const index = selected.value !== undefined && selected.value < labels.length ? selected.value : undefined
-  const formatLegend = ({ values }: Series) =>
+  const formatLegendValue = ({ values }: Series) =>
     format(index === undefined ? (isSum ? sum(values) : (values.at(-1) ?? 0)) : (values[index] ?? 0))
   return (
     <figure class="card chart" aria-label={texts.overview.chartLabel(title, total)}>
@@ -52,8 +52,8 @@ export function BarChart({ title, total, labels, series, format, isSum = true }:
         >
           {labels.map(({ full, short }, at) => (
             <div key={full} class="slot" onPointerEnter={() => (selected.value = at)} onFocusIn={() => (selected.value = at)}>
-              <Bar {...{ at, full, max, series: visible, format, isLast: at === labels.length - 1 }} />
-              {isLabeled(at, labels.length) && (
+              <Bar {...{ at, fullLabel: full, max, series: visible, format, isLast: at === labels.length - 1 }} />
+              {hasAxisLabel(at, labels.length) && (
                 <span class="tick" aria-hidden="true">
                   {short}
                 </span>
@@ -65,7 +65,7 @@ export function BarChart({ title, total, labels, series, format, isSum = true }:
       <ul class="legend">
         {visible.map((each) => (
           <li key={each.title}>
-            <i class={each.tone} /> {each.title} <strong>{formatLegend(each)}</strong>
+            <i class={each.tone} /> {each.title} <strong>{formatLegendValue(each)}</strong>
           </li>
         ))}
         <li class="legend-label">{index === undefined ? '' : labels[index]!.full}</li>
@@ -76,7 +76,7 @@ export function BarChart({ title, total, labels, series, format, isSum = true }:
 
 interface BarProps {
   at: number
-  full: string
+  fullLabel: string
   max: number
   series: readonly Series[]
   format: (value: number) => string
@@ -84,7 +84,7 @@ interface BarProps {
 }
 
 /** Bar for one bucket. Each segment of the bar is a link. Only the last bar's first segment is in the tab order. */
-const Bar = ({ at, full, max, series, format, isLast }: BarProps) => (
+const Bar = ({ at, fullLabel, max, series, format, isLast }: BarProps) => (
   <div class="bar-stack">
     {series
       .map(({ values, ...rest }) => ({ ...rest, value: values[at] ?? 0 }))
@@ -97,7 +97,7 @@ const Bar = ({ at, full, max, series, format, isLast }: BarProps) => (
           tabIndex={isLast && segment === 0 ? 0 : -1}
           style={{ height: `${(value / max) * 100}%` }}
         >
-          <span class="hidden">{texts.overview.barLabel(full, title, format(value))}</span>
+          <span class="hidden">{texts.overview.barLabel(fullLabel, title, format(value))}</span>
         </a>
       ))}
   </div>
@@ -106,7 +106,7 @@ const Bar = ({ at, full, max, series, format, isLast }: BarProps) => (
 const sum = (values: readonly number[]) => values.reduce((all, each) => all + each, 0)
 
 /** The axis has at most five labels, starting with the first bucket. */
-const isLabeled = (at: number, count: number) => at % Math.max(1, Math.ceil(count / 5)) === 0
+const hasAxisLabel = (at: number, count: number) => at % Math.max(1, Math.ceil(count / 5)) === 0
 
 /** Rounds the axis maximum up to a value whose half is also a short number. Byte values are rounded up to a power of two. */
 function roundUpAxisMaximum(value: number, format: (value: number) => string): number {

@@ -18,7 +18,7 @@ interface Props {
 export function Button({ children, icon, kind = 'plain', label, type = 'button', disabled, isBusy, onClick }: Props) {
   const isWorking = useSignal(false)
   const isPending = isBusy || isWorking.value
-  const click = async (event: TargetedMouseEvent<HTMLButtonElement>) => {
+  const handleClick = async (event: TargetedMouseEvent<HTMLButtonElement>) => {
     if (isPending || !onClick) return
     isWorking.value = true
     await Promise.resolve(onClick(event)).finally(() => {
@@ -33,7 +33,7 @@ export function Button({ children, icon, kind = 'plain', label, type = 'button',
       title={children ? undefined : label}
       aria-busy={isPending}
       disabled={disabled}
-      onClick={onClick ? click : undefined}
+      onClick={onClick ? handleClick : undefined}
     >
       {icon && <Icon name={icon} />}
       {children}

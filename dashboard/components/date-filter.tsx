@@ -24,7 +24,7 @@ export function DateFilter() {
   // Bars in hourly charts link to ranges with times, which the date fields cannot show.
   const exactRange = from.includes('T') && to ? t.exact(formatDateTime(from), formatDateTime(to)) : undefined
   const isRange = isCustom.value || (!preset && (from !== '' || to !== ''))
-  const choose = (value: string) => {
+  const selectRange = (value: string) => {
     isCustom.value = value === 'custom'
     if (value === 'custom') return
     updateQuery({ from: value === '' ? null : getFirstDay(value as Preset), to: null })
@@ -41,7 +41,7 @@ export function DateFilter() {
         label={t.label}
         value={exactRange && !isCustom.value ? 'exact' : isRange ? 'custom' : (preset ?? '')}
         options={options}
-        onChange={choose}
+        onChange={selectRange}
       />
       {isRange && (!exactRange || isCustom.value) && (
         <>

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { query, updateQuery } from '../router.js'
 import { Field, Select } from './field.js'
 
-const getFilter = (name: string) => query.value.get(name) ?? ''
+const getFilterValue = (name: string) => query.value.get(name) ?? ''
 
 /** Filters for a list, stored in the URL so that users can share a filtered list. */
 export function Filters({ children }: { children: ComponentChildren }) {
@@ -23,7 +23,7 @@ interface FilterProps {
 
 /** Text filter that replaces the current history entry, so that typing does not add an entry per keystroke. */
 export function FilterField({ name, ...more }: FilterProps & { type?: 'search' | 'date'; placeholder?: string }) {
-  return <Field value={getFilter(name)} onInput={(value) => updateQuery({ [name]: value }, { replace: true })} {...more} />
+  return <Field value={getFilterValue(name)} onInput={(value) => updateQuery({ [name]: value }, { replace: true })} {...more} />
 }
 
 const searchDelayMs = 200
@@ -41,11 +41,11 @@ export function FilterSearch({ name, ...more }: FilterProps & { placeholder?: st
       updateQuery({ [name]: value }, { replace: true })
     }, searchDelayMs)
   }
-  return <Field type="search" value={typed.value ?? getFilter(name)} onInput={onInput} {...more} />
+  return <Field type="search" value={typed.value ?? getFilterValue(name)} onInput={onInput} {...more} />
 }
 
 export function FilterSelect({ name, ...more }: FilterProps & { options: readonly (readonly [value: string, text: string])[] }) {
-  return <Select value={getFilter(name)} onChange={(value) => updateQuery({ [name]: value })} {...more} />
+  return <Select value={getFilterValue(name)} onChange={(value) => updateQuery({ [name]: value })} {...more} />
 }
 
 export { DateFilter } from './date-filter.js'

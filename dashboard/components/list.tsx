@@ -78,7 +78,7 @@ export function List<Item>({
       {result.error && <ErrorNotice error={result.error} onRetry={result.reload} />}
       {items.length === 0 ? empty : <Table {...{ items, columns, getKey, caption, onOpen }} />}
       {details && openedItem && <DetailsPanel item={openedItem} details={details} onClose={() => (opened.value = undefined)} />}
-      {pageInfo && <Pager pageInfo={pageInfo} total={total ?? null} shown={items.length} />}
+      {pageInfo && <Pager pageInfo={pageInfo} total={total ?? null} shownCount={items.length} />}
     </>
   )
 }
@@ -148,9 +148,9 @@ function SortButton({ title, sort }: { title: string; sort: SortKey }) {
 }
 
 /** Buttons for the previous and next pages. The cursor is stored in the URL. */
-const Pager = ({ pageInfo, total, shown }: { pageInfo: PageInfo; total: number | null; shown: number }) => (
+const Pager = ({ pageInfo, total, shownCount }: { pageInfo: PageInfo; total: number | null; shownCount: number }) => (
   <nav class="pager" aria-label={texts.pages}>
-    <span class="dim">{total === null ? null : texts.countOfTotal(shown, total)}</span>
+    <span class="dim">{total === null ? null : texts.countOfTotal(shownCount, total)}</span>
     {(pageInfo.hasPreviousPage || pageInfo.hasNextPage) && (
       <>
         <Button disabled={!pageInfo.hasPreviousPage} onClick={() => updateQuery({ before: pageInfo.startCursor })}>

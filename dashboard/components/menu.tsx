@@ -7,7 +7,7 @@ export function Menu({ label, children }: { label: string; children: ComponentCh
   const id = useId()
   const button = useRef<HTMLButtonElement>(null)
   const list = useRef<HTMLDivElement>(null)
-  const positionList = () => {
+  const positionMenu = () => {
     const { bottom, right } = button.current!.getBoundingClientRect()
     Object.assign(list.current!.style, { top: `${bottom + 4}px`, right: `${document.documentElement.clientWidth - right}px` })
   }
@@ -20,7 +20,7 @@ export function Menu({ label, children }: { label: string; children: ComponentCh
         aria-label={label}
         title={label}
         popovertarget={id}
-        onClick={positionList}
+        onClick={positionMenu}
       >
         <Icon name="more" />
       </button>

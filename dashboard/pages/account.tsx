@@ -44,12 +44,12 @@ const columns: Column<SessionRow>[] = [
 ]
 
 function EndSessionButton({ id }: { id: string }) {
-  const end = async () => {
+  const endSession = async () => {
     await mutate(endDocument, { id })
     reloadData()
   }
   return (
-    <Button kind="quiet" onClick={end}>
+    <Button kind="quiet" onClick={endSession}>
       {t.endSession}
     </Button>
   )

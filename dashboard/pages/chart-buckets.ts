@@ -8,14 +8,14 @@ const formatUtcDay = (time: number) => new Date(time).toISOString().slice(0, 10)
 
 /** Formats the label of a bucket in UTC, because the service aggregates by UTC day. */
 export function toBucketLabel(period: Period, timestamp: string): { full: string; short: string } {
-  const format = (options: Intl.DateTimeFormatOptions) =>
+  const formatDate = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat('en', { timeZone: 'UTC', hourCycle: 'h23', ...options }).format(new Date(timestamp))
-  const day = format({ month: 'short', day: 'numeric' })
+  const day = formatDate({ month: 'short', day: 'numeric' })
   if (period === 'hourly') {
-    const hour = format({ hour: '2-digit', minute: '2-digit' })
+    const hour = formatDate({ hour: '2-digit', minute: '2-digit' })
     return { full: `${day}, ${hour}`, short: hour }
   }
-  const date = format({ dateStyle: 'medium' })
+  const date = formatDate({ dateStyle: 'medium' })
   return { full: period === 'weekly' ? `Week of ${date}` : date, short: day }
 }
 

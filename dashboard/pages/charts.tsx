@@ -69,13 +69,13 @@ function ChartGrid({ data, period }: { data: ResultOf<typeof chartsDocument>; pe
   const buckets = mergeBuckets(data)
   if (buckets.length === 0) return <p class="card dim">{t.noChartData}</p>
   const labels = buckets.map(({ timestamp }) => toBucketLabel(period, timestamp))
-  const sum = (values: number[]) => formatNumber(values.reduce((all, each) => all + each, 0))
-  const dates = (at: number) => toBucketQuery(period, buckets[at]!.timestamp)
+  const formatSum = (values: number[]) => formatNumber(values.reduce((all, each) => all + each, 0))
+  const getDateQuery = (at: number) => toBucketQuery(period, buckets[at]!.timestamp)
   return (
     <div class="grid three">
       <BarChart
         title={t.charts.calls}
-        total={sum(buckets.map(({ success, failure }) => success + failure))}
+        total={formatSum(buckets.map(({ success, failure }) => success + failure))}
         labels={labels}
         format={formatNumber}
         series={[
@@ -83,19 +83,19 @@ function ChartGrid({ data, period }: { data: ResultOf<typeof chartsDocument>; pe
             title: t.succeeded,
             tone: 'accent',
             values: buckets.map(({ success }) => success),
-            getHref: (at) => `/calls?status=success&${dates(at)}`,
+            getHref: (at) => `/calls?status=success&${getDateQuery(at)}`,
           },
           {
             title: t.failedSeries,
             tone: 'bad',
             values: buckets.map(({ failure }) => failure),
-            getHref: (at) => `/calls?status=failure&${dates(at)}`,
+            getHref: (at) => `/calls?status=failure&${getDateQuery(at)}`,
           },
         ]}
       />
       <BarChart
         title={t.charts.uploads}
-        total={sum(buckets.map(({ uploads }) => uploads))}
+        total={formatSum(buckets.map(({ uploads }) => uploads))}
         labels={labels}
         format={formatNumber}
         series={[
@@ -103,7 +103,7 @@ function ChartGrid({ data, period }: { data: ResultOf<typeof chartsDocument>; pe
             title: t.uploaded,
             tone: 'accent',
             values: buckets.map(({ uploads }) => uploads),
-            getHref: (at) => `/files?${dates(at)}`,
+            getHref: (at) => `/files?${getDateQuery(at)}`,
           },
         ]}
       />
@@ -119,7 +119,7 @@ function ChartGrid({ data, period }: { data: ResultOf<typeof chartsDocument>; pe
               title: t.stored,
               tone: 'accent',
               values: buckets.map(({ storage }) => storage),
-              getHref: (at) => `/files?${dates(at).replace(/from=[^&]*&/, '')}&sort=size_bytes.desc`,
+              getHref: (at) => `/files?${getDateQuery(at).replace(/from=[^&]*&/, '')}&sort=size_bytes.desc`,
             },
           ]}
         />

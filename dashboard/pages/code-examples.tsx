@@ -65,7 +65,7 @@ export function CodeExamples({ secret, contextKey, extension }: Props) {
     context: contextKey ?? 'YOUR_CONTEXT',
     file: `example.${extension ?? 'pdf'}`,
   })
-  const selectByArrow = (event: TargetedKeyboardEvent<HTMLDivElement>) => {
+  const selectByArrowKey = (event: TargetedKeyboardEvent<HTMLDivElement>) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
     if (!step) return
     const next = (languages.indexOf(language.value) + step + languages.length) % languages.length
@@ -75,7 +75,7 @@ export function CodeExamples({ secret, contextKey, extension }: Props) {
   return (
     <div class="code-examples">
       <div class="row between">
-        <div class="tabs" role="tablist" aria-label={t.languages} onKeyDown={selectByArrow}>
+        <div class="tabs" role="tablist" aria-label={t.languages} onKeyDown={selectByArrowKey}>
           {languages.map((each) => (
             <button
               key={each}

@@ -57,7 +57,7 @@ export function NewContextForm({ draft, save }: Props) {
   const error = useSignal<ApiError | undefined>(undefined)
   const isBusy = useSignal(false)
   const fieldErrors = error.value ? toFieldErrors(error.value) : {}
-  const set = (change: Partial<ContextDraft>) => {
+  const updateDraft = (change: Partial<ContextDraft>) => {
     draft.value = { ...draft.value, ...change }
   }
   const submit = async (event: SubmitEvent) => {
@@ -74,11 +74,11 @@ export function NewContextForm({ draft, save }: Props) {
         label={t.key}
         hint={t.keyHint}
         value={draft.value.contextKey}
-        onInput={(contextKey) => set({ contextKey })}
+        onInput={(contextKey) => updateDraft({ contextKey })}
         error={fieldErrors.contextKey}
         required
       />
-      <ContextFields value={draft.value} set={set} fieldErrors={fieldErrors} />
+      <ContextFields value={draft.value} set={updateDraft} fieldErrors={fieldErrors} />
       <div class="row">
         <Button type="submit" kind="primary" isBusy={isBusy.value}>
           {t.create}

@@ -28,7 +28,7 @@ export function ContextRescan({ contextKey: key }: { contextKey: string }) {
   const error = useSignal<ApiError | undefined>(undefined)
   const progress = result.data?.contextRescan
   if (!progress || progress.status === 'off') return null
-  const start = async () => {
+  const startRescan = async () => {
     error.value = (await mutate(rescanDocument, { key })).error
     result.reload()
   }
@@ -78,7 +78,7 @@ export function ContextRescan({ contextKey: key }: { contextKey: string }) {
         </>
       )}
       <div class="row">
-        <Button disabled={isInProgress} onClick={start}>
+        <Button disabled={isInProgress} onClick={startRescan}>
           {t.start}
         </Button>
       </div>

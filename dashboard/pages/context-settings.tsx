@@ -37,20 +37,20 @@ export function ContextSettings({ context }: { context: Context }) {
   const fieldErrors = useSignal<Record<string, string>>({})
   const status = useSignal<'' | 'busy' | 'saved'>('')
   const isChanged = JSON.stringify(draft.value) !== JSON.stringify(saved.value)
-  const change = (changes: Partial<Draft>) => {
+  const updateDraft = (changes: Partial<Draft>) => {
     draft.value = { ...draft.value, ...changes }
     status.value = ''
   }
-  const report = (failure: { error: ApiError; fieldErrors: Record<string, string> }) => {
+  const showFailure = (failure: { error: ApiError; fieldErrors: Record<string, string> }) => {
     error.value = failure.error
     fieldErrors.value = failure.fieldErrors
     status.value = ''
   }
-  const save = async () => {
+  const saveSettings = async () => {
     effect.value = undefined
     status.value = 'busy'
     const failure = await saveDraft(key, draft.value, saved.value)
-    if (failure) return report(failure)
+    if (failure) return showFailure(failure)
     saved.value = draft.value
     status.value = 'saved'
     reloadData()
@@ -62,8 +62,8 @@ export function ContextSettings({ context }: { context: Context }) {
     error.value = undefined
     fieldErrors.value = {}
     const found = await fetchEffect(key, toSettingsInput(draft.value))
-    if (found.error) return report(found)
-    if (!hasEffect(found.effect) || !hasChangedChecks(draft.value, saved.value)) return save()
+    if (found.error) return showFailure(found)
+    if (!hasEffect(found.effect) || !hasChangedChecks(draft.value, saved.value)) return saveSettings()
     status.value = ''
     effect.value = found.effect
   }
@@ -73,7 +73,7 @@ export function ContextSettings({ context }: { context: Context }) {
         <h2>{t.rules}</h2>
         <ContextFields
           value={draft.value.rules}
-          set={(rules) => change({ rules: { ...draft.value.rules, ...rules } })}
+          set={(rules) => updateDraft({ rules: { ...draft.value.rules, ...rules } })}
           fieldErrors={fieldErrors.value}
         />
       </section>
@@ -82,14 +82,14 @@ export function ContextSettings({ context }: { context: Context }) {
           <h2>{t.policy}</h2>
           <PolicyFields
             value={draft.value.policy}
-            set={(policy) => change({ policy: { ...draft.value.policy!, ...policy } })}
+            set={(policy) => updateDraft({ policy: { ...draft.value.policy!, ...policy } })}
             fieldErrors={fieldErrors.value}
           />
         </section>
       )}
       {Object.keys(fieldErrors.value).length === 0 && <ErrorNotice error={error.value} />}
       {hasScope('admin') && <SaveRow isBusy={status.value === 'busy'} isChanged={isChanged} isSaved={status.value === 'saved'} />}
-      {effect.value && <EffectDialog effect={effect.value} onSave={save} onClose={() => (effect.value = undefined)} />}
+      {effect.value && <EffectDialog effect={effect.value} onSave={saveSettings} onClose={() => (effect.value = undefined)} />}
     </form>
   )
 }
@@ -116,8 +116,8 @@ const toSettingsDraft = (context: Context): Draft => ({
 /** Checks whether the draft changes more than names and the quota, which do not affect stored files. */
 const hasChangedChecks = (draft: Draft, stored: Draft): boolean => {
   const names = { displayName: '', description: '', storageQuotaMb: '' }
-  const toChecks = ({ rules, policy }: Draft) => JSON.stringify([{ ...rules, ...names }, policy])
-  return toChecks(draft) !== toChecks(stored)
+  const serializeChecks = ({ rules, policy }: Draft) => JSON.stringify([{ ...rules, ...names }, policy])
+  return serializeChecks(draft) !== serializeChecks(stored)
 }
 
 const toSettingsInput = ({ rules, policy }: Draft) => ({
@@ -127,10 +127,10 @@ const toSettingsInput = ({ rules, policy }: Draft) => ({
 
 /** Saves the changed parts of the draft. The preview has already validated all fields. */
 async function saveDraft(key: string, draft: Draft, stored: Draft) {
-  const differs = (part: keyof Draft) => JSON.stringify(draft[part]) !== JSON.stringify(stored[part])
+  const hasChanged = (part: keyof Draft) => JSON.stringify(draft[part]) !== JSON.stringify(stored[part])
   const results = []
-  if (differs('rules')) results.push(await mutate(rulesDocument, { key, input: toRulesInput(draft.rules) }))
-  if (draft.policy && differs('policy') && !results[0]?.error)
+  if (hasChanged('rules')) results.push(await mutate(rulesDocument, { key, input: toRulesInput(draft.rules) }))
+  if (draft.policy && hasChanged('policy') && !results[0]?.error)
     results.push(await mutate(policyDocument, { key, input: toPolicyInput(draft.policy) }))
   const failed = results.find(({ error }) => error)?.error
   return failed && { error: failed, fieldErrors: {} }

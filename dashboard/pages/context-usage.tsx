@@ -31,7 +31,7 @@ export function ContextUsage() {
         {fullestContexts?.map(({ id, contextKey, displayName, storageQuotaMb, storageUsedBytes }) => (
           <li key={id}>
             <a href={`/contexts/${contextKey}`}>{displayName}</a>
-            <Quota used={storageUsedBytes} quota={storageQuotaMb * 1024 * 1024} />
+            <Quota usedBytes={storageUsedBytes} quotaBytes={storageQuotaMb * 1024 * 1024} />
           </li>
         ))}
       </ul>

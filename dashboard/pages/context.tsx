@@ -62,7 +62,7 @@ const Usage = ({ context: { contextKey, usage, storageUsedBytes, storageQuotaMb,
       <h2>{t.usage}</h2>
       {hasScope('metadata') && <a href={`/files?context=${contextKey}`}>{t.viewFiles}</a>}
     </header>
-    <Quota used={storageUsedBytes} quota={storageQuotaMb * 1024 * 1024} />
+    <Quota usedBytes={storageUsedBytes} quotaBytes={storageQuotaMb * 1024 * 1024} />
     <dl class="facts">
       <dt>{t.key}</dt>
       <dd class="mono">{contextKey}</dd>
@@ -88,7 +88,7 @@ const Usage = ({ context: { contextKey, usage, storageUsedBytes, storageQuotaMb,
 
 function Actions({ context: { contextKey: key, displayName, status } }: { context: Context }) {
   const openDialog = useSignal<'disable' | 'delete' | undefined>(undefined)
-  const close = () => (openDialog.value = undefined)
+  const closeDialog = () => (openDialog.value = undefined)
   const setStatus = async (next: 'active' | 'disabled') => {
     const { error } = await mutate(updateDocument, { key, input: { status: next } })
     if (!error) reloadData()
@@ -117,7 +117,7 @@ function Actions({ context: { contextKey: key, displayName, status } }: { contex
           warning={t.disableWarning(displayName)}
           action={t.disable}
           onConfirm={() => setStatus('disabled')}
-          onClose={close}
+          onClose={closeDialog}
         />
       )}
       {openDialog.value === 'delete' && (
@@ -127,7 +127,7 @@ function Actions({ context: { contextKey: key, displayName, status } }: { contex
           action={t.delete}
           confirmationText={key}
           onConfirm={deleteContext}
-          onClose={close}
+          onClose={closeDialog}
         />
       )}
     </>

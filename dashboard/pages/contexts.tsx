@@ -42,7 +42,9 @@ const columns: Column<ContextRow>[] = [
   },
   {
     title: t.storageUsed,
-    cell: ({ storageUsedBytes, storageQuotaMb }) => <Quota used={storageUsedBytes} quota={storageQuotaMb * 1024 * 1024} />,
+    cell: ({ storageUsedBytes, storageQuotaMb }) => (
+      <Quota usedBytes={storageUsedBytes} quotaBytes={storageQuotaMb * 1024 * 1024} />
+    ),
   },
   { title: texts.status, cell: ({ status }) => <Badge tone={status === 'active' ? 'good' : 'plain'}>{t[status]}</Badge> },
 ]

@@ -22,17 +22,17 @@ export function FileActions({ file }: { file: FileDetails }) {
   const error = useSignal<ApiError | undefined>(undefined)
   const message = useSignal('')
   const isDeleting = useSignal(false)
-  const createLink = async () => {
+  const createDownloadLink = async () => {
     const { data, error: mutationError } = await mutate(urlDocument, { id: file.id })
     error.value = mutationError
     return data?.createDownloadUrl ?? undefined
   }
-  const download = async () => {
-    const link = await createLink()
+  const downloadFile = async () => {
+    const link = await createDownloadLink()
     if (link) location.assign(link.downloadUrl)
   }
-  const copy = async () => {
-    const link = await createLink()
+  const copyDownloadLink = async () => {
+    const link = await createDownloadLink()
     if (!link) return
     await navigator.clipboard.writeText(link.downloadUrl)
     message.value = t.linkCopied(link.expiresInSeconds)
@@ -54,10 +54,10 @@ export function FileActions({ file }: { file: FileDetails }) {
       )}
       {hasScope('download') && (
         <>
-          <Button onClick={copy} icon="copy">
+          <Button onClick={copyDownloadLink} icon="copy">
             {t.copyLink}
           </Button>
-          <Button kind="primary" icon="download" onClick={download}>
+          <Button kind="primary" icon="download" onClick={downloadFile}>
             {t.download}
           </Button>
         </>

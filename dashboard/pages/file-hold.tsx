@@ -26,12 +26,12 @@ export function FileHold({
   onError: (error: ApiError | undefined) => void
 }) {
   const isDialogOpen = useSignal(false)
-  const release = async () => {
+  const releaseHold = async () => {
     const { error } = await mutate(releaseDocument, { id })
     onError(error)
     if (!error) reloadData()
   }
-  if (isHeld) return <Button onClick={release}>{t.releaseHold}</Button>
+  if (isHeld) return <Button onClick={releaseHold}>{t.releaseHold}</Button>
   return (
     <>
       <Button onClick={() => (isDialogOpen.value = true)}>{t.placeHold}</Button>

@@ -63,7 +63,7 @@ function Checklist({ contexts, files }: Progress) {
   const doneCount = Object.values(done).filter(Boolean).length
   if (doneCount < 4) wasIncomplete.value = true
   else if (!wasIncomplete.peek()) return null
-  const hide = () => {
+  const hideChecklist = () => {
     localStorage.setItem(storageKey, 'hidden')
     isHidden.value = true
   }
@@ -72,7 +72,7 @@ function Checklist({ contexts, files }: Progress) {
       <header>
         <h2>{t.title}</h2>
         <span class="dim">{t.progress(doneCount, 4)}</span>
-        <Button kind="quiet" onClick={hide}>
+        <Button kind="quiet" onClick={hideChecklist}>
           {doneCount === 4 ? texts.close : t.hide}
         </Button>
       </header>

@@ -31,7 +31,7 @@ export function Health() {
   const readiness = useSignal<Readiness | undefined>(undefined)
   const error = useSignal<ApiError | undefined>(undefined)
   useEffect(() => {
-    const load = async () => {
+    const loadReadiness = async () => {
       try {
         // A 503 response means that a component is down. Its body also contains the status of each component.
         readiness.value = await (await fetch('/health/ready')).json()
@@ -40,8 +40,8 @@ export function Health() {
         error.value = toApiError(cause)
       }
     }
-    void load()
-    const timer = setInterval(() => document.visibilityState === 'visible' && void load(), pollIntervalMs)
+    void loadReadiness()
+    const timer = setInterval(() => document.visibilityState === 'visible' && void loadReadiness(), pollIntervalMs)
     return () => clearInterval(timer)
   }, [readiness, error, reloadCount.value])
   return (

@@ -26,7 +26,7 @@ const rotateDocument = graphql(
 /** Menu of actions that the API key's status allows. */
 export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow }) {
   const openDialog = useSignal<'rotate' | 'disable' | 'revoke' | undefined>(undefined)
-  const close = () => (openDialog.value = undefined)
+  const closeDialog = () => (openDialog.value = undefined)
   const changeStatus = async (change: keyof typeof documents) => {
     const { error } = await mutate(documents[change], { id })
     if (!error) reloadData()
@@ -55,14 +55,14 @@ export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow })
           {t.revoke}
         </Button>
       </Menu>
-      {openDialog.value === 'rotate' && <RotateDialog id={id} onClose={close} />}
+      {openDialog.value === 'rotate' && <RotateDialog id={id} onClose={closeDialog} />}
       {openDialog.value === 'disable' && (
         <ConfirmDialog
           title={t.disableTitle}
           warning={t.disableWarning(name)}
           action={t.disable}
           onConfirm={() => changeStatus('disable')}
-          onClose={close}
+          onClose={closeDialog}
         />
       )}
       {openDialog.value === 'revoke' && (
@@ -72,7 +72,7 @@ export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow })
           action={t.revoke}
           confirmationText={name}
           onConfirm={() => changeStatus('revoke')}
-          onClose={close}
+          onClose={closeDialog}
         />
       )}
     </>
@@ -84,16 +84,16 @@ function RotateDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const grace = useSignal('3600')
   const secret = useSignal<string | undefined>(undefined)
   const error = useSignal<ApiError | undefined>(undefined)
-  const rotate = async () => {
+  const rotateKey = async () => {
     const { data, error: mutationError } = await mutate(rotateDocument, { id, grace: Number(grace.value) })
     error.value = mutationError
     secret.value = data?.rotateApiKey?.apiKey
   }
-  const close = () => {
+  const closeAndReload = () => {
     reloadData()
     onClose()
   }
-  if (secret.value) return <KeySecretDialog secret={secret.value} onClose={close} />
+  if (secret.value) return <KeySecretDialog secret={secret.value} onClose={closeAndReload} />
   return (
     <Dialog title={t.rotateTitle} onClose={onClose}>
       <div class="body stack">
@@ -108,7 +108,7 @@ function RotateDialog({ id, onClose }: { id: string; onClose: () => void }) {
       </div>
       <footer>
         <Button onClick={onClose}>{texts.cancel}</Button>
-        <Button kind="primary" onClick={rotate}>
+        <Button kind="primary" onClick={rotateKey}>
           {t.rotate}
         </Button>
       </footer>

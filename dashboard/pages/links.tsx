@@ -99,7 +99,7 @@ export function Links() {
 function LinkActions({ link: { id, status } }: { link: LinkRow }) {
   const isConfirming = useSignal(false)
   if (status !== 'active') return null
-  const revoke = async () => {
+  const revokeLink = async () => {
     const { error } = await mutate(revokeDocument, { id })
     if (!error) reloadData()
     return error
@@ -112,7 +112,7 @@ function LinkActions({ link: { id, status } }: { link: LinkRow }) {
           title={t.revokeTitle}
           warning={t.revokeWarning}
           action={t.revoke}
-          onConfirm={revoke}
+          onConfirm={revokeLink}
           onClose={() => (isConfirming.value = false)}
         />
       )}

@@ -21,7 +21,7 @@ interface Props {
 /** Plays audio or video from a download URL. Playback starts only on request, because it counts as a download. */
 export function MediaPreview({ file: { id, originalFilename }, kind }: Props) {
   const state = useSignal<State>('idle')
-  const show = async () => {
+  const showPlayer = async () => {
     const { data, error } = await mutate(urlDocument, { id })
     if (error) state.value = { error }
     else state.value = toPlayerState(data.createDownloadUrl!.downloadUrl)
@@ -36,7 +36,7 @@ export function MediaPreview({ file: { id, originalFilename }, kind }: Props) {
       {current === 'unsupported' && <p class="notice">{t.mediaFailed}</p>}
       {typeof current === 'object' && 'error' in current && <ErrorNotice error={current.error} />}
       <div class="row">
-        <Button icon={kind} onClick={show}>
+        <Button icon={kind} onClick={showPlayer}>
           {t.play}
         </Button>
         <span class="hint">{t.previewAbout}</span>

@@ -43,11 +43,11 @@ function applyPreset(draft: ContextDraft, presetKey: string): ContextDraft {
 export function NewContext() {
   const preset = useSignal(query.value.get('preset') ?? '')
   const draft = useSignal(applyPreset(emptyDraft, preset.peek()))
-  const choosePreset = (key: string) => {
+  const selectPreset = (key: string) => {
     draft.value = applyPreset(draft.value, key)
     preset.value = key
   }
-  const save = async () => {
+  const createContext = async () => {
     const { contextKey } = draft.value
     const { error } = await mutate(createDocument, { input: { contextKey, ...toRulesInput(draft.value) } })
     if (error) return error
@@ -62,7 +62,7 @@ export function NewContext() {
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, and these are buttons. */}
         <div class="row" role="group" aria-label={t.preset}>
           {contextPresets.map(({ key, title, icon }) => (
-            <button key={key} type="button" class="preset" aria-pressed={key === preset.value} onClick={() => choosePreset(key)}>
+            <button key={key} type="button" class="preset" aria-pressed={key === preset.value} onClick={() => selectPreset(key)}>
               <Icon name={icon} />
               <strong>{title}</strong>
             </button>
@@ -70,7 +70,7 @@ export function NewContext() {
         </div>
         <p class="hint">{t.presetHint}</p>
       </section>
-      <NewContextForm draft={draft} save={save} />
+      <NewContextForm draft={draft} save={createContext} />
     </Page>
   )
 }

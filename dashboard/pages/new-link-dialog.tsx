@@ -16,7 +16,7 @@ const createDocument = graphql(
   `mutation CreateUploadLink($input: CreateUploadLinkInput!) { createUploadLink(input: $input) { url } }`,
 )
 
-const parseList = (text: string) => text.split(/[\s,]+/).filter(Boolean)
+const splitList = (text: string) => text.split(/[\s,]+/).filter(Boolean)
 
 interface Draft {
   context: string
@@ -32,8 +32,8 @@ const toLinkInput = ({ seconds, maxFiles, maxSizeMb, extensions, origins }: Draf
   expiresInSeconds: Number(seconds),
   maxFiles: Number(maxFiles),
   ...(maxSizeMb && { maxSizeMb: Number(maxSizeMb) }),
-  ...(extensions && { allowedExtensions: parseList(extensions) }),
-  origins: parseList(origins),
+  ...(extensions && { allowedExtensions: splitList(extensions) }),
+  origins: splitList(origins),
 })
 
 /** Dialog that creates an upload link and then shows its URL, with a QR code for phones. */
@@ -128,12 +128,12 @@ const LimitFields = ({ value, set, fieldErrors }: LimitFieldsProps) => (
 )
 
 function LinkDialog({ url, onClose }: { url: string; onClose: () => void }) {
-  const close = () => {
+  const closeAndReload = () => {
     reloadData()
     onClose()
   }
   return (
-    <SecretDialog title={t.urlTitle} notice={t.urlNote} secret={url} closeLabel={t.urlCopied} onClose={close}>
+    <SecretDialog title={t.urlTitle} notice={t.urlNote} secret={url} closeLabel={t.urlCopied} onClose={closeAndReload}>
       <p>{t.qrHint}</p>
       <QrCode text={url} label={t.qrLabel} />
     </SecretDialog>

@@ -40,15 +40,15 @@ export function Overview() {
       </Page>
     )
   const { quotaMb } = stats.storageQuota
-  const fullDate = predictQuotaExhaustionDate(result.data?.storageChart?.dataPoints ?? [], quotaMb * 1024 * 1024)
+  const quotaExhaustionDate = predictQuotaExhaustionDate(result.data?.storageChart?.dataPoints ?? [], quotaMb * 1024 * 1024)
   return (
     <Page title={t.title}>
       <ErrorNotice error={result.error} />
       <FirstSteps contexts={stats.overview.totalContexts} files={stats.overview.totalFiles} />
-      <Tiles stats={stats} full={fullDate} />
+      <Tiles stats={stats} quotaExhaustionDate={quotaExhaustionDate} />
       <Charts />
       <div class="grid">
-        <BlockedByReason stats={stats} />
+        <BlockedUploadsByReason stats={stats} />
         <ContextUsage />
       </div>
     </Page>
@@ -56,13 +56,13 @@ export function Overview() {
 }
 
 /** Formats the change since yesterday. Empty if yesterday's value was zero, because no percentage can be computed. */
-const formatChange = (yesterday: number, changePercent: number) =>
-  yesterday > 0 ? `${changePercent > 0 ? '+' : ''}${formatPercent(changePercent)}` : ''
+const formatChange = (yesterdayCount: number, changePercent: number) =>
+  yesterdayCount > 0 ? `${changePercent > 0 ? '+' : ''}${formatPercent(changePercent)}` : ''
 
 /** Returns the current date in UTC, because statistics use UTC days. */
 const getCurrentUtcDate = () => new Date().toISOString().slice(0, 10)
 
-function Tiles({ stats, full }: { stats: Stats; full: Date | null }) {
+function Tiles({ stats, quotaExhaustionDate }: { stats: Stats; quotaExhaustionDate: Date | null }) {
   const { overview, apiCalls, filesUploaded, security, storageQuota } = stats
   return (
     <div class="tiles">
@@ -70,8 +70,8 @@ function Tiles({ stats, full }: { stats: Stats; full: Date | null }) {
         {t.filesNote(filesUploaded.today, formatChange(filesUploaded.yesterday, filesUploaded.changePercent))}
       </Tile>
       <Tile href="/files?sort=size_bytes.desc" title={t.storage} value={formatBytes(storageQuota.usedBytes)}>
-        <Quota used={storageQuota.usedBytes} quota={storageQuota.quotaMb * 1024 * 1024} />
-        {full ? t.fullDate(full.toLocaleDateString('en', { dateStyle: 'medium' })) : t.noFullDate}
+        <Quota usedBytes={storageQuota.usedBytes} quotaBytes={storageQuota.quotaMb * 1024 * 1024} />
+        {quotaExhaustionDate ? t.fullDate(quotaExhaustionDate.toLocaleDateString('en', { dateStyle: 'medium' })) : t.noFullDate}
       </Tile>
       <Tile href={`/calls?from=${getCurrentUtcDate()}`} title={t.calls} value={formatNumber(apiCalls.today)}>
         {t.callsNote(apiCalls.yesterday, formatChange(apiCalls.yesterday, apiCalls.changePercent))}
@@ -92,7 +92,7 @@ const Tile = ({ href, title, value, children }: { href: string; title: string; v
   </a>
 )
 
-function BlockedByReason({ stats: { security } }: { stats: Stats }) {
+function BlockedUploadsByReason({ stats: { security } }: { stats: Stats }) {
   const { byReason, filesBlockedTotal } = security
   const lines = [
     [texts.reasons.invalid_extension, byReason.invalidExtension],

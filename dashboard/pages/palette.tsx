@@ -46,7 +46,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   useEffect(() => {
     document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' })
   }, [at])
-  const run = (entry: Entry | undefined) => {
+  const runEntry = (entry: Entry | undefined) => {
     if (!entry) return
     onClose()
     entry.run()
@@ -59,7 +59,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     }
     if (event.key === 'Enter') {
       event.preventDefault()
-      run(entries[at])
+      runEntry(entries[at])
     }
   }
   return (
@@ -81,7 +81,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         onChange={() => (selected.value = 0)}
         onKeyDown={onKeyDown}
       />
-      <Results id={id} entries={entries} at={at} onSelect={(index) => (selected.value = index)} onRun={run} />
+      <Results id={id} entries={entries} at={at} onSelect={(index) => (selected.value = index)} onRun={runEntry} />
       {entries.length === 0 && <p class="palette-empty dim">{t.noResults}</p>}
     </dialog>
   )
@@ -165,7 +165,7 @@ function usePaletteEntries(text: Signal<string>): Entry[] {
   const name = useDebouncedText(text)
   const files = useQuery(filesDocument, { name }, { isEnabled: name !== '' && hasScope('metadata') })
   const wanted = text.value.trim().toLowerCase()
-  const matches = ({ title, hint }: Entry) => `${title} ${hint ?? ''}`.toLowerCase().includes(wanted)
+  const matchesSearchText = ({ title, hint }: Entry) => `${title} ${hint ?? ''}`.toLowerCase().includes(wanted)
   const contextEntries = contexts.list.map(
     ({ contextKey, displayName }): Entry => ({
       id: `context-${contextKey}`,
@@ -178,8 +178,13 @@ function usePaletteEntries(text: Signal<string>): Entry[] {
   )
   const fileEntries =
     wanted === '' ? [] : toFileEntries(text.value.trim(), files.data?.filesConnection?.edges.map(({ node }) => node) ?? [])
-  const shownContexts = wanted === '' ? contextEntries.slice(0, 5) : contextEntries.filter(matches).slice(0, 8)
-  return [...getPageEntries().filter(matches), ...getActionEntries().filter(matches), ...shownContexts, ...fileEntries]
+  const shownContexts = wanted === '' ? contextEntries.slice(0, 5) : contextEntries.filter(matchesSearchText).slice(0, 8)
+  return [
+    ...getPageEntries().filter(matchesSearchText),
+    ...getActionEntries().filter(matchesSearchText),
+    ...shownContexts,
+    ...fileEntries,
+  ]
 }
 
 /** Returns the text after a pause in typing. */
@@ -193,10 +198,13 @@ function useDebouncedText(text: Signal<string>): string {
   return delayed.value
 }
 
-function toFileEntries(wanted: string, files: readonly { id: string; originalFilename: string; contextKey: string }[]): Entry[] {
+function toFileEntries(
+  searchText: string,
+  files: readonly { id: string; originalFilename: string; contextKey: string }[],
+): Entry[] {
   if (!hasScope('metadata')) return []
   const found = files
-    .filter(({ originalFilename }) => originalFilename.toLowerCase().includes(wanted.toLowerCase()))
+    .filter(({ originalFilename }) => originalFilename.toLowerCase().includes(searchText.toLowerCase()))
     .map(
       ({ id, originalFilename, contextKey }): Entry => ({
         id,
@@ -210,9 +218,9 @@ function toFileEntries(wanted: string, files: readonly { id: string; originalFil
   const search: Entry = {
     id: 'search-files',
     group: 'files',
-    title: t.searchFiles(wanted),
+    title: t.searchFiles(searchText),
     icon: 'search',
-    run: () => navigate(`/files?search=${encodeURIComponent(wanted)}`),
+    run: () => navigate(`/files?search=${encodeURIComponent(searchText)}`),
   }
   return [...found, search]
 }
@@ -231,16 +239,16 @@ const getPageEntries = (): Entry[] => [
 ]
 
 function getActionEntries(): Entry[] {
-  const open = (id: string, title: string, icon: IconName, address: string, scope: Scope): Entry[] =>
+  const createActionEntry = (id: string, title: string, icon: IconName, address: string, scope: Scope): Entry[] =>
     hasScope(scope) ? [{ id, group: 'actions', title, icon, run: () => navigate(address) }] : []
   const nextTheme = getComputedStyle(document.documentElement).colorScheme === 'dark' ? 'light' : 'dark'
   return [
-    ...open('verify', texts.proof.verify, 'proof', '/proof', 'metadata'),
-    ...open('upload', texts.files.upload, 'upload', '/files', 'upload'),
-    ...open('new-context', texts.contexts.newTitle, 'plus', '/contexts/new-context', 'admin'),
-    ...open('new-key', texts.keys.newTitle, 'plus', '/keys?new=1', 'admin'),
-    ...open('new-user', texts.users.newTitle, 'plus', '/users?new=1', 'admin'),
-    ...open('new-webhook', texts.webhooks.newTitle, 'plus', '/webhooks?new=1', 'admin'),
+    ...createActionEntry('verify', texts.proof.verify, 'proof', '/proof', 'metadata'),
+    ...createActionEntry('upload', texts.files.upload, 'upload', '/files', 'upload'),
+    ...createActionEntry('new-context', texts.contexts.newTitle, 'plus', '/contexts/new-context', 'admin'),
+    ...createActionEntry('new-key', texts.keys.newTitle, 'plus', '/keys?new=1', 'admin'),
+    ...createActionEntry('new-user', texts.users.newTitle, 'plus', '/users?new=1', 'admin'),
+    ...createActionEntry('new-webhook', texts.webhooks.newTitle, 'plus', '/webhooks?new=1', 'admin'),
     { id: 'theme', group: 'actions', title: t.useTheme[nextTheme], icon: 'sun', run: () => (theme.value = nextTheme) },
     { id: 'sign-out', group: 'actions', title: texts.nav.signOut, icon: 'out', run: signOut },
   ]

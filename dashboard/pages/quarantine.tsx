@@ -93,8 +93,8 @@ export function Quarantine() {
 
 function Actions({ file: { fileId, originalFilename } }: { file: QuarantinedFile }) {
   const openDialog = useSignal<'release' | 'purge' | undefined>(undefined)
-  const close = () => (openDialog.value = undefined)
-  const purge = async () => {
+  const closeDialog = () => (openDialog.value = undefined)
+  const purgeFile = async () => {
     const { error } = await mutate(purgeDocument, { fileId })
     if (!error) reloadData()
     return error
@@ -105,14 +105,14 @@ function Actions({ file: { fileId, originalFilename } }: { file: QuarantinedFile
       <Button kind="danger" icon="trash" onClick={() => (openDialog.value = 'purge')}>
         {t.purge}
       </Button>
-      {openDialog.value === 'release' && <ReleaseDialog {...{ fileId, originalFilename }} onClose={close} />}
+      {openDialog.value === 'release' && <ReleaseDialog {...{ fileId, originalFilename }} onClose={closeDialog} />}
       {openDialog.value === 'purge' && (
         <ConfirmDialog
           title={t.purgeTitle}
           warning={t.purgeWarning(originalFilename)}
           action={t.purge}
-          onConfirm={purge}
-          onClose={close}
+          onConfirm={purgeFile}
+          onClose={closeDialog}
         />
       )}
     </>

@@ -11,7 +11,7 @@ const t = texts.receipt
 export function Receipt({ id, name }: { id: string; name: string }) {
   const error = useSignal<ApiError | undefined>(undefined)
   const position = useSignal('')
-  const save = async () => {
+  const saveFileReceipt = async () => {
     const saved = await saveReceipt({ fileId: id }, name)
     error.value = saved.error
     if (!saved.receipt) return
@@ -21,7 +21,7 @@ export function Receipt({ id, name }: { id: string; name: string }) {
     <section class="card">
       <header>
         <h2>{t.title}</h2>
-        <Button icon="download" onClick={save}>
+        <Button icon="download" onClick={saveFileReceipt}>
           {t.save}
         </Button>
       </header>

@@ -42,7 +42,7 @@ export function RecentReceipts() {
   const verdicts =
     result.data &&
     [...(accepted ?? []), ...(rejected ?? [])].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)).slice(0, maxVerdicts)
-  const download = async ({ id, title, isAccepted }: Verdict) => {
+  const downloadReceipt = async ({ id, title, isAccepted }: Verdict) => {
     error.value = (isAccepted ? await saveReceipt({ fileId: id }, title) : await saveReceipt({ callId: id }, id)).error
   }
   const columns: Column<Verdict>[] = [
@@ -60,7 +60,7 @@ export function RecentReceipts() {
       title: texts.actions,
       kind: 'buttons',
       cell: (verdict) => (
-        <Button icon="download" kind="quiet" onClick={() => download(verdict)}>
+        <Button icon="download" kind="quiet" onClick={() => downloadReceipt(verdict)}>
           {texts.receipt.save}
         </Button>
       ),

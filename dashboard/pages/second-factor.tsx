@@ -40,7 +40,7 @@ export function SecondFactor() {
     }
     isBusy.value = false
   }
-  const finish = () => {
+  const finishEnrollment = () => {
     enrollment.value = recoveryCodes.value = undefined
     password.value = code.value = ''
     void loadCurrentUser()
@@ -84,7 +84,7 @@ export function SecondFactor() {
           notice={t.recoveryNote}
           secret={recoveryCodes.value.join(' ')}
           closeLabel={t.recoveryCodesSaved}
-          onClose={finish}
+          onClose={finishEnrollment}
         />
       )}
     </form>

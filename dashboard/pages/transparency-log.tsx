@@ -38,13 +38,13 @@ export function TransparencyLog() {
   const token = useSignal<string | undefined>(undefined)
   const shareToRevoke = useSignal<Share | undefined>(undefined)
   const log = result.data?.logCheckpoint
-  const share = async () => {
+  const shareLog = async () => {
     const { data, error: mutationError } = await mutate(shareDocument, {})
     error.value = mutationError
     token.value = data?.shareLog?.token
     reloadData()
   }
-  const revoke = async (id: string) => {
+  const revokeShare = async (id: string) => {
     const { error: mutationError } = await mutate(revokeDocument, { id })
     if (!mutationError) reloadData()
     return mutationError
@@ -75,7 +75,7 @@ export function TransparencyLog() {
             {t.downloadCheckpoint}
           </Button>
         )}
-        <Button icon="plus" onClick={share}>
+        <Button icon="plus" onClick={shareLog}>
           {t.createToken}
         </Button>
       </div>
@@ -101,7 +101,7 @@ export function TransparencyLog() {
           title={t.revokeTitle}
           warning={t.revokeWarning(shareToRevoke.value.shareId)}
           action={t.revoke}
-          onConfirm={() => revoke(shareToRevoke.value!.shareId)}
+          onConfirm={() => revokeShare(shareToRevoke.value!.shareId)}
           onClose={() => (shareToRevoke.value = undefined)}
         />
       )}

@@ -64,10 +64,10 @@ export function Trash() {
     if (!mutationError) reloadData()
     return mutationError
   }
-  const restore = async ({ fileId: id }: TrashedFile) => {
+  const restoreFile = async ({ fileId: id }: TrashedFile) => {
     error.value = await reloadOnSuccess(mutate(restoreDocument, { id }))
   }
-  const columns = [...fileColumns, createActionColumn(restore, (file) => (fileToPurge.value = file))]
+  const columns = [...fileColumns, createActionColumn(restoreFile, (file) => (fileToPurge.value = file))]
   const trash = result.data?.trash
   const file = fileToPurge.value
   return (

@@ -25,7 +25,7 @@ export function UserActions({ user }: { user: UserRow }) {
   const { id, name, email } = user
   const openDialog = useSignal<DialogName | undefined>(undefined)
   const password = useSignal<string | undefined>(undefined)
-  const close = () => (openDialog.value = undefined)
+  const closeDialog = () => (openDialog.value = undefined)
   const changeStatus = async (document: typeof disableDocument | typeof enableDocument | typeof removeFactorDocument) => {
     const { error } = await mutate(document, { id })
     if (!error) reloadData()
@@ -57,8 +57,8 @@ export function UserActions({ user }: { user: UserRow }) {
   return (
     <>
       <UserMenu user={user} onSelect={(dialog) => (openDialog.value = dialog)} onEnable={() => changeStatus(enableDocument)} />
-      {openDialog.value === 'edit' && <UserDialog user={user} onClose={close} />}
-      {confirmation && <ConfirmDialog key={openDialog.value} {...confirmation} onClose={close} />}
+      {openDialog.value === 'edit' && <UserDialog user={user} onClose={closeDialog} />}
+      {confirmation && <ConfirmDialog key={openDialog.value} {...confirmation} onClose={closeDialog} />}
       {password.value && (
         <SecretDialog
           title={t.passwordTitle(email)}
@@ -80,27 +80,27 @@ interface UserMenuProps {
 
 /** Menu for a user. Most actions for the current user are on the account page instead. */
 function UserMenu({ user, onSelect, onEnable }: UserMenuProps) {
-  const show = (dialog: DialogName) => () => onSelect(dialog)
+  const createSelectHandler = (dialog: DialogName) => () => onSelect(dialog)
   return (
     <Menu label={texts.actionsFor(user.name)}>
-      <Button kind="quiet" onClick={show('edit')}>
+      <Button kind="quiet" onClick={createSelectHandler('edit')}>
         {t.edit}
       </Button>
       {user.id !== me.value?.id && (
         <>
-          <Button kind="quiet" onClick={show('signOut')}>
+          <Button kind="quiet" onClick={createSelectHandler('signOut')}>
             {t.signOutEverywhere}
           </Button>
-          <Button kind="quiet" onClick={show('reset')}>
+          <Button kind="quiet" onClick={createSelectHandler('reset')}>
             {t.resetPassword}
           </Button>
           {user.hasSecondFactor && (
-            <Button kind="quiet" onClick={show('removeFactor')}>
+            <Button kind="quiet" onClick={createSelectHandler('removeFactor')}>
               {t.removeFactor}
             </Button>
           )}
           {user.status === 'active' ? (
-            <Button kind="quiet" onClick={show('disable')}>
+            <Button kind="quiet" onClick={createSelectHandler('disable')}>
               {t.disable}
             </Button>
           ) : (

@@ -34,7 +34,7 @@ export function ValidateFile() {
   const dryRun = useSignal<DryRun | undefined>(undefined)
   const activeContexts = contexts.list.filter(({ status }) => status === 'active')
   const context = activeContexts.find(({ contextKey }) => contextKey === query.value.get('context')) ?? activeContexts[0]
-  const validate = async (file: File) => {
+  const validateFile = async (file: File) => {
     if (!context) return
     dryRun.value = { file }
     const { signal } = new AbortController()
@@ -48,7 +48,7 @@ export function ValidateFile() {
       <ErrorNotice error={contexts.error} onRetry={contexts.reload} />
       {!contexts.isLoading && !contexts.error && !context && <NoContext />}
       {context && (
-        <FileTarget isSingle text={t.drop} dropText={t.dropInto(context.displayName)} onFiles={([file]) => validate(file!)}>
+        <FileTarget isSingle text={t.drop} dropText={t.dropInto(context.displayName)} onFiles={([file]) => validateFile(file!)}>
           <Select
             label={t.context}
             value={context.contextKey}

@@ -29,7 +29,7 @@ export interface HashedFile {
 }
 
 /** Computes the SHA-256 checksum of a file in chunks, so that large files need little memory. */
-export async function hashFile(file: File, onProgress: (share: number) => void, signal: AbortSignal): Promise<HashedFile> {
+export async function hashFile(file: File, onProgress: (fraction: number) => void, signal: AbortSignal): Promise<HashedFile> {
   const hash = createHash('sha256')
   const reader = file.stream().getReader()
   let sizeBytes = 0

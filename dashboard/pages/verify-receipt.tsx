@@ -20,7 +20,7 @@ export function VerifyReceipt() {
   const input = useSignal<Input>({})
   const message = useSignal('')
   useEffect(() => void loadKeySet(), [])
-  const add = async (files: Iterable<File>) => {
+  const addFiles = async (files: Iterable<File>) => {
     message.value = ''
     for (const file of files) {
       const kind = await recognizeFile(file)
@@ -40,7 +40,7 @@ export function VerifyReceipt() {
         )}
       </header>
       <p class="dim">{t.verifyAbout}</p>
-      <DropArea onFiles={add} />
+      <DropArea onFiles={addFiles} />
       <div class="columns">
         <Inputs input={input} />
         <PastedReceipt onReceipt={(text) => (input.value = { ...input.value, receipt: { name: t.pasted, text } })} />
@@ -117,7 +117,7 @@ function Result({ input: { receipt, file } }: { input: Input }) {
   const outcome = useSignal<Outcome>({ progress: 0 })
   useEffect(() => {
     const abort = new AbortController()
-    const verify = async () => {
+    const updateOutcome = async () => {
       if (!keySet.value) {
         outcome.value = { problem: t.keysMissing }
         return
@@ -125,7 +125,7 @@ function Result({ input: { receipt, file } }: { input: Input }) {
       const hashed = file && (await hashFile(file, (progress) => (outcome.value = { progress }), abort.signal))
       if (!abort.signal.aborted) outcome.value = { findings: verifyReceipt(receipt!.text, keySet.value.text, hashed) }
     }
-    void verify().catch((error: Error) => {
+    void updateOutcome().catch((error: Error) => {
       if (!abort.signal.aborted) outcome.value = { problem: error.message }
     })
     return () => abort.abort()

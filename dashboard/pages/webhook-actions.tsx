@@ -26,36 +26,43 @@ const deleteDocument = graphql(`mutation DeleteWebhook($id: ID!) { deleteWebhook
 
 type DialogName = 'edit' | 'rotate' | 'replay' | 'disable' | 'delete'
 
+async function deleteWebhook(id: string) {
+  const { error } = await mutate(deleteDocument, { id })
+  if (error) return error
+  reloadData()
+  navigate('/webhooks')
+  return undefined
+}
+
 export function WebhookActions({ webhook }: { webhook: WebhookDetails }) {
   const { id, url } = webhook
   const openDialog = useSignal<DialogName | undefined>(undefined)
   const secret = useSignal<string | undefined>(undefined)
-  const close = () => (openDialog.value = undefined)
+  const closeDialog = () => (openDialog.value = undefined)
   const setStatus = async (to: 'active' | 'disabled') => {
     const { error } = await mutate(statusDocument, { id, status: to })
     if (!error) reloadData()
     return error
   }
-  const rotate = async () => {
+  const rotateSecret = async () => {
     const { data, error } = await mutate(rotateDocument, { id })
     secret.value = data?.rotateWebhookSecret?.secret
     return error
-  }
-  const deleteWebhook = async () => {
-    const { error } = await mutate(deleteDocument, { id })
-    if (error) return error
-    reloadData()
-    navigate('/webhooks')
-    return undefined
   }
   const { host } = new URL(url)
   return (
     <>
       <WebhookMenu webhook={webhook} onSelect={(dialog) => (openDialog.value = dialog)} onEnable={() => setStatus('active')} />
-      {openDialog.value === 'edit' && <WebhookDialog webhook={webhook} onClose={close} />}
-      {openDialog.value === 'replay' && <ReplayDialog id={id} onClose={close} />}
+      {openDialog.value === 'edit' && <WebhookDialog webhook={webhook} onClose={closeDialog} />}
+      {openDialog.value === 'replay' && <ReplayDialog id={id} onClose={closeDialog} />}
       {openDialog.value === 'rotate' && (
-        <ConfirmDialog title={t.rotateTitle} warning={t.rotateWarning} action={t.rotate} onConfirm={rotate} onClose={close} />
+        <ConfirmDialog
+          title={t.rotateTitle}
+          warning={t.rotateWarning}
+          action={t.rotate}
+          onConfirm={rotateSecret}
+          onClose={closeDialog}
+        />
       )}
       {openDialog.value === 'disable' && (
         <ConfirmDialog
@@ -63,7 +70,7 @@ export function WebhookActions({ webhook }: { webhook: WebhookDetails }) {
           warning={t.disableWarning}
           action={t.disable}
           onConfirm={() => setStatus('disabled')}
-          onClose={close}
+          onClose={closeDialog}
         />
       )}
       {openDialog.value === 'delete' && (
@@ -72,8 +79,8 @@ export function WebhookActions({ webhook }: { webhook: WebhookDetails }) {
           warning={t.deleteWarning}
           action={t.delete}
           confirmationText={host}
-          onConfirm={deleteWebhook}
-          onClose={close}
+          onConfirm={() => deleteWebhook(id)}
+          onClose={closeDialog}
         />
       )}
       {secret.value && (
@@ -96,20 +103,20 @@ interface WebhookMenuProps {
 }
 
 function WebhookMenu({ webhook, onSelect, onEnable }: WebhookMenuProps) {
-  const show = (dialog: DialogName) => () => onSelect(dialog)
+  const createSelectHandler = (dialog: DialogName) => () => onSelect(dialog)
   return (
     <Menu label={texts.actionsFor(new URL(webhook.url).host)}>
-      <Button kind="quiet" onClick={show('edit')}>
+      <Button kind="quiet" onClick={createSelectHandler('edit')}>
         {t.edit}
       </Button>
-      <Button kind="quiet" onClick={show('replay')}>
+      <Button kind="quiet" onClick={createSelectHandler('replay')}>
         {t.replay}
       </Button>
-      <Button kind="quiet" onClick={show('rotate')}>
+      <Button kind="quiet" onClick={createSelectHandler('rotate')}>
         {t.rotate}
       </Button>
       {webhook.status === 'active' ? (
-        <Button kind="quiet" onClick={show('disable')}>
+        <Button kind="quiet" onClick={createSelectHandler('disable')}>
           {t.disable}
         </Button>
       ) : (
@@ -117,7 +124,7 @@ function WebhookMenu({ webhook, onSelect, onEnable }: WebhookMenuProps) {
           {t.enable}
         </Button>
       )}
-      <Button kind="quiet" onClick={show('delete')}>
+      <Button kind="quiet" onClick={createSelectHandler('delete')}>
         {t.delete}
       </Button>
     </Menu>
@@ -127,7 +134,7 @@ function WebhookMenu({ webhook, onSelect, onEnable }: WebhookMenuProps) {
 function ReplayDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const from = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)
-  const replay = async (event: SubmitEvent) => {
+  const replayEvents = async (event: SubmitEvent) => {
     event.preventDefault()
     error.value = (await mutate(replayDocument, { id, from: Number(from.value) })).error
     if (error.value) return
@@ -137,7 +144,7 @@ function ReplayDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const fieldError = error.value && Object.values(toFieldErrors(error.value))[0]
   return (
     <Dialog title={t.replayTitle} onClose={onClose}>
-      <form onSubmit={replay}>
+      <form onSubmit={replayEvents}>
         <div class="body stack">
           <Field
             label={t.replayFrom}

@@ -63,13 +63,13 @@ const columns: Column<WebhookRow>[] = [
 export function Webhooks() {
   const result = useQuery(webhooksDocument, {})
   const isCreating = query.value.get('new') === '1'
-  const startCreating = () => updateQuery({ new: '1' })
+  const openCreateDialog = () => updateQuery({ new: '1' })
   return (
     <Page
       title={t.title}
       description={t.about}
       actions={
-        <Button kind="primary" icon="plus" onClick={startCreating}>
+        <Button kind="primary" icon="plus" onClick={openCreateDialog}>
           {t.newTitle}
         </Button>
       }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { multipart } from '../support/multipart.js'
+import { createMultipartBody } from '../support/multipart.js'
 import { anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, World } from '../support/world.js'
 
@@ -93,7 +93,7 @@ describe('dry runs', () => {
 
   test('a dry run with metadata or without a context is rejected, and an unknown context returns 404', async () => {
     const key = await (await world.createTenant()).createKey(['upload', 'metadata'])
-    const { body, headers } = multipart([
+    const { body, headers } = createMultipartBody([
       { name: 'file', filename: 'a.txt', content: 'text' },
       { name: 'metadata', content: '{}' },
     ])

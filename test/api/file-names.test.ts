@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { multipart, type Part } from '../support/multipart.js'
+import { createMultipartBody, type Part } from '../support/multipart.js'
 import { getData, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { Tus } from '../support/tus.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const send = (path: string, parts: Part[], more: Record<string, string> = {}) => {
-  const { body, headers } = multipart(parts)
+  const { body, headers } = createMultipartBody(parts)
   return caller.raw(path, { method: 'POST', headers: { ...headers, ...more }, body: body as never })
 }
 const createFilePart = (disposition: string): Part => ({

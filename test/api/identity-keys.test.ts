@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { multipart } from '../support/multipart.js'
+import { createMultipartBody } from '../support/multipart.js'
 import { parseResponse, RawHttp } from '../support/raw-exchange.js'
 import { anyId, anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
@@ -189,7 +189,7 @@ describe('API key rotation', () => {
 })
 
 describe('key and user changes during an upload', () => {
-  const body = multipart([
+  const body = createMultipartBody([
     { name: 'context', content: 'inbox' },
     { name: 'file', filename: 'slow.txt', content: `begin ${'x'.repeat(2000)} end` },
   ])

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createSystemActor } from '../../src/platform/actor.js'
 import { runInOneWindow } from '../support/clock.js'
-import { multipart } from '../support/multipart.js'
+import { createMultipartBody } from '../support/multipart.js'
 import { parseResponse, RawHttp } from '../support/raw-exchange.js'
 import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type Caller, World } from '../support/world.js'
@@ -23,7 +23,7 @@ async function openVariant(env: Record<string, string>): Promise<World> {
   return other
 }
 
-const body = multipart([
+const body = createMultipartBody([
   { name: 'context', content: 'inbox' },
   { name: 'file', filename: 'a.txt', content: `text ${'x'.repeat(3000)}` },
 ])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { multipart } from '../support/multipart.js'
+import { createMultipartBody } from '../support/multipart.js'
 import { getInvalidFields } from '../support/response-assertions.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -26,7 +26,7 @@ test('rejects numbers that would lose precision in JSON bodies and multipart par
   const inBody = await send('/api/v1/contexts', context)
   expect(getInvalidFields(inBody)).toEqual(['body'])
   expect(inBody.body.message).toContain(number)
-  const { body, headers } = multipart([
+  const { body, headers } = createMultipartBody([
     { name: 'context', content: 'notes' },
     { name: 'metadata', content: metadata },
     { name: 'file', filename: 'a.txt', content: 'some text' },
@@ -50,7 +50,7 @@ test('rejects numbers that would lose precision in GraphQL variables, documents 
   expect(JSON.stringify(inVariable.body)).toContain(number)
   const upload =
     'mutation ($file: Upload!, $metadata: JSONObject) { uploadFile(file: $file, context: "notes", metadata: $metadata) { fileId } }'
-  const { body, headers } = multipart([
+  const { body, headers } = createMultipartBody([
     { name: 'operations', content: `{"query":${JSON.stringify(upload)},"variables":{"file":null,"metadata":${metadata}}}` },
     { name: 'map', content: '{"0":["variables.file"]}' },
     { name: '0', filename: 'a.txt', content: 'some text' },

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { openBucketWorld } from '../support/bucket/world-env.js'
 import { healthyStorage } from '../support/file-lifecycle.js'
-import { freePort } from '../support/free-port.js'
+import { findFreePort } from '../support/free-port.js'
 import { getData, toStatusAndCode } from '../support/response-assertions.js'
 import { newlyInfected, rescanAll, UpdatableClamd } from '../support/updatable-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -114,7 +114,7 @@ describe('restored files', () => {
     const file = await createTrashedFile('a note')
     await clamd.updateSignatures(world)
     await rescanAll(world)
-    const other = await World.open({ SCANNER_URL: `clamd://127.0.0.1:${await freePort()}` }, world)
+    const other = await World.open({ SCANNER_URL: `clamd://127.0.0.1:${await findFreePort()}` }, world)
     try {
       expect((await other.createCaller(tenant.admin.credential).post(`/trash/${file.fileId}/restore`)).status).toBe(200)
     } finally {

@@ -60,7 +60,7 @@ describe('quota for unfinished uploads', () => {
       remaining_bytes: megabyte,
       size_bytes: 2 * megabyte,
     })
-    expect([(await tus.head(second)).status, await tus.offset(second)]).toEqual([200, 0])
+    expect([(await tus.head(second)).status, await tus.getOffset(second)]).toEqual([200, 0])
     expect((await tus.patch(second, 0, createBytes(megabyte))).status).toBe(204)
     expect(toStatusAndCode(await tus.patch(first, 3 * megabyte, createBytes(1)))).toEqual([422, 'quota_exceeded'])
 
@@ -114,7 +114,7 @@ describe('quota for unfinished uploads', () => {
       duplex: 'half',
     } as RequestInit)
     expect(toStatusAndCode(chunked)).toEqual([422, 'quota_exceeded'])
-    expect(await tus.offset(deferred)).toBe(0)
+    expect(await tus.getOffset(deferred)).toBe(0)
   })
 
   const ends: [string, (of: { tenant: TestTenant; tus: Tus; path: string }) => Promise<void>][] = [
@@ -163,7 +163,7 @@ describe('quota for unfinished uploads', () => {
       path.split('/').at(-1),
     ])
     expect(toStatusAndCode(await tus.patch(other, 0, createBytes(2 * megabyte)))).toEqual([422, 'quota_exceeded'])
-    expect(await tus.offset(path)).toBe(0)
+    expect(await tus.getOffset(path)).toBe(0)
     expect((await tus.patch(other, 0, createBytes(2 * megabyte))).status).toBe(204)
   })
 })
@@ -175,7 +175,7 @@ test("deletes a stored part if the overloaded database cannot insert the part's 
     .spyOn(world.app.services.resumableUploads, 'addPart')
     .mockRejectedValueOnce(overloaded('Too many reads of this tenant are under way.'))
   expect(toStatusAndCode(await tus.patch(path, 0, createBytes(megabyte)))).toEqual([503, 'overloaded'])
-  expect([await storedBytes(tenant), await tus.offset(path)]).toEqual([0, 0])
+  expect([await storedBytes(tenant), await tus.getOffset(path)]).toEqual([0, 0])
   expect((await tus.patch(path, 0, createBytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
 })
 

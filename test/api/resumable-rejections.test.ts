@@ -4,7 +4,7 @@ import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { maxUnfinished } from '../../src/features/uploads/unfinished-uploads.js'
 import { eicar } from '../support/eicar.js'
 import { toStatusAndCode } from '../support/response-assertions.js'
-import { Tus, uploadMetadata } from '../support/tus.js'
+import { encodeUploadMetadata, Tus } from '../support/tus.js'
 import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -129,7 +129,7 @@ describe('resumable upload validation', () => {
 
 test('reports all errors in a request to create a resumable upload together, and logs the request as failed', async () => {
   const response = await tus.create('', '', 10, {
-    'upload-metadata': uploadMetadata({ filename: '..', context: '', metadata: '[1]' }),
+    'upload-metadata': encodeUploadMetadata({ filename: '..', context: '', metadata: '[1]' }),
     'upload-length': '-1',
     'upload-checksum': 'md5 x',
     'content-type': 'application/offset+octet-stream',
@@ -247,7 +247,7 @@ describe('resumable upload checksums', () => {
   test('accepts a body that matches its checksum, and rejects a mismatch with 460 without storing the body', async () => {
     const path = await tus.begin('notes', 'sums.txt', 8)
     expect((await tus.patch(path, 0, 'text', { 'upload-checksum': digest('sha256', 'other') })).status).toBe(460)
-    expect(await tus.offset(path)).toBe(0)
+    expect(await tus.getOffset(path)).toBe(0)
     expect((await tus.patch(path, 0, 'text', { 'upload-checksum': digest('sha256', 'text') })).status).toBe(204)
     const last = await tus.patch(path, 4, 'more', { 'upload-checksum': digest('sha1', 'more') })
     expect(last.headers.get('assay-file-id')).toMatch(/^file_/)
@@ -259,7 +259,7 @@ describe('resumable upload checksums', () => {
     const path = await tus.begin('notes', 'sums.txt', 8)
     for (const checksum of [digest('md5', 'text'), 'sha256', 'sha256 !', digest('sha256', 'text').slice(0, -1)])
       expect(toStatusAndCode(await tus.patch(path, 0, 'text', { 'upload-checksum': checksum }))).toEqual([400, 'bad_user_input'])
-    expect(await tus.offset(path)).toBe(0)
+    expect(await tus.getOffset(path)).toBe(0)
   })
 })
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { Tus, uploadMetadata } from '../support/tus.js'
+import { encodeUploadMetadata, Tus } from '../support/tus.js'
 import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -51,7 +51,7 @@ describe('resumable uploads', () => {
     const own = await createTenant()
     const by = new Tus(own.admin)
     const content = Buffer.from('a line of text\n'.repeat(1000))
-    const metadata = uploadMetadata({ filename: 'a.txt', context: 'notes', metadata: '{"year":2026}', more: 'given back' })
+    const metadata = encodeUploadMetadata({ filename: 'a.txt', context: 'notes', metadata: '{"year":2026}', more: 'given back' })
     const path = await by.begin('notes', 'a.txt', content.length, { 'upload-metadata': metadata })
     expect(path).toMatch(/^\/api\/v1\/uploads\/upl_[0-9a-z]{26}$/)
 

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-tour-'))
 let service: Service
 let port: string
 
 beforeAll(async () => {
-  port = await freePort()
+  port = await findFreePort()
   service = await Service.start({ PORT: port, HOST: '0.0.0.0', DATA_DIR: join(scratch, '.data'), SCANNER_URL: 'yara:' })
 })
 afterAll(async () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { multipart, type RawClient } from '../support/raw-client.js'
+import { createMultipartBody, type RawClient } from '../support/raw-client.js'
 import { maxUploadMb, UploadWorld, waitUntilTrue } from '../support/upload-world.js'
 import type { Caller, TestTenant } from '../support/world.js'
 
@@ -22,7 +22,7 @@ describe('multipart body parts', () => {
   const context = { name: 'context', content: 'notes' }
   const file = { name: 'file', filename: 'a.txt', content: 'hello' }
 
-  test.each<[string, Parameters<typeof multipart>[0], Parameters<typeof multipart>[1]?]>([
+  test.each<[string, Parameters<typeof createMultipartBody>[0], Parameters<typeof createMultipartBody>[1]?]>([
     ['no file', [context]],
     ['no context', [file]],
     ['two files', [context, file, file]],
@@ -48,7 +48,7 @@ describe('multipart body parts', () => {
   })
 
   test('returns 400 for a multipart body that does not match its boundary', async () => {
-    const { body } = multipart([context, file])
+    const { body } = createMultipartBody([context, file])
     for (const type of ['multipart/form-data; boundary=other', 'multipart/form-data'])
       expect((await uploads.sendBytes(body, type)).status).toBe(400)
   })
@@ -80,8 +80,11 @@ describe('GraphQL uploads', () => {
   const map = { name: 'map', content: '{"0":["variables.file"]}' }
   const file = { name: '0', filename: 'a.txt', content: 'hello' }
 
-  const graphql = async (parts: Parameters<typeof multipart>[0], options?: Parameters<typeof multipart>[1]) => {
-    const { type, body } = multipart(parts, options)
+  const graphql = async (
+    parts: Parameters<typeof createMultipartBody>[0],
+    options?: Parameters<typeof createMultipartBody>[1],
+  ) => {
+    const { type, body } = createMultipartBody(parts, options)
     return tenant.admin.raw('/graphql', {
       method: 'POST',
       headers: { 'content-type': type, 'apollo-require-preflight': 'true' },
@@ -117,7 +120,7 @@ describe('GraphQL uploads', () => {
     })
   })
 
-  test.each<[string, Parameters<typeof multipart>[0], Parameters<typeof multipart>[1]?]>([
+  test.each<[string, Parameters<typeof createMultipartBody>[0], Parameters<typeof createMultipartBody>[1]?]>([
     ['the file is missing', [operations('notes'), map]],
     ['the map is missing', [operations('notes'), file]],
     ['the map comes first', [map, operations('notes'), file]],
@@ -180,7 +183,7 @@ describe('GraphQL uploads', () => {
       'Transfer-Encoding': 'chunked',
     })
     const parts = [operations('raw'), map, { name: '0', filename: 'a.bin', content: randomBytes(megabyte) }]
-    const { body } = multipart(parts, { end: false })
+    const { body } = createMultipartBody(parts, { end: false })
     await client.send(`${body.length.toString(16)}\r\n`)
     await client.send(body)
     expect(await waitUntilTrue(() => uploads.listTemporaryFiles().length === 1)).toBe(true)

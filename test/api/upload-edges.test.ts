@@ -3,7 +3,7 @@ import { readdirSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { multipart, type RawClient } from '../support/raw-client.js'
+import { createMultipartBody, type RawClient } from '../support/raw-client.js'
 import { maxUploadMb, UploadWorld, uploadPath, waitUntilTrue } from '../support/upload-world.js'
 import type { Caller, TestTenant } from '../support/world.js'
 
@@ -74,7 +74,7 @@ describe('upload checks before the body is read', () => {
   })
 
   test('sends 100 Continue for an upload with valid headers', async () => {
-    const { body } = multipart([
+    const { body } = createMultipartBody([
       { name: 'context', content: 'notes' },
       { name: 'file', filename: 'a.txt', content: 'hello' },
     ])
@@ -87,9 +87,12 @@ describe('upload checks before the body is read', () => {
 
 describe('upload checks while the body is received', () => {
   const head = (context: boolean) =>
-    multipart([...(context ? [{ name: 'context', content: 'raw' }] : []), { name: 'file', filename: 'a.bin', content: '' }], {
-      end: false,
-    }).body.subarray(0, -2)
+    createMultipartBody(
+      [...(context ? [{ name: 'context', content: 'raw' }] : []), { name: 'file', filename: 'a.bin', content: '' }],
+      {
+        end: false,
+      },
+    ).body.subarray(0, -2)
 
   /** Starts an upload without a declared length. */
   async function startUpload(): Promise<RawClient> {
@@ -197,7 +200,7 @@ describe('connections after an early response', () => {
 
   test('closes the connection after an early response if much of the body remains unread', async () => {
     const before = await uploads.countUploadCalls()
-    const { type, body } = multipart([
+    const { type, body } = createMultipartBody([
       { name: 'context', content: 'notes' },
       { name: 'file', filename: 'a.txt', content: 'hello' },
     ])
@@ -218,7 +221,7 @@ describe('connections after an early response', () => {
   test('responds to two pipelined uploads in order', async () => {
     const client = await uploads.connect()
     for (const name of ['a.txt', 'b.exe']) {
-      const { type, body } = multipart([
+      const { type, body } = createMultipartBody([
         { name: 'context', content: 'notes' },
         { name: 'file', filename: name, content: 'hello' },
       ])

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pdf, png } from '../../packages/formats/test/support/samples/basic.js'
-import { multipart, type Part } from '../support/multipart.js'
+import { createMultipartBody, type Part } from '../support/multipart.js'
 import { getData, getInvalidFields, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -17,7 +17,7 @@ afterAll(() => world.close())
 
 const uploaded = { status: 201, message: true, timestamp: false }
 const send = (caller: Caller, parts: Part[]): Promise<ApiResponse> => {
-  const { body, headers } = multipart(parts)
+  const { body, headers } = createMultipartBody(parts)
   return caller.raw('/api/v1/files/upload', { method: 'POST', headers, body })
 }
 const getStoredName = (response: ApiResponse) => getData(response, uploaded).original_filename

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { gif, pdf, png } from '../../packages/formats/test/support/samples/basic.js'
 import { avoidMidnight, avoidMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
-import { multipart, type Part } from '../support/multipart.js'
+import { createMultipartBody, type Part } from '../support/multipart.js'
 import { anyId, anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/response-assertions.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -21,7 +21,7 @@ afterAll(() => world.close())
 
 const uploaded = { status: 201, message: true, timestamp: false }
 const send = (caller: Caller, parts: Part[], path = '/files/upload'): Promise<ApiResponse> => {
-  const { body, headers } = multipart(parts)
+  const { body, headers } = createMultipartBody(parts)
   return caller.raw(`/api/v1${path}`, { method: 'POST', headers, body })
 }
 const getLastCall = async () => getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
@@ -109,7 +109,7 @@ describe('file size limits', () => {
       { name: 'context', content: 'notes' },
     ]
     expect(toStatusAndCode(await send(key, parts))).toEqual([413, 'size_exceeded'])
-    const { body, headers } = multipart(parts.reverse())
+    const { body, headers } = createMultipartBody(parts.reverse())
     const chunked = await key.raw('/api/v1/files/upload', {
       method: 'POST',
       headers,

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { openWebhooks } from '../../src/features/webhooks/open-webhooks.js'
 import type { Outbound } from '../../src/features/webhooks/outbound.js'
 import { WebhookSender } from '../../src/features/webhooks/webhook-sender.js'
-import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
+import { appendEvents, createReply, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -66,7 +66,7 @@ const getWebhook = async (id: string) => (await tenant.admin.get(`/webhooks/${id
 describe('failed webhook deliveries', () => {
   test('retries a failed webhook delivery with the same id, and delays later events', async () => {
     createSender([0.05, 0.05, 0.05])
-    receiver.reply = (received, response, nth) => replyWith(nth <= 2 ? 503 : 200)(received, response, nth)
+    receiver.reply = (received, response, nth) => createReply(nth <= 2 ? 503 : 200)(received, response, nth)
     const id = await createWebhook()
     const last = await events({}, {})
     await receiver.atLeast(4)
@@ -85,7 +85,7 @@ describe('failed webhook deliveries', () => {
 
   test('abandons a webhook delivery after the last attempt, and sends the next event', async () => {
     createSender([0.05, 0.05])
-    receiver.reply = (received, response, nth) => replyWith(nth <= 3 ? 500 : 204)(received, response, nth)
+    receiver.reply = (received, response, nth) => createReply(nth <= 3 ? 500 : 204)(received, response, nth)
     const id = await createWebhook()
     const last = await events({}, {})
     await receiver.atLeast(4)
@@ -102,7 +102,7 @@ describe('failed webhook deliveries', () => {
 
   test('retries a webhook delivery after 5 s, 30 s, 2 min, 10 min, 1, 3, 6, 12 and 24 hours of database time', async () => {
     createSender()
-    receiver.reply = replyWith(500)
+    receiver.reply = createReply(500)
     const id = await createWebhook()
     await events({})
     const waits: number[] = []
@@ -134,7 +134,7 @@ describe('failed webhook deliveries', () => {
 
   test('a 410 response disables the webhook, which resumes with the same event after it is enabled again', async () => {
     createSender([0.05])
-    receiver.reply = replyWith(410)
+    receiver.reply = createReply(410)
     const id = await createWebhook()
     const last = await events({}, {})
     const deleted = await until(
@@ -151,7 +151,7 @@ describe('failed webhook deliveries', () => {
       performed_by_type: 'system',
       details: { reason: 'gone' },
     })
-    receiver.reply = replyWith(200)
+    receiver.reply = createReply(200)
     await tenant.admin.patch(`/webhooks/${id}`, { status: 'active' })
     await receiver.atLeast(3)
     expect(receiver.sequences).toEqual([last - 1, last - 1, last])
@@ -159,7 +159,7 @@ describe('failed webhook deliveries', () => {
 
   test('disables a webhook after five days of failures, but not if a delivery succeeds after four days', async () => {
     createSender([0.05])
-    receiver.reply = replyWith(500)
+    receiver.reply = createReply(500)
     const id = await createWebhook()
     const failingFor = (days: number) =>
       world.database.pool.query(
@@ -170,13 +170,13 @@ describe('failed webhook deliveries', () => {
     await events({})
     await receiver.atLeast(2)
     expect(await getWebhook(id)).toMatchObject({ status: 'active' })
-    receiver.reply = replyWith(200)
+    receiver.reply = createReply(200)
     await events({})
     await until(
       () => getWebhook(id),
       ({ failing_since }) => failing_since === null,
     )
-    receiver.reply = replyWith(500)
+    receiver.reply = createReply(500)
     await failingFor(5)
     await events({})
     const off = await until(
@@ -189,7 +189,7 @@ describe('failed webhook deliveries', () => {
   test('a webhook delivery does not follow redirects', async () => {
     createSender([60])
     const other = await openReceiver()
-    receiver.reply = replyWith(302, { location: other.url })
+    receiver.reply = createReply(302, { location: other.url })
     const id = await createWebhook()
     await events({})
     const log = await until(

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { appendEvents, type Received, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
+import { appendEvents, createReply, type Received, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -229,7 +229,7 @@ describe('webhook events', () => {
       timestamp: expect.any(String),
       data: { webhook_id: id, sequence: null },
     })
-    receiver.reply = replyWith(500)
+    receiver.reply = createReply(500)
     expect((await tenant.admin.post(`/webhooks/${id}/test`)).body.data).toMatchObject({ status: 'failed', response_status: 500 })
     expect((await tenant.admin.get(`/webhooks/${id}/deliveries`)).body.data.pagination.total_items).toBe(2)
   })

@@ -93,16 +93,18 @@ async function run(words, { killAt } = {}) {
     isOver = true
   })
   while (!isOver) {
-    memory.push(residentMegabytes(child.pid))
+    memory.push(getResidentMb(child.pid))
     await Promise.race([ended, sleep(1000)])
   }
   const seconds = (performance.now() - began) / 1000
   console.log(`'${words[0]}' exited with ${await ended} after ${seconds.toFixed(1)} s. ${output.trim()}`)
-  const at = (share) => memory[Math.floor((memory.length - 1) * share)]
-  console.log(`  resident memory at 25, 50, 75 and 95 %: ${[0.25, 0.5, 0.75, 0.95].map((share) => `${at(share)} MB`).join(', ')}`)
+  const getPercentile = (share) => memory[Math.floor((memory.length - 1) * share)]
+  console.log(
+    `  resident memory at 25, 50, 75 and 95 %: ${[0.25, 0.5, 0.75, 0.95].map((share) => `${getPercentile(share)} MB`).join(', ')}`,
+  )
 }
 
-function residentMegabytes(pid) {
+function getResidentMb(pid) {
   const status = `/proc/${pid}/status`
   return existsSync(status) ? Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(status, 'utf8'))?.[1] ?? 0) / 1024) : 0
 }

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { chromium } from 'playwright-core'
 import sharp from 'sharp'
-import { startWatched } from '../support/monitored-service.mjs'
+import { startMonitoredService } from '../support/monitored-service.mjs'
 import { createInvoicePdf, createLandscape } from './support/sample-files.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -19,9 +19,9 @@ const measureOnly = process.argv.includes('--measure')
 
 printSizes()
 const dataDir = mkdtempSync(join(tmpdir(), 'assay-screens-'))
-const service = await startWatched({
+const service = await startMonitoredService({
   DATA_DIR: dataDir,
-  PORT: String(await freePort()),
+  PORT: String(await findFreePort()),
   BOOTSTRAP_ADMIN_PASSWORD: 'only-for-pictures',
 })
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
@@ -47,7 +47,7 @@ function printSizes() {
 async function measure() {
   const times = []
   for (let round = 0; round < 5; round++) {
-    const context = await signedIn()
+    const context = await openSignedIn()
     const page = await context.newPage()
     await page.goto('/')
     await page.locator('.tile').first().waitFor()
@@ -59,7 +59,7 @@ async function measure() {
   )
 }
 
-async function signedIn(options = {}) {
+async function openSignedIn(options = {}) {
   const context = await browser.newContext({ baseURL: service.url, viewport: { width: 1280, height: 800 }, ...options })
   const { status } = await context.request
     .post('/session', { data: { email: 'admin@localhost', password: 'only-for-pictures' } })
@@ -70,8 +70,8 @@ async function signedIn(options = {}) {
 
 async function takeScreenshots() {
   mkdirSync(pictures, { recursive: true })
-  const shoot = async (name, options, work) => {
-    const context = await signedIn(options)
+  const takeScreenshot = async (name, options, work) => {
+    const context = await openSignedIn(options)
     const page = await context.newPage()
     await work(page)
     await page.evaluate(() => Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {}))))
@@ -81,17 +81,19 @@ async function takeScreenshots() {
       .toFile(join(pictures, `${name}.png`))
     await context.close()
   }
-  const overview = async (page) => {
+  const openOverview = async (page) => {
     // Mocks the chart history because a new service has none.
     await page.route('**/graphql', (route) =>
-      route.request().postDataJSON()?.operationName === 'Charts' ? route.fulfill({ json: history() }) : route.fallback(),
+      route.request().postDataJSON()?.operationName === 'Charts'
+        ? route.fulfill({ json: createChartHistory() })
+        : route.fallback(),
     )
     await page.goto('/')
     await page.locator('.plot-bars').nth(2).waitFor()
   }
-  await shoot('overview', {}, overview)
-  await shoot('overview-dark', { colorScheme: 'dark' }, overview)
-  await shoot('upload', {}, async (page) => {
+  await takeScreenshot('overview', {}, openOverview)
+  await takeScreenshot('overview-dark', { colorScheme: 'dark' }, openOverview)
+  await takeScreenshot('upload', {}, async (page) => {
     await page.goto('/files?context=invoices')
     await page.locator('input[type=file]').setInputFiles([
       { name: 'invoice-4711.csv', mimeType: '', buffer: Buffer.from('item,amount\nPaper,12.50\n') },
@@ -100,38 +102,41 @@ async function takeScreenshots() {
     await page.locator('.upload.accepted').waitFor()
     await page.locator('.upload.rejected').waitFor()
   })
-  const list = async (page) => {
+  const openFileList = async (page) => {
     await page.goto('/files')
     await page.locator('.thumbnail img').nth(5).waitFor()
   }
-  await shoot('files', {}, list)
-  await shoot('file', { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' }, async (page) => {
+  await takeScreenshot('files', {}, openFileList)
+  await takeScreenshot('file', { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' }, async (page) => {
     await page.goto('/files?search=invoice-2026')
     await page.getByRole('link', { name: 'invoice-2026-0117.pdf' }).click()
     await page.locator('.preview-frame img').waitFor()
   })
-  await shoot('phone', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }, list)
+  await takeScreenshot('phone', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }, openFileList)
 }
 
-function history() {
+function createChartHistory() {
   const days = Array.from({ length: 30 }, (_, day) => ({
     day,
     timestamp: new Date(Date.now() - (29 - day) * 86_400_000).toISOString(),
   }))
-  const wave = (day) => 40 + 22 * Math.sin(day * 0.9) + day
-  const points = (make) => ({ dataPoints: days.map(({ day, timestamp }) => ({ timestamp, ...make(day) })) })
+  const getWaveValue = (day) => 40 + 22 * Math.sin(day * 0.9) + day
+  const createChart = (make) => ({ dataPoints: days.map(({ day, timestamp }) => ({ timestamp, ...make(day) })) })
   return {
     data: {
-      apiCallsChart: points((day) => ({ success: Math.round(wave(day) * 30), failure: Math.round(wave(day + 2) * 2) })),
-      uploadsChart: points((day) => ({ count: Math.round(wave(day + 1)) })),
-      storageChart: points((day) => ({ totalBytes: Math.round((day + 3) ** 2 * 9_000) })),
+      apiCallsChart: createChart((day) => ({
+        success: Math.round(getWaveValue(day) * 30),
+        failure: Math.round(getWaveValue(day + 2) * 2),
+      })),
+      uploadsChart: createChart((day) => ({ count: Math.round(getWaveValue(day + 1)) })),
+      storageChart: createChart((day) => ({ totalBytes: Math.round((day + 3) ** 2 * 9_000) })),
     },
   }
 }
 
 async function seed(url, key) {
   const headers = { authorization: `Bearer ${key}` }
-  const post = async (path, body) =>
+  const postJson = async (path, body) =>
     (
       await fetch(`${url}/api/v1${path}`, {
         method: 'POST',
@@ -145,24 +150,25 @@ async function seed(url, key) {
     ['exports', 'Data exports', ['csv', 'json'], 100],
   ]
   for (const [context_key, display_name, allowed_extensions, storage_quota_mb] of contexts)
-    await post('/contexts', { context_key, display_name, allowed_extensions, max_file_size_mb: 10, storage_quota_mb })
-  const upload = async (context, name, content) => {
+    await postJson('/contexts', { context_key, display_name, allowed_extensions, max_file_size_mb: 10, storage_quota_mb })
+  const uploadFile = async (context, name, content) => {
     const form = new FormData()
     form.append('context', context)
     form.append('file', new Blob([content]), name)
     await (await fetch(`${url}/api/v1/files/upload`, { method: 'POST', headers, body: form })).arrayBuffer()
   }
   for (let each = 0; each < 14; each++) {
-    await upload('invoices', `supplier-${2041 + each * 7}.csv`, `item,amount\n${`Paper,${each}.50\n`.repeat(60_000)}`)
-    await upload(
+    await uploadFile('invoices', `supplier-${2041 + each * 7}.csv`, `item,amount\n${`Paper,${each}.50\n`.repeat(60_000)}`)
+    await uploadFile(
       'exports',
       `orders-2026-${String(each + 1).padStart(2, '0')}.json`,
       JSON.stringify(Array.from({ length: 9_000 * (each + 1) }, (_, id) => ({ id }))),
     )
   }
   const places = ['harbour', 'alps', 'dunes', 'lagoon']
-  for (const [at, place] of places.entries()) await upload('avatars', `${place}-at-noon.jpg`, await createLandscape(at * 85))
-  for (const number of [117, 118]) await upload('invoices', `invoice-2026-0${number}.pdf`, createInvoicePdf(`2026-0${number}`))
+  for (const [at, place] of places.entries()) await uploadFile('avatars', `${place}-at-noon.jpg`, await createLandscape(at * 85))
+  for (const number of [117, 118])
+    await uploadFile('invoices', `invoice-2026-0${number}.pdf`, createInvoicePdf(`2026-0${number}`))
   for (const [context, name, content] of [
     ['invoices', 'setup.exe', 'MZ'],
     ['invoices', 'letter.docx', 'x'],
@@ -170,10 +176,10 @@ async function seed(url, key) {
     ['avatars', 'half.png', Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')],
     ['exports', 'large.csv', 'a,b\n'.repeat(3_000_000)],
   ])
-    await upload(context, name, content)
+    await uploadFile(context, name, content)
 }
 
-async function freePort() {
+async function findFreePort() {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
   const { port } = probe.address()

@@ -17,7 +17,7 @@ import { createDatabase } from '../../dist/platform/db/client.js'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { migrate } from '../../dist/platform/db/migrate.js'
 import { getIdTime, newId } from '../../dist/platform/ids.js'
-import { measureRate, median, multipart, request, startService } from './support/service.mjs'
+import { createMultipartForm, getMedian, measureRate, request, startService } from './support/service.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -42,8 +42,8 @@ try {
 }
 
 async function compareUploads() {
-  const [as, without] = [await open('as_it_is'), await open('without')]
-  await onDatabase('without', (client) => removeEvents(client, 'ledger_move'))
+  const [as, without] = [await openService('as_it_is'), await openService('without')]
+  await runOnDatabase('without', (client) => removeEvents(client, 'ledger_move'))
   // Warms up both services.
   for (const service of [as, without]) await measure(service, 8)
   for (const connections of [1, 8, 32]) {
@@ -57,13 +57,13 @@ async function compareUploads() {
       measured.cpu.push(reported.get(as).cpu / reported.get(without).cpu)
       costs.push(reported.get(as))
     }
-    const ratio = (ratios) =>
-      `${median(ratios).toFixed(3)} (${[...ratios]
+    const formatRatios = (ratios) =>
+      `${getMedian(ratios).toFixed(3)} (${[...ratios]
         .sort((a, b) => a - b)
         .map((one) => one.toFixed(2))
         .join(' ')})`
     console.log(
-      `upload 10 KiB, ${connections} connections, load ${loadavg()[0].toFixed(1)}: ${median(costs.map(({ rate }) => rate)).toFixed(1)}/s, ${median(costs.map(({ cpu }) => cpu)).toFixed(2)} ms of CPU each; with the journal to without: rate ${ratio(measured.rate)}, CPU ${ratio(measured.cpu)}`,
+      `upload 10 KiB, ${connections} connections, load ${loadavg()[0].toFixed(1)}: ${getMedian(costs.map(({ rate }) => rate)).toFixed(1)}/s, ${getMedian(costs.map(({ cpu }) => cpu)).toFixed(2)} ms of CPU each; with the journal to without: rate ${formatRatios(measured.rate)}, CPU ${formatRatios(measured.cpu)}`,
     )
   }
 }
@@ -87,7 +87,7 @@ async function removeEvents(client, name) {
 /** Measures uploads per second and CPU milliseconds per upload of the service and its database backends. */
 async function measure(service, connections) {
   let uploads = 0
-  const one = upload(service)
+  const one = createUploader(service)
   const before = getCpuMs(service)
   const rate = await measureRate(connections, seconds, (agent) => one(agent).then(() => uploads++))
   return { rate, cpu: (getCpuMs(service) - before) / uploads }
@@ -111,10 +111,10 @@ function getCpuMs({ pid, database }) {
 }
 
 /** Compares the backend CPU time per upload of the ledger function with and without events, on one connection. */
-async function compareFunctions(client, tenantId, uploadOf) {
+async function compareFunctions(client, tenantId, createUploadEntry) {
   await removeEvents(client, 'ledger_move_without')
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
-  const cpu = () => {
+  const readCpuMs = () => {
     const stat = readFileSync(`/proc/${rows[0].pid}/schedstat`, 'utf8')
     return Number(stat.split(' ')[0]) / 1e6
   }
@@ -122,25 +122,25 @@ async function compareFunctions(client, tenantId, uploadOf) {
     const spent = { ledger_move: [], ledger_move_without: [] }
     for (let turn = 0; turn < 400; turn++)
       for (const name of turn % 2 ? ['ledger_move_without', 'ledger_move'] : ['ledger_move', 'ledger_move_without']) {
-        const entries = Array.from({ length: size }, () => uploadOf(`${tenantId}/${newId('blob')}`))
+        const entries = Array.from({ length: size }, () => createUploadEntry(`${tenantId}/${newId('blob')}`))
         const paths = entries.map(({ upload }) => upload.file.blobPath)
         await client.query(
           "INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, p, now() + interval '1 hour' FROM unnest($2::text[]) p",
           [tenantId, paths],
         )
         const moves = toMovesJson(entries)
-        const before = cpu()
+        const before = readCpuMs()
         await client.query({ name, text: `SELECT ${name}($1, $2::jsonb)`, values: [tenantId, moves] })
-        if (turn >= 20) spent[name].push((cpu() - before) / size)
+        if (turn >= 20) spent[name].push((readCpuMs() - before) / size)
       }
-    const [as, without] = [median(spent.ledger_move), median(spent.ledger_move_without)]
+    const [as, without] = [getMedian(spent.ledger_move), getMedian(spent.ledger_move_without)]
     console.log(
       `the function, groups of ${size}: ${(as * 1000).toFixed(0)} µs of CPU for an upload with its event, ${(without * 1000).toFixed(0)} µs without: ${((as - without) * 1000).toFixed(0)} µs for the event`,
     )
   }
 }
 
-async function open(name) {
+async function openService(name) {
   const admin = new pg.Client({ connectionString: server.url })
   await admin.connect()
   await admin.query(`CREATE DATABASE ${name}`)
@@ -167,15 +167,15 @@ function getDatabaseUrl(name) {
   return Object.assign(new URL(server.url), { pathname: `/${name}` }).href
 }
 
-async function onDatabase(name, work) {
+async function runOnDatabase(name, work) {
   const client = new pg.Client({ connectionString: getDatabaseUrl(name) })
   await client.connect()
   await work(client).finally(() => client.end())
 }
 
-function upload(service) {
+function createUploader(service) {
   return async (agent) => {
-    const { headers, body } = multipart('notes', 'a.txt', Buffer.from(randomBytes(5120).toString('hex')))
+    const { headers, body } = createMultipartForm('notes', 'a.txt', Buffer.from(randomBytes(5120).toString('hex')))
     const authorization = `Bearer ${service.key}`
     const response = await request(agent, `${service.url}/api/v1/files/upload`, {
       method: 'POST',
@@ -204,7 +204,7 @@ async function measureAlone() {
     ip: '',
     userAgent: '',
   }
-  const uploadOf = (blobPath) => {
+  const createUploadEntry = (blobPath) => {
     const fileId = newId('file')
     const [checksum, validation] = ['0'.repeat(64), { outcome: 'accepted', checks: [] }]
     const place = { contextId, contextKey: 'notes', blobPath }
@@ -220,29 +220,29 @@ async function measureAlone() {
     }
     return { upload: { actor, file: { fileId, tenantId, ...place, ...kind, createdAt: getIdTime(fileId) } } }
   }
-  const one = uploadOf('x')
+  const one = createUploadEntry('x')
   const began = process.cpuUsage()
   for (let n = 0; n < 20_000; n++) toEventRows(one, null)
   const { user, system } = process.cpuUsage(began)
   console.log(`composing an event: ${((user + system) / 20_000).toFixed(1)} µs of CPU`)
 
-  await onDatabase('as_it_is', (client) => compareFunctions(client, tenantId, uploadOf))
+  await runOnDatabase('as_it_is', (client) => compareFunctions(client, tenantId, createUploadEntry))
 
   const ledger = new Ledger(database)
   const paths = new ReservedPaths(database.writes)
   let appended = 0
   const until = performance.now() + seconds * 1000
-  const keepOne = async () => {
+  const appendRepeatedly = async () => {
     for (; performance.now() < until; appended++)
-      await ledger.commit(uploadOf(await paths.takePath(tenantId, `${tenantId}/notes`)))
+      await ledger.commit(createUploadEntry(await paths.takePath(tenantId, `${tenantId}/notes`)))
   }
-  await Promise.all(Array.from({ length: 64 }, keepOne))
+  await Promise.all(Array.from({ length: 64 }, appendRepeatedly))
   console.log(`one ledger, one tenant, 64 uploads in flight: ${Math.round(appended / seconds)} events/s appended`)
   await ledger.drain()
   await paths.close()
 
   const long = newId('ten')
-  await onDatabase('as_it_is', async (client) => {
+  await runOnDatabase('as_it_is', async (client) => {
     await client.query('SET statement_timeout = 0')
     await client.query("INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ($1, 'L', now(), now())", [long])
     await client.query('INSERT INTO tenant_heads (tenant_id, journal_length) VALUES ($1, $2)', [long, events])
@@ -266,7 +266,7 @@ async function measureAlone() {
         read = (await journal.readPage({ tenantId: long, after: Math.floor(events * place), limit: 1000, types })).events.length
         times.push(performance.now() - from)
       }
-      const ms = median(times)
+      const ms = getMedian(times)
       console.log(
         `a page behind ${place * 100} % of ${events} events, ${what}: ${read} in ${ms.toFixed(1)} ms (${Math.round((read / ms) * 1000)} events/s)`,
       )

@@ -6,9 +6,9 @@ import http from 'node:http'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { idleCpu, minus, usedCpu } from './support/cpu.mjs'
+import { getIdleCpu, getUsedCpu, subtractTimes } from './support/cpu.mjs'
 import { readProfile } from './support/cpu-profile.mjs'
-import { measureRate, multipart, request, startFlags, startService } from './support/service.mjs'
+import { createMultipartForm, getStartFlags, measureRate, request, startService } from './support/service.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -54,12 +54,12 @@ function getLayer(frames) {
 }
 
 const line = 'A line of a text that is uploaded.\n'
-const content = (size) => Buffer.from(line.repeat(Math.ceil(size / line.length)).slice(0, size))
+const createContent = (size) => Buffer.from(line.repeat(Math.ceil(size / line.length)).slice(0, size))
 
 /** Measures uploads to the service in `folder` and returns milliseconds per upload by layer. */
 async function measure(folder, size) {
   const profile = mkdtempSync(join(tmpdir(), 'assay-layers-'))
-  const options = [...startFlags(folder), '--cpu-prof', `--cpu-prof-dir=${profile}`, '--cpu-prof-interval=500']
+  const options = [...getStartFlags(folder), '--cpu-prof', `--cpu-prof-dir=${profile}`, '--cpu-prof-interval=500']
   const service = await startService({}, options, join(folder, 'dist', 'main.modules.js'))
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
   try {
@@ -67,11 +67,11 @@ async function measure(folder, size) {
     const [warmUp, call] = [callOf(small), callOf(size)]
     for (let left = warmUpCalls; left > 0; left -= connections)
       await Promise.all(Array.from({ length: connections }, () => warmUp(agent)))
-    const [cpu, idle, start] = [usedCpu(service), idleCpu(), performance.now()]
+    const [cpu, idle, start] = [getUsedCpu(service), getIdleCpu(), performance.now()]
     const rate = await measureRate(connections, seconds, call)
     const duration = performance.now() - start
-    const used = minus(usedCpu(service), cpu)
-    const idleShare = (idleCpu() - idle) / duration / cpus().length
+    const used = subtractTimes(getUsedCpu(service), cpu)
+    const idleShare = (getIdleCpu() - idle) / duration / cpus().length
     const endedAt = performance.now()
     await service.stop()
     const count = (rate * duration) / 1000
@@ -99,7 +99,7 @@ function computeShares(samples) {
 /** Creates a context and returns a function that builds uploads of a given size. */
 async function prepareUploads({ url, key }, agent) {
   const headers = { authorization: `Bearer ${key}` }
-  const send = async (with_, path, init) => {
+  const sendUpload = async (with_, path, init) => {
     const response = await request(with_, `${url}/api/v1${path}`, init)
     if (response.status !== 201) throw new Error(`${response.status}: ${response.text().slice(0, 300)}`)
   }
@@ -111,10 +111,11 @@ async function prepareUploads({ url, key }, agent) {
     storage_quota_mb: 100_000,
   }
   const json = { ...headers, 'content-type': 'application/json' }
-  await send(agent, '/contexts', { method: 'POST', headers: json, body: [Buffer.from(JSON.stringify(rules))] })
+  await sendUpload(agent, '/contexts', { method: 'POST', headers: json, body: [Buffer.from(JSON.stringify(rules))] })
   return (size) => {
-    const form = multipart('bench', 'file.txt', content(size))
-    return (with_) => send(with_, '/files/upload', { method: 'POST', headers: { ...headers, ...form.headers }, body: form.body })
+    const form = createMultipartForm('bench', 'file.txt', createContent(size))
+    return (with_) =>
+      sendUpload(with_, '/files/upload', { method: 'POST', headers: { ...headers, ...form.headers }, body: form.body })
   }
 }
 
@@ -125,7 +126,7 @@ for (const [name, size] of Object.entries({ '10 KiB': small, '1 MiB': 1024 * 102
     `\nUpload of ${name} over ${connections} connections, ms of CPU. Load of the machine: ${loadavg()[0].toFixed(1)}.\n`,
   )
   console.log(before ? '| layer | before | now |\n|---|---|---|' : '| layer | now |\n|---|---|')
-  const row = (label, format) => console.log(`| ${label} |${before ? ` ${format(before)} |` : ''} ${format(after)} |`)
-  for (const layer of [...names, 'other threads', 'PostgreSQL', 'total']) row(layer, (side) => side[layer].toFixed(2))
-  row('idle', (side) => `${(100 * side.idleShare).toFixed(0)} %`)
+  const printRow = (label, format) => console.log(`| ${label} |${before ? ` ${format(before)} |` : ''} ${format(after)} |`)
+  for (const layer of [...names, 'other threads', 'PostgreSQL', 'total']) printRow(layer, (side) => side[layer].toFixed(2))
+  printRow('idle', (side) => `${(100 * side.idleShare).toFixed(0)} %`)
 }

@@ -15,7 +15,7 @@ import { ensurePartitions } from '../../dist/ledger/partitions.js'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { migrate } from '../../dist/platform/db/migrate.js'
 import { newId } from '../../dist/platform/ids.js'
-import { median } from './support/service.mjs'
+import { getMedian } from './support/service.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -27,13 +27,13 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
   },
 })
-const numbers = (text, usual) => text?.split(',').map(Number) ?? usual
+const parseNumbers = (text, usual) => text?.split(',').map(Number) ?? usual
 const seconds = Number(values.seconds ?? (values.short ? 1 : 2))
 const rounds = Number(values.rounds ?? (values.short ? 1 : 3))
 // During the warm-up, every connection plans its statements.
 const warmMs = 3_000
-const delays = numbers(values.delays, values.short ? [0, 20] : [0, 5, 20])
-const flights = numbers(values.flights, values.short ? [64] : [64, 4096])
+const delays = parseNumbers(values.delays, values.short ? [0, 20] : [0, 5, 20])
+const flights = parseNumbers(values.flights, values.short ? [64] : [64, 4096])
 const counts = values.short ? [1, 2, 8] : [1, 2, 4, 8]
 const modes = ['appends', 'moves', 'half and half', 'upserts']
 
@@ -48,7 +48,7 @@ try {
   await ensurePartitions({ connect: async () => Object.assign(admin, { release: () => {} }) })
   await admin.query('CREATE TABLE upserted AS SELECT * FROM usage_counters LIMIT 0')
   await admin.query('CREATE UNIQUE INDEX ON upserted (tenant_id, subject, grain, bucket)')
-  const tenants = await makeTenants(256)
+  const tenants = await createTenants(256)
   for (let n = 0; n < Math.max(...counts); n++) replicas.push(await startReplica(tenants))
   for (const delay of delays) for (const flight of flights) await compare(delay, flight)
   if ('locked'.includes(values.only)) await measureLockedTenant()
@@ -64,13 +64,13 @@ try {
 
 async function startReplica(tenants) {
   const child = fork(fileURLToPath(new URL('./support/ledger-process.mjs', import.meta.url)))
-  const request = (message) =>
+  const sendRequest = (message) =>
     new Promise((resolve, reject) => {
       child.once('message', (response) => (response.error ? reject(new Error(response.error)) : resolve(response)))
       child.send(message)
     })
-  await request({ url: server.url, tenants })
-  return { ask: request, stop: () => child.disconnect() }
+  await sendRequest({ url: server.url, tenants })
+  return { ask: sendRequest, stop: () => child.disconnect() }
 }
 
 async function delayCommits(ms) {
@@ -83,8 +83,8 @@ async function delayCommits(ms) {
 async function runLedgers(count, flight, work) {
   const job = { warmMs, forMs: seconds * 1000, locked: 0, ...work, flight: Math.ceil(flight / count) }
   const running = Promise.all(replicas.slice(0, count).map(({ ask: request }) => request(job)))
-  const cpuAfter = (ms) => new Promise((resolve) => setTimeout(() => resolve(databaseCpuMs()), ms))
-  const [before, after] = await Promise.all([cpuAfter(warmMs), cpuAfter(warmMs + job.forMs)])
+  const readCpuAfter = (ms) => new Promise((resolve) => setTimeout(() => resolve(readDatabaseCpuMs()), ms))
+  const [before, after] = await Promise.all([readCpuAfter(warmMs), readCpuAfter(warmMs + job.forMs)])
   const responses = await running
   const done = responses.reduce((sum, { rate }) => sum + rate, 0) * seconds
   return {
@@ -97,7 +97,7 @@ async function runLedgers(count, flight, work) {
 }
 
 /** Returns the CPU milliseconds of all database processes. */
-function databaseCpuMs() {
+function readDatabaseCpuMs() {
   const tickMs = 10
   const postmaster = readFileSync(join(folder, 'data', 'postgres', 'postmaster.pid'), 'latin1').split('\n')[0]
   let ticks = 0
@@ -142,16 +142,16 @@ async function printLine(name, flight, work) {
       measured[at].rejected += rejected
     }
   }
-  const cell = ({ rates, ratios, p99s, rejected }, at) =>
-    `${counts[at]}: ${Math.round(median(rates))} (${median(ratios).toFixed(2)}) ${Math.round(median(p99s))} ms${rejected > 0 ? `, ${rejected} rejected` : ''}`.padStart(
+  const formatCell = ({ rates, ratios, p99s, rejected }, at) =>
+    `${counts[at]}: ${Math.round(getMedian(rates))} (${getMedian(ratios).toFixed(2)}) ${Math.round(getMedian(p99s))} ms${rejected > 0 ? `, ${rejected} rejected` : ''}`.padStart(
       28,
     )
-  const cpu = ({ cpus }) =>
-    `${median(cpus.map(({ ledgers }) => ledgers)).toFixed(2)} + ${median(cpus.map(({ database }) => database)).toFixed(2)}`.padStart(
+  const formatCpu = ({ cpus }) =>
+    `${getMedian(cpus.map(({ ledgers }) => ledgers)).toFixed(2)} + ${getMedian(cpus.map(({ database }) => database)).toFixed(2)}`.padStart(
       28,
     )
-  console.log(`  ${name.padEnd(28)}${measured.map(cell).join('')}`)
-  console.log(`  ${'  CPU ms, ledger + database'.padEnd(28)}${measured.map(cpu).join('')}`)
+  console.log(`  ${name.padEnd(28)}${measured.map(formatCell).join('')}`)
+  console.log(`  ${'  CPU ms, ledger + database'.padEnd(28)}${measured.map(formatCpu).join('')}`)
 }
 
 /** Measures the entry rate of 255 tenants on two replicas while another tenant's lock is held. */
@@ -169,14 +169,14 @@ async function measureLockedTenant() {
     await holder.query('COMMIT')
     await holder.end()
     const { responses: times } = await responses
-    const at = (name) => Math.max(...times.map((each) => each[name])).toFixed(1)
+    const formatMaximum = (name) => Math.max(...times.map((each) => each[name])).toFixed(1)
     console.log(
-      `\n${isLocked ? 'One tenant locked' : 'None locked'}: half and half of 255 others, 64 in flight: median ${at('median')} ms, 99th percentile ${at('p99')} ms, slowest ${at('slowest')} ms`,
+      `\n${isLocked ? 'One tenant locked' : 'None locked'}: half and half of 255 others, 64 in flight: median ${formatMaximum('median')} ms, 99th percentile ${formatMaximum('p99')} ms, slowest ${formatMaximum('slowest')} ms`,
     )
   }
 }
 
-async function makeTenants(count) {
+async function createTenants(count) {
   const tenants = await Promise.all(
     Array.from({ length: count }, async () => {
       const [tenantId, contextId, keys] = [newId('ten'), newId('ctx'), Array.from({ length: 4 }, () => newId('key'))]

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { startFlags } from './support/service.mjs'
+import { getStartFlags } from './support/service.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const { values: options } = parseArgs({
@@ -25,7 +25,7 @@ const { values: options } = parseArgs({
     directory: { type: 'string', default: tmpdir() },
     resumable: { type: 'boolean', default: false },
     // Node.js options for the service process.
-    node: { type: 'string', default: startFlags(root).join(' ') },
+    node: { type: 'string', default: getStartFlags(root).join(' ') },
     env: { type: 'string', multiple: true, default: [] },
   },
 })
@@ -39,7 +39,7 @@ const pool = randomBytes(megabyte)
 let turn = 0
 
 const directory = await mkdtemp(join(options.directory, 'assay-memory-'))
-const port = await freePort()
+const port = await findFreePort()
 const key = `assay_${randomBytes(32).toString('base64url')}`
 const service = spawn(process.execPath, [...options.node.split(' ').filter(Boolean), main], {
   env: {
@@ -60,22 +60,22 @@ const service = spawn(process.execPath, [...options.node.split(' ').filter(Boole
 })
 let peak = 0
 const watching = setInterval(() => {
-  peak = Math.max(peak, residentMegabytes(service.pid))
+  peak = Math.max(peak, getResidentMb(service.pid))
 }, 50)
 try {
   await waitForOutput(service, 'curl')
-  console.log(`started:               ${residentMegabytes(service.pid).toFixed(0).padStart(5)} MB`)
+  console.log(`started:               ${getResidentMb(service.pid).toFixed(0).padStart(5)} MB`)
   const limits = { max_file_size_mb: Math.min(1024, mb), storage_quota_mb: mb * uploads * 2 }
-  const { status, body } = await call('POST', '/contexts', {
+  const { status, body } = await sendRequest('POST', '/contexts', {
     context_key: 'memory',
     display_name: 'Memory',
     allowed_extensions: [options.extension],
     ...limits,
   })
   if (status !== 201) throw new Error(body)
-  const send = options.resumable ? uploadResumably : upload
+  const send = options.resumable ? uploadResumably : uploadFile
   await send(1)
-  console.log(`after 1 MB upload:     ${residentMegabytes(service.pid).toFixed(0).padStart(5)} MB`)
+  console.log(`after 1 MB upload:     ${getResidentMb(service.pid).toFixed(0).padStart(5)} MB`)
   peak = 0
   const began = performance.now()
   const statuses = await Promise.all(Array.from({ length: uploads }, () => send(mb)))
@@ -86,7 +86,7 @@ try {
   for (const { status, body } of statuses) if (status !== 201) console.log(body)
   console.log(`peak:                  ${peak.toFixed(0).padStart(5)} MB (target: under ${target})`)
   await sleep(2000)
-  console.log(`two seconds later:     ${residentMegabytes(service.pid).toFixed(0).padStart(5)} MB`)
+  console.log(`two seconds later:     ${getResidentMb(service.pid).toFixed(0).padStart(5)} MB`)
   process.exitCode = peak < target && statuses.every(({ status }) => status === 201) ? 0 : 1
 } finally {
   clearInterval(watching)
@@ -96,13 +96,13 @@ try {
 }
 
 /** Generates chunks that do not repeat within the window of any compressor. */
-function upload(size) {
+function uploadFile(size) {
   const boundary = 'memory-bench'
   const head = Buffer.from(
     `--${boundary}\r\nContent-Disposition: form-data; name="context"\r\n\r\nmemory\r\n--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.${options.extension}"\r\n\r\n`,
   )
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
-  return call('POST', '/files/upload', undefined, {
+  return sendRequest('POST', '/files/upload', undefined, {
     'Content-Type': `multipart/form-data; boundary=${boundary}`,
     'Content-Length': head.length + size * megabyte + tail.length,
     write: async (request) => {
@@ -117,7 +117,7 @@ function upload(size) {
 async function uploadResumably(size) {
   const metadata = `filename ${btoa(`a.${options.extension}`)},context ${btoa('memory')}`
   const protocol = { 'Tus-Resumable': '1.0.0' }
-  const created = await call('POST', '/uploads', undefined, {
+  const created = await sendRequest('POST', '/uploads', undefined, {
     ...protocol,
     'Upload-Length': size * megabyte,
     'Upload-Metadata': metadata,
@@ -129,7 +129,7 @@ async function uploadResumably(size) {
     [0, middle],
     [middle, size],
   ]) {
-    last = await call('PATCH', created.headers.location.replace('/api/v1', ''), undefined, {
+    last = await sendRequest('PATCH', created.headers.location.replace('/api/v1', ''), undefined, {
       ...protocol,
       'Content-Type': 'application/offset+octet-stream',
       'Content-Length': (to - from) * megabyte,
@@ -145,11 +145,11 @@ async function writeChunks(request, count) {
   const closed = once(request, 'close')
   for (let sent = 0; sent < count; sent++) {
     if (request.destroyed) return
-    if (!request.write(chunk())) await Promise.race([once(request, 'drain'), closed])
+    if (!request.write(createChunk())) await Promise.race([once(request, 'drain'), closed])
   }
 }
 
-function chunk() {
+function createChunk() {
   turn++
   if (options.extension === 'bin') {
     pool.writeUInt32LE(turn, (turn * 64) % (megabyte - 8))
@@ -158,7 +158,7 @@ function chunk() {
   return Buffer.from(randomBytes((megabyte / 4) * 3).toString('base64'))
 }
 
-function call(method, path, json, { write, ...headers } = {}) {
+function sendRequest(method, path, json, { write, ...headers } = {}) {
   return new Promise((resolve, reject) => {
     const request = http.request(
       {
@@ -179,21 +179,22 @@ function call(method, path, json, { write, ...headers } = {}) {
 }
 
 /** Returns the memory of a process and all of its Node.js child processes. */
-function residentMegabytes(pid) {
+function getResidentMb(pid) {
   const below = new Map()
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue
-    const stat = read(`/proc/${name}/stat`)
+    const stat = readIfExists(`/proc/${name}/stat`)
     const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
     below.set(parent, [...(below.get(parent) ?? []), Number(name)])
   }
   const sum = (each) =>
-    (/node/.test(read(`/proc/${each}/comm`)) ? Number(/VmRSS:\s+(\d+)/.exec(read(`/proc/${each}/status`))?.[1] ?? 0) : 0) +
-    (below.get(each) ?? []).reduce((total, child) => total + sum(child), 0)
+    (/node/.test(readIfExists(`/proc/${each}/comm`))
+      ? Number(/VmRSS:\s+(\d+)/.exec(readIfExists(`/proc/${each}/status`))?.[1] ?? 0)
+      : 0) + (below.get(each) ?? []).reduce((total, child) => total + sum(child), 0)
   return sum(pid) / 1024
 }
 
-function read(path) {
+function readIfExists(path) {
   try {
     return readFileSync(path, 'utf8')
   } catch {
@@ -217,7 +218,7 @@ async function waitForOutput(child, words) {
   ])
 }
 
-async function freePort() {
+async function findFreePort() {
   const server = createServer()
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port: free } = server.address()

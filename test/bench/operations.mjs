@@ -12,8 +12,16 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import sharp from 'sharp'
 import { openCommandDatabase } from '../../dist/platform/db/open-database.js'
-import { idleCpu, minus, usedCpu } from './support/cpu.mjs'
-import { measureRate, median, multipart, request, startFlags, startProcess, startService } from './support/service.mjs'
+import { getIdleCpu, getUsedCpu, subtractTimes } from './support/cpu.mjs'
+import {
+  createMultipartForm,
+  getMedian,
+  getStartFlags,
+  measureRate,
+  request,
+  startProcess,
+  startService,
+} from './support/service.mjs'
 
 const { values: options, positionals } = parseArgs({
   options: {
@@ -30,9 +38,9 @@ const seconds = Number(options.seconds ?? (options.quick ? 1 : 3))
 const [tenantsPerSide, filesPerTenant, pages, pageSize] = [4, 1000, 50, 20]
 const root = new URL('../..', import.meta.url).pathname
 
-const pick = (list) => list[randomInt(list.length)]
-const json = async (response) => JSON.parse((await response).text())
-async function expect(status, response) {
+const pickRandom = (list) => list[randomInt(list.length)]
+const readJson = async (response) => JSON.parse((await response).text())
+async function expectStatus(status, response) {
   const got = await response
   if (got.status !== status) throw new Error(`Expected ${status}, got ${got.status}: ${got.text().slice(0, 300)}`)
   return got
@@ -40,30 +48,32 @@ async function expect(status, response) {
 
 // Every size has several contents so that consecutive requests send different bytes.
 
-const text = (size) => {
-  const line = () => `${randomBytes(30).toString('base64')},${randomInt(1_000_000)}\n`
-  const part = Array.from({ length: 64 }, line).join('')
+const createText = (size) => {
+  const createLine = () => `${randomBytes(30).toString('base64')},${randomInt(1_000_000)}\n`
+  const part = Array.from({ length: 64 }, createLine).join('')
   return Buffer.from(part.repeat(Math.ceil(size / part.length)).slice(0, size))
 }
-const side = (bytes) => Math.round(Math.sqrt(bytes / 3))
+const getSideLength = (bytes) => Math.round(Math.sqrt(bytes / 3))
 /** Noise does not compress, so the image file is as large as its pixels. */
-const picture = (bytes) =>
-  sharp(randomBytes(side(bytes) ** 2 * 3), { raw: { width: side(bytes), height: side(bytes), channels: 3 } })
+const createPicture = (bytes) =>
+  sharp(randomBytes(getSideLength(bytes) ** 2 * 3), {
+    raw: { width: getSideLength(bytes), height: getSideLength(bytes), channels: 3 },
+  })
     .png()
     .toBuffer()
-const several = (count, make) => Promise.all(Array.from({ length: count }, make))
+const createSeveral = (count, make) => Promise.all(Array.from({ length: count }, make))
 const contents = {
-  'text 10 KiB': { name: 'notes.txt', files: await several(32, () => text(10 * 1024)) },
-  'PNG 10 KiB': { name: 'photo.png', files: await several(32, () => picture(10 * 1024)) },
-  'text 1 MiB': { name: 'rows.txt', files: await several(8, () => text(1024 * 1024)) },
-  'binary 1 MiB': { name: 'data.bin', files: await several(8, () => randomBytes(1024 * 1024)) },
-  'PNG 1 MiB': { name: 'scan.png', files: await several(8, () => picture(1024 * 1024)) },
-  'text 100 MiB': { name: 'large.txt', files: await several(2, () => text(100 * 1024 * 1024)) },
+  'text 10 KiB': { name: 'notes.txt', files: await createSeveral(32, () => createText(10 * 1024)) },
+  'PNG 10 KiB': { name: 'photo.png', files: await createSeveral(32, () => createPicture(10 * 1024)) },
+  'text 1 MiB': { name: 'rows.txt', files: await createSeveral(8, () => createText(1024 * 1024)) },
+  'binary 1 MiB': { name: 'data.bin', files: await createSeveral(8, () => randomBytes(1024 * 1024)) },
+  'PNG 1 MiB': { name: 'scan.png', files: await createSeveral(8, () => createPicture(1024 * 1024)) },
+  'text 100 MiB': { name: 'large.txt', files: await createSeveral(2, () => createText(100 * 1024 * 1024)) },
 }
 
 /** Starts the service from the clone at `folder` with tenants and contexts. */
 async function openService(folder) {
-  const service = await startService({}, startFlags(folder), join(folder, 'dist', 'main.js'))
+  const service = await startService({}, getStartFlags(folder), join(folder, 'dist', 'main.js'))
   const tenants = []
   for (let index = 0; index < tenantsPerSide; index++) {
     const created = execFileSync(
@@ -81,20 +91,24 @@ async function openService(folder) {
     for (const context of tenant.contexts) await createContext(service, tenant, context)
     tenants.push(tenant)
   }
-  const send = (agent, tenant, path, init = {}) =>
+  const sendRequest = (agent, tenant, path, init = {}) =>
     request(agent, `${service.url}${path}`, { ...init, headers: { authorization: tenant.authorization, ...init.headers } })
   const upload = async (agent, kind, context) => {
-    const tenant = pick(tenants)
-    const form = multipart(context ?? pick(['invoices', 'photos']), contents[kind].name, pick(contents[kind].files))
-    const response = await expect(
+    const tenant = pickRandom(tenants)
+    const form = createMultipartForm(
+      context ?? pickRandom(['invoices', 'photos']),
+      contents[kind].name,
+      pickRandom(contents[kind].files),
+    )
+    const response = await expectStatus(
       201,
-      send(agent, tenant, '/api/v1/files/upload', { method: 'POST', headers: form.headers, body: form.body }),
+      sendRequest(agent, tenant, '/api/v1/files/upload', { method: 'POST', headers: form.headers, body: form.body }),
     )
     return { tenant, file: JSON.parse(response.text()).data }
   }
   const read = (agent, path) => {
-    const tenant = pick(tenants)
-    return expect(200, send(agent, tenant, path(tenant)))
+    const tenant = pickRandom(tenants)
+    return expectStatus(200, sendRequest(agent, tenant, path(tenant)))
   }
   return {
     ...service,
@@ -104,17 +118,19 @@ async function openService(folder) {
       const { tenant, file } = await upload(agent, 'text 10 KiB')
       tenant.files.push(file.file_id)
     },
-    metadata: (agent) => read(agent, ({ files }) => `/api/v1/files/${pick(files)}/metadata`),
-    url: (agent) => read(agent, ({ files }) => `/api/v1/files/${pick(files)}`),
+    metadata: (agent) => read(agent, ({ files }) => `/api/v1/files/${pickRandom(files)}/metadata`),
+    url: (agent) => read(agent, ({ files }) => `/api/v1/files/${pickRandom(files)}`),
     list: (agent) => read(agent, () => `/api/v1/files?page=${randomInt(1, pages + 1)}&page_size=${pageSize}`),
     links(agent) {
-      return several(64, async () => {
-        const tenant = pick(tenants)
-        const { data } = await json(expect(200, send(agent, tenant, `/api/v1/files/${pick(tenant.files)}`)))
+      return createSeveral(64, async () => {
+        const tenant = pickRandom(tenants)
+        const { data } = await readJson(
+          expectStatus(200, sendRequest(agent, tenant, `/api/v1/files/${pickRandom(tenant.files)}`)),
+        )
         return new URL(data.download_url).href
       })
     },
-    download: (agent, links) => expect(200, request(agent, pick(links))),
+    download: (agent, links) => expectStatus(200, request(agent, pickRandom(links))),
   }
 }
 
@@ -132,7 +148,7 @@ async function createContext({ url }, { authorization }, context) {
     headers: { authorization, 'content-type': 'application/json' },
     body: [Buffer.from(JSON.stringify(body))],
   }
-  await expect(201, request(undefined, `${url}/api/v1/contexts`, init))
+  await expectStatus(201, request(undefined, `${url}/api/v1/contexts`, init))
 }
 
 async function openBare(databaseUrl) {
@@ -140,10 +156,14 @@ async function openBare(databaseUrl) {
   const server = await startProcess(new URL('./support/bare-server.mjs', import.meta.url), [databaseUrl, folder])
   const files = []
   const upload = async (agent, kind) => {
-    const init = { method: 'POST', headers: { 'content-type': 'application/octet-stream' }, body: [pick(contents[kind].files)] }
-    return json(expect(201, request(agent, server.url, init)))
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/octet-stream' },
+      body: [pickRandom(contents[kind].files)],
+    }
+    return readJson(expectStatus(201, request(agent, server.url, init)))
   }
-  const one = (agent) => expect(200, request(agent, `${server.url}/one/${pick(files)}`))
+  const one = (agent) => expectStatus(200, request(agent, `${server.url}/one/${pickRandom(files)}`))
   return {
     ...server,
     folder,
@@ -151,9 +171,9 @@ async function openBare(databaseUrl) {
     fill: async (agent) => files.push((await upload(agent, 'text 10 KiB')).id),
     metadata: one,
     url: one,
-    list: (agent) => expect(200, request(agent, `${server.url}/list/${randomInt(pages)}`)),
+    list: (agent) => expectStatus(200, request(agent, `${server.url}/list/${randomInt(pages)}`)),
     links: async () => files.map((id) => `${server.url}/download/${id}`),
-    download: (agent, links) => expect(200, request(agent, pick(links))),
+    download: (agent, links) => expectStatus(200, request(agent, pickRandom(links))),
     stop: () => {
       server.stop()
       rmSync(folder, { recursive: true, force: true })
@@ -170,27 +190,27 @@ process.stderr.write(`Preparing ${tenantsPerSide * filesPerTenant} files on each
 const agent = new http.Agent({ keepAlive: true, maxSockets: 32 })
 for (const each of Object.values(sides)) {
   let remaining = tenantsPerSide * filesPerTenant
-  const fill = async () => {
+  const fillSide = async () => {
     while (remaining-- > 0) await each.fill(agent)
   }
-  await Promise.all(Array.from({ length: 32 }, fill))
+  await Promise.all(Array.from({ length: 32 }, fillSide))
 }
 
 // Operations by name. Each sends one call to a server.
 
-const upload = (kind, context) => (side) => (with_) => side.upload(with_, kind, context)
-const mixed = (reads) => (side) => (with_) =>
+const createUploadCall = (kind, context) => (side) => (with_) => side.upload(with_, kind, context)
+const createMixedCall = (reads) => (side) => (with_) =>
   Math.random() < reads
-    ? pick([side.metadata, side.url, side.list])(with_)
-    : side.upload(with_, pick(['text 10 KiB', 'PNG 10 KiB']))
+    ? pickRandom([side.metadata, side.url, side.list])(with_)
+    : side.upload(with_, pickRandom(['text 10 KiB', 'PNG 10 KiB']))
 const operations = {
-  'upload 10 KiB': upload('text 10 KiB'),
-  'upload 10 KiB, checks off': upload('text 10 KiB', 'unchecked'),
-  'upload 10 KiB, PNG': upload('PNG 10 KiB'),
-  'upload 1 MiB': upload('text 1 MiB'),
-  'upload 1 MiB, binary': upload('binary 1 MiB'),
-  'upload 1 MiB, PNG': upload('PNG 1 MiB'),
-  'upload 100 MiB': upload('text 100 MiB'),
+  'upload 10 KiB': createUploadCall('text 10 KiB'),
+  'upload 10 KiB, checks off': createUploadCall('text 10 KiB', 'unchecked'),
+  'upload 10 KiB, PNG': createUploadCall('PNG 10 KiB'),
+  'upload 1 MiB': createUploadCall('text 1 MiB'),
+  'upload 1 MiB, binary': createUploadCall('binary 1 MiB'),
+  'upload 1 MiB, PNG': createUploadCall('PNG 1 MiB'),
+  'upload 100 MiB': createUploadCall('text 100 MiB'),
   'file metadata': (side) => side.metadata,
   'download URL': (side) => side.url,
   [`list ${pageSize}, page 1 to ${pages}`]: (side) => side.list,
@@ -199,7 +219,7 @@ const operations = {
     const links = await side.links(agent)
     return (with_) => side.download(with_, links)
   },
-  'mixed, 70 % reads and 30 % uploads': mixed(0.7),
+  'mixed, 70 % reads and 30 % uploads': createMixedCall(0.7),
 }
 
 /** Deletes stored blobs that no later operation reads, which may be several GB. */
@@ -218,26 +238,26 @@ async function measure(operation, connections) {
   const measured = Object.fromEntries(Object.keys(sides).map((name) => [name, []]))
   for (let round = 0; round < rounds; round++)
     for (const [name, call] of Object.entries(calls)) measured[name].push(await measureOnce(sides[name], call, connections))
-  const speeds = (name) => measured[name].map(({ speed }) => speed)
-  const ratio = (other) => median(speeds('assay').map((speed, round) => speed / speeds(other)[round])).toFixed(2)
-  const idle = median(measured.assay.map(({ idle }) => idle))
-  const bare = `${median(speeds('assay')).toFixed(1)} | ${median(speeds('bare')).toFixed(1)} | ${ratio('bare')}`
+  const getSpeeds = (name) => measured[name].map(({ speed }) => speed)
+  const formatRatio = (other) => getMedian(getSpeeds('assay').map((speed, round) => speed / getSpeeds(other)[round])).toFixed(2)
+  const idle = getMedian(measured.assay.map(({ idle }) => idle))
+  const bare = `${getMedian(getSpeeds('assay')).toFixed(1)} | ${getMedian(getSpeeds('bare')).toFixed(1)} | ${formatRatio('bare')}`
   const before = options.against
-    ? ` ${median(speeds('before')).toFixed(1)} | ${ratio('before')} | ${cpuPerCall(measured.before)} |`
+    ? ` ${getMedian(getSpeeds('before')).toFixed(1)} | ${formatRatio('before')} | ${getCpuPerCall(measured.before)} |`
     : ''
-  return `| ${bare} |${before} ${cpuPerCall(measured.assay)} | ${(100 * idle).toFixed(0)} % |`
+  return `| ${bare} |${before} ${getCpuPerCall(measured.assay)} | ${(100 * idle).toFixed(0)} % |`
 }
 
 async function measureOnce(side, call, connections) {
-  const [cpu, idle, start] = [usedCpu(side), idleCpu(), performance.now()]
+  const [cpu, idle, start] = [getUsedCpu(side), getIdleCpu(), performance.now()]
   const speed = await measureRate(connections, seconds, call)
   const duration = performance.now() - start
-  const used = minus(usedCpu(side), cpu)
+  const used = subtractTimes(getUsedCpu(side), cpu)
   const count = speed * (duration / 1000)
-  return { speed, count, used, idle: (idleCpu() - idle) / duration / cpus().length }
+  return { speed, count, used, idle: (getIdleCpu() - idle) / duration / cpus().length }
 }
 
-function cpuPerCall(measured) {
+function getCpuPerCall(measured) {
   const count = measured.reduce((sum, each) => sum + each.count, 0)
   const [all, main, database] = ['all', 'main', 'database'].map((part) =>
     (measured.reduce((sum, { used }) => sum + used[part], 0) / count).toFixed(2),

@@ -18,7 +18,7 @@ import { readConfig } from '../../dist/platform/config/config.js'
 import { createDatabase } from '../../dist/platform/db/client.js'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { migrate } from '../../dist/platform/db/migrate.js'
-import { measureRate, median, multipart, request, startService } from './support/service.mjs'
+import { createMultipartForm, getMedian, measureRate, request, startService } from './support/service.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -57,7 +57,7 @@ const calls = {
   metadata: (agent, url, { headers, file }) =>
     expectStatus(200, request(agent, `${url}/api/v1/files/${file}/metadata`, { headers })),
   'upload of 10 KiB': (agent, url, { headers }) => {
-    const form = multipart('bench', 'file.txt', content)
+    const form = createMultipartForm('bench', 'file.txt', content)
     return expectStatus(
       201,
       request(agent, `${url}/api/v1/files/upload`, { method: 'POST', headers: { ...headers, ...form.headers }, body: form.body }),
@@ -70,10 +70,10 @@ const measured = new Map()
 try {
   await migrate(server.url)
   await admin.connect()
-  const tenants = await makeTenants(Number(values.tenants))
+  const tenants = await createTenants(Number(values.tenants))
   for (let round = 0; round < rounds; round++)
     for (const [name, arrangement] of Object.entries(arrangements)) await measure(name, arrangement, tenants)
-  show()
+  printResults()
 } finally {
   await admin.end()
   await server.stop()
@@ -81,7 +81,7 @@ try {
 }
 
 /** Creates tenants with one key, one context and one file each. */
-async function makeTenants(count) {
+async function createTenants(count) {
   const config = readConfig({ ...env, DATA_DIR: join(folder, 'seed') })
   const logger = pino({ level: 'silent' })
   const database = createDatabase(server.url, { poolSize: 4, logger })
@@ -111,8 +111,8 @@ async function measure(name, { replicas, processes }, tenants) {
   for (let n = 0; n < replicas; n++) services.push(await startService({ ...env, PROCESSES: String(processes) }))
   try {
     const urls = services.map(({ url }) => url)
-    await allServe(urls, processes)
-    for (const tenant of tenants) tenant.file ??= await uploaded(urls[0], tenant)
+    await waitUntilAllServe(urls, processes)
+    for (const tenant of tenants) tenant.file ??= await uploadFile(urls[0], tenant)
     for (const delay of delays) {
       await delayCommits(delay)
       for (const [where, some] of [
@@ -151,13 +151,13 @@ async function expectStatus(status, response) {
   return got
 }
 
-async function uploaded(url, tenant) {
+async function uploadFile(url, tenant) {
   const agent = new http.Agent()
   const response = await calls['upload of 10 KiB'](agent, url, tenant)
   return JSON.parse(response.text()).data.file_id
 }
 
-async function allServe(urls, processes) {
+async function waitUntilAllServe(urls, processes) {
   for (const url of urls)
     for (;;) {
       const { checks } = await (await fetch(`${url}/health/ready`)).json()
@@ -172,15 +172,15 @@ async function delayCommits(ms) {
   await admin.query('SELECT pg_reload_conf()')
 }
 
-function show() {
+function printResults() {
   console.log(
     `${availableParallelism()} cores, load ${loadavg()[0].toFixed(1)}; ${connections} connections; calls a second (ratio to one process)\n`,
   )
   const names = Object.keys(arrangements)
   console.log(`| | ${names.join(' | ')} |\n|---|${names.map(() => '---').join('|')}|`)
   for (const [key, rates] of measured) {
-    const one = median(rates[names[0]])
-    const cells = names.map((name) => `${Math.round(median(rates[name]))} (${(median(rates[name]) / one).toFixed(2)})`)
+    const one = getMedian(rates[names[0]])
+    const cells = names.map((name) => `${Math.round(getMedian(rates[name]))} (${(getMedian(rates[name]) / one).toFixed(2)})`)
     console.log(`| ${key} | ${cells.join(' | ')} |`)
   }
 }

@@ -33,7 +33,12 @@ try {
 
 async function measure({ name, bytes, count }) {
   const key = `set_${bytes}`
-  await call('POST', '/contexts', { context_key: key, display_name: name, allowed_extensions: ['txt'], max_file_size_mb: 64 })
+  await sendRequest('POST', '/contexts', {
+    context_key: key,
+    display_name: name,
+    allowed_extensions: ['txt'],
+    max_file_size_mb: 64,
+  })
   const paths = []
   for (let n = 0; n < count; n++) {
     const text = generateText(bytes, n)
@@ -43,7 +48,7 @@ async function measure({ name, bytes, count }) {
     const form = new FormData()
     form.append('context', key)
     form.append('file', new Blob([text]), `${n}.txt`)
-    const response = await fetch(`${service.url}/api/v1/files/upload`, { method: 'POST', headers: credential(), body: form })
+    const response = await fetch(`${service.url}/api/v1/files/upload`, { method: 'POST', headers: getCredential(), body: form })
     if (response.status !== 201) throw new Error(await response.text())
   }
   const megabytes = (bytes * count) / 1024 / 1024
@@ -53,7 +58,7 @@ async function measure({ name, bytes, count }) {
     again.push(megabytes / (await measureRescan(key)))
     plain.push(megabytes / (await measurePlainScan(paths)))
   }
-  const [withScan, withoutScan] = [median(again), median(plain)]
+  const [withScan, withoutScan] = [getMedian(again), getMedian(plain)]
   console.log(
     `| ${count} of ${name} | ${withScan.toFixed(1)} | ${withoutScan.toFixed(1)} | ${(withScan / withoutScan).toFixed(2)} |`,
   )
@@ -61,9 +66,9 @@ async function measure({ name, bytes, count }) {
 
 /** Returns the duration of the rescan in seconds, measured by the service. */
 async function measureRescan(key) {
-  await call('POST', `/contexts/${key}/rescan`)
+  await sendRequest('POST', `/contexts/${key}/rescan`)
   for (;;) {
-    const { status, started_at, finished_at } = (await call('GET', `/contexts/${key}/rescan`)).data
+    const { status, started_at, finished_at } = (await sendRequest('GET', `/contexts/${key}/rescan`)).data
     if (status === 'finished') return (Date.parse(finished_at) - Date.parse(started_at)) / 1000
     await sleep(20)
   }
@@ -72,7 +77,7 @@ async function measureRescan(key) {
 async function measurePlainScan(paths) {
   const began = performance.now()
   const waiting = [...paths]
-  const work = async () => {
+  const scanFiles = async () => {
     for (let path = waiting.shift(); path; path = waiting.shift()) {
       const response = await sendToClamd(
         clamd.address,
@@ -82,7 +87,7 @@ async function measurePlainScan(paths) {
       if (response !== 'stream: OK') throw new Error(response)
     }
   }
-  await Promise.all([work(), work()])
+  await Promise.all([scanFiles(), scanFiles()])
   return (performance.now() - began) / 1000
 }
 
@@ -112,20 +117,20 @@ async function startClamd() {
   throw new Error('clamd did not start.')
 }
 
-function credential() {
+function getCredential() {
   return { authorization: `Bearer ${service.key}` }
 }
 
-async function call(method, path, body) {
+async function sendRequest(method, path, body) {
   const response = await fetch(`${service.url}/api/v1${path}`, {
     method,
-    headers: { ...credential(), ...(body && { 'content-type': 'application/json' }) },
+    headers: { ...getCredential(), ...(body && { 'content-type': 'application/json' }) },
     ...(body && { body: JSON.stringify(body) }),
   })
   if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`)
   return response.json()
 }
 
-function median(values) {
+function getMedian(values) {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
 }

@@ -29,8 +29,8 @@ mkdirSync(join(folder, 'data'))
 const server = await startServer({ folder: join(folder, 'data'), settings: { max_wal_size: '4GB' } })
 const opened = []
 try {
-  const small = await open('small', 10_000)
-  const large = await open('large', rows)
+  const small = await openService('small', 10_000)
+  const large = await openService('large', rows)
   const missed = []
   console.log(
     `\n${'median of one request, ms'.padEnd(58)} ${'10,000'.padStart(9)} ${rows.toLocaleString('en').padStart(11)}    ratio  target`,
@@ -45,7 +45,7 @@ try {
         const took = await sendRequest(place, path(place))
         if (sample >= 0) times[size].push(took)
       }
-    const [before, after] = [median(times.small), median(times.large)]
+    const [before, after] = [getMedian(times.small), getMedian(times.large)]
     const ratio = after / before
     if (ratio > target) missed.push(name)
     console.log(
@@ -94,16 +94,16 @@ async function compareDeepPages(place, what, { path, items, maxMs }) {
       const took = await sendRequest(place, `${path}${path.includes('?') ? '&' : '?'}page=${page}`)
       if (sample >= 0) times[name].push(took)
     }
-  const first = median(times['page 1'])
+  const first = getMedian(times['page 1'])
   console.log(
     `\n${what}, some ${items.toLocaleString('en')} in the list: median of one request, ms; beside page 1; target ${maxMs === undefined ? elsewhere : `${maxMs} ms`}`,
   )
   for (const name of Object.keys(pages)) {
-    const ratio = median(times[name]) / first
-    const isMissed = maxMs === undefined ? ratio > elsewhere : median(times[name]) > maxMs
+    const ratio = getMedian(times[name]) / first
+    const isMissed = maxMs === undefined ? ratio > elsewhere : getMedian(times[name]) > maxMs
     if (isMissed) missed.push(`${what}, ${name}`)
     console.log(
-      `${name.padEnd(58)} ${median(times[name]).toFixed(2).padStart(9)} ${ratio.toFixed(2).padStart(8)}${isMissed ? '  MISSED' : ''}`,
+      `${name.padEnd(58)} ${getMedian(times[name]).toFixed(2).padStart(9)} ${ratio.toFixed(2).padStart(8)}${isMissed ? '  MISSED' : ''}`,
     )
   }
   return missed
@@ -111,15 +111,15 @@ async function compareDeepPages(place, what, { path, items, maxMs }) {
 
 function listRequests() {
   const list = []
-  const add = (name, path, target) => list.push({ name, path: typeof path === 'string' ? () => path : path, target })
-  add('/stats', '/stats', counters)
+  const addRequest = (name, path, target) => list.push({ name, path: typeof path === 'string' ? () => path : path, target })
+  addRequest('/stats', '/stats', counters)
   for (const chart of ['api-calls', 'storage', 'uploads'])
     for (const period of chart === 'storage' ? ['daily', 'weekly'] : ['hourly', 'daily', 'weekly'])
-      add(`chart ${chart}, ${period}, 365 days`, `/stats/charts/${chart}?period=${period}&days=365`, counters)
-  add('by context: calls', '/stats/by-context/api-calls', counters)
-  add('by context: files', '/stats/by-context/files', counters)
+      addRequest(`chart ${chart}, ${period}, 365 days`, `/stats/charts/${chart}?period=${period}&days=365`, counters)
+  addRequest('by context: calls', '/stats/by-context/api-calls', counters)
+  addRequest('by context: files', '/stats/by-context/files', counters)
 
-  const day = (ago) => new Date(Date.now() - ago * 86_400_000).toISOString()
+  const toDate = (ago) => new Date(Date.now() - ago * 86_400_000).toISOString()
   const filters = {
     none: () => '',
     key: ({ ids }) => `api_key_id=${ids.common}`,
@@ -128,40 +128,40 @@ function listRequests() {
     'rare operation': () => 'operation=delete',
     status: () => 'status=success',
     'rare status': () => 'status=failure',
-    start: () => `start_date=${day(100)}`,
-    end: () => `end_date=${day(100)}`,
-    'start and end': () => `start_date=${day(200.3)}&end_date=${day(100.7)}`,
+    start: () => `start_date=${toDate(100)}`,
+    end: () => `end_date=${toDate(100)}`,
+    'start and end': () => `start_date=${toDate(200.3)}&end_date=${toDate(100.7)}`,
     'key, operation': ({ ids }) => `api_key_id=${ids.common}&operation=upload`,
     'key, status': ({ ids }) => `api_key_id=${ids.common}&status=failure`,
     'operation, status': () => 'operation=delete&status=failure',
     'key, operation, status': ({ ids }) => `api_key_id=${ids.common}&operation=delete&status=failure`,
     'rare key, operation, status': ({ ids }) => `api_key_id=${ids.rare}&operation=metadata&status=success`,
     'key, operation, status, start, end': ({ ids }) =>
-      `api_key_id=${ids.common}&operation=delete&status=failure&start_date=${day(200.3)}&end_date=${day(100.7)}`,
+      `api_key_id=${ids.common}&operation=delete&status=failure&start_date=${toDate(200.3)}&end_date=${toDate(100.7)}`,
     'no match: idle key': ({ ids }) => `api_key_id=${ids.idle}`,
     'no match: idle key, operation': ({ ids }) => `api_key_id=${ids.idle}&operation=upload`,
     'no match: idle key, status': ({ ids }) => `api_key_id=${ids.idle}&status=failure`,
     'no match: idle key, operation, status, dates': ({ ids }) =>
-      `api_key_id=${ids.idle}&operation=upload&status=failure&start_date=${day(200.3)}&end_date=${day(100.7)}`,
+      `api_key_id=${ids.idle}&operation=upload&status=failure&start_date=${toDate(200.3)}&end_date=${toDate(100.7)}`,
     'no match: rare key in a day of the future': ({ ids }) => `api_key_id=${ids.rare}&start_date=2999-01-01`,
   }
   for (const [name, filter] of Object.entries(filters))
-    add(`logs, first page: ${name}`, (place) => `/stats/logs?${filter(place)}`, elsewhere)
+    addRequest(`logs, first page: ${name}`, (place) => `/stats/logs?${filter(place)}`, elsewhere)
   // A page past the end of a list contains the total but no items.
   for (const [name, filter] of Object.entries(filters))
-    add(`logs, total_items: ${name}`, (place) => `/stats/logs?page=2000000000&${filter(place)}`, counters)
-  add('logs, page 1,000', '/stats/logs?page=1000&page_size=10', elsewhere)
-  add('logs, page 800 of an operation', '/stats/logs?page=800&page_size=1&operation=upload', elsewhere)
-  add('logs, page 800 before an end', `/stats/logs?page=800&page_size=5&end_date=${day(100)}`, elsewhere)
-  add('files, first page', '/files', elsewhere)
-  add('files, first page of a context', '/files?context=seeded_3', elsewhere)
-  add('files, first page of an uploader', ({ ids }) => `/files?uploaded_by=${ids.common}`, elsewhere)
-  add('files, first page of both', ({ ids }) => `/files?context=seeded_2&uploaded_by=${ids.common}`, elsewhere)
-  add('files, no match', ({ ids }) => `/files?context=seeded_2&uploaded_by=${ids.idle}`, elsewhere)
+    addRequest(`logs, total_items: ${name}`, (place) => `/stats/logs?page=2000000000&${filter(place)}`, counters)
+  addRequest('logs, page 1,000', '/stats/logs?page=1000&page_size=10', elsewhere)
+  addRequest('logs, page 800 of an operation', '/stats/logs?page=800&page_size=1&operation=upload', elsewhere)
+  addRequest('logs, page 800 before an end', `/stats/logs?page=800&page_size=5&end_date=${toDate(100)}`, elsewhere)
+  addRequest('files, first page', '/files', elsewhere)
+  addRequest('files, first page of a context', '/files?context=seeded_3', elsewhere)
+  addRequest('files, first page of an uploader', ({ ids }) => `/files?uploaded_by=${ids.common}`, elsewhere)
+  addRequest('files, first page of both', ({ ids }) => `/files?context=seeded_2&uploaded_by=${ids.common}`, elsewhere)
+  addRequest('files, no match', ({ ids }) => `/files?context=seeded_2&uploaded_by=${ids.idle}`, elsewhere)
   return list
 }
 
-async function open(name, size) {
+async function openService(name, size) {
   const url = new URL(server.url)
   const admin = new pg.Client({ connectionString: server.url })
   await admin.connect()
@@ -212,6 +212,6 @@ async function countDrift({ databaseUrl }) {
   return countCounterErrors(client, { tenantId: null, callsSince: null }).finally(() => client.end())
 }
 
-function median(values) {
+function getMedian(values) {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
 }

@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { currentUsage } from '../../dist/ledger/counters.js'
-import { freePort, multipart, request } from './support/service.mjs'
+import { createMultipartForm, findFreePort, request } from './support/service.mjs'
 
 const { values } = parseArgs({
   options: { clients: { type: 'string' }, kills: { type: 'string' }, seconds: { type: 'string' } },
@@ -22,12 +22,12 @@ const { values } = parseArgs({
 const clients = Number(values.clients ?? 64)
 const kills = Number(values.kills ?? 20)
 const seconds = Number(values.seconds ?? 6)
-const program = (name) => fileURLToPath(new URL(`../../dist/${name}.js`, import.meta.url))
+const getProgramPath = (name) => fileURLToPath(new URL(`../../dist/${name}.js`, import.meta.url))
 const tightQuota = 1_048_576
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-soak-'))
 const faults = []
-const fault = (what) => faults.push(what)
+const recordFault = (what) => faults.push(what)
 let server
 let service
 // The service must end with this script.
@@ -36,7 +36,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exi
 
 try {
   const databaseUrl = process.env.DATABASE_URL ?? (await startDatabase())
-  const port = await freePort()
+  const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   const admin = `assay_${randomBytes(32).toString('base64url')}`
   const env = {
@@ -100,7 +100,7 @@ async function startDatabase() {
 }
 
 async function startService(env, url) {
-  service = spawn(process.execPath, [program('main')], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+  service = spawn(process.execPath, [getProgramPath('main')], { env, stdio: ['ignore', 'ignore', 'inherit'] })
   for (let tries = 0; tries < 1200; tries++) {
     if (service.exitCode !== null) throw new Error(`The service exited with status ${service.exitCode}.`)
     if (
@@ -117,7 +117,7 @@ async function startService(env, url) {
 
 /** Creates contexts, one of them with a small quota, and keys, some of which are disabled and enabled repeatedly. */
 async function createFixtures(url, admin) {
-  const post = async (path, body) => {
+  const postJson = async (path, body) => {
     const response = await fetch(`${url}/api/v1${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
@@ -127,11 +127,11 @@ async function createFixtures(url, admin) {
     return (await response.json()).data
   }
   const context = { display_name: 'Soak', allowed_extensions: ['txt', 'png'], max_file_size_mb: 1 }
-  await post('/contexts', { ...context, context_key: 'wide' })
-  const tight = await post('/contexts', { ...context, context_key: 'tight', storage_quota_mb: 1 })
+  await postJson('/contexts', { ...context, context_key: 'wide' })
+  const tight = await postJson('/contexts', { ...context, context_key: 'tight', storage_quota_mb: 1 })
   const keys = []
   for (let index = 0; index < 8; index++)
-    keys.push(await post('/api-keys', { name: `Key ${index}`, scopes: ['upload', 'download', 'metadata', 'delete'] }))
+    keys.push(await postJson('/api-keys', { name: `Key ${index}`, scopes: ['upload', 'download', 'metadata', 'delete'] }))
   return {
     keys,
     steady: keys.slice(0, 6).map((key) => key.api_key),
@@ -154,7 +154,7 @@ async function runClient(index, { url, admin, world, record, state }) {
         headers: { authorization: `Bearer ${step.key}`, 'user-agent': name, ...step.headers },
       })
       const reported = JSON.parse(response.text())
-      if (response.status >= 500) fault(`${name} ${step.path} returned ${response.status}: ${response.text()}`)
+      if (response.status >= 500) recordFault(`${name} ${step.path} returned ${response.status}: ${response.text()}`)
       const facts = { name, status: response.status, operation: step.operation }
       if (step.operation) record.calls.push(facts)
       else if (response.status === 200) record.changes.push(facts)
@@ -175,10 +175,11 @@ function chooseStep({ turn, index, world, mine: own, admin, record }) {
     return { method: 'POST', path: `/api-keys/${victim.api_key_id}/${Math.random() < 0.5 ? 'disable' : 'enable'}`, key: admin }
   }
   const roll = Math.random()
-  if (roll < 0.35) return upload(roll < 0.2 ? 'wide' : 'tight', roll < 0.04 ? world.victims[0].api_key : key, own, record)
-  if (roll < 0.42) return send('wide', 'evil.exe', Buffer.from('MZ'), key)
-  if (roll < 0.46) return send('wide', 'blank.txt', Buffer.from('  '), key)
-  if (roll < 0.5) return send('wide', 'broken.png', Buffer.from('no picture'), key)
+  if (roll < 0.35)
+    return createUploadStep(roll < 0.2 ? 'wide' : 'tight', roll < 0.04 ? world.victims[0].api_key : key, own, record)
+  if (roll < 0.42) return createUploadRequest('wide', 'evil.exe', Buffer.from('MZ'), key)
+  if (roll < 0.46) return createUploadRequest('wide', 'blank.txt', Buffer.from('  '), key)
+  if (roll < 0.5) return createUploadRequest('wide', 'broken.png', Buffer.from('no picture'), key)
   if (roll < 0.6) return { path: '/stats', operation: 'metadata', key: roll < 0.53 ? world.victims[1].api_key : key }
   const file = own[Math.floor(Math.random() * own.length)] ?? 'file_none'
   if (roll < 0.75) return { path: `/files/${file}`, operation: 'download', key }
@@ -198,15 +199,15 @@ function chooseStep({ turn, index, world, mine: own, admin, record }) {
   }
 }
 
-function send(context, name, content, key) {
-  const form = multipart(context, name, content)
+function createUploadRequest(context, name, content, key) {
+  const form = createMultipartForm(context, name, content)
   return { method: 'POST', path: '/files/upload', operation: 'upload', key, headers: form.headers, body: form.body }
 }
 
-function upload(context, key, own, record) {
+function createUploadStep(context, key, own, record) {
   const content = Buffer.from(randomBytes(Math.floor(Math.random() * 40_000) + 1).toString('base64'))
   return {
-    ...send(context, 'a.txt', content, key),
+    ...createUploadRequest(context, 'a.txt', content, key),
     addSignature: (status, data) => {
       if (status !== 201) return
       own.push(data.file_id)
@@ -229,8 +230,8 @@ async function watchQuotas(databaseUrl, { tightId }, state) {
       [tightId],
     )
     const [held, counted] = [Number(rows[0].held), Number(rows[0].counted)]
-    if (held > tightQuota) fault(`the quota of ${tightQuota} bytes is overrun: ${held}`)
-    if (held !== counted) fault(`${held} bytes are held and ${counted} are counted`)
+    if (held > tightQuota) recordFault(`the quota of ${tightQuota} bytes is overrun: ${held}`)
+    if (held !== counted) recordFault(`${held} bytes are held and ${counted} are counted`)
     await sleep(100)
   }
   await database.end()
@@ -244,12 +245,12 @@ async function verifyRecords({ databaseUrl, url, env, record, world }) {
     await database.query(`SELECT user_agent, operation, status FROM call_logs WHERE user_agent LIKE 'soak/%'`)
   ).rows)
     named.set(name, [...(named.get(name) ?? []), { operation, status }])
-  for (const [name, rows] of named) if (rows.length > 1) fault(`${name} is in the log ${rows.length} times`)
+  for (const [name, rows] of named) if (rows.length > 1) recordFault(`${name} is in the log ${rows.length} times`)
   for (const { name, status, operation } of record.calls) {
     const [row] = named.get(name) ?? []
-    if (!row) fault(`${name} returned ${status} and is not in the log`)
+    if (!row) recordFault(`${name} returned ${status} and is not in the log`)
     else if (row.operation !== operation || (row.status === 'success') !== status < 400)
-      fault(`${name} returned ${status} to ${operation} and is in the log as ${row.status} of ${row.operation}`)
+      recordFault(`${name} returned ${status} to ${operation} and is in the log as ${row.status} of ${row.operation}`)
   }
   const audited = new Map(
     (
@@ -259,7 +260,7 @@ async function verifyRecords({ databaseUrl, url, env, record, world }) {
     ).rows.map((row) => [row.user_agent, row.n]),
   )
   for (const { name } of record.changes)
-    if (audited.get(name) !== 1) fault(`${name} changed a key and is in the audit trail ${audited.get(name) ?? 0} times`)
+    if (audited.get(name) !== 1) recordFault(`${name} changed a key and is in the audit trail ${audited.get(name) ?? 0} times`)
 
   // Log, audit entries and counters must agree because a call is stored completely or not at all.
   const { rows: sides } = await database.query(
@@ -271,33 +272,34 @@ async function verifyRecords({ databaseUrl, url, env, record, world }) {
          (SELECT sum(invalid_extension + blank_file + corrupt_file)::bigint FROM ${currentUsage} u WHERE subject = '' AND grain = 'total'))) AS sides(what, logged, other)`,
   )
   for (const { what, logged, other } of sides)
-    if (logged !== other) fault(`${logged} ${what} are in the log and ${other} elsewhere`)
+    if (logged !== other) recordFault(`${logged} ${what} are in the log and ${other} elsewhere`)
 
   // Simulates the passage of an hour so that work interrupted by a kill is due.
   await database.query(`UPDATE blob_garbage SET due_at = now()`)
-  const swept = await command(env, 'sweep')
-  const verified = await command(env, 'verify', '--deep')
-  for (const [name, count] of Object.entries(verified)) if (count !== 0) fault(`verify says ${name}: ${count}`)
-  if (swept.failed > 0) fault(`sweep could not remove ${swept.failed} blobs`)
-  if ((await database.query('SELECT 1 FROM blob_garbage')).rowCount > 0) fault('the garbage journal is not empty after a sweep')
+  const swept = await runAdminCommand(env, 'sweep')
+  const verified = await runAdminCommand(env, 'verify', '--deep')
+  for (const [name, count] of Object.entries(verified)) if (count !== 0) recordFault(`verify says ${name}: ${count}`)
+  if (swept.failed > 0) recordFault(`sweep could not remove ${swept.failed} blobs`)
+  if ((await database.query('SELECT 1 FROM blob_garbage')).rowCount > 0)
+    recordFault('the garbage journal is not empty after a sweep')
   await database.end()
 
-  const request = (path) => fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${world.steady[0]}` } })
+  const sendRequest = (path) => fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${world.steady[0]}` } })
   for (const [fileId, { sha256, deleting, deleted }] of record.uploads) {
-    const response = await request(`/files/${fileId}`)
-    if (deleted && response.status !== 404) fault(`${fileId} was deleted and is answered with ${response.status}`)
+    const response = await sendRequest(`/files/${fileId}`)
+    if (deleted && response.status !== 404) recordFault(`${fileId} was deleted and is answered with ${response.status}`)
     if (deleting || deleted) continue
-    if (response.status !== 200) fault(`${fileId} was accepted and is answered with ${response.status}`)
+    if (response.status !== 200) recordFault(`${fileId} was accepted and is answered with ${response.status}`)
     else {
       const content = await fetch((await response.json()).data.download_url).then((download) => download.arrayBuffer())
       if (createHash('sha256').update(Buffer.from(content)).digest('hex') !== sha256)
-        fault(`${fileId} comes back as something else`)
+        recordFault(`${fileId} comes back as something else`)
     }
   }
 }
 
-async function command(env, ...args) {
-  const child = spawn(process.execPath, [program('cli/admin'), ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+async function runAdminCommand(env, ...args) {
+  const child = spawn(process.execPath, [getProgramPath('cli/admin'), ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   let out = ''
   child.stdout.setEncoding('utf8').on('data', (text) => {
     out += text

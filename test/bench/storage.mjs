@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
-import { freePort, median, startProcess, startService } from './support/service.mjs'
+import { findFreePort, getMedian, startProcess, startService } from './support/service.mjs'
 
 const { values: options } = parseArgs({
   options: {
@@ -45,7 +45,7 @@ async function compare() {
   for (const [context, rules] of Object.entries({ every_rule: everyRule, no_rule: noRule })) {
     const limits = { allowed_extensions: ['bin', 'txt'], max_file_size_mb: 1024, storage_quota_mb: 100_000 }
     const body = JSON.stringify({ context_key: context, display_name: context, ...limits, ...rules })
-    await expectStatus(201, await curl(...authorization, ...json, '-d', body, `${service.url}/api/v1/contexts`))
+    await expectStatus(201, await runCurl(...authorization, ...json, '-d', body, `${service.url}/api/v1/contexts`))
   }
   const bin = join(directory, 'source.bin')
   const txt = join(directory, 'source.txt')
@@ -58,35 +58,35 @@ async function compare() {
       .repeat(megabytes * 21_400),
   )
 
-  const toService = async (context, source) => {
+  const uploadToService = async (context, source) => {
     const form = ['-F', `context=${context}`, '-F', `file=@${source}`]
-    return expectStatus(201, await curl(...authorization, ...form, `${service.url}/api/v1/files/upload`))
+    return expectStatus(201, await runCurl(...authorization, ...form, `${service.url}/api/v1/files/upload`))
   }
   const speeds = {}
-  const note = (name, speed) => (speeds[name] ??= []).push(speed)
+  const recordSpeed = (name, speed) => (speeds[name] ??= []).push(speed)
   for (let round = 0; round <= Number(options.rounds); round++) {
     // The first round is a warm-up and is not recorded.
-    const keep = round > 0 ? note : () => {}
-    const serviceRate = await toService('every_rule', bin)
+    const keep = round > 0 ? recordSpeed : () => {}
+    const serviceRate = await uploadToService('every_rule', bin)
     keep('upload: every rule', serviceRate.upload)
-    keep('upload: no rule', (await toService('no_rule', bin)).upload)
-    keep('upload: every rule, text', (await toService('every_rule', txt)).upload)
-    const bareRate = await expectStatus(200, await curl('-T', bin, `${bare.url}/`))
+    keep('upload: no rule', (await uploadToService('no_rule', bin)).upload)
+    keep('upload: every rule, text', (await uploadToService('every_rule', txt)).upload)
+    const bareRate = await expectStatus(200, await runCurl('-T', bin, `${bare.url}/`))
     keep('upload: bare server', bareRate.upload)
     const { body: download } = await expectStatus(
       200,
-      await curl(...authorization, `${service.url}/api/v1/files/${serviceRate.body.data.file_id}`),
+      await runCurl(...authorization, `${service.url}/api/v1/files/${serviceRate.body.data.file_id}`),
     )
-    keep('download: Assay', (await curl('-o', '/dev/null', download.data.download_url)).download)
-    keep('download: bare server', (await curl('-o', '/dev/null', bare.url + bareRate.body.url)).download)
-    if (nginx) keep('download: nginx', (await curl('-o', '/dev/null', nginx + bareRate.body.url)).download)
+    keep('download: Assay', (await runCurl('-o', '/dev/null', download.data.download_url)).download)
+    keep('download: bare server', (await runCurl('-o', '/dev/null', bare.url + bareRate.body.url)).download)
+    if (nginx) keep('download: nginx', (await runCurl('-o', '/dev/null', nginx + bareRate.body.url)).download)
     await rm(join(directory, bareRate.body.url))
   }
   console.log(`${megabytes} MiB per transfer, sequential, medians of ${options.rounds}:\n`)
   for (const [name, values] of Object.entries(speeds)) {
-    const bareServer = median(speeds[`${name.split(':')[0]}: bare server`])
-    const ratio = (median(values) / bareServer).toFixed(2)
-    console.log(`${name.padEnd(26)} ${median(values).toFixed(0).padStart(6)} MB/s ${ratio.padStart(6)} of the bare server`)
+    const bareServer = getMedian(speeds[`${name.split(':')[0]}: bare server`])
+    const ratio = (getMedian(values) / bareServer).toFixed(2)
+    console.log(`${name.padEnd(26)} ${getMedian(values).toFixed(0).padStart(6)} MB/s ${ratio.padStart(6)} of the bare server`)
   }
   if (!nginx) console.log('nginx is not installed and not compared.')
 }
@@ -97,7 +97,7 @@ async function expectStatus(status, got) {
 }
 
 /** Returns the transfer speed in MB (10^6 bytes) per second. */
-async function curl(...parameters) {
+async function runCurl(...parameters) {
   const format = '\n%{http_code} %{size_upload} %{size_download} %{time_total} %{time_pretransfer}'
   const { stdout } = await promisify(execFile)('curl', ['-sS', '-H', 'Expect:', '-w', format, ...parameters])
   const [body, facts] = [stdout.slice(0, stdout.lastIndexOf('\n')), stdout.slice(stdout.lastIndexOf('\n') + 1).split(' ')]
@@ -112,7 +112,7 @@ async function startNginx() {
   } catch {
     return null
   }
-  const port = await freePort()
+  const port = await findFreePort()
   const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${directory}/nginx-${name};`)
     .join(' ')

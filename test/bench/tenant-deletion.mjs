@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { seedYear } from './support/seed.mjs'
-import { multipart, request, startService } from './support/service.mjs'
+import { createMultipartForm, request, startService } from './support/service.mjs'
 
 const { values: options } = parseArgs({ options: { rows: { type: 'string', default: '100000' }, against: { type: 'string' } } })
 const rows = Number(options.rows)
@@ -42,13 +42,13 @@ try {
     headers: { ...headers, 'content-type': 'application/json' },
     body: JSON.stringify(context),
   })
-  print('before the deletion', await measure(headers, sleep(quietSeconds * 1000)))
+  printTimes('before the deletion', await measure(headers, sleep(quietSeconds * 1000)))
   const began = performance.now()
-  const deletion = admin(env, 'tenant', 'delete', '--tenant', doomed, '--name', doomed)
-  print('during the deletion', await measure(headers, deletion))
+  const deletion = runAdminCommand(env, 'tenant', 'delete', '--tenant', doomed, '--name', doomed)
+  printTimes('during the deletion', await measure(headers, deletion))
   const seconds = (performance.now() - began) / 1000
   console.log(`${rows.toLocaleString('en')} files and calls deleted in ${seconds.toFixed(1)} s: ${(await deletion).trim()}`)
-  console.log(`verify --deep: ${(await admin(env, 'verify', '--deep').catch((error) => String(error))).trim()}`)
+  console.log(`verify --deep: ${(await runAdminCommand(env, 'verify', '--deep').catch((error) => String(error))).trim()}`)
 } finally {
   await service?.stop()
   await server.stop()
@@ -78,7 +78,7 @@ async function measure(headers, work) {
   const ended = work.finally(() => {
     isOver = true
   })
-  const timed = async (name, call) => {
+  const measureCall = async (name, call) => {
     const start = performance.now()
     const answer = await call()
     times[name].push(performance.now() - start)
@@ -88,12 +88,12 @@ async function measure(headers, work) {
   const url = `${service.url}/api/v1`
   const loop = async (number) => {
     for (let count = 0; !isOver; count++) {
-      const form = multipart('notes', `${number}-${count}.txt`, Buffer.alloc(10_240, `${number} ${count}\n`))
+      const form = createMultipartForm('notes', `${number}-${count}.txt`, Buffer.alloc(10_240, `${number} ${count}\n`))
       const body = { method: 'POST', headers: { ...headers, ...form.headers }, body: form.body }
-      const stored = await timed('upload', () => request(agent, `${url}/files/upload`, body))
+      const stored = await measureCall('upload', () => request(agent, `${url}/files/upload`, body))
       const { file_id } = JSON.parse(stored.text()).data
-      await timed('list', () => request(agent, `${url}/files`, { headers }))
-      await timed('metadata', () => request(agent, `${url}/files/${file_id}/metadata`, { headers }))
+      await measureCall('list', () => request(agent, `${url}/files`, { headers }))
+      await measureCall('metadata', () => request(agent, `${url}/files/${file_id}/metadata`, { headers }))
       await sleep(20)
     }
   }
@@ -102,19 +102,19 @@ async function measure(headers, work) {
   return times
 }
 
-function print(title, times) {
+function printTimes(title, times) {
   console.log(`\n${title}`)
   for (const [name, values] of Object.entries(times)) {
     const sorted = values.sort((a, b) => a - b)
-    const at = (share) => sorted[Math.floor((sorted.length - 1) * share)].toFixed(0)
+    const getPercentile = (share) => sorted[Math.floor((sorted.length - 1) * share)].toFixed(0)
     console.log(
-      `  ${name.padEnd(9)} ${String(values.length).padStart(6)} calls, median ${at(0.5)} ms, 99th percentile ${at(0.99)} ms, maximum ${at(1)} ms`,
+      `  ${name.padEnd(9)} ${String(values.length).padStart(6)} calls, median ${getPercentile(0.5)} ms, 99th percentile ${getPercentile(0.99)} ms, maximum ${getPercentile(1)} ms`,
     )
   }
 }
 
 /** Runs an operator command and returns its result. Progress appears on standard error. */
-async function admin(env, ...words) {
+async function runAdminCommand(env, ...words) {
   const child = spawn(process.execPath, [join(build, 'dist', 'cli', 'admin.js'), ...words], {
     env: { ...process.env, ...env, DATA_DIR: service.dataDir },
     stdio: ['ignore', 'pipe', 'inherit'],

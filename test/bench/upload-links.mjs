@@ -4,26 +4,30 @@ import { randomBytes, randomInt } from 'node:crypto'
 import http from 'node:http'
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
-import { minus, usedCpu } from './support/cpu.mjs'
-import { measureRate, median, multipart, request, startService } from './support/service.mjs'
+import { getUsedCpu, subtractTimes } from './support/cpu.mjs'
+import { createMultipartForm, getMedian, measureRate, request, startService } from './support/service.mjs'
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '9' }, seconds: { type: 'string', default: '2' } } })
 const service = await startService()
 const agent = new http.Agent({ keepAlive: true })
 const authorization = { authorization: `Bearer ${service.key}` }
 
-async function send(with_, path, init) {
+async function sendRequest(with_, path, init) {
   const response = await request(with_, service.url + path, init)
   if (response.status !== 201) throw new Error(`${response.status}: ${response.text().slice(0, 300)}`)
   return response
 }
-const create = async (path, body) => {
+const createResource = async (path, body) => {
   const headers = { ...authorization, 'content-type': 'application/json' }
-  const response = await send(agent, `/api/v1${path}`, { method: 'POST', headers, body: [Buffer.from(JSON.stringify(body))] })
+  const response = await sendRequest(agent, `/api/v1${path}`, {
+    method: 'POST',
+    headers,
+    body: [Buffer.from(JSON.stringify(body))],
+  })
   return JSON.parse(response.text()).data
 }
 
-await create('/contexts', {
+await createResource('/contexts', {
   context_key: 'bench',
   display_name: 'Bench',
   allowed_extensions: ['txt'],
@@ -33,24 +37,25 @@ await create('/contexts', {
 // An upload link accepts at most 1,000 files.
 const links = []
 while (links.length < 100) {
-  const { url } = await create('/upload-links', { context: 'bench', max_files: 1000, expires_in_seconds: 86_400 })
+  const { url } = await createResource('/upload-links', { context: 'bench', max_files: 1000, expires_in_seconds: 86_400 })
   links.push(new URL(url).pathname)
 }
 
-const content = () => Buffer.from(randomBytes(7_680).toString('base64'))
-const link = () => links[randomInt(links.length)]
-const form = () => multipart('bench', 'file.txt', content())
+const createContent = () => Buffer.from(randomBytes(7_680).toString('base64'))
+const pickLink = () => links[randomInt(links.length)]
+const createForm = () => createMultipartForm('bench', 'file.txt', createContent())
 const uploads = {
   'by API key': (with_) => {
-    const { headers, body } = form()
-    return send(with_, '/api/v1/files/upload', { method: 'POST', headers: { ...authorization, ...headers }, body })
+    const { headers, body } = createForm()
+    return sendRequest(with_, '/api/v1/files/upload', { method: 'POST', headers: { ...authorization, ...headers }, body })
   },
   'by link, POST /upload/{token}': (with_) => {
-    const { headers, body } = form()
+    const { headers, body } = createForm()
     // The `context` part is omitted because the link determines the context.
-    return send(with_, link(), { method: 'POST', headers, body: body.slice(2) })
+    return sendRequest(with_, pickLink(), { method: 'POST', headers, body: body.slice(2) })
   },
-  'by link, PUT /upload/{token}/{filename}': (with_) => send(with_, `${link()}/file.txt`, { method: 'PUT', body: [content()] }),
+  'by link, PUT /upload/{token}/{filename}': (with_) =>
+    sendRequest(with_, `${pickLink()}/file.txt`, { method: 'PUT', body: [createContent()] }),
 }
 
 console.log(`Load of the machine: ${loadavg()[0].toFixed(1)}.\n`)
@@ -62,19 +67,19 @@ for (const connections of [1, 8, 32]) {
   const measured = Object.fromEntries(Object.keys(uploads).map((name) => [name, []]))
   for (let round = 0; round < Number(values.rounds); round++)
     for (const [name, call] of Object.entries(uploads)) {
-      const [cpu, start] = [usedCpu(service), performance.now()]
+      const [cpu, start] = [getUsedCpu(service), performance.now()]
       const speed = await measureRate(connections, Number(values.seconds), call)
       const count = (speed * (performance.now() - start)) / 1000
-      measured[name].push({ speed, count, used: minus(usedCpu(service), cpu) })
+      measured[name].push({ speed, count, used: subtractTimes(getUsedCpu(service), cpu) })
     }
   const byKey = measured['by API key']
   for (const [name, rows] of Object.entries(measured)) {
-    const ratio = median(rows.map(({ speed }, round) => speed / byKey[round].speed))
+    const ratio = getMedian(rows.map(({ speed }, round) => speed / byKey[round].speed))
     const calls = rows.reduce((sum, { count }) => sum + count, 0)
-    const cpu = (part) => (rows.reduce((sum, { used }) => sum + used[part], 0) / calls).toFixed(2)
-    const rate = median(rows.map(({ speed }) => speed)).toFixed(1)
+    const formatCpu = (part) => (rows.reduce((sum, { used }) => sum + used[part], 0) / calls).toFixed(2)
+    const rate = getMedian(rows.map(({ speed }) => speed)).toFixed(1)
     console.log(
-      `| ${name} | ${connections} | ${rate} | ${ratio.toFixed(2)} | ${cpu('all')} (${cpu('main')}) + ${cpu('database')} |`,
+      `| ${name} | ${connections} | ${rate} | ${ratio.toFixed(2)} | ${formatCpu('all')} (${formatCpu('main')}) + ${formatCpu('database')} |`,
     )
   }
 }

@@ -17,7 +17,7 @@ const pool = new WorkerPool()
 const scanner = await openScanner('yara:', { pool })
 const inspector = createInspector({ scanner, pool })
 
-const content = (bytes) => ({
+const createContent = (bytes) => ({
   size: bytes.length,
   sha256: createHash('sha256').update(bytes).digest('hex'),
   bytes,
@@ -26,7 +26,7 @@ const content = (bytes) => ({
 
 /** Returns a function that validates one of the files by its index. */
 function createValidation(extension, files, on) {
-  const contents = files.map(content)
+  const contents = files.map(createContent)
   const rules = {
     contextKey: 'bench',
     allowedExtensions: [extension],
@@ -43,7 +43,7 @@ function createValidation(extension, files, on) {
 }
 
 /** Returns the CPU seconds used by this process, its threads and running pool processes. */
-function cpuSeconds() {
+function readCpuSeconds() {
   const { user, system } = process.cpuUsage()
   const ticks = pool.processes.map((pid) => {
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1].split(' ')
@@ -57,7 +57,7 @@ async function measure(files, one, atOnce) {
   // The warm-up starts every worker.
   for (let at = 0; at < Math.max(4 * atOnce, files.length); at += atOnce)
     await Promise.all(Array.from({ length: atOnce }, (_, more) => one(at + more)))
-  const [start, cpu] = [performance.now(), cpuSeconds()]
+  const [start, cpu] = [performance.now(), readCpuSeconds()]
   let done = 0
   let bytes = 0
   await Promise.all(
@@ -70,16 +70,16 @@ async function measure(files, one, atOnce) {
     }),
   )
   const seconds = (performance.now() - start) / 1000
-  return { rate: done / seconds, megabytes: bytes / 1_048_576 / seconds, cpuMs: ((cpuSeconds() - cpu) * 1000) / done }
+  return { rate: done / seconds, megabytes: bytes / 1_048_576 / seconds, cpuMs: ((readCpuSeconds() - cpu) * 1000) / done }
 }
 
-const row = (...cells) => console.log(cells.map((cell, at) => String(cell).padStart(at === 0 ? 6 : 12)).join(''))
+const printRow = (...cells) => console.log(cells.map((cell, at) => String(cell).padStart(at === 0 ? 6 : 12)).join(''))
 const groups = await loadFamilies(process.argv[2])
 try {
   console.log(
     `Validation ${inFlight} at a time, the bare library one at a time, ${milliseconds / 1000} s each; CPU in ms a file.`,
   )
-  row('family', 'bytes (mean)', 'files/s', 'MB/s', 'CPU', 'CPU off', 'bare', 'files/s', 'CPU', 'CPU ratio')
+  printRow('family', 'bytes (mean)', 'files/s', 'MB/s', 'CPU', 'CPU off', 'bare', 'files/s', 'CPU', 'CPU ratio')
   for (const [extension, files] of Object.entries(groups)) {
     const all = await measure(files, createValidation(extension, files, true), inFlight)
     const off = await measure(files, createValidation(extension, files, false), inFlight)
@@ -97,7 +97,7 @@ try {
       ))
     const mean = Math.round(files.reduce((sum, file) => sum + file.length, 0) / files.length)
     const measured = [mean, all.rate.toFixed(0), all.megabytes.toFixed(1), all.cpuMs.toFixed(2), off.cpuMs.toFixed(2)]
-    row(
+    printRow(
       extension,
       ...measured,
       ...(bare ? [library, bare.rate.toFixed(0), bare.cpuMs.toFixed(2), (all.cpuMs / bare.cpuMs).toFixed(2)] : []),
@@ -109,4 +109,4 @@ try {
   await pool.close()
 }
 console.log('')
-await compareUploads(groups, row)
+await compareUploads(groups, printRow)

@@ -7,11 +7,11 @@ import { extname, join, relative } from 'node:path'
 const [folder, file, against] = process.argv.slice(2)
 if (!file) throw new Error('Usage: node test/bench/verdicts.mjs FOLDER FILE [AGAINST]')
 // DIST selects another build, such as one in which part of a reader is removed.
-const from = (module) => import(new URL(`../../${process.env.DIST ?? 'dist'}/${module}.js`, import.meta.url))
+const importModule = (module) => import(new URL(`../../${process.env.DIST ?? 'dist'}/${module}.js`, import.meta.url))
 const { decodeImage } = await import('@assay/formats/image/libvips')
 const { decodeImagesWith } = await import('@assay/formats/image')
 const { MemorySource } = await import('@assay/formats')
-const { examine } = await from('inspection/engine/examine')
+const { examine } = await importModule('inspection/engine/examine')
 const mutantsEach = Number(process.env.MUTANTS ?? 24)
 decodeImagesWith((source, task) => decodeImage(source.readAll(2 ** 30), task))
 
@@ -29,11 +29,11 @@ for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }
       verdicts[`${name}#${number++}`] = await getVerdict(mutant, extension)
 }
 writeFileSync(file, JSON.stringify(verdicts, null, 1))
-const count = (kind) =>
+const countVerdicts = (kind) =>
   Object.entries(verdicts).filter(([name, verdict]) => name.includes('#') === kind[1] && verdict.startsWith('sound') === kind[0])
     .length
 console.log(
-  `${count([true, false])} files sound, ${count([false, false])} refused; of their mutants ${count([true, true])} sound, ${count([false, true])} refused`,
+  `${countVerdicts([true, false])} files sound, ${countVerdicts([false, false])} refused; of their mutants ${countVerdicts([true, true])} sound, ${countVerdicts([false, true])} refused`,
 )
 if (against) {
   const before = JSON.parse(readFileSync(against, 'utf8'))
@@ -68,19 +68,19 @@ function createRandom(seed) {
 }
 
 function* createMutants(bytes, random) {
-  const place = () => random(bytes.length)
-  const put = (at, length, fill) => Buffer.concat([bytes.subarray(0, at), fill(length), bytes.subarray(at)])
+  const pickOffset = () => random(bytes.length)
+  const insertBytes = (at, length, fill) => Buffer.concat([bytes.subarray(0, at), fill(length), bytes.subarray(at)])
   for (let number = 0; number < mutantsEach; number++) {
-    const at = place()
+    const at = pickOffset()
     const copy = Buffer.from(bytes)
     const kind = number % 6
     if (kind === 0) yield copy.subarray(0, at)
     if (kind === 1) yield copy.fill(0, at, Math.min(copy.length, at + 1 + random(4096)))
     if (kind === 2) {
-      for (let flips = 1 + random(16); flips > 0; flips--) copy[place()] ^= 1 << random(8)
+      for (let flips = 1 + random(16); flips > 0; flips--) copy[pickOffset()] ^= 1 << random(8)
       yield copy
     }
-    if (kind === 3) yield put(at, 1 + random(64), (length) => Buffer.from(Array.from({ length }, () => random(256))))
+    if (kind === 3) yield insertBytes(at, 1 + random(64), (length) => Buffer.from(Array.from({ length }, () => random(256))))
     if (kind === 4) yield Buffer.concat([copy.subarray(0, at), copy.subarray(at + 1 + random(512))])
     if (kind === 5)
       yield number % 12 === 5

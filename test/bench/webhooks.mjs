@@ -59,7 +59,7 @@ async function runBenchmark() {
   try {
     await db.connect()
     const { tenant_id: tenantId } = (await db.query('SELECT tenant_id FROM tenants')).rows[0]
-    const call = async (method, path, body) => {
+    const sendRequest = async (method, path, body) => {
       const [{ url, key }] = services
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
       const response = await fetch(`${url}/api/v1${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) })
@@ -67,18 +67,18 @@ async function runBenchmark() {
       if (!response.ok) throw new Error(JSON.stringify(reported))
       return reported.data
     }
-    const arrive = async (expected) => {
+    const waitForDeliveries = async (expected) => {
       while (received < expected) await once(receiver, 'message')
     }
     const run = async (hooks) => {
       const created = []
       for (let n = 0; n < hooks; n++)
-        created.push((await call('POST', '/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })).webhook_id)
+        created.push((await sendRequest('POST', '/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })).webhook_id)
       const [before, began] = [received, performance.now()]
-      await append(db, tenantId, count)
-      await arrive(before + count * hooks)
+      await appendEvents(db, tenantId, count)
+      await waitForDeliveries(before + count * hooks)
       const rate = (count * hooks * 1000) / (performance.now() - began)
-      for (const id of created) await call('DELETE', `/webhooks/${id}`)
+      for (const id of created) await sendRequest('DELETE', `/webhooks/${id}`)
       return Math.round(rate)
     }
     console.log(`${count} events, webhooks/s`)
@@ -93,13 +93,13 @@ async function runBenchmark() {
         `  ${replicas} service${replicas > 1 ? 's' : ''}, 1, 8, 20 webhooks: ${[await run(1), await run(8), await run(20)].join(', ')}`,
       )
     }
-    await call('POST', '/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })
+    await sendRequest('POST', '/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })
     const waits = []
     for (let n = 0; n < 20; n++) {
       const committed = Date.now()
       const before = received
-      await append(db, tenantId, 1)
-      await arrive(before + 1)
+      await appendEvents(db, tenantId, 1)
+      await waitForDeliveries(before + 1)
       waits.push(lastAt - committed)
     }
     waits.sort((a, b) => a - b)
@@ -136,7 +136,7 @@ async function measureBareLoop(port, connections) {
 }
 
 /** Appends events in one statement, as the ledger does, with the correct number of dummy hashes. */
-function append(db, tenantId, events) {
+function appendEvents(db, tenantId, events) {
   return db.query(
     `WITH head AS (UPDATE tenant_heads SET journal_length = journal_length + $2,
          journal_frontier = array_fill('\\x00'::bytea, ARRAY[bit_count(int8send(journal_length + $2))::int]) WHERE tenant_id = $1 RETURNING journal_length)

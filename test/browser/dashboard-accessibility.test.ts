@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { png } from '../../packages/formats/test/support/samples/basic.js'
-import { choose, Dashboard } from '../support/dashboard.js'
+import { Dashboard, selectFiles } from '../support/dashboard.js'
 import { describeWith } from '../support/installed-programs.js'
 import { createQuarantinedFile } from '../support/quarantined-file.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -107,7 +107,7 @@ describeWith('chromium')('dashboard accessibility and layout', () => {
       await page.getByRole('button', { name: 'New API key' }).click()
       expect(await barriers(page, of)).toEqual([])
       await page.goto('/files')
-      await choose(page, { name: 'fine.txt', content: 'fine' }, { name: 'bad.exe', content: 'MZ' })
+      await selectFiles(page, { name: 'fine.txt', content: 'fine' }, { name: 'bad.exe', content: 'MZ' })
       await page.locator('.upload.accepted').waitFor()
       await page.locator('.upload.rejected').waitFor()
       expect(await barriers(page, of)).toEqual([])

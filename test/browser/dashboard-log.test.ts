@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { checkReceipt, parseKeySet } from '../../packages/proofs/src/check-receipt.js'
 import { Dashboard } from '../support/dashboard.js'
 import { describeWith } from '../support/installed-programs.js'
-import { createKeySet, newSigningKey } from '../support/memory-log.js'
+import { createKeySet, createSigningKey } from '../support/memory-log.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('receipts and transparency log in the dashboard', () => {
@@ -133,7 +133,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     await drop(page, { name: 'r.json', content: JSON.stringify({ data: { receipt } }) })
     await page.getByText('All checks passed.').waitFor()
     await page.getByText('No file was compared with the receipt.').waitFor()
-    await drop(page, { name: 'other.json', content: createKeySet(newSigningKey('sig_other')) })
+    await drop(page, { name: 'other.json', content: createKeySet(createSigningKey('sig_other')) })
     await page.getByText('from other.json').waitFor()
     await page.getByText(/^The key set does not contain key/).waitFor()
     await drop(page, { name: 'jwks.json', content: await getKeys() })

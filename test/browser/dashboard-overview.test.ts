@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { png } from '../../packages/formats/test/support/samples/basic.js'
-import { choose, Dashboard } from '../support/dashboard.js'
+import { Dashboard, selectFiles } from '../support/dashboard.js'
 import { describeWith } from '../support/installed-programs.js'
 import { World } from '../support/world.js'
 
@@ -131,7 +131,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await button(page, 'Images').click()
     await button(page, 'Create context').click()
     await heading(page, 'Files').waitFor()
-    await choose(page, { name: 'first.png', content: png(20, 20) })
+    await selectFiles(page, { name: 'first.png', content: png(20, 20) })
     await page.locator('.upload.accepted').waitFor()
     await page.getByRole('link', { name: 'Overview', exact: true }).click()
     await page.getByText('2 of 4 done').waitFor()

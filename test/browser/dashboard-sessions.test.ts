@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
-import { choose, Dashboard } from '../support/dashboard.js'
+import { Dashboard, selectFiles } from '../support/dashboard.js'
 import { describeWith } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -294,7 +294,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(true)
     await page.getByText('You are offline.').waitFor()
-    await choose(page, { name: 'later.txt', content: 'later' })
+    await selectFiles(page, { name: 'later.txt', content: 'later' })
     await page.locator('.upload.failed').waitFor()
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(false)
@@ -306,7 +306,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   test('retries a dashboard upload after a lost connection', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files?context=notes' })
     await page.route('**/api/v1/files/upload', (route) => route.abort('internetdisconnected'), { times: 1 })
-    await choose(page, { name: 'lost.txt', content: 'lost once' })
+    await selectFiles(page, { name: 'lost.txt', content: 'lost once' })
     await page.locator('.upload.accepted').waitFor()
   })
 })

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { Dashboard } from '../support/dashboard.js'
 import { describeWith } from '../support/installed-programs.js'
-import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
+import { appendEvents, createReply, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('webhooks in the dashboard', () => {
@@ -77,7 +77,7 @@ describeWith('chromium')('webhooks in the dashboard', () => {
     await button(page, 'I have copied the secret').click()
     await page.getByText('Old secret valid until').waitFor()
 
-    receiver.reply = replyWith(500)
+    receiver.reply = createReply(500)
     await button(page, 'Send test event').click()
     await page.getByText(/^Test event failed: 500 \(/).waitFor()
     await act('Disable')

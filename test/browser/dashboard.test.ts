@@ -5,7 +5,7 @@ import { gz, png, tar, wav } from '../../packages/formats/test/support/samples/b
 import { avif, gif, jpeg, tiff, webp } from '../../packages/formats/test/support/samples/image.js'
 import { docx, epub, openDocument, packed } from '../../packages/formats/test/support/samples/office.js'
 import { pdf } from '../../packages/formats/test/support/samples/pdf.js'
-import { choose, Dashboard } from '../support/dashboard.js'
+import { Dashboard, selectFiles } from '../support/dashboard.js'
 import { eicar } from '../support/eicar.js'
 import { describeWith } from '../support/installed-programs.js'
 import { countFiles } from '../support/recount-files.js'
@@ -44,7 +44,7 @@ describeWith('chromium')('dashboard', () => {
     await button(page, 'Create context').click()
     await heading(page, 'Files').waitFor()
     expect(await page.locator('.empty code').textContent()).toContain('curl -H')
-    await choose(page, { name: 'hello.txt', content: 'hello' })
+    await selectFiles(page, { name: 'hello.txt', content: 'hello' })
     await page.locator('.upload.accepted').waitFor()
     await page.locator('.upload summary').click()
     await page.locator('.upload .report li.passed').nth(4).waitFor()
@@ -94,7 +94,7 @@ describeWith('chromium')('dashboard', () => {
       { name: 'long.txt', content: 'word '.repeat(100_000) },
       { name: '文書.txt', content: '文書' },
     ]
-    await choose(page, ...files)
+    await selectFiles(page, ...files)
     await page.locator('.uploads header', { hasText: '20 accepted' }).waitFor()
     expect(await page.locator('.uploads .upload.rejected, .uploads .upload.failed').count()).toBe(0)
     await page.locator('.pager', { hasText: '20 of 20' }).waitFor()
@@ -109,7 +109,7 @@ describeWith('chromium')('dashboard', () => {
       if (request.url().includes('/api/v1/uploads')) parts.push(request.method())
     })
     const content = Buffer.alloc(17 * 1024 * 1024, 'word ')
-    await choose(page, { name: 'large.txt', content }, { name: 'large.pdf', content })
+    await selectFiles(page, { name: 'large.txt', content }, { name: 'large.pdf', content })
     await page.locator('.upload.accepted').waitFor()
     await page.locator('.upload.rejected').waitFor()
     expect(await page.locator('.upload.rejected .report li.failed strong').textContent()).toBe('File integrity')
@@ -129,7 +129,7 @@ describeWith('chromium')('dashboard', () => {
     const before = await countFiles()
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     await page.getByLabel('Upload to context').selectOption('notes')
-    await choose(page, file)
+    await selectFiles(page, file)
     const rejectedRow = page.locator('.upload.rejected')
     await rejectedRow.waitFor()
     expect(await rejectedRow.locator('.report li.failed strong').textContent()).toBe(check)
@@ -137,7 +137,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await rejectedRow.locator('.advice').textContent()).toContain(advice)
     // A dry run of the same file shows the same advice.
     await page.goto('/try?context=notes')
-    await choose(page, file)
+    await selectFiles(page, file)
     await page.locator('.notice.bad, .advice').first().waitFor()
     expect(await page.locator('.advice').textContent()).toContain(advice)
     expect(await countFiles()).toBe(before)
@@ -146,7 +146,7 @@ describeWith('chromium')('dashboard', () => {
   test('shows the report of a dry run in the dashboard without storing the file', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/try' })
     await page.getByLabel('Context', { exact: true }).selectOption('notes')
-    await choose(page, { name: 'fine.csv', content: 'a,b\n1,2\n' })
+    await selectFiles(page, { name: 'fine.csv', content: 'a,b\n1,2\n' })
     await page.getByText('This file would be accepted.').waitFor()
     expect(await page.locator('.report li.passed').count()).toBe(5)
     await page.getByText(/^Scanned by YARA-X [\d.]+/).waitFor()

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Browser } from 'playwright-core'
 import { openBrowser, timeoutMs } from '../support/browser.js'
-import { InstalledClient, run, tools } from '../support/installed-client.js'
+import { InstalledClient, runProgram, tools } from '../support/installed-client.js'
 import { describeIf } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -36,9 +36,9 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
     await installed.remove()
   })
 
-  const node = (...args: string[]) => run(process.execPath, args, { cwd: installed.folder })
+  const node = (...args: string[]) => runProgram(process.execPath, args, { cwd: installed.folder })
   const next = () =>
-    run(installed.program('next'), ['build', 'sessions/next', '--webpack'], {
+    runProgram(installed.program('next'), ['build', 'sessions/next', '--webpack'], {
       cwd: installed.folder,
       env: { NEXT_TELEMETRY_DISABLED: '1', CI: undefined },
     })
@@ -94,7 +94,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
       "import { uploadTo } from '@assay/client'\nglobalThis.uploadTo = uploadTo\n",
     )
     const args = ['small.mjs', '--bundle', '--minify', '--format=esm', '--outfile=small.js', '--log-level=warning']
-    expect(await run(installed.program('esbuild'), args, { cwd: installed.folder })).toEqual({ status: 0, output: '' })
+    expect(await runProgram(installed.program('esbuild'), args, { cwd: installed.folder })).toEqual({ status: 0, output: '' })
     expect(gzipSync(await readFile(join(installed.folder, 'small.js'))).length).toBeLessThan(maxBundleBytes)
   })
 
@@ -117,12 +117,12 @@ export const allowed = (error: unknown): string[] | undefined =>
     ]
     for (const [module, moduleResolution, files] of resolutions) {
       const args = [...strict, '--module', module, '--moduleResolution', moduleResolution, ...files]
-      expect([moduleResolution, await run(installed.program('tsc'), args, { cwd: installed.folder })]).toEqual([
+      expect([moduleResolution, await runProgram(installed.program('tsc'), args, { cwd: installed.folder })]).toEqual([
         moduleResolution,
         { status: 0, output: '' },
       ])
     }
-    const attw = await run(installed.program('attw'), [installed.archive, '--format', 'ascii'], { cwd: installed.folder })
+    const attw = await runProgram(installed.program('attw'), [installed.archive, '--format', 'ascii'], { cwd: installed.folder })
     expect(attw).toEqual({ status: 0, output: expect.stringContaining('No problems found') })
   }, 600_000)
 })

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { transform } from '@swc/core'
 import { openBrowser, openPage } from '../support/browser.js'
 import { openIdentityProvider } from '../support/identity-provider.js'
-import { describeWith, programPath } from '../support/installed-programs.js'
-import { freePort } from '../support/service.js'
+import { describeWith, getProgramPath } from '../support/installed-programs.js'
+import { findFreePort } from '../support/service.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const run = promisify(execFile)
@@ -39,7 +39,7 @@ function listCodeBlocks(title: string): string[] {
 describeWith('python3')('guide for Python', () => {
   test("the guide's Node.js program uploads, downloads, reports a rejection, and prints the documented output", async () => {
     const [program, shown] = listCodeBlocks('From Python')
-    const { stdout } = await run(programPath('python3'), ['-c', program!], { env })
+    const { stdout } = await run(getProgramPath('python3'), ['-c', program!], { env })
     expect(stdout).toBe(shown)
   })
 })
@@ -68,7 +68,10 @@ describeWith('go')('guide for Go', () => {
     const [program, shown] = listCodeBlocks('From Go')
     writeFileSync(join(folder, 'main.go'), program!)
     const cache = { HOME: folder, GOCACHE: join(folder, 'go-cache'), GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
-    const { stdout } = await run(programPath('go'), ['run', join(folder, 'main.go')], { env: { ...env, ...cache }, cwd: folder })
+    const { stdout } = await run(getProgramPath('go'), ['run', join(folder, 'main.go')], {
+      env: { ...env, ...cache },
+      cwd: folder,
+    })
     expect(stdout).toBe(shown)
   })
 })
@@ -79,7 +82,7 @@ describeWith('chromium')('guide for a browser form', () => {
   beforeAll(async () => {
     const [program] = listCodeBlocks('From a browser form')
     const key = await tenant.createKey(['upload', 'download'], { contexts: ['invoices'] })
-    const port = await freePort()
+    const port = await findFreePort()
     url = `http://127.0.0.1:${port}`
     writeFileSync(join(folder, 'form.mjs'), `${program}\nconsole.log('up')`)
     backEnd = spawn(process.execPath, [join(folder, 'form.mjs')], { env: { ...env, ASSAY_KEY: key.credential, PORT: port } })

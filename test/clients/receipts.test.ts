@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from '@jest/globals'
-import { describeIf, describeWith, programPath } from '../support/installed-programs.js'
+import { describeIf, describeWith, getProgramPath } from '../support/installed-programs.js'
 import { growJournal } from '../support/journal.js'
 import { parseClaims, ReceiptSetup, reportText } from '../support/receipt-setup.js'
 
@@ -23,7 +23,7 @@ describeWith('go')('sample verifier with Go transparency log packages', () => {
   beforeAll(async () => {
     // Packages are copied from the Go sources because only the toolchain can import their vendored path.
     const vendored = join(
-      (await run(programPath('go'), ['env', 'GOROOT'])).stdout.trim(),
+      (await run(getProgramPath('go'), ['env', 'GOROOT'])).stdout.trim(),
       'src/cmd/vendor/golang.org/x/mod/sumdb',
     )
     const sources = join(folder, 'x-mod')
@@ -49,7 +49,7 @@ describeWith('go')('sample verifier with Go transparency log packages', () => {
       GOPROXY: 'off',
       CGO_ENABLED: '0',
     }
-    await run(programPath('go'), ['build', '-o', program, '.'], { cwd: folder, env })
+    await run(getProgramPath('go'), ['build', '-o', program, '.'], { cwd: folder, env })
   })
 
   const readLog = (token: string, more: Record<string, string> = {}) =>

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { InstalledClient, run, tools } from '../support/installed-client.js'
+import { InstalledClient, runProgram, tools } from '../support/installed-client.js'
 import { describeIf } from '../support/installed-programs.js'
 import { World } from '../support/world.js'
 
@@ -35,7 +35,7 @@ describeIf(existsSync(tools), 'the runtimes are not installed (npm ci --prefix t
       const tenant = await world.createTenant()
       await tenant.createContext('notes', { allowed_extensions: ['txt'], max_file_size_mb: 20, scan_for_viruses: false })
       const env = { ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }
-      const session = await run(installed.program(program), [...args, 'on disk.txt'], { cwd: installed.folder, env })
+      const session = await runProgram(installed.program(program), [...args, 'on disk.txt'], { cwd: installed.folder, env })
       expect(session).toEqual({
         status: 0,
         output: [

@@ -10,7 +10,7 @@ import { build } from 'esbuild'
 import type { Browser } from 'playwright-core'
 import { openBrowser } from '../support/browser.js'
 import { Visitor } from '../support/customer-page.js'
-import { freePort } from '../support/free-port.js'
+import { findFreePort } from '../support/free-port.js'
 import { describeWith } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -51,7 +51,7 @@ describeWith('chromium')('upload link examples', () => {
   async function start(args: string[], cwd = folder): Promise<string> {
     const child = spawn(process.execPath, args, {
       cwd,
-      env: { ...env, PORT: await freePort() },
+      env: { ...env, PORT: await findFreePort() },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     server = child

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { freePort } from '../support/free-port.js'
-import { describeWith, programPath } from '../support/installed-programs.js'
+import { findFreePort } from '../support/free-port.js'
+import { describeWith, getProgramPath } from '../support/installed-programs.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 /** Runs a receiver and returns its output for an upload event. */
 async function runReceiver(command: string, args: string[]): Promise<string> {
-  const port = await freePort()
+  const port = await findFreePort()
   const { body } = await tenant.admin.post('/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })
   const env = { PATH: process.env.PATH, PORT: port, WEBHOOK_SECRET: body.data.secret as string }
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -72,6 +72,6 @@ test("the guide's Node.js webhook receiver verifies events and rejects forged ev
 
 describeWith('python3')('Python webhook receiver', () => {
   test("the guide's Python webhook receiver verifies events and rejects forged events", async () => {
-    expect(await runReceiver(programPath('python3'), ['-c', getCodeBlock('python')])).toMatch(/^\d+ file\.accepted\n/)
+    expect(await runReceiver(getProgramPath('python3'), ['-c', getCodeBlock('python')])).toMatch(/^\d+ file\.accepted\n/)
   })
 })

@@ -10,10 +10,10 @@ import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { containers } from '../../src/inspection/scanners/containers.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
-import { createZip, eicar, inMemory } from '../support/eicar.js'
+import { createMemoryContent, createZip, eicar } from '../support/eicar.js'
 import { describeWith } from '../support/installed-programs.js'
 import { startRealClamd } from '../support/real-clamd.js'
-import { submission } from '../support/validation.js'
+import { createSubmission } from '../support/validation.js'
 
 // Repeating the content makes the packer split the EICAR string, so packed bytes do not contain it.
 const thrice = Buffer.concat(
@@ -99,7 +99,7 @@ describe('built-in scanner', () => {
     scanner = await openScanner('yara:', { workers: 1 })
   })
   afterAll(() => scanner.close())
-  const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), { signal: new AbortController().signal })
+  const scan = (bytes: Buffer) => scanner.scan(createMemoryContent(bytes), { signal: new AbortController().signal })
 
   test.each(only)('the built-in scanner finds the virus or reports an incomplete scan in %s', async (container) => {
     const observed = containers[container].builtIn === 'reader'
@@ -132,7 +132,7 @@ describeWith('clamd')('ClamAV', () => {
     ['docx', async () => packedDocument({ ...docx(), 'word/embeddings/a.bin': Buffer.from(ofLz4, 'hex') })],
   ])('reports a .%s file as incomplete if it contains a container that no unpacker supports', async (extension, make) => {
     const inspector = createInspector({ scanner, workers: 1 })
-    const report = await inspector.inspect(submission(`a.${extension}`, await make(), { scanForViruses: true }))
+    const report = await inspector.inspect(createSubmission(`a.${extension}`, await make(), { scanForViruses: true }))
     await inspector.close()
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks.at(-1)?.message).toContain('was not unpacked')
@@ -152,7 +152,7 @@ describeWith('clamd')('ClamAV', () => {
   test.each(only.filter((container) => !elsewhere.has(container)))(
     'ClamAV finds the virus or reports an incomplete scan in %s',
     async (container) => {
-      const verdict = await scanner.scan(inMemory(await samples[container](fromItsStart)), {
+      const verdict = await scanner.scan(createMemoryContent(await samples[container](fromItsStart)), {
         signal: new AbortController().signal,
       })
       // ClamAV itself unpacks some containers that the built-in unpacker does not support.

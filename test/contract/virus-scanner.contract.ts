@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
-import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
+import { clean, createFileContent, createMemoryContent, createZip, eicar } from '../support/eicar.js'
 
 export interface OpenedScanner {
   scanner: VirusScanner
@@ -30,7 +30,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       await opened?.release()
     })
 
-    const scan = (bytes: Buffer) => opened.scanner.scan(inMemory(bytes), never())
+    const scan = (bytes: Buffer) => opened.scanner.scan(createMemoryContent(bytes), never())
 
     test('the scanner reports a valid file as clean', async () => {
       expect(await scan(text)).toEqual(clean)
@@ -56,8 +56,8 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
     })
 
     test('the scanner accepts files on disk and content in memory', async () => {
-      const infected = await inFile(Buffer.concat([eicar, Buffer.alloc(700_000, ' ')]))
-      const harmless = await inFile(Buffer.alloc(700_000, 'x'))
+      const infected = await createFileContent(Buffer.concat([eicar, Buffer.alloc(700_000, ' ')]))
+      const harmless = await createFileContent(Buffer.alloc(700_000, 'x'))
       try {
         expect(await opened.scanner.scan(infected, never())).toMatchObject({ verdict: 'infected' })
         expect(await opened.scanner.scan(harmless, never())).toMatchObject({ verdict: 'clean' })
@@ -77,9 +77,9 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
 
     test('an aborted scan is rejected with the abort reason', async () => {
       const reason = new Error('the client hung up')
-      await expect(opened.scanner.scan(inMemory(text), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+      await expect(opened.scanner.scan(createMemoryContent(text), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
       const controller = new AbortController()
-      const scanned = opened.scanner.scan(inMemory(Buffer.alloc(900_000, 'x')), { signal: controller.signal })
+      const scanned = opened.scanner.scan(createMemoryContent(Buffer.alloc(900_000, 'x')), { signal: controller.signal })
       controller.abort(reason)
       await expect(scanned).rejects.toBe(reason)
       expect(await scan(text)).toEqual(clean)
@@ -99,7 +99,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
     // This test must be last because it closes the scanner.
     test('a closed scanner rejects scans and leaves no open handles', async () => {
       await opened.scanner.close()
-      await expect(opened.scanner.scan(inMemory(Buffer.alloc(900_000)), never())).rejects.toMatchObject({
+      await expect(opened.scanner.scan(createMemoryContent(Buffer.alloc(900_000)), never())).rejects.toMatchObject({
         code: 'scanner_unavailable',
       })
       await opened.release()

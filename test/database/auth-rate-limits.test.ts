@@ -8,9 +8,9 @@ import { createRateLimitHeaders, openRateLimits, type RateLimits, type RateLimit
 import { createSystemActor } from '../../src/platform/actor.js'
 import { runInOneWindow } from '../support/clock.js'
 import { createTestDatabase } from '../support/database.js'
-import { freePort } from '../support/free-port.js'
+import { findFreePort } from '../support/free-port.js'
 import { waitUntil } from '../support/identity-world.js'
-import { describeWith, programPath } from '../support/installed-programs.js'
+import { describeWith, getProgramPath } from '../support/installed-programs.js'
 
 const actor = (id: string, tenantId = 'ten_1') => ({ ...createSystemActor(tenantId), kind: 'api_key' as const, id })
 const opened: RateLimits[] = []
@@ -204,8 +204,8 @@ describeWith('redis-server')('rate limits in Redis', () => {
   let server: ReturnType<typeof spawn>
   let url: string
   beforeAll(async () => {
-    const port = await freePort()
-    server = spawn(programPath('redis-server'), ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
+    const port = await findFreePort()
+    server = spawn(getProgramPath('redis-server'), ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     for await (const line of server.stdout!) if (/Ready to accept/.test(String(line))) break

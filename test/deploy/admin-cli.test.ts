@@ -8,7 +8,7 @@ import { readConfig } from '../../src/platform/config/config.js'
 import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
 import { createTestDatabase } from '../support/database.js'
 import { anyId } from '../support/response-assertions.js'
-import { freePort, runCommand, Service } from '../support/service.js'
+import { findFreePort, runCommand, Service } from '../support/service.js'
 import { Caller, World } from '../support/world.js'
 
 interface Outcome {
@@ -299,7 +299,7 @@ describe('admin commands with the embedded database', () => {
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
   test('an admin command works before the first start, while the service runs, and after the service stops', async () => {
-    const env = { DATA_DIR: dataDir, PORT: await freePort(), SCANNER_URL: 'none:' }
+    const env = { DATA_DIR: dataDir, PORT: await findFreePort(), SCANNER_URL: 'none:' }
     const early = await runAdminProcess(env, 'tenant', 'create', '--name', 'Early')
     expect(early.status).toBe(0)
     expect(existsSync(join(dataDir, 'postgres', 'postmaster.pid'))).toBe(false)

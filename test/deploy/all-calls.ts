@@ -4,7 +4,7 @@ import { createCommandEnv, runAdminCommand as runAdmin, writeFiles } from '../su
 import { LinkClient } from '../support/link-client.js'
 import { createQuarantinedFile } from '../support/quarantined-file.js'
 import { Tus } from '../support/tus.js'
-import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
+import { appendEvents, createReply, WebhookReceiver } from '../support/webhook-receiver.js'
 import type { Caller, TestTenant, World } from '../support/world.js'
 
 const nowhere = 'http://127.0.0.1:9/nowhere'
@@ -111,7 +111,7 @@ async function useUploadLink(admin: Caller): Promise<string> {
 /** Sends two webhook events, of which the receiver rejects the second. */
 export async function sendEvents(world: World, tenant: TestTenant): Promise<void> {
   const receiver = await WebhookReceiver.open()
-  receiver.reply = (received, response, nth) => replyWith(nth === 1 ? 204 : 500)(received, response, nth)
+  receiver.reply = (received, response, nth) => createReply(nth === 1 ? 204 : 500)(received, response, nth)
   const { body } = await tenant.admin.post('/webhooks', { url: receiver.url, types: ['file.*'] })
   world.app.services.webhookSender.start()
   await appendEvents(world, tenant.tenantId, [{}, {}])

@@ -8,7 +8,7 @@ import pg from 'pg'
 import { migrate } from '../../src/platform/db/migrate.js'
 import { readCatalog } from '../support/catalog.js'
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js'
-import { freePort, runCommand, Service } from '../support/service.js'
+import { findFreePort, runCommand, Service } from '../support/service.js'
 import { World } from '../support/world.js'
 
 // Dump of a database filled by the last pre-release version: files, trash, holds, keys, webhooks, journal.
@@ -57,7 +57,7 @@ test('refuses to start with a pre-release database, names the required command, 
     MASTER_KEY: masterKey,
     DATA_DIR: join(scratch, 'start'),
     SCANNER_URL: 'none:',
-    PORT: await freePort(),
+    PORT: await findFreePort(),
   }).ended
   const message =
     "A pre-release version of Assay created this database. Stop every replica, back up the database, then run 'npm run migrate -- --from-prerelease' once.\n"

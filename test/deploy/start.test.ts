@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay start '))
 const services: Service[] = []
@@ -20,7 +20,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 let count = 0
 /** SCANNER_URL skips starting the built-in scanner, which these tests do not need. */
 const environment = async (more: NodeJS.ProcessEnv = {}) => ({
-  PORT: await freePort(),
+  PORT: await findFreePort(),
   DATA_DIR: join(scratch, `data ${++count}`),
   SCANNER_URL: 'none:',
   ...more,
@@ -153,7 +153,7 @@ describe('failed starts print one sentence, exit with status 1, and leave no fil
   test('startup fails with a one-sentence error if DATA_DIR is in use', async () => {
     const env = await environment()
     const first = await start(env)
-    const { status, stderr } = await Service.run({ ...env, PORT: await freePort() }).ended
+    const { status, stderr } = await Service.run({ ...env, PORT: await findFreePort() }).ended
     expect([status, stderr]).toEqual([
       1,
       `DATA_DIR '${env.DATA_DIR}' is in use by the Assay service with process id ${first.child.pid}. Stop that process, or set another DATA_DIR.\n`,
@@ -170,7 +170,7 @@ describe('failed starts print one sentence, exit with status 1, and leave no fil
 
   test('startup fails with a one-sentence error if the database is unreachable', async () => {
     const env = await environment({
-      DATABASE_URL: `postgresql://me:secret@127.0.0.1:${await freePort()}/x`,
+      DATABASE_URL: `postgresql://me:secret@127.0.0.1:${await findFreePort()}/x`,
       MASTER_KEY: Buffer.alloc(32).toString('base64'),
     })
     const { status, stderr } = await Service.run(env).ended

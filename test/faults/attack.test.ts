@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals'
 import { type Attacked, attack } from '../support/attack.mjs'
-import { freePort } from '../support/free-port.js'
+import { findFreePort } from '../support/free-port.js'
 
 // Short version of `npm run attack` with assertions that do not depend on machine load.
 let attacked: Attacked
@@ -11,7 +11,7 @@ beforeAll(async () => {
     seed: 7,
     calls: 20,
     notes: { stalled: 60, drips: 16, chunks: 6 },
-    port: Number(await freePort()),
+    port: Number(await findFreePort()),
   })
 })
 

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { RawClient } from '../support/raw-client.js'
 import { toStatusAndCode } from '../support/response-assertions.js'
-import { Tus, tusHeaders, uploadMetadata } from '../support/tus.js'
+import { encodeUploadMetadata, Tus, tusHeaders } from '../support/tus.js'
 import { UploadWorld } from '../support/upload-world.js'
 
 let uploads: UploadWorld
@@ -59,7 +59,7 @@ describe('malformed resumable upload requests', () => {
       expect(response.body).toMatchObject({ status: 'ERROR', error: { code: expect.any(String) } })
       expect(response.headers.get('tus-resumable')).toBe('1.0.0')
       if (status === 412) expect(response.headers.get('tus-version')).toBe('1.0.0')
-      expect(await tus.offset(path)).toBe(0)
+      expect(await tus.getOffset(path)).toBe(0)
       expect((await tus.delete(path)).status).toBe(204)
     },
   )
@@ -73,10 +73,13 @@ describe('malformed resumable upload requests', () => {
     ['a concatenation header', { 'upload-concat': 'final;/api/v1/uploads/a /api/v1/uploads/b' }],
     ['metadata that is not base64', { 'upload-metadata': 'filename ???' }],
     ['a duplicate metadata key', { 'upload-metadata': 'filename YQ==,filename YQ==' }],
-    ['metadata that is not JSON', { 'upload-metadata': uploadMetadata({ filename: 'a.bin', context: 'raw', metadata: '{' }) }],
+    [
+      'metadata that is not JSON',
+      { 'upload-metadata': encodeUploadMetadata({ filename: 'a.bin', context: 'raw', metadata: '{' }) },
+    ],
     [
       'metadata with a number that loses digits',
-      { 'upload-metadata': uploadMetadata({ filename: 'a.bin', context: 'raw', metadata: '{"n":12345678901234567890}' }) },
+      { 'upload-metadata': encodeUploadMetadata({ filename: 'a.bin', context: 'raw', metadata: '{"n":12345678901234567890}' }) },
     ],
     ['no metadata', { 'upload-metadata': undefined }],
     ['an invalid Idempotency-Key', { 'idempotency-key': 'x'.repeat(256) }],
@@ -143,7 +146,7 @@ test('a new request takes over an upload from a lost connection, and keeps the b
   const calls = () => uploads.countUploadCalls()
   const before = await calls()
   const dead = await sendUnended(path, { 'Content-Length': 2_000_000 }, Buffer.alloc(1_300_000, 'x'))
-  expect(await tus.offset(path)).toBe(1_300_000)
+  expect(await tus.getOffset(path)).toBe(1_300_000)
   const reported = await dead.readResponse()
   expect([reported.status, reported.body.error.details]).toEqual([409, { resumable: true }])
   expect((await tus.patch(path, 1_300_000, Buffer.alloc(700_000, 'y'))).headers.get('assay-file-id')).toMatch(/^file_/)
@@ -157,7 +160,7 @@ test('responds to a client that stops sending, and stores the received bytes', a
   await slow.send(Buffer.alloc(100_000, 'x'))
   const response = await slow.readResponse()
   expect([response.status, response.body.error.code, response.body.error.details]).toEqual([409, 'conflict', { resumable: true }])
-  expect(await tus.offset(path)).toBe(100_000)
+  expect(await tus.getOffset(path)).toBe(100_000)
 })
 
 test('stores the received bytes of a client that disconnects, but logs no call', async () => {
@@ -165,7 +168,7 @@ test('stores the received bytes of a client that disconnects, but logs no call',
   const before = await uploads.countUploadCalls()
   const disconnected = await sendUnended(path, { 'Transfer-Encoding': 'chunked' }, `13d620\r\n${'x'.repeat(1_300_000)}\r\n`)
   disconnected.destroy()
-  expect(await tus.offset(path)).toBe(1_300_000)
+  expect(await tus.getOffset(path)).toBe(1_300_000)
   expect(await uploads.countUploadCalls()).toBe(before)
 })
 
@@ -175,7 +178,7 @@ test('rejects a chunked body that exceeds the upload length, and stores none of 
   await sender.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })
   await sender.send(`b\r\n${'x'.repeat(11)}\r\n0\r\n\r\n`)
   expect((await sender.readResponse()).status).toBe(400)
-  expect(await tus.offset(path)).toBe(0)
+  expect(await tus.getOffset(path)).toBe(0)
 })
 
 test('rejects a PATCH beyond the upload length, but accepts a retry of the last PATCH', async () => {

@@ -6,7 +6,7 @@ import { faultPoints } from '../../src/platform/fault-points.js'
 import { reservedPrefix } from '../../src/platform/storage/blob-path.js'
 import type { BucketCall } from '../support/bucket/faults.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
-import { freePort, runCommand, Service } from '../support/service.js'
+import { findFreePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
 // Repeats kill-points.test.ts for a bucket, where uploads and deletions have additional steps.
@@ -37,7 +37,7 @@ afterAll(async () => {
 })
 
 async function start(more: NodeJS.ProcessEnv = {}): Promise<{ service: Service; caller: Caller }> {
-  const service = await Service.start({ ...env, PORT: await freePort(), ...more })
+  const service = await Service.start({ ...env, PORT: await findFreePort(), ...more })
   running.push(service)
   return { service, caller: new Caller(service.url, tenant.admin.credential) }
 }

@@ -5,7 +5,7 @@ import { afterEach, expect, jest, test } from '@jest/globals'
 import { eicar } from '../support/eicar.js'
 import { describeWith } from '../support/installed-programs.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 import { type ApiResponse, Caller } from '../support/world.js'
 
 // Services start and stop slowly on a busy machine.
@@ -35,7 +35,7 @@ describeWith('clamd')('clamd outages', () => {
       opened.push(() => clamd.close())
       const dataDir = await mkdtemp(join(tmpdir(), 'assay-clamd-outage-'))
       opened.push(() => rm(dataDir, { recursive: true, force: true }))
-      const service = await Service.start({ PORT: await freePort(), DATA_DIR: dataDir, SCANNER_URL: clamd[url] })
+      const service = await Service.start({ PORT: await findFreePort(), DATA_DIR: dataDir, SCANNER_URL: clamd[url] })
       opened.push(() => service.stop('SIGKILL'))
       const key = new Caller(service.url, /API key\s+(\S+)/.exec(service.stdout)?.[1])
       for (const [context_key, scan_for_viruses] of [

@@ -3,7 +3,7 @@ import { parseClamdUrl } from '../../src/inspection/scanners/clamd/address.js'
 import { ClamdScanner } from '../../src/inspection/scanners/clamd/clamd.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
-import { clean, inFile, inMemory } from '../support/eicar.js'
+import { clean, createFileContent, createMemoryContent } from '../support/eicar.js'
 import { describeWith } from '../support/installed-programs.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { type ClamdEmulator, type Script, startClamdEmulator } from '../support/scripted-clamd.js'
@@ -43,14 +43,14 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
   const limits = [0, 1, 60_000, 64 * 1024, 64 * 1024 + 1, 1_000_000]
   test.each(limits)("reports clamd's size limit if a connection reset follows its message after %d bytes", async (limit) => {
     const { scanner } = await start({ limit, limitResponse: 'reset behind' })
-    const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
+    const file = createMemoryContent(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
     expect(verdicts).toMatchObject(Array(24).fill(tooLong))
   })
 
   test.each(limits)("queries clamd's size limit if the connection is reset without a message after %d bytes", async (limit) => {
     const { daemon, scanner } = await start({ limit, limitResponse: 'lost' })
-    const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
+    const file = createMemoryContent(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
     expect(verdicts).toMatchObject(Array(24).fill(tooLong))
     expect(daemon.rejectedLengths).toBe(24)
@@ -58,16 +58,16 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
 
   test('scans a file of exactly StreamMaxLength and reports one more byte as incomplete', async () => {
     const { daemon, scanner } = await start({ limit: 100_000, limitResponse: 'lost' })
-    expect(await scanner.scan(inMemory(Buffer.alloc(100_000)), never())).toEqual(clean)
+    expect(await scanner.scan(createMemoryContent(Buffer.alloc(100_000)), never())).toEqual(clean)
     expect(daemon.rejectedLengths).toBe(0)
-    expect(await scanner.scan(inMemory(Buffer.alloc(100_001)), never())).toMatchObject(tooLong)
+    expect(await scanner.scan(createMemoryContent(Buffer.alloc(100_001)), never())).toMatchObject(tooLong)
   })
 
   test.each([1, 60_000, 64 * 1024, 1_000_000])(
     'returns no verdict if the connection is reset after %d bytes for a reason other than a size limit',
     async (dieAfter) => {
       const { daemon, scanner } = await start({ dieAfter, limit: 3 * mebibyte })
-      const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
+      const file = createMemoryContent(Buffer.alloc(2 * mebibyte, 'x'))
       await expect(scanner.scan(file, never())).rejects.toMatchObject({
         ...unavailable,
         cause: { message: expect.stringContaining('closed the connection') },
@@ -78,7 +78,7 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
 
   test('returns no verdict if clamd is unavailable for the size limit query', async () => {
     const { daemon, scanner } = await start({ dieAfter: 1_000 })
-    const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
+    const file = createMemoryContent(Buffer.alloc(2 * mebibyte, 'x'))
     const scanned = expect(scanner.scan(file, never())).rejects.toMatchObject(unavailable)
     await until(() => daemon.streams > 0)
     await daemon.close()
@@ -89,7 +89,7 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
   test('detects a client that disconnects during the size limit query', async () => {
     const { daemon, scanner } = await start({ dieAfter: 1_000, hold: true })
     const controller = new AbortController()
-    const scan = scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), { signal: controller.signal })
+    const scan = scanner.scan(createMemoryContent(Buffer.alloc(2 * mebibyte)), { signal: controller.signal })
     const scanned = expect(scan).rejects.toThrow('gone')
     await until(() => daemon.requests > 1)
     controller.abort(new Error('gone'))
@@ -118,10 +118,10 @@ describeWith('clamd')('files above StreamMaxLength, with a real clamd', () => {
   ])(
     'always reports a file %s above StreamMaxLength as incomplete, from memory and from disk',
     async (_, size) => {
-      const file = await inFile(Buffer.alloc(size, 'x'))
+      const file = await createFileContent(Buffer.alloc(size, 'x'))
       try {
         for (const scanner of scanners) {
-          for (const content of [inMemory(Buffer.alloc(size, 'x')), file]) {
+          for (const content of [createMemoryContent(Buffer.alloc(size, 'x')), file]) {
             const verdicts = await repeat(50, () => scanner.scan(content, never()))
             expect(verdicts).toMatchObject(Array(50).fill(tooLong))
           }
@@ -135,7 +135,9 @@ describeWith('clamd')('files above StreamMaxLength, with a real clamd', () => {
 
   test('returns the correct verdicts for concurrent scans of files above and below StreamMaxLength', async () => {
     for (const scanner of scanners) {
-      const contents = Array.from({ length: 16 }, (_, index) => inMemory(Buffer.alloc((index % 2) * 2 * mebibyte + 1_000, 'x')))
+      const contents = Array.from({ length: 16 }, (_, index) =>
+        createMemoryContent(Buffer.alloc((index % 2) * 2 * mebibyte + 1_000, 'x')),
+      )
       const verdicts = await Promise.all(contents.map((content) => scanner.scan(content, never())))
       expect(verdicts.map(({ verdict }) => verdict)).toEqual(contents.map((_, index) => (index % 2 ? 'incomplete' : 'clean')))
     }

@@ -7,8 +7,8 @@ import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import type { BlobStorage } from '../../src/platform/storage/blob-storage.js'
 import { openStorage } from '../../src/platform/storage/index.js'
 import { findResidue } from '../support/residue.js'
-import { freePort, Service, type Start } from '../support/service.js'
-import { canMount, onSmallDisk, SmallDisk } from '../support/small-disk.js'
+import { findFreePort, Service, type Start } from '../support/service.js'
+import { canMount, createSmallDiskCommand, SmallDisk } from '../support/small-disk.js'
 import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
 const kilobyte = 1024
@@ -53,7 +53,7 @@ async function start(what: 'store' | 'data', how: Start): Promise<void> {
     DATA_DIR: dataDir,
     STORAGE_URL: storageUrl,
     SCANNER_URL: 'none:',
-    PORT: await freePort(),
+    PORT: await findFreePort(),
   }
   service = await Service.start(env, how)
   caller = new Caller(service.url, tenant.admin.credential)
@@ -130,7 +130,7 @@ describe('full disks', () => {
   test("returns 503 if the store's disk is full, stores nothing, still accepts smaller files, and recovers", async () => {
     await mkdir(join(world.dataDir, 'store'))
     if (!(await canMount(join(world.dataDir, 'store')))) return testFileSizeLimit('store')
-    await start('store', { under: onSmallDisk(join(world.dataDir, 'store'), diskSize) })
+    await start('store', { under: createSmallDiskCommand(join(world.dataDir, 'store'), diskSize) })
     const pid = service.child.pid!
     const disk = new SmallDisk(pid, place)
     let response = await upload(megabyte)
@@ -168,7 +168,7 @@ describe('full disks', () => {
   test('returns 503 if the disk for temporary files is full, but still accepts files of up to 4 MiB', async () => {
     await mkdir(dataDir)
     if (!(await canMount(dataDir))) return testFileSizeLimit('data')
-    await start('data', { under: onSmallDisk(dataDir, diskSize) })
+    await start('data', { under: createSmallDiskCommand(dataDir, diskSize) })
     const pid = service.child.pid!
     const disk = new SmallDisk(pid, place)
     expectFull(await upload(12 * megabyte))

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from '@jest/globals'
 import { waitUntil } from '../support/identity-world.js'
-import { freePort, Service } from '../support/service.js'
-import { canMount, onSmallDisk, SmallDisk } from '../support/small-disk.js'
+import { findFreePort, Service } from '../support/service.js'
+import { canMount, createSmallDiskCommand, SmallDisk } from '../support/small-disk.js'
 import { Caller } from '../support/world.js'
 
 const megabyte = 1_048_576
@@ -18,7 +18,7 @@ afterAll(() => {
 
 /** A sleeping process keeps the disk mounted for several services. */
 async function mountDisk(): Promise<{ disk: SmallDisk; under: string[] }> {
-  const [command, ...args] = [...onSmallDisk(dataDir, 200 * megabyte), 'sh', '-c', 'echo mounted; exec sleep 3600']
+  const [command, ...args] = [...createSmallDiskCommand(dataDir, 200 * megabyte), 'sh', '-c', 'echo mounted; exec sleep 3600']
   const holder = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   ended.push(() => holder.kill('SIGKILL'))
   await once(holder.stdout!, 'data')
@@ -31,7 +31,7 @@ test('the embedded database starts and allows deletions on a full disk, and uplo
   const { disk, under } = await mountDisk()
   const env = {
     DATA_DIR: dataDir,
-    PORT: await freePort(),
+    PORT: await findFreePort(),
     SCANNER_URL: 'none:',
     BOOTSTRAP_API_KEY: 'chosen-by-the-operator-00000000000',
   }

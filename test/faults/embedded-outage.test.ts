@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from '@jest/globals'
-import { freePort, runCommand, Service } from '../support/service.js'
+import { findFreePort, runCommand, Service } from '../support/service.js'
 import { Caller } from '../support/world.js'
 
 const dataDir = mkdtempSync(join(tmpdir(), 'assay-embedded-outage-'))
@@ -16,7 +16,7 @@ afterAll(async () => {
 test('uploads return 503 while a killed embedded PostgreSQL restarts, and then succeed', async () => {
   const env = {
     DATA_DIR: dataDir,
-    PORT: await freePort(),
+    PORT: await findFreePort(),
     SCANNER_URL: 'none:',
     BOOTSTRAP_API_KEY: 'chosen-by-the-operator-00000000000',
   }

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import sharp from 'sharp'
 import { pdf, zip } from '../../packages/formats/test/support/samples/basic.js'
 import { createTestDatabase } from '../support/database.js'
-import { startWatched, type WatchedService } from '../support/monitored-service.mjs'
-import { freePort } from '../support/service.js'
+import { startMonitoredService, type WatchedService } from '../support/monitored-service.mjs'
+import { findFreePort } from '../support/service.js'
 import { Caller } from '../support/world.js'
 
 /**
@@ -27,8 +27,8 @@ let dataDir: string
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'assay-loop-'))
   const key = `assay_${randomBytes(32).toString('base64url')}`
-  service = await startWatched({
-    PORT: await freePort(),
+  service = await startMonitoredService({
+    PORT: await findFreePort(),
     DATA_DIR: dataDir,
     DATABASE_URL: (await createTestDatabase()).url,
     MASTER_KEY: randomBytes(32).toString('base64'),

@@ -9,7 +9,7 @@ import { runInOneWindow } from '../support/clock.js'
 import { createTestDatabase } from '../support/database.js'
 import { waitUntil } from '../support/identity-world.js'
 import { measurePropagation } from '../support/replicas.js'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 import { Caller } from '../support/world.js'
 
 const firstKey = 'the-key-of-the-first-tenant-00000'
@@ -40,7 +40,7 @@ beforeAll(async () => {
   }
   // Both replicas start on an empty database. One of them creates the first tenant and the keys.
   const both = await Promise.all(
-    ['one', 'two'].map(async (name) => Service.start({ ...shared, PORT: await freePort(), DATA_DIR: join(scratch, name) })),
+    ['one', 'two'].map(async (name) => Service.start({ ...shared, PORT: await findFreePort(), DATA_DIR: join(scratch, name) })),
   )
   services.push(...both)
   ;[one, two] = both.map(({ url }) => new Caller(url, firstKey)) as [Caller, Caller]

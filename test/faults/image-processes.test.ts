@@ -12,7 +12,7 @@ import { tiff } from '../../packages/formats/test/support/samples/image.js'
 import { createInspector, type InspectorOptions } from '../../src/inspection/engine/inspect.js'
 import type { ValidationReport } from '../../src/inspection/report.js'
 import { openSandbox } from '../../src/inspection/workers/sandbox.js'
-import { ScriptedScanner, storeOnDisk, submission } from '../support/validation.js'
+import { createSubmission, ScriptedScanner, storeOnDisk } from '../support/validation.js'
 
 // Image processes run the real compiled engine with a decoder module that misbehaves on request.
 const decoderModule = pathToFileURL('test/support/hostile-decoder.mjs').href
@@ -28,7 +28,7 @@ const start = (options: Partial<InspectorOptions> = {}) => {
 }
 
 /** Creates a valid TIFF followed by the name of the failure that the decoder simulates. */
-const image = (deed = 'nothing') => submission('a.tif', Buffer.concat([complete, Buffer.from(`do:${deed}`)]))
+const image = (deed = 'nothing') => createSubmission('a.tif', Buffer.concat([complete, Buffer.from(`do:${deed}`)]))
 
 const isAlive = (pid: number) => {
   try {
@@ -127,14 +127,14 @@ describe('native crashes during image decoding', () => {
     const inspector = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
     const expectedError = { code: 'overloaded', cause: expect.stringContaining('does not start: it ended with') }
     await expect(inspector.inspect(image())).rejects.toMatchObject(expectedError)
-    expect(await inspector.inspect(submission('a.txt', Buffer.from('words\n')))).toMatchObject({ outcome: 'accepted' })
+    expect(await inspector.inspect(createSubmission('a.txt', Buffer.from('words\n')))).toMatchObject({ outcome: 'accepted' })
   })
 })
 
 describe('image process life cycle and isolation', () => {
   test('starts image processes when the first image arrives, and at most one per worker', async () => {
     const inspector = start()
-    await inspector.inspect(submission('a.txt', Buffer.from('words\n')))
+    await inspector.inspect(createSubmission('a.txt', Buffer.from('words\n')))
     expect(inspector.pool.processes).toEqual([])
     const observed = new Set<number>()
     const inspected = Array.from({ length: 12 }, () =>
@@ -235,8 +235,8 @@ describe('image process life cycle and isolation', () => {
     expect(await inspectWith({ sandbox: Promise.resolve(sandbox) })).toContain('ENOENT ENOENT ENOENT ENETUNREACH EROFS')
     const real = start({ decoderModule: undefined, sandbox: openSandbox(folder) })
     const large = await storeOnDisk(join(folder, 'large.tif'), Buffer.concat([complete, Buffer.alloc(400_000, 1)]))
-    expect(await real.inspect(submission('a.tif', large))).toMatchObject({ outcome: 'accepted' })
-    expect(await real.inspect(submission('a.tif', complete))).toMatchObject({ outcome: 'accepted' })
+    expect(await real.inspect(createSubmission('a.tif', large))).toMatchObject({ outcome: 'accepted' })
+    expect(await real.inspect(createSubmission('a.tif', complete))).toMatchObject({ outcome: 'accepted' })
   })
 
   test('image processes delete only folders that killed services left on the same host', async () => {
@@ -269,7 +269,7 @@ describe('image process life cycle and isolation', () => {
     const inspector = start()
     for (const name of ['large.tif', 'large.tif[page=3]']) {
       const content = await storeOnDisk(join(folder, name), Buffer.concat([complete, Buffer.alloc(400_000, 1)]))
-      expect(await inspector.inspect(submission('a.tif', content))).toMatchObject({ outcome: 'accepted' })
+      expect(await inspector.inspect(createSubmission('a.tif', content))).toMatchObject({ outcome: 'accepted' })
     }
   })
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { faultPoints } from '../../src/platform/fault-points.js'
-import { freePort, runCommand, Service } from '../support/service.js'
+import { findFreePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
 // `world` is the replica that survives. The killed replicas run as separate processes.
@@ -68,7 +68,7 @@ async function startUntilKilled(faultPoint: string): Promise<{ service: Service;
 }
 
 async function start(faultPoint: string): Promise<Service> {
-  return Service.start({ ...env, PORT: await freePort(), FAULT_POINT: faultPoint })
+  return Service.start({ ...env, PORT: await findFreePort(), FAULT_POINT: faultPoint })
 }
 
 /** Simulates the passage of an hour, after which journal entries are due and leases of killed replicas have expired. */

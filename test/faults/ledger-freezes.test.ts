@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
 // `world` is the replica on which clients retry requests that a frozen replica did not complete.
@@ -17,7 +17,7 @@ beforeAll(async () => {
     DATA_DIR: join(world.dataDir, 'frozen'),
     STORAGE_URL: world.config.storageUrl,
     SCANNER_URL: 'none:',
-    PORT: await freePort(),
+    PORT: await findFreePort(),
   })
 })
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { faultPoints } from '../../src/platform/fault-points.js'
 import { healthyStorage, moveDeletionBack, moveUploadBack, runExpiry } from '../support/file-lifecycle.js'
-import { freePort, runCommand, Service } from '../support/service.js'
+import { findFreePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
 // `world` is the replica that survives. The killed replicas run as separate processes.
@@ -55,7 +55,7 @@ test.each([...steps('restore'), ...steps('purge')])(
   async (point) => {
     const id = await upload()
     await tenant.admin.delete(`/files/${id}`)
-    const service = await Service.start({ ...env, PORT: await freePort(), FAULT_POINT: point })
+    const service = await Service.start({ ...env, PORT: await findFreePort(), FAULT_POINT: point })
     const killed = new Caller(service.url, tenant.admin.credential)
     const isRestore = point.startsWith('restore')
     const request = (caller: Caller) => (isRestore ? caller.post(`/trash/${id}/restore`) : caller.delete(`/trash/${id}`))

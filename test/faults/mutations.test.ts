@@ -5,7 +5,7 @@ import { heic } from '../../packages/formats/test/support/samples/heic.js'
 import { webp } from '../../packages/formats/test/support/samples/image.js'
 import * as text from '../../packages/formats/test/support/samples/text.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
-import { ScriptedScanner, submission } from '../support/validation.js'
+import { createSubmission, ScriptedScanner } from '../support/validation.js'
 
 const engine = createInspector({
   scanner: new ScriptedScanner({ verdict: 'clean' }),
@@ -76,7 +76,7 @@ test('returns a report for each of hundreds of seeded file mutations while no wo
   for (const [extension, make] of Object.entries(samples)) {
     const valid = await make()
     const reports = await Promise.all(
-      Array.from({ length: 25 }, () => engine.inspect(submission(`a.${extension}`, mutate(valid, random)))),
+      Array.from({ length: 25 }, () => engine.inspect(createSubmission(`a.${extension}`, mutate(valid, random)))),
     )
     for (const { reason, checks } of reports) {
       tally[reason ?? 'accepted'] = (tally[reason ?? 'accepted'] ?? 0) + 1
@@ -87,7 +87,7 @@ test('returns a report for each of hundreds of seeded file mutations while no wo
   expect(Object.keys(tally).sort()).toEqual(expect.arrayContaining(['accepted', 'corrupt_file']))
   expect(engine.pool.threads).toBeGreaterThan(0)
   // The service decodes images with native code in a separate process.
-  expect(await engine.inspect(submission('a.webp', await webp()))).toMatchObject({ outcome: 'accepted' })
+  expect(await engine.inspect(createSubmission('a.webp', await webp()))).toMatchObject({ outcome: 'accepted' })
   // Waits until memory returns to its initial size.
   const held = engine.pool.processes
   expect(held.length).toBeGreaterThan(0)

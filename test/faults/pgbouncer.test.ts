@@ -6,7 +6,7 @@ import { describeWith } from '../support/installed-programs.js'
 import { type RealPgbouncer, startPgbouncer } from '../support/real-pgbouncer.js'
 import { measurePropagation } from '../support/replicas.js'
 import { runCommand } from '../support/service.js'
-import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
+import { appendEvents, createReply, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const transactions = 'pool_mode = transaction'
@@ -126,7 +126,7 @@ describeWith('pgbouncer')('service behind PgBouncer in transaction mode', () => 
     )
     await receiver.atLeast(40)
     expect(receiver.sequences).toEqual(Array.from({ length: 40 }, (_, n) => last - 39 + n))
-    receiver.reply = (received, response, nth) => replyWith(nth === 41 ? 500 : 204)(received, response, nth)
+    receiver.reply = (received, response, nth) => createReply(nth === 41 ? 500 : 204)(received, response, nth)
     await appendEvents(world, tenant.tenantId, [{ type: 'context.updated' }])
     await receiver.atLeast(41)
     // Retries immediately instead of after five seconds.

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-processes-'))
 const services: Service[] = []
@@ -18,7 +18,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 let count = 0
 const key = 'the-first-key-of-these-tests-000000000000'
 const environment = async (more: NodeJS.ProcessEnv = {}) => ({
-  PORT: await freePort(),
+  PORT: await findFreePort(),
   DATA_DIR: join(scratch, `${++count}`),
   SCANNER_URL: 'none:',
   BOOTSTRAP_API_KEY: key,

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { httpStatus } from '../../src/platform/errors/errors.js'
 import { type RawRequest, type RawResponse, sendRaw } from '../support/byte-http.js'
-import { hostileRequest, type Known } from '../support/hostile-requests.js'
+import { createHostileRequest, type KnownObjects } from '../support/hostile-requests.js'
 import { World } from '../support/world.js'
 
 let world: World
-let known: Known
+let known: KnownObjects
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '1' })
   const tenant = await world.createTenant()
@@ -36,7 +36,7 @@ afterAll(() => world.close())
 test('responds to random requests on any route in a documented error format and with a status below 500', async () => {
   const port = Number(new URL(world.url).port)
   await fc.assert(
-    fc.asyncProperty(hostileRequest(known), async (request) => {
+    fc.asyncProperty(createHostileRequest(known), async (request) => {
       check(request, await sendRaw(port, request))
     }),
     { seed: 20_261_120, numRuns: 1_000, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: false },

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { QuarantineMoves } from '../../src/features/quarantine/quarantine-moves.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 import { newlyInfected, rescanAll, UpdatableClamd } from '../support/updatable-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -121,7 +121,7 @@ test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quaranti
       DATA_DIR: join(world.dataDir, 'killed'),
       SCANNER_URL: clamd.url,
       ...bucketWorld.env,
-      PORT: await freePort(),
+      PORT: await findFreePort(),
       FAULT_POINT: faultPoint,
     })
     await killed.ended

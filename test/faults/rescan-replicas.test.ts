@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { describeWith } from '../support/installed-programs.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 import { newlyInfected, rescanAll, UpdatableClamd } from '../support/updatable-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -97,7 +97,7 @@ test("another replica continues a killed replica's rescan at its last position",
     DATA_DIR: join(world.dataDir, 'killed'),
     STORAGE_URL: world.config.storageUrl,
     SCANNER_URL: clamd.url,
-    PORT: await freePort(),
+    PORT: await findFreePort(),
     FAULT_POINT: 'rescan.scanned',
   })
   await killed.ended

@@ -6,7 +6,7 @@ import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.j
 import { DatabaseProxy } from '../support/database-proxy.js'
 import { RawClient } from '../support/raw-client.js'
 import { findResidue } from '../support/residue.js'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
 // One process is exposed to all faults and must never leave residue.
@@ -34,7 +34,7 @@ beforeAll(async () => {
     SCANNER_URL: 'none:',
     STORAGE_DEADLINE_SECONDS: '1',
     UPLOAD_IDLE_SECONDS: '2',
-    PORT: await freePort(),
+    PORT: await findFreePort(),
     ...bucketWorld.env,
   })
   caller = new Caller(service.url, tenant.admin.credential)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
 import { Spool } from '../../src/platform/spool/spool.js'
 import { LocalStorage } from '../../src/platform/storage/local/local.js'
-import { freePort } from '../support/free-port.js'
+import { findFreePort } from '../support/free-port.js'
 import { toStatusAndCode } from '../support/response-assertions.js'
 import { type ClamdEmulator, startClamdEmulator } from '../support/scripted-clamd.js'
 import { Tus } from '../support/tus.js'
@@ -17,7 +17,7 @@ let tus: Tus
 let port: number
 let daemon: ClamdEmulator | undefined
 beforeAll(async () => {
-  port = Number(await freePort())
+  port = Number(await findFreePort())
   world = await World.open({ SCANNER_URL: `clamd://127.0.0.1:${port}` })
   tenant = await world.createTenant()
   await tenant.createContext('notes')

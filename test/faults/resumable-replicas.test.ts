@@ -7,7 +7,7 @@ import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { type FaultPoint, faultPoints } from '../../src/platform/fault-points.js'
 import { BreakingProxy } from '../support/breaking-proxy.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 import { Tus } from '../support/tus.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
@@ -56,7 +56,7 @@ describe.each(['a directory', 'a bucket'])('resumable uploads stored in %s', (ki
   })
 
   async function start(more: NodeJS.ProcessEnv = {}): Promise<{ service: Service; tus: Tus }> {
-    const service = await Service.start({ ...env, PORT: await freePort(), ...more })
+    const service = await Service.start({ ...env, PORT: await findFreePort(), ...more })
     running.push(service)
     return { service, tus: new Tus(new Caller(service.url, tenant.admin.credential)) }
   }
@@ -117,7 +117,7 @@ describe.each(['a directory', 'a bucket'])('resumable uploads stored in %s', (ki
     expect(await sending).toBe('cut')
     proxy.close()
 
-    const offset = await tus.offset(path)
+    const offset = await tus.getOffset(path)
     expect(offset).toBeGreaterThanOrEqual(8 * megabyte)
     const anew = await start()
     const middle = offset + 1_000_003
@@ -144,7 +144,7 @@ describe.each(['a directory', 'a bucket'])('resumable uploads stored in %s', (ki
       await service.ended
       // The killed process's lease on its Idempotency-Key must expire first.
       await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
-      const offset = await tus.offset(path)
+      const offset = await tus.getOffset(path)
       if (offset < content.length) {
         expect(offset).toBe(100_000)
         await tus.patch(path, offset, content.subarray(offset))

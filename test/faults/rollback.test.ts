@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { copyDatabase, createEmptyDatabase, type TestDatabase } from '../support/database.js'
-import { freePort, runCommand, Service } from '../support/service.js'
+import { findFreePort, runCommand, Service } from '../support/service.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-rollback-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
@@ -19,7 +19,7 @@ const environment = ({ url }: TestDatabase) => ({
   SCANNER_URL: 'none:',
   BOOTSTRAP_API_KEY: key,
 })
-const start = async (database: TestDatabase) => Service.start({ ...environment(database), PORT: await freePort() })
+const start = async (database: TestDatabase) => Service.start({ ...environment(database), PORT: await findFreePort() })
 
 const admin = async (database: TestDatabase, ...words: string[]) => {
   const { stdout } = await runCommand(['admin', ...words], environment(database))
@@ -70,7 +70,7 @@ test('restoring a backup keeps every file in the backup, and reports later uploa
     `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count) VALUES ('new', '', '29991231000000_newer', now(), 1)`,
   )
   await client.end()
-  const refused = await Service.run({ ...environment(database), PORT: await freePort() }).ended
+  const refused = await Service.run({ ...environment(database), PORT: await findFreePort() }).ended
   expect([refused.status, refused.stderr]).toEqual([
     1,
     "A newer version of Assay created or migrated this database (migration '29991231000000_newer' is unknown). Start that version, or restore a backup from before the upgrade.\n",

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { now, setClock, synchronizeClock } from '../../src/platform/clock.js'
-import { multipart, RawClient } from '../support/raw-client.js'
+import { createMultipartBody, RawClient } from '../support/raw-client.js'
 import { findResidue, watchUnhandledErrors } from '../support/residue.js'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -135,7 +135,7 @@ describe('disconnects while a file is being stored', () => {
   /** Sends a complete file over GraphQL in an incomplete request body. */
   async function sendUnended(tenant: TestTenant): Promise<RawClient> {
     const client = await RawClient.connect(world.url)
-    const { type, body } = multipart([
+    const { type, body } = createMultipartBody([
       {
         name: 'operations',
         content: JSON.stringify({
@@ -204,7 +204,7 @@ describe('SIGTERM while a file is being stored', () => {
       STORAGE_URL: world.config.storageUrl,
       SCANNER_URL: 'none:',
       SHUTDOWN_GRACE_SECONDS: graceSeconds,
-      PORT: await freePort(),
+      PORT: await findFreePort(),
       NODE_OPTIONS: `--import ${new URL('../support/delayed-blobs.mjs', import.meta.url).href}`,
       HELD_STORE: join(world.dataDir, 'blobs', tenant.tenantId),
     })

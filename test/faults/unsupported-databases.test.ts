@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { proveDatabase } from '../../src/platform/db/prove-database.js'
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js'
-import { freePort, runCommand, Service } from '../support/service.js'
+import { findFreePort, runCommand, Service } from '../support/service.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-unsupported-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
@@ -42,7 +42,7 @@ describe('unsupported databases', () => {
   test.each(Object.entries(versions))('refuses to start on %s with a one-sentence error', async (product, version) => {
     const database = await createDatabaseWithVersion(version)
     const { status, stdout, stderr } = await Service.run({
-      PORT: await freePort(),
+      PORT: await findFreePort(),
       DATA_DIR: join(scratch, 'data'),
       DATABASE_URL: database.url,
       MASTER_KEY: Buffer.alloc(32).toString('base64'),

@@ -3,7 +3,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { waitUntil } from '../support/identity-world.js'
-import { freePort, Service, type Start } from '../support/service.js'
+import { findFreePort, Service, type Start } from '../support/service.js'
 import { canMount } from '../support/small-disk.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
@@ -32,7 +32,7 @@ async function run(how: Start): Promise<Caller> {
       DATA_DIR: join(world.dataDir, 'data'),
       STORAGE_URL: `file://${store}`,
       SCANNER_URL: 'none:',
-      PORT: await freePort(),
+      PORT: await findFreePort(),
     },
     how,
   )

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { LinkClient } from '../support/link-client.js'
-import { freePort, Service } from '../support/service.js'
+import { findFreePort, Service } from '../support/service.js'
 import { type TestTenant, World } from '../support/world.js'
 
 // `world` is the replica that survives. The killed replicas run as separate processes.
@@ -39,7 +39,7 @@ test.each([['upload.spooled'], ['upload.stored'], ['commit.begun'], ['commit.dur
     const link = await LinkClient.create(tenant.admin, 'notes')
     const before = await countFiles()
     const key = { 'idempotency-key': point }
-    const killed = await Service.start({ ...env, PORT: await freePort(), FAULT_POINT: point })
+    const killed = await Service.start({ ...env, PORT: await findFreePort(), FAULT_POINT: point })
     await expect(link.at(killed.url).put('a.txt', `hello ${point}`, key)).rejects.toThrow()
     expect((await killed.ended).status).toBeNull()
     await sweepLater()

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { MasterKey } from '../../src/access/master-key.js'
 import { reencryptSecrets } from '../../src/access/reencrypt.js'
 import { getWebhookSecretLabel } from '../../src/access/secrets.js'
-import { freePort, Service } from '../support/service.js'
-import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
+import { findFreePort, Service } from '../support/service.js'
+import { appendEvents, createReply, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -32,7 +32,7 @@ async function startReplica(): Promise<Service> {
     STORAGE_URL: world.config.storageUrl,
     SCANNER_URL: 'none:',
     WEBHOOK_ALLOW_PRIVATE: 'true',
-    PORT: await freePort(),
+    PORT: await findFreePort(),
   })
   started.push(service)
   return service
@@ -48,14 +48,14 @@ test('delivers committed events even if every sending process is killed', async 
   )
   for (const heldAt of [30, 90]) {
     // The replica has sent some events and waits for a response.
-    receiver.reply = (received, response, nth) => (nth >= heldAt ? undefined : replyWith(204)(received, response, nth))
+    receiver.reply = (received, response, nth) => (nth >= heldAt ? undefined : createReply(204)(received, response, nth))
     const service = await startReplica()
     await receiver.atLeast(heldAt)
     await service.stop('SIGKILL')
     // Simulates the passage of half a minute, after which delivery leases have expired.
     await world.database.pool.query('UPDATE webhook_positions SET leased_until = now() WHERE lease_token IS NOT NULL')
   }
-  receiver.reply = replyWith(204)
+  receiver.reply = createReply(204)
   await startReplica()
   await receiver.until(() => receiver.sequences.includes(last))
   const firstSeen = [...new Set(receiver.sequences)]

@@ -11,7 +11,7 @@ import { gif, pdf, png, wav } from '../../packages/formats/test/support/samples/
 import { createInspector, type InspectorOptions } from '../../src/inspection/engine/inspect.js'
 import type { ValidationReport } from '../../src/inspection/report.js'
 import { createZip } from '../support/eicar.js'
-import { ScriptedScanner, storeOnDisk, submission } from '../support/validation.js'
+import { createSubmission, ScriptedScanner, storeOnDisk } from '../support/validation.js'
 
 // Workers are real threads that run the compiled engine with a module whose readers misbehave on request.
 const readerModule = pathToFileURL('test/support/hostile-readers.mjs').href
@@ -46,7 +46,7 @@ describe("fair scheduling of tenants' files", () => {
     const engine = start({ workers })
     const done: string[] = []
     const run = async (owner: string) => {
-      expect(await engine.inspect({ ...submission('a.slow', words), owner })).toMatchObject({ outcome: 'accepted' })
+      expect(await engine.inspect({ ...createSubmission('a.slow', words), owner })).toMatchObject({ outcome: 'accepted' })
       done.push(owner)
     }
     const many = Array.from({ length: 8 }, () => run('many'))
@@ -77,17 +77,17 @@ describe('failing workers', () => {
     'rejects files whose readers fail (%j) as corrupt_file after two attempts, and reports the cause',
     async (extensions, worker) => {
       const inspector = start(worker === 'hung' ? { deadlineMs: 4000 } : {})
-      const bad = extensions.map((extension) => inspector.inspect(submission(`a.${extension}`, words)))
-      const good = Array.from({ length: 5 }, () => inspector.inspect(submission('a.slow', words)))
+      const bad = extensions.map((extension) => inspector.inspect(createSubmission(`a.${extension}`, words)))
+      const good = Array.from({ length: 5 }, () => inspector.inspect(createSubmission('a.slow', words)))
       for (const report of await Promise.all(bad)) expectWorkerFailure(report, worker)
       expect((await Promise.all(good)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'))
-      expect(await inspector.inspect(submission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
+      expect(await inspector.inspect(createSubmission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
       expect(inspector.pool.threads).toBeLessThanOrEqual(2)
     },
   )
 
   test('rejects a file that crashes its reader, even if the context accepts damaged files', async () => {
-    const report = await start().inspect(submission('a.die', words, { rejectCorruptFiles: false }))
+    const report = await start().inspect(createSubmission('a.die', words, { rejectCorruptFiles: false }))
     expectWorkerFailure(report, 'died')
   })
 
@@ -95,7 +95,7 @@ describe('failing workers', () => {
     'retries a file once in a second worker if its reader fails with "%s"',
     async (extension) => {
       const mark = join(folder, extension)
-      expect(await start({ deadlineMs: 4000 }).inspect(submission(`a.${extension}`, Buffer.from(mark)))).toMatchObject({
+      expect(await start({ deadlineMs: 4000 }).inspect(createSubmission(`a.${extension}`, Buffer.from(mark)))).toMatchObject({
         outcome: 'accepted',
       })
       expect(existsSync(mark)).toBe(true)
@@ -106,7 +106,7 @@ describe('failing workers', () => {
     const scanner = Object.assign(new ScriptedScanner({ verdict: 'clean' }), {
       scanInWorker: { setup: { id: 'own', kind: 'wasm' as const, limits: walkLimits }, deadlineOf: () => 20_000 },
     })
-    const file = submission('a.dieonce', Buffer.from(join(folder, 'scan')), { scanForViruses: true })
+    const file = createSubmission('a.dieonce', Buffer.from(join(folder, 'scan')), { scanForViruses: true })
     expect(await start({ scanner, memoryMb: 256 }).inspect(file)).toMatchObject({ outcome: 'accepted' })
     expect(scanner.scanned).toBe(1)
   })
@@ -114,24 +114,26 @@ describe('failing workers', () => {
   test('reports a missing temporary file as an internal error without a verdict', async () => {
     const content = await storeOnDisk(join(folder, 'gone.txt'), words)
     await rm(join(folder, 'gone.txt'))
-    await expect(start().inspect(submission('gone.txt', content))).rejects.toThrow(/validation failed: .*ENOENT/s)
+    await expect(start().inspect(createSubmission('gone.txt', content))).rejects.toThrow(/validation failed: .*ENOENT/s)
   })
 
   test('reports a corrupt file at the first attempt if its reader throws', async () => {
-    const report = await start().inspect(submission('a.throw', words))
+    const report = await start().inspect(createSubmission('a.throw', words))
     expect(report).toMatchObject({ reason: 'corrupt_file' })
     expect(report.checks[3]?.message).toContain('offset is out of range')
   })
 
   test('discards the output that a file reader prints', async () => {
-    expect(await start().inspect(submission('a.chatty', words))).toMatchObject({ outcome: 'accepted' })
+    expect(await start().inspect(createSubmission('a.chatty', words))).toMatchObject({ outcome: 'accepted' })
   })
 })
 
 describe('worker pool limits', () => {
   test('rejects files that exceed the worker queue as overloaded, and validates the others', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
-    const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => inspector.inspect(submission('a.slow', words))))
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 8 }, () => inspector.inspect(createSubmission('a.slow', words))),
+    )
     const rejected = outcomes.filter((outcome) => outcome.status === 'rejected')
     expect(rejected.map(({ reason }) => reason.code)).toEqual(Array(4).fill('overloaded'))
     expect(outcomes.filter((outcome) => outcome.status === 'fulfilled').map(({ value }) => value.outcome)).toEqual(
@@ -141,7 +143,7 @@ describe('worker pool limits', () => {
 
   test("drops the latest file of the tenant with the most queued files to make room for another tenant's file", async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
-    const run = (owner: string) => inspector.inspect({ ...submission('a.slow', words), owner })
+    const run = (owner: string) => inspector.inspect({ ...createSubmission('a.slow', words), owner })
     const many = [run('many'), run('many'), run('many'), run('many')]
     const late = expect(many[3]).rejects.toMatchObject({
       code: 'overloaded',
@@ -155,8 +157,8 @@ describe('worker pool limits', () => {
 
   test('queues a file for its second attempt even if the queue is full', async () => {
     const inspector = start({ workers: 1, maxQueue: 1 })
-    const fallen = inspector.inspect(submission('a.dieonce', Buffer.from(join(folder, 'full'))))
-    const waiting = inspector.inspect(submission('a.slow', words))
+    const fallen = inspector.inspect(createSubmission('a.dieonce', Buffer.from(join(folder, 'full'))))
+    const waiting = inspector.inspect(createSubmission('a.slow', words))
     const reports = await Promise.all([fallen, waiting])
     expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
     expect(existsSync(join(folder, 'full'))).toBe(true)
@@ -166,18 +168,18 @@ describe('worker pool limits', () => {
     const inspector = start({ workers: 2, idleMs: 50 })
     expect(inspector.pool.threads).toBe(0)
     const sizes = Array.from({ length: 6 }, () =>
-      inspector.inspect(submission('a.slow', words)).then(() => inspector.pool.threads),
+      inspector.inspect(createSubmission('a.slow', words)).then(() => inspector.pool.threads),
     )
     expect(Math.max(...(await Promise.all(sizes)))).toBe(2)
     while (inspector.pool.threads > 0) await new Promise((resolve) => setTimeout(resolve, 20))
-    expect(await inspector.inspect(submission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
+    expect(await inspector.inspect(createSubmission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
   })
 
   test('removes a queued file if its client disconnects', async () => {
     const inspector = start({ workers: 1 })
-    const busy = inspector.inspect(submission('a.slow', words))
+    const busy = inspector.inspect(createSubmission('a.slow', words))
     const disconnected = new AbortController()
-    const waiting = inspector.inspect(submission('a.slow', words, {}, disconnected.signal))
+    const waiting = inspector.inspect(createSubmission('a.slow', words, {}, disconnected.signal))
     disconnected.abort(new Error('client went away'))
     await expect(waiting).rejects.toThrow('client went away')
     expect(await busy).toMatchObject({ outcome: 'accepted' })
@@ -186,8 +188,8 @@ describe('worker pool limits', () => {
   test('closing the worker pool rejects queued files and ends every worker', async () => {
     const inspector = start({ workers: 1 })
     const both = Promise.allSettled([
-      inspector.inspect(submission('a.hang', words)),
-      inspector.inspect(submission('a.slow', words)),
+      inspector.inspect(createSubmission('a.hang', words)),
+      inspector.inspect(createSubmission('a.slow', words)),
     ])
     await inspector.close()
     expect((await both).map((outcome) => outcome.status === 'rejected' && outcome.reason.code)).toEqual([
@@ -202,10 +204,12 @@ describe('worker pool limits', () => {
     async (extension) => {
       const content = { txt: 'words', csv: 'a,b\n', json: '"words"', html: '<p>words' }[extension]!
       const inspector = start({ readerModule: undefined })
-      expect(await inspector.inspect(submission(`a.${extension}`, Buffer.from(content)))).toMatchObject({ outcome: 'accepted' })
+      expect(await inspector.inspect(createSubmission(`a.${extension}`, Buffer.from(content)))).toMatchObject({
+        outcome: 'accepted',
+      })
       expect(inspector.pool.threads).toBe(0)
       const large = Buffer.alloc(140_000, 'words ')
-      expect(await inspector.inspect(submission('a.txt', large))).toMatchObject({ outcome: 'accepted' })
+      expect(await inspector.inspect(createSubmission('a.txt', large))).toMatchObject({ outcome: 'accepted' })
       expect(inspector.pool.threads).toBeGreaterThan(0)
     },
   )
@@ -216,15 +220,15 @@ describe('worker pool limits', () => {
     const webp = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } })
       .webp()
       .toBuffer()
-    expect(await inspector.inspect(submission('a.webp', webp, accepting))).toMatchObject({ outcome: 'accepted' })
-    expect(await inspector.inspect(submission('a.pdf', pdf(), accepting))).toMatchObject({ outcome: 'accepted' })
+    expect(await inspector.inspect(createSubmission('a.webp', webp, accepting))).toMatchObject({ outcome: 'accepted' })
+    expect(await inspector.inspect(createSubmission('a.pdf', pdf(), accepting))).toMatchObject({ outcome: 'accepted' })
     expect([inspector.pool.processes.length, inspector.pool.threads]).toEqual([1, 1])
   })
 
   test('reads small images, audio and video on the main thread and slow or large ones in a worker', async () => {
     const inspector = start({ readerModule: undefined })
     const accepted = async (name: string, bytes: Buffer) =>
-      expect(await inspector.inspect(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })
+      expect(await inspector.inspect(createSubmission(name, bytes))).toMatchObject({ outcome: 'accepted' })
     await accepted('a.png', png())
     await accepted('a.gif', gif())
     await accepted('a.wav', wav())
@@ -242,10 +246,10 @@ describe('worker pool limits', () => {
   test('reads a small archive on the main thread, but one above the limits in a worker', async () => {
     const inspector = start({ readerModule: undefined })
     const accepted = async (name: string, bytes: Buffer) =>
-      expect(await inspector.inspect(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })
+      expect(await inspector.inspect(createSubmission(name, bytes))).toMatchObject({ outcome: 'accepted' })
     await accepted('a.gz', gzipSync('words'))
     await accepted('a.zip', createZip({ name: 'a', bytes: Buffer.from('words') }))
-    expect(await inspector.inspect(submission('a.gz', gzipSync('words').subarray(0, 20)))).toMatchObject({
+    expect(await inspector.inspect(createSubmission('a.gz', gzipSync('words').subarray(0, 20)))).toMatchObject({
       reason: 'corrupt_file',
     })
     expect(inspector.pool.threads).toBe(0)
@@ -261,14 +265,14 @@ describe('worker pool limits', () => {
     ['a GIF that its reader can open', gif()],
   ])('validates %s in a worker, regardless of the file name', async (_, content) => {
     const inspector = start({ readerModule: undefined })
-    await inspector.inspect(submission('a.unheard', content))
+    await inspector.inspect(createSubmission('a.unheard', content))
     expect(inspector.pool.threads + inspector.pool.processes.length).toBeGreaterThan(0)
   })
 
   test('rejects polyglots even if damaged files are accepted', async () => {
     const page = Buffer.from(`<html><body>${' '.repeat(20)}%PDF-1.4\nstartxref\n9\n%%EOF\n`)
     const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
-    expect(await start({ readerModule: undefined }).inspect(submission('a.log', page, accepting))).toMatchObject({
+    expect(await start({ readerModule: undefined }).inspect(createSubmission('a.log', page, accepting))).toMatchObject({
       reason: 'corrupt_file',
       checks: expect.arrayContaining([expect.objectContaining({ evidence: expect.objectContaining({ trap: 'polyglot' }) })]),
     })
@@ -278,8 +282,8 @@ describe('worker pool limits', () => {
     const inspector = start()
     const text = Buffer.from('line of text\n'.repeat(100_000))
     const [small, large] = await Promise.all([
-      storeOnDisk(join(folder, 'small'), words).then((content) => inspector.inspect(submission('a.txt', content))),
-      storeOnDisk(join(folder, 'large'), text).then((content) => inspector.inspect(submission('a.txt', content))),
+      storeOnDisk(join(folder, 'small'), words).then((content) => inspector.inspect(createSubmission('a.txt', content))),
+      storeOnDisk(join(folder, 'large'), text).then((content) => inspector.inspect(createSubmission('a.txt', content))),
     ])
     expect([small.outcome, large.outcome]).toEqual(['accepted', 'accepted'])
   })

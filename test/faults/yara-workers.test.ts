@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { noise } from '../../packages/formats/test/support/samples/archive.js'
 import { type EngineKind, hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { type YaraOptions, YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
-import { clean, createZip, eicar, inMemory } from '../support/eicar.js'
+import { clean, createMemoryContent, createZip, eicar } from '../support/eicar.js'
 import { describeIf } from '../support/installed-programs.js'
 
 const never = () => ({ signal: new AbortController().signal })
@@ -44,11 +44,11 @@ async function waitForNoProcess(): Promise<void> {
 describe('YARA workers', () => {
   test('a YARA scan fails after a second attempt if its worker crashes', async () => {
     const scanner = await open({ module: script(`${ready} export const scan = () => process.exit(3)`) })
-    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
+    await expect(scanner.scan(createMemoryContent(archive), never())).rejects.toMatchObject({
       ...unavailable,
       message: expect.stringContaining('twice'),
     })
-    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject(unavailable)
+    await expect(scanner.scan(createMemoryContent(archive), never())).rejects.toMatchObject(unavailable)
   })
 
   test('ends a YARA worker that exceeds its deadline', async () => {
@@ -56,7 +56,7 @@ describe('YARA workers', () => {
       module: script(`${ready} export const scan = () => { for (;;); }`),
       deadlineOf: () => 100,
     })
-    await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
+    await expect(scanner.scan(createMemoryContent(archive), never())).rejects.toMatchObject({
       ...unavailable,
       message: expect.stringContaining('100 ms'),
     })
@@ -69,14 +69,14 @@ describe('YARA workers', () => {
   test('ends an idle YARA worker and starts it again when needed', async () => {
     const scanner = await open({ idleMs: 30 })
     for (let count = 0; count < 2; count++) {
-      expect(await scanner.scan(inMemory(archive), never())).toEqual(clean)
+      expect(await scanner.scan(createMemoryContent(archive), never())).toEqual(clean)
       await new Promise((resolve) => setTimeout(resolve, 120))
     }
   })
 
   test('rejects a YARA scan if too many scans are waiting', async () => {
     const scanner = await open({ maxWaiting: 2 })
-    const scans = Array.from({ length: 5 }, () => scanner.scan(inMemory(archive), never()))
+    const scans = Array.from({ length: 5 }, () => scanner.scan(createMemoryContent(archive), never()))
     const settled = await Promise.allSettled(scans)
     const rejected = settled.filter((each) => each.status === 'rejected').map(({ reason }) => reason.code)
     expect(rejected).toEqual(['overloaded', 'overloaded'])
@@ -86,8 +86,8 @@ describe('YARA workers', () => {
     const scanner = await open({ kind: 'wasm' })
     const controller = new AbortController()
     const slow = createZip(...Array.from({ length: 15_000 }, (_, index) => ({ name: `${index}`, bytes: text, stored: true })))
-    const aborted = scanner.scan(inMemory(slow), { signal: controller.signal })
-    const next = scanner.scan(inMemory(archive), never())
+    const aborted = scanner.scan(createMemoryContent(slow), { signal: controller.signal })
+    const next = scanner.scan(createMemoryContent(archive), never())
     setTimeout(() => controller.abort(new Error('gone')), 50)
     await expect(aborted).rejects.toThrow('gone')
     // 15,000 members would take the WebAssembly engine a minute, longer than the test timeout.
@@ -102,7 +102,7 @@ describe('YARA workers', () => {
       ),
       deadlineOf: () => 100,
     })
-    const getScanError = () => scanner.scan(inMemory(archive), never()).catch((error) => error)
+    const getScanError = () => scanner.scan(createMemoryContent(archive), never()).catch((error) => error)
     expect(await getScanError()).toMatchObject({ message: expect.stringContaining('100 ms') })
     // A thread that has not reached native code ends immediately and is replaced.
     for (const words of ['1 workers are hanging and cannot be terminated', '100 ms'])
@@ -120,7 +120,7 @@ describe('YARA workers', () => {
 const endless =
   'rule endless { strings: $a = "SLOW" condition: $a and for all i in (0..4000000000) : (for all j in (0..4000000000) : (i + j >= 0)) }'
 const operators = { sources: [{ origin: 'endless.yar', text: endless }], changedAt: null }
-const slow = inMemory('this is SLOW')
+const slow = createMemoryContent('this is SLOW')
 
 describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('endless operator rule, %s engine', (kind) => {
   test('an endless YARA rule fails only the scans of matching files, and leaves no thread or process behind', async () => {
@@ -130,7 +130,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('en
         ...unavailable,
         message: expect.stringContaining('2000 ms'),
       })
-      const others = [inMemory(text), inMemory(eicar)].map((content) => scanner.scan(content, never()))
+      const others = [createMemoryContent(text), createMemoryContent(eicar)].map((content) => scanner.scan(content, never()))
       await hanging
       expect(await Promise.all(others)).toMatchObject([clean, { verdict: 'infected' }])
     }
@@ -145,7 +145,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('en
     const disconnected = expect(scanner.scan(slow, { signal: controller.signal })).rejects.toThrow('gone')
     setTimeout(() => controller.abort(new Error('gone')), 300)
     await disconnected
-    expect(await scanner.scan(inMemory(text), never())).toEqual(clean)
+    expect(await scanner.scan(createMemoryContent(text), never())).toEqual(clean)
   })
 
   test('an endless YARA rule does not prevent the scanner from closing', async () => {

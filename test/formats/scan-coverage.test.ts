@@ -7,7 +7,7 @@ import { openScanner } from '../../src/inspection/scanners/index.js'
 import { brotliRows, carriers, type HiddenMarker, largeRows, marker, smallRows } from '../support/hidden-marker.js'
 import { describeWith } from '../support/installed-programs.js'
 import { startRealClamd } from '../support/real-clamd.js'
-import { submission } from '../support/validation.js'
+import { createSubmission } from '../support/validation.js'
 
 interface OpenedScanner {
   scanner: Awaited<ReturnType<typeof openScanner>>
@@ -34,7 +34,7 @@ function findsEveryMarker(open: () => Promise<OpenedScanner>): void {
     for (const { name, extension, make } of rows) {
       const bytes = await make()
       if (bytes.includes(marker)) throw new Error(`The marker is visible in ${name}.`)
-      const report = await inspector.inspect(submission(`a.${extension}`, bytes, rules))
+      const report = await inspector.inspect(createSubmission(`a.${extension}`, bytes, rules))
       if (report.outcome === 'accepted') names.push(name)
     }
     return names

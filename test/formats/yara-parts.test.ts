@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type EngineKind, hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
-import { clean, createZip, inFile, inMemory } from '../support/eicar.js'
+import { clean, createFileContent, createMemoryContent, createZip } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
@@ -24,7 +24,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])(
     afterAll(() => scanner.close())
 
     const scan = async (bytes: Buffer) => {
-      const content = await inFile(bytes)
+      const content = await createFileContent(bytes)
       try {
         return await scanner.scan(content, never())
       } finally {
@@ -43,7 +43,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])(
       ['SVG.ScriptRedirect', 'in order', file('<svg xmlns="http://www.w3.org/2000/svg">', words, script)],
     ])('the YARA rule %s matches strings in distant windows: %s', async (signature, _, bytes) => {
       expect(await scan(bytes)).toMatchObject({ verdict: 'infected', signature })
-      expect(await scanner.scan(inMemory(gzipSync(bytes, { level: 1 })), never())).toMatchObject({
+      expect(await scanner.scan(createMemoryContent(gzipSync(bytes, { level: 1 })), never())).toMatchObject({
         verdict: 'infected',
         signature,
       })
@@ -53,7 +53,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])(
       expect(await scan(file(php[0], words))).toEqual(clean)
       expect(await scan(file(words, php[1]))).toEqual(clean)
       const members = createZip({ name: 'a.txt', bytes: file(php[0], words) }, { name: 'b.txt', bytes: file(words, php[1]) })
-      expect(await scanner.scan(inMemory(members), never())).toEqual(clean)
+      expect(await scanner.scan(createMemoryContent(members), never())).toEqual(clean)
     })
 
     test('a YARA rule that requires strings at the start of a file does not match them elsewhere', async () => {

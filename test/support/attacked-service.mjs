@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { startWatched } from './monitored-service.mjs'
+import { startMonitoredService } from './monitored-service.mjs'
 
 const admin = fileURLToPath(new URL('../../dist/cli/admin.js', import.meta.url))
 
@@ -15,9 +15,9 @@ const admin = fileURLToPath(new URL('../../dist/cli/admin.js', import.meta.url))
 export async function startAttackedService() {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
   const attackerKey = `assay_${randomBytes(32).toString('base64url')}`
-  const port = await freePort()
+  const port = await findFreePort()
   const env = { DATA_DIR: dataDir, PORT: String(port), BOOTSTRAP_API_KEY: attackerKey }
-  const service = await startWatched(env)
+  const service = await startMonitoredService(env)
   const { stdout } = await promisify(execFile)(process.execPath, [admin, 'tenant', 'create', '--name', 'Other'], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
   })
@@ -36,7 +36,7 @@ export async function startAttackedService() {
 }
 
 /** Sends a REST or GraphQL request with a key. A FormData body is sent as multipart and any other body as JSON. */
-export async function call(url, key, { method = 'GET', body } = {}) {
+export async function sendRequest(url, key, { method = 'GET', body } = {}) {
   const isForm = body instanceof FormData
   const response = await fetch(url, {
     method,
@@ -47,7 +47,7 @@ export async function call(url, key, { method = 'GET', body } = {}) {
 }
 
 /** Repeats `work` sequentially, `runs` times or for `maxMs`, and returns the durations in milliseconds in ascending order. */
-export async function durationsOf(work, { runs, maxMs }) {
+export async function measureDurations(work, { runs, maxMs }) {
   const durations = []
   const end = performance.now() + maxMs
   while (durations.length < runs && performance.now() < end) {
@@ -58,17 +58,17 @@ export async function durationsOf(work, { runs, maxMs }) {
   return durations.sort((one, other) => one - other)
 }
 
-export const percentile = (sorted, share) => sorted[Math.ceil(sorted.length * share) - 1]
+export const getPercentile = (sorted, share) => sorted[Math.ceil(sorted.length * share) - 1]
 
 /** Runs a module in a separate process so that it does not delay measurements. Resolves when the module sends a message. */
 export async function startAttacker(module, options) {
   const child = fork(module, [JSON.stringify(options)])
-  const nextMessage = () => new Promise((resolve) => child.once('message', resolve))
-  await nextMessage()
+  const waitForMessage = () => new Promise((resolve) => child.once('message', resolve))
+  await waitForMessage()
   return {
     /** Stops the attack and returns the attacker's counts. */
     stop: async () => {
-      const counted = nextMessage()
+      const counted = waitForMessage()
       child.send('stop')
       const result = await counted
       child.kill()
@@ -77,7 +77,7 @@ export async function startAttacker(module, options) {
   }
 }
 
-function freePort() {
+function findFreePort() {
   const server = createServer()
   return new Promise((resolve) =>
     server.listen(0, '127.0.0.1', () => {

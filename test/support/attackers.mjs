@@ -6,14 +6,14 @@ const sockets = new Set()
 const statuses = {}
 const attackers = []
 let random
-let noted = () => {}
+let onOutcome = () => {}
 
 process.on('message', ({ begin: start, end }) => {
-  if (start) attack(start)
-  if (end) waitForCounts(end.notes, stop)
+  if (start) startAttackers(start)
+  if (end) waitForCounts(end.notes, reportAndStop)
 })
 
-function stop() {
+function reportAndStop() {
   for (const socket of sockets) socket.destroy()
   process.send({ statuses })
   process.disconnect()
@@ -21,47 +21,47 @@ function stop() {
 
 /** Waits until the given number of attackers of each kind have received a response or been disconnected. */
 function waitForCounts(notes, done) {
-  noted = () => {
-    if (Object.entries(notes).some(([kind, count]) => ended(kind) < count)) return
-    noted = () => {}
+  onOutcome = () => {
+    if (Object.entries(notes).some(([kind, count]) => countEnded(kind) < count)) return
+    onOutcome = () => {}
     done()
   }
-  noted()
+  onOutcome()
 }
 
-const ended = (kind) => attackers.filter((each) => each.kind === kind && each.ended).length
+const countEnded = (kind) => attackers.filter((each) => each.kind === kind && each.ended).length
 
-function attack({ port, key, download, seed, counts }) {
-  random = mulberry32(seed)
+function startAttackers({ port, key, download, seed, counts }) {
+  random = createRandom(seed)
   const authorization = `Authorization: Bearer ${key}\r\n`
   const one = {
-    idle: () => open(port, 'idle'),
+    idle: () => openSocket(port, 'idle'),
     stalled: () => {
-      const socket = open(port, 'stalled')
+      const socket = openSocket(port, 'stalled')
       socket.write(`GET ${download} HTTP/1.1\r\nHost: x\r\n\r\n`)
       // Reads the response headers and then stops reading.
       socket.once('data', () => socket.pause())
     },
     drips: () => {
-      const socket = open(port, 'drips')
+      const socket = openSocket(port, 'drips')
       socket.write(
         `POST /api/v1/files/upload HTTP/1.1\r\nHost: x\r\n${authorization}Content-Type: multipart/form-data; boundary=b\r\n`,
       )
       socket.write('Content-Length: 1000000\r\n\r\n--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n')
-      repeat(socket, 100 + random() * 900, () => socket.write('a'))
+      repeatUntilClosed(socket, 100 + random() * 900, () => socket.write('a'))
     },
     chunks: () => {
       const anonymous = random() < 0.5
-      const socket = open(port, 'chunks')
+      const socket = openSocket(port, 'chunks')
       socket.write(
         `POST ${anonymous ? '/graphql' : '/api/v1/contexts'} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`,
       )
       socket.write(`${anonymous ? '' : authorization}Transfer-Encoding: chunked\r\n\r\n`)
       const many = '1\r\n \r\n'.repeat(5_000)
-      const more = () => {
-        if (!socket.destroyed) socket.write(many, () => setTimeout(more, random() * 20))
+      const sendChunks = () => {
+        if (!socket.destroyed) socket.write(many, () => setTimeout(sendChunks, random() * 20))
       }
-      more()
+      sendChunks()
     },
   }
   const all = Object.entries(counts).flatMap(([kind, count]) => Array(count).fill(kind))
@@ -70,7 +70,7 @@ function attack({ port, key, download, seed, counts }) {
   process.send({ started: all.length })
 }
 
-function open(port, kind) {
+function openSocket(port, kind) {
   const socket = connect(port, '127.0.0.1')
   sockets.add(socket)
   socket.on('error', () => {})
@@ -89,10 +89,10 @@ function recordOutcome(attacker, what) {
   attacker.ended = true
   statuses[kind] ??= {}
   statuses[kind][what] = (statuses[kind][what] ?? 0) + 1
-  noted()
+  onOutcome()
 }
 
-function repeat(socket, ms, work) {
+function repeatUntilClosed(socket, ms, work) {
   const timer = setInterval(work, ms)
   socket.once('close', () => clearInterval(timer))
 }
@@ -105,7 +105,7 @@ function shuffle(list) {
 }
 
 /** Returns a seeded random number generator. */
-function mulberry32(seed) {
+function createRandom(seed) {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0

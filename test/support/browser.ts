@@ -1,12 +1,12 @@
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { programPath } from './installed-programs.js'
+import { getProgramPath } from './installed-programs.js'
 
 // A long timeout for loaded machines. No test measures time.
 export const timeoutMs = 60_000
 
 /** Launches the Chromium installed from the Debian package. */
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: programPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: timeoutMs })
+  chromium.launch({ executablePath: getProgramPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: timeoutMs })
 
 /** Opens a page that can reach only one service, and records requests to other hosts and console errors. */
 export async function openPage(

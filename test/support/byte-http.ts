@@ -19,8 +19,8 @@ export function sendRaw(port: number, { method, target, headers, body }: RawRequ
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
     let received = Buffer.alloc(0)
-    const timer = setTimeout(() => done(new Error(`no response within ${timeoutMs} ms`)), timeoutMs)
-    const done = (result: RawResponse | Error) => {
+    const timer = setTimeout(() => settle(new Error(`no response within ${timeoutMs} ms`)), timeoutMs)
+    const settle = (result: RawResponse | Error) => {
       clearTimeout(timer)
       socket.destroy()
       if (result instanceof Error) reject(result)
@@ -29,11 +29,11 @@ export function sendRaw(port: number, { method, target, headers, body }: RawRequ
     socket.on('data', (chunk) => {
       received = Buffer.concat([received, chunk])
       const response = parseResponse(received, method)
-      if (response) done(response)
+      if (response) settle(response)
     })
-    socket.on('end', () => done(parseResponse(received, method, true) ?? new Error('the connection ended without a response')))
+    socket.on('end', () => settle(parseResponse(received, method, true) ?? new Error('the connection ended without a response')))
     // Write errors are irrelevant after the response.
-    socket.on('error', (error) => done(parseResponse(received, method, true) ?? error))
+    socket.on('error', (error) => settle(parseResponse(received, method, true) ?? error))
     const head = [`${method} ${target} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`)]
     socket.write(Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'))
     if (body) socket.write(body)

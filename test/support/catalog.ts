@@ -11,13 +11,13 @@ export async function readCatalog(url: string): Promise<string[]> {
     const lines: string[] = []
     for (const statement of statements)
       lines.push(...(await client.query<{ line: string }>(statement)).rows.map(({ line }) => line))
-    return lines.map(normalized).sort()
+    return lines.map(normalizeLine).sort()
   } finally {
     await client.end()
   }
 }
 
-const normalized = (line: string) => line.replace(/--.*$/gm, '').replace(/\s+/g, ' ').replace(/\( /g, '(').replace(/ \)/g, ')')
+const normalizeLine = (line: string) => line.replace(/--.*$/gm, '').replace(/\s+/g, ' ').replace(/\( /g, '(').replace(/ \)/g, ')')
 
 const ownTables = `n.nspname = 'public' AND c.relname !~ '^(call_logs_\\d|_prisma_migrations)'`
 

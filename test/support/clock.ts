@@ -22,13 +22,13 @@ const maxClockErrorMs = 1_000
 
 /** Runs `work` and repeats it once if it failed while a time window ended. */
 export async function runInOneWindow<T>(seconds: number, work: () => Promise<T>): Promise<T> {
-  const window = (at: number) => Math.floor(at / 1000 / seconds)
+  const getWindow = (at: number) => Math.floor(at / 1000 / seconds)
   for (;;) {
-    const began = window(Date.now() - maxClockErrorMs)
+    const began = getWindow(Date.now() - maxClockErrorMs)
     try {
       return await work()
     } catch (error) {
-      if (window(Date.now() + maxClockErrorMs) === began) throw error
+      if (getWindow(Date.now() + maxClockErrorMs) === began) throw error
     }
   }
 }

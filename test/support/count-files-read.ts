@@ -21,7 +21,7 @@ export async function countFilesRead(pool: pg.Pool, text: string, values: unknow
       `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE counted (${values.map(toLiteral).join(', ')})`,
     )
     await client.query('DEALLOCATE counted')
-    return count(explained.rows[0]!['QUERY PLAN'][0]!.Plan)
+    return countFileRows(explained.rows[0]!['QUERY PLAN'][0]!.Plan)
   } finally {
     client.release()
   }
@@ -30,6 +30,6 @@ export async function countFilesRead(pool: pg.Pool, text: string, values: unknow
 const toLiteral = (value: unknown): string =>
   pg.escapeLiteral(Array.isArray(value) ? `{${value.join(',')}}` : String(value instanceof Date ? value.toISOString() : value))
 
-const count = (plan: Plan): number =>
+const countFileRows = (plan: Plan): number =>
   (plan['Relation Name'] === 'files' ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'] : 0) +
-  (plan.Plans ?? []).reduce((sum, each) => sum + count(each), 0)
+  (plan.Plans ?? []).reduce((sum, each) => sum + countFileRows(each), 0)

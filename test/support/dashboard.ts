@@ -82,7 +82,7 @@ export class Dashboard {
 }
 
 /** Selects files for upload. */
-export const choose = (page: Page, ...files: { name: string; content: Buffer | string }[]): Promise<void> =>
+export const selectFiles = (page: Page, ...files: { name: string; content: Buffer | string }[]): Promise<void> =>
   page
     .locator('input[type=file]')
     .setInputFiles(files.map(({ name, content }) => ({ name, mimeType: '', buffer: Buffer.from(content) })))

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { freePort } from './free-port.js'
+import { findFreePort } from './free-port.js'
 
 /** A proxy in front of PostgreSQL that injects faults: outages, and connections lost at a ledger move. */
 export class DatabaseProxy {
@@ -36,7 +36,7 @@ export class DatabaseProxy {
   async up(): Promise<void> {
     const listener = createServer((client) => this.#connect(client))
     // Reuses a port that stays free while the proxy is stopped.
-    this.#port ||= Number(await freePort())
+    this.#port ||= Number(await findFreePort())
     await once(listener.listen(this.#port, '127.0.0.1'), 'listening')
     this.#listener = listener
   }
@@ -46,7 +46,7 @@ export class DatabaseProxy {
     const listener = this.#listener
     this.#listener = undefined
     const closed = new Promise((resolve) => (listener ? listener.close(resolve) : resolve(undefined)))
-    for (const pair of this.#pairs) cut(pair)
+    for (const pair of this.#pairs) disconnect(pair)
     await closed
   }
 
@@ -66,13 +66,13 @@ export class DatabaseProxy {
         mode = this.cut.when
         this.cut = undefined
       }
-      if (mode === 'before') return cut(pair)
+      if (mode === 'before') return disconnect(pair)
       server.write(bytes)
       silenced ||= mode === 'after'
     })
     server.on('data', (bytes) => {
       // The transaction is committed because PostgreSQL has responded.
-      if (silenced) cut(pair)
+      if (silenced) disconnect(pair)
       else client.write(bytes)
     })
     for (const socket of [client, server])
@@ -80,7 +80,7 @@ export class DatabaseProxy {
         .on('error', () => {})
         .on('close', () => {
           this.#pairs.delete(pair)
-          cut(pair)
+          disconnect(pair)
         })
   }
 
@@ -89,7 +89,7 @@ export class DatabaseProxy {
   }
 }
 
-function cut({ client, server }: { client: Socket; server: Socket }): void {
+function disconnect({ client, server }: { client: Socket; server: Socket }): void {
   client.destroy()
   server.destroy()
 }

@@ -12,21 +12,21 @@ export interface TestDatabase {
 
 /** Creates an empty migrated database from this test run's template. */
 export async function createTestDatabase(): Promise<TestDatabase> {
-  return create('assay')
+  return createFromTemplate('assay')
 }
 
 /** Creates a database without tables. */
 export async function createEmptyDatabase(): Promise<TestDatabase> {
-  return create('template0')
+  return createFromTemplate('template0')
 }
 
 /** Copies a database that has no connections, like a restored backup. */
 export async function copyDatabase({ url }: TestDatabase): Promise<TestDatabase> {
-  return create(new URL(url).pathname.slice(1))
+  return createFromTemplate(new URL(url).pathname.slice(1))
 }
 
-async function create(template: string): Promise<TestDatabase> {
-  const server = await serverUrl()
+async function createFromTemplate(template: string): Promise<TestDatabase> {
+  const server = await getServerUrl()
   const name = `test_${randomBytes(6).toString('hex')}`
   // Copying files requires checkpoints, which are cheap without fsync. Copying through the WAL is slower.
   await runOnServer(server, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
@@ -34,7 +34,7 @@ async function create(template: string): Promise<TestDatabase> {
 }
 
 /** Returns the URL of this test run's PostgreSQL, which starts on first use (test/support/global-setup.mjs). */
-async function serverUrl(): Promise<string> {
+async function getServerUrl(): Promise<string> {
   const folder = process.env.ASSAY_TEST_DATABASE
   if (!folder) throw new Error('The test database is not running. Run the tests with npm test.')
   writeFileSync(join(folder, 'wanted'), '')

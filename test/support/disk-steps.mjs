@@ -5,16 +5,16 @@ import { syncBuiltinESMExports } from 'node:module'
 
 const { renameSync, fsyncSync, openSync, closeSync, mkdirSync } = fs
 const folders = new Map()
-const note = (...words) => fs.appendFileSync(process.env.DISK_STEPS, `${words.join(' ')}\n`)
+const logStep = (...words) => fs.appendFileSync(process.env.DISK_STEPS, `${words.join(' ')}\n`)
 
 fs.mkdirSync = (path, options) => {
   const created = mkdirSync(path, options)
-  note('mkdir', path)
+  logStep('mkdir', path)
   return created
 }
 fs.renameSync = (from, to) => {
   renameSync(from, to)
-  note('rename', from, to)
+  logStep('rename', from, to)
 }
 fs.openSync = (path, flags, mode) => {
   const descriptor = openSync(path, flags, mode)
@@ -28,6 +28,6 @@ fs.closeSync = (descriptor) => {
 }
 fs.fsyncSync = (descriptor) => {
   fsyncSync(descriptor)
-  note('fsync', folders.get(descriptor))
+  logStep('fsync', folders.get(descriptor))
 }
 syncBuiltinESMExports()

@@ -43,7 +43,7 @@ export class DocumentedApi {
         path,
         scope: getOperation['x-required-scope'] as string | null,
         ...(getOperation.requestBody !== undefined && {
-          requestBody: this.#withSchemas(getOperation.requestBody as RequestBody),
+          requestBody: this.#resolveSchemas(getOperation.requestBody as RequestBody),
         }),
         parameters: (getOperation.parameters as Json[]).map((parameter) => this.#resolveRefs(parameter) as unknown as Parameter),
       })),
@@ -83,7 +83,7 @@ export class DocumentedApi {
   }
 
   /** Returns the request body with resolved schemas. */
-  #withSchemas({ required, content }: RequestBody): RequestBody {
+  #resolveSchemas({ required, content }: RequestBody): RequestBody {
     const complete = Object.entries(content).map(([type, media]) => [type, { ...media, schema: this.#resolveRefs(media.schema) }])
     return { required, content: Object.fromEntries(complete) }
   }

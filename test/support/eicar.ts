@@ -13,9 +13,9 @@ export const eicar = Buffer.from(['X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-'
 
 /** A clean verdict with any proof time. A Date from a worker is an instance of another Date class. */
 export const clean = { verdict: 'clean', provedAt: expect.anything() }
-export const incompleteBecause = (reason: string) => ({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
+export const toIncompleteVerdict = (reason: string) => ({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
 
-export function inMemory(bytes: Buffer | string): Content {
+export function createMemoryContent(bytes: Buffer | string): Content {
   const content = Buffer.from(bytes)
   return {
     size: content.length,
@@ -26,7 +26,7 @@ export function inMemory(bytes: Buffer | string): Content {
 }
 
 /** Writes the content to a temporary file, which `remove` deletes. */
-export async function inFile(bytes: Buffer): Promise<Content & { remove(): Promise<void> }> {
+export async function createFileContent(bytes: Buffer): Promise<Content & { remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'assay-test-'))
   const path = join(folder, randomUUID())
   await writeFile(path, bytes)

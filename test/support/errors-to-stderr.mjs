@@ -1,15 +1,20 @@
 // Preloaded with `node --import`. Prints unhandled errors and Node.js warnings to standard error.
 import { writeSync } from 'node:fs'
 
-const report = (kind, what) => writeSync(2, `ASSAY-FAULT ${kind}: ${String(what?.stack ?? what).replaceAll('\n', ' | ')}\n`)
+const printFault = (kind, what) => writeSync(2, `ASSAY-FAULT ${kind}: ${String(what?.stack ?? what).replaceAll('\n', ' | ')}\n`)
 
-process.on('uncaughtExceptionMonitor', (error, origin) => report(origin, error))
-process.on('warning', (warning) => report('warning', warning))
+process.on('uncaughtExceptionMonitor', (error, origin) => printFault(origin, error))
+process.on('warning', (warning) => printFault('warning', warning))
 // The monitor above does not receive unhandled rejections if the program handles them.
 process.on('newListener', (event, listener) => {
-  if (event !== 'unhandledRejection' || listener === noted || process.listeners(event).includes(noted)) return
-  process.prependListener(event, noted)
+  if (
+    event !== 'unhandledRejection' ||
+    listener === onUnhandledRejection ||
+    process.listeners(event).includes(onUnhandledRejection)
+  )
+    return
+  process.prependListener(event, onUnhandledRejection)
 })
-function noted(reason) {
-  report('unhandledRejection', reason)
+function onUnhandledRejection(reason) {
+  printFault('unhandledRejection', reason)
 }

@@ -8,11 +8,11 @@ import { PerformanceObserver } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 import { findSlowFunctions } from './slow-functions.mjs'
 
-async function watch() {
-  const cpu = await threadClock()
+async function monitorEventLoop() {
+  const cpu = await createThreadClock()
   let watching = false
-  let found = nothing()
-  let turnBegan = { cpu: cpu(), at: clock() }
+  let found = createEmptyResult()
+  let turnBegan = { cpu: cpu(), at: readClock() }
   let hold = { ...turnBegan, callback: 'loop' }
   const collections = []
 
@@ -22,23 +22,23 @@ async function watch() {
     if (ms > found.worstHold) found.worstHold = ms
     if (watching && ms >= minReportedMs) found.slow.push({ ms, from: hold.at, to: now.at, callback: hold.callback })
   }
-  const turn = () => {
-    const now = { cpu: cpu(), at: clock() }
+  const recordTurn = () => {
+    const now = { cpu: cpu(), at: readClock() }
     endHold(now)
     found.turns++
     found.worstTurn = Math.max(found.worstTurn, now.cpu - turnBegan.cpu)
     turnBegan = now
     hold = { ...now, callback: 'loop' }
-    setImmediate(turn).unref()
+    setImmediate(recordTurn).unref()
   }
-  setImmediate(turn).unref()
+  setImmediate(recordTurn).unref()
 
   const hook = createHook({
     before: () => {
       const resource = executionAsyncResource()
       // A continuation or tick belongs to the preceding callback.
       if (resource instanceof Promise || typeof resource?.callback === 'function') return
-      const now = { cpu: cpu(), at: clock() }
+      const now = { cpu: cpu(), at: readClock() }
       endHold(now)
       hold = { ...now, callback: resource?.constructor?.name ?? 'unknown' }
     },
@@ -50,31 +50,31 @@ async function watch() {
 
   const session = new Session()
   session.connect()
-  const post = (method, params) =>
+  const sendInspectorCommand = (method, params) =>
     new Promise((resolve, reject) => session.post(method, params, (error, result) => (error ? reject(error) : resolve(result))))
 
   const commands = {
     begin: async ({ profile, split }) => {
       if (profile) {
-        await post('Profiler.enable')
-        await post('Profiler.setSamplingInterval', { interval: 500 })
-        await post('Profiler.start')
+        await sendInspectorCommand('Profiler.enable')
+        await sendInspectorCommand('Profiler.setSamplingInterval', { interval: 500 })
+        await sendInspectorCommand('Profiler.start')
       }
       if (split) hook.enable()
       // Excludes work done by the measurement.
-      await later()
+      await waitBriefly()
       watching = true
-      found = nothing()
+      found = createEmptyResult()
       collections.length = 0
       return {}
     },
     end: async ({ profile }) => {
-      await later()
+      await waitBriefly()
       watching = false
       hook.disable()
       const { slow, ...sums } = found
       const slowest = slow.sort((one, other) => other.ms - one.ms).slice(0, 12)
-      const samples = profile ? (await post('Profiler.stop')).profile : undefined
+      const samples = profile ? (await sendInspectorCommand('Profiler.stop')).profile : undefined
       return { ...sums, slow: slowest.map((each) => ({ ...each, ...findSlowFunctions(each, samples, collections) })) }
     },
     /** Blocks the event loop to test the measurement. */
@@ -93,15 +93,15 @@ async function watch() {
 
 // Holds above this CPU time are reported with their functions.
 const minReportedMs = 3
-const nothing = () => ({ turns: 0, holds: 0, worstTurn: 0, worstHold: 0, slow: [] })
-const later = () => new Promise((resolve) => setTimeout(resolve, 5))
+const createEmptyResult = () => ({ turns: 0, holds: 0, worstTurn: 0, worstHold: 0, slow: [] })
+const waitBriefly = () => new Promise((resolve) => setTimeout(resolve, 5))
 
 // Returns the time in milliseconds on the clock that the V8 profiler uses.
-const clock = () => Number(process.hrtime.bigint()) / 1e6
-const performanceStart = clock() - performance.now()
+const readClock = () => Number(process.hrtime.bigint()) / 1e6
+const performanceStart = readClock() - performance.now()
 
 /** Returns a function that reads this thread's CPU time in milliseconds. */
-async function threadClock() {
+async function createThreadClock() {
   const { emitWarning } = process
   // Suppresses the warning that WASI is experimental.
   process.emitWarning = () => {}
@@ -119,4 +119,4 @@ async function threadClock() {
   }
 }
 
-if (isMainThread && process.send) await watch()
+if (isMainThread && process.send) await monitorEventLoop()

@@ -33,9 +33,9 @@ export async function readEvents(url: string, credential: string, headers: Recor
     events,
     until: (count) =>
       new Promise((resolve, reject) => {
-        const look = () => events.length >= count && resolve()
-        waiting.add(look)
-        look()
+        const resolveIfComplete = () => events.length >= count && resolve()
+        waiting.add(resolveIfComplete)
+        resolveIfComplete()
         void ended.then(() => reject(new Error(`The stream ended after ${events.length} events.`)))
       }),
     ended,

@@ -8,10 +8,10 @@ import { join } from 'node:path'
  * Returns a free port below the range of outgoing connections (32768 and above on Linux), so that it stays free during restarts.
  * Each port is used once per run.
  */
-export async function freePort(): Promise<string> {
+export async function findFreePort(): Promise<string> {
   for (;;) {
     const port = randomInt(10_000, 32_768)
-    if (!isFirst(port)) continue
+    if (!isUnusedInRun(port)) continue
     const probe = createServer()
     const used = await new Promise<boolean>((resolve) => {
       probe.once('error', () => resolve(true))
@@ -25,7 +25,7 @@ export async function freePort(): Promise<string> {
 }
 
 /** Returns whether no worker in this run has used the port (test/support/global-setup.mjs). */
-function isFirst(port: number): boolean {
+function isUnusedInRun(port: number): boolean {
   try {
     writeFileSync(join(process.env.ASSAY_TEST_DATABASE!, `port-${port}`), '', { flag: 'wx' })
     return true

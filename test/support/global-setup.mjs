@@ -12,12 +12,12 @@ export default function setUp() {
   const watcher = watch(folder, (_event, name) => {
     if (name !== 'wanted') return
     watcher.close()
-    database.server = start(folder)
+    database.server = startServerIn(folder)
   })
-  globalThis.stopTestDatabase = () => stop(database, watcher)
+  globalThis.stopTestDatabase = () => stopDatabase(database, watcher)
 }
 
-async function start(folder) {
+async function startServerIn(folder) {
   let server
   try {
     const { startServer } = await import('../../dist/platform/db/embedded/server.js')
@@ -33,7 +33,7 @@ async function start(folder) {
   return server
 }
 
-async function stop({ folder, server }, watcher) {
+async function stopDatabase({ folder, server }, watcher) {
   watcher.close()
   await (await server)?.stop()
   rmSync(folder, { recursive: true, force: true })
@@ -53,11 +53,11 @@ const settings = {
 function removeOrphans() {
   for (const name of readdirSync(tmpdir())) {
     const pid = Number(/^assay-test-(\d+)-/.exec(name)?.[1])
-    if (pid && !lives(pid)) rmSync(join(tmpdir(), name), { recursive: true, force: true })
+    if (pid && !isProcessAlive(pid)) rmSync(join(tmpdir(), name), { recursive: true, force: true })
   }
 }
 
-function lives(pid) {
+function isProcessAlive(pid) {
   try {
     return process.kill(pid, 0)
   } catch (error) {

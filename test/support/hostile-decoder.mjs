@@ -9,7 +9,7 @@ import { decodeImage as decodeForReal } from '../../packages/formats/dist/image/
 const crash = () => process.kill(process.pid, 'SIGSEGV')
 
 /** Blocks a libuv thread for hours like an endless codec while JavaScript continues. */
-const spin = () => new Promise((resolve) => pbkdf2('a', 'b', 2 ** 31 - 1, 64, 'sha512', resolve))
+const blockThread = () => new Promise((resolve) => pbkdf2('a', 'b', 2 ** 31 - 1, 64, 'sha512', resolve))
 
 const deeds = {
   crash: (image, task) => {
@@ -22,14 +22,14 @@ const deeds = {
     writeFileSync(mark, '')
     return crash()
   },
-  spin,
+  spin: blockThread,
   hoard: async () => {
     const held = []
     while (held.length < 40) {
       held.push(Buffer.alloc(16 * 1024 * 1024, 1))
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
-    return spin()
+    return blockThread()
   },
   // Waits for a second concurrent image.
   hold: async (image, task, megabytes, meeting) => {

@@ -4,14 +4,14 @@ import { existsSync, writeFileSync } from 'node:fs'
 const valid = { sound: true, notes: [], evidence: {} }
 
 /** Crashes on the first file and succeeds later. The file contains the path of its marker. */
-const firstTime = (source, then) => {
+const failFirstTime = (source, then) => {
   const mark = source.readAll(4096).toString('utf8').trim()
   if (existsSync(mark)) return valid
   writeFileSync(mark, '')
   return then()
 }
 
-const spin = () => {
+const loopForever = () => {
   for (;;);
 }
 
@@ -23,7 +23,7 @@ export const readers = {
         throw new Error('out of nowhere')
       }),
     ),
-  hang: spin,
+  hang: loopForever,
   never: () => new Promise(() => {}),
   hoard: () => {
     const held = []
@@ -32,8 +32,8 @@ export const readers = {
   throw: () => {
     throw new RangeError('offset is out of range')
   },
-  dieonce: (source) => firstTime(source, () => process.exit(3)),
-  hangonce: (source) => firstTime(source, spin),
+  dieonce: (source) => failFirstTime(source, () => process.exit(3)),
+  hangonce: (source) => failFirstTime(source, loopForever),
   slow: () => new Promise((resolve) => setTimeout(resolve, 150, valid)),
   chatty: () => {
     for (let line = 0; line < 10_000; line++) console.log('x'.repeat(100))

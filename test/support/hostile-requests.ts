@@ -55,7 +55,7 @@ const segment = fc.oneof(
 )
 
 /** Ids of existing objects, with which some requests succeed. */
-export interface Known {
+export interface KnownObjects {
   keyId: string
   fileId: string
   contextKey: string
@@ -70,7 +70,7 @@ const names = [
   ),
 ]
 
-const target = (known: Known) => {
+const createTarget = (known: KnownObjects) => {
   const filled = fc.constantFrom(...routes).chain(({ path }) =>
     fc
       .array(fc.oneof(segment, fc.constantFrom(known.keyId, known.fileId, known.contextKey, 'api_key')), {
@@ -164,7 +164,7 @@ const contents = [
   zip({ '../x': 'y' }),
   Buffer.alloc(70_000, 'x'),
 ]
-const part = (known: Known) =>
+const createPart = (known: KnownObjects) =>
   fc
     .record({
       name: fc.oneof(fc.constantFrom('file', 'context', 'metadata', 'operations', 'map', '0', ''), hostileString),
@@ -197,7 +197,7 @@ const part = (known: Known) =>
         Buffer.from('\r\n'),
       ]),
     )
-const goodUpload = (known: Known, content: Buffer, filename: string) => [
+const createValidUpload = (known: KnownObjects, content: Buffer, filename: string) => [
   Buffer.from(`Content-Disposition: form-data; name="context"\r\n\r\n${known.contextKey}\r\n`),
   Buffer.concat([
     Buffer.from(`Content-Disposition: form-data; name="file"; filename="${filename}"\r\n\r\n`),
@@ -205,17 +205,17 @@ const goodUpload = (known: Known, content: Buffer, filename: string) => [
     Buffer.from('\r\n'),
   ]),
 ]
-const multipartBody = (known: Known): fc.Arbitrary<Body> =>
+const createMultipartBody = (known: KnownObjects): fc.Arbitrary<Body> =>
   fc
     .record({
       boundary: fc.constantFrom('b', 'x'.repeat(70), "a'()+_,-./:=?", '--', 'y'.repeat(200)),
       claimed: fc.option(fc.constantFrom('', 'other', '"unclosed', 'b; charset=utf-7')),
       parts: fc.oneof(
-        fc.array(part(known), { maxLength: 4 }),
-        fc.array(part(known), { minLength: 20, maxLength: 25 }),
+        fc.array(createPart(known), { maxLength: 4 }),
+        fc.array(createPart(known), { minLength: 20, maxLength: 25 }),
         fc
           .tuple(fc.constantFrom(...contents), fc.constantFrom('a.txt', 'a.png', 'a.pdf', 'a.exe'))
-          .map(([content, name]) => goodUpload(known, content, name)),
+          .map(([content, name]) => createValidUpload(known, content, name)),
       ),
       cut: fc.option(fc.nat(400)),
     })
@@ -230,12 +230,12 @@ const multipartBody = (known: Known): fc.Arbitrary<Body> =>
       }
     })
 
-const body = (known: Known): fc.Arbitrary<Body | undefined> =>
+const createBody = (known: KnownObjects): fc.Arbitrary<Body | undefined> =>
   fc.oneof(
     { weight: 2, arbitrary: fc.constant(undefined) },
     { weight: 5, arbitrary: members.map((text) => ({ bytes: Buffer.from(text), type: 'application/json' })) },
     { weight: 2, arbitrary: graphqlBody.map((text) => ({ bytes: Buffer.from(text), type: 'application/json' })) },
-    { weight: 5, arbitrary: multipartBody(known) },
+    { weight: 5, arbitrary: createMultipartBody(known) },
     {
       weight: 2,
       arbitrary: fc
@@ -285,17 +285,17 @@ const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 const oddMethods = ['PUT', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH', 'QUERY', 'SEARCH', 'get', 'BREW', 'CONNECT']
 
 /** Generates an arbitrary invalid request. */
-export const hostileRequest = (known: Known): fc.Arbitrary<RawRequest> =>
+export const createHostileRequest = (known: KnownObjects): fc.Arbitrary<RawRequest> =>
   fc
     .record({
       method: fc.oneof(
         { weight: 9, arbitrary: fc.constantFrom(...methods) },
         { weight: 1, arbitrary: fc.constantFrom(...oddMethods) },
       ),
-      target: target(known),
+      target: createTarget(known),
       credential: fc.option(fc.constantFrom(...known.credentials), { freq: 8 }),
       extra: fc.array(header, { maxLength: 2 }),
-      body: body(known),
+      body: createBody(known),
       length: fc.constantFrom('right', 'right', 'right', 'right', 'chunked', 'none', 'wrong'),
       host: fc.constantFrom('a', 'a', 'a', 'a', 'a', 'a', undefined, '', 'x y', '[::1'),
     })

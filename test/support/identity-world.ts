@@ -24,7 +24,7 @@ export async function openIdentityWorld() {
   const ends: (() => Promise<void>)[] = []
   const queries = { count: 0 }
 
-  const counted =
+  const countQueries =
     <A, R>(load: (given: A) => Promise<R>) =>
     (value: A) => {
       queries.count++
@@ -42,8 +42,8 @@ export async function openIdentityWorld() {
         pool,
         connection: { connectionString: database.url },
         masterKey,
-        loadApiKey: counted(createApiKeyLoader(pool)),
-        loadSession: counted(createSessionLoader(pool)),
+        loadApiKey: countQueries(createApiKeyLoader(pool)),
+        loadSession: countQueries(createSessionLoader(pool)),
         writeKeyUses: async () => {},
         ...options,
       })

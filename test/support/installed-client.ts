@@ -15,7 +15,7 @@ interface Run {
 }
 
 /** Runs a program and returns its exit status and its output on both streams. */
-export function run(program: string, args: string[], options: { cwd: string; env?: NodeJS.ProcessEnv }): Promise<Run> {
+export function runProgram(program: string, args: string[], options: { cwd: string; env?: NodeJS.ProcessEnv }): Promise<Run> {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, CI: 'true', ...options.env, NODE_OPTIONS: '', NODE_ENV: undefined }
     const child = spawn(program, args, { ...options, env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -35,7 +35,7 @@ export class InstalledClient {
 
   static async create(): Promise<InstalledClient> {
     const folder = await mkdtemp(join(tmpdir(), 'assay-installed-'))
-    const packed = await run('npm', ['pack', '--json', '--pack-destination', folder, '--workspace', '@assay/client'], {
+    const packed = await runProgram('npm', ['pack', '--json', '--pack-destination', folder, '--workspace', '@assay/client'], {
       cwd: root,
     })
     if (packed.status !== 0) throw new Error(packed.output)
@@ -43,7 +43,7 @@ export class InstalledClient {
     const client = join(modules, '@assay', 'client')
     await mkdir(client, { recursive: true })
     const archive = join(folder, (await readdir(folder)).find((name) => name.endsWith('.tgz'))!)
-    await run('tar', ['-xzf', archive, '-C', client, '--strip-components', '1'], { cwd: folder })
+    await runProgram('tar', ['-xzf', archive, '-C', client, '--strip-components', '1'], { cwd: folder })
     // Links the client's dependency and the tools, which find their own dependencies at their real paths.
     await symlink(join(root, 'node_modules', 'tus-js-client'), join(modules, 'tus-js-client'))
     for (const name of ['esbuild', 'webpack', 'vite', 'next', 'react', 'react-dom', 'typescript', '@types'])

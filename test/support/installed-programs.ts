@@ -39,7 +39,7 @@ const findProgram = (part: Program): string | undefined =>
   folders.map((folder) => join(folder, part)).find((path) => existsSync(path))
 
 /** Returns the path of the program. Throws if it is not installed. */
-export function programPath(part: Program): string {
+export function getProgramPath(part: Program): string {
   const path = findProgram(part)
   if (!path) throw new Error(`${part} is not installed (apt-get install ${packages[part]}).`)
   return path

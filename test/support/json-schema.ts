@@ -31,7 +31,7 @@ type Check = (
   at: { place: string; checker: SchemaChecker; schema: Schema },
 ) => string[] | undefined
 
-const annotation: Check = () => undefined
+const ignoreAnnotation: Check = () => undefined
 const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value)
 const toError = (place: string, value: unknown, must: string) => [`${place} is ${JSON.stringify(value)}; it must be ${must}`]
 
@@ -61,11 +61,11 @@ const defineKeyword =
     is(value) && !holds(value as V, argument as A) ? toError(place, value, must(argument as A)) : undefined
 
 const keywords: Record<string, Check> = {
-  description: annotation,
-  example: annotation,
-  default: annotation,
-  contentMediaType: annotation,
-  discriminator: annotation,
+  description: ignoreAnnotation,
+  example: ignoreAnnotation,
+  default: ignoreAnnotation,
+  contentMediaType: ignoreAnnotation,
+  discriminator: ignoreAnnotation,
   $ref: (value, ref: string, { place, checker }) => checker.findErrors(value, checker.resolve(ref), place),
   anyOf: (value, choices: Schema[], { place, checker }) =>
     choices.some((choice) => checker.findErrors(value, choice, place).length === 0)

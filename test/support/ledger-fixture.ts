@@ -64,11 +64,11 @@ export class LedgerFixture {
        VALUES ($1, $2, $3, $3, '{txt}', 1000, $4, now() - interval '2 years', $5)`,
       [contextId, this.tenantId, contextKey, quotaMb, rulesAt],
     )
-    await this.total(contextId)
+    await this.insertTotal(contextId)
     return { contextId, contextKey, rulesAt }
   }
 
-  private total(contextId: string) {
+  private insertTotal(contextId: string) {
     return this.database.pool.query(`INSERT INTO file_totals (tenant_id, context_id) VALUES ($1, $2)`, [this.tenantId, contextId])
   }
 
@@ -106,7 +106,7 @@ export class LedgerFixture {
     sizes: number[],
     actor = this.key,
   ): Promise<Entry[]> {
-    const entries = sizes.map((size) => this.#upload(context, size, actor))
+    const entries = sizes.map((size) => this.#createUploadEntry(context, size, actor))
     await this.database.pool.query(
       `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, path, now() + interval '1 hour' FROM unnest($2::text[]) path`,
       [this.tenantId, entries.map(({ upload }) => upload!.file.blobPath)],
@@ -114,7 +114,7 @@ export class LedgerFixture {
     return entries
   }
 
-  #upload(context: { contextId: string; contextKey: string; rulesAt: Date }, sizeBytes: number, actor: Actor): Entry {
+  #createUploadEntry(context: { contextId: string; contextKey: string; rulesAt: Date }, sizeBytes: number, actor: Actor): Entry {
     const fileId = newId('file')
     const file = {
       ...context,

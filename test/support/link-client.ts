@@ -1,4 +1,4 @@
-import { uploadMetadata } from './tus.js'
+import { encodeUploadMetadata } from './tus.js'
 import { type ApiResponse, Caller } from './world.js'
 
 /** An upload link client, whose only credential is the token in the URL. */
@@ -53,7 +53,7 @@ export class LinkClient {
 
   /** Creates a resumable upload and returns its path below the link. */
   async beginTus(filename: string, size: number, more: Record<string, string> = {}): Promise<string> {
-    const headers = { 'upload-length': String(size), 'upload-metadata': uploadMetadata({ filename, ...more }) }
+    const headers = { 'upload-length': String(size), 'upload-metadata': encodeUploadMetadata({ filename, ...more }) }
     const answer = await this.tus('POST', '/tus', headers)
     if (answer.status !== 201) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`)
     return answer.headers.get('location')!.slice(this.path.length)

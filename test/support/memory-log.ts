@@ -16,7 +16,7 @@ export interface SigningKey {
   publicKey: KeyObject
 }
 
-export const newSigningKey = (id: string): SigningKey => ({ id, ...generateKeyPairSync('ed25519') })
+export const createSigningKey = (id: string): SigningKey => ({ id, ...generateKeyPairSync('ed25519') })
 
 export const createKeySet = (...keys: SigningKey[]): string =>
   JSON.stringify({ keys: keys.map(({ id, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid: id, alg: 'EdDSA' })) })
@@ -33,7 +33,7 @@ export class MemoryLog {
   computeRoot(from = 0, to = this.leaves.length): Buffer {
     return computeRoot(
       getStoredHashes({ from, to }).map(({ level, place, count }) =>
-        computeCompleteSubtreeRoot(this.#stored(level, place, count)),
+        computeCompleteSubtreeRoot(this.#getHashes(level, place, count)),
       ),
     )
   }
@@ -42,14 +42,14 @@ export class MemoryLog {
     return getSiblingSubtrees(index, size).map(({ from, to }) => this.computeRoot(from, to))
   }
 
-  #stored(level: number, place: number, count: number): Buffer[] {
+  #getHashes(level: number, place: number, count: number): Buffer[] {
     if (level === 0) return this.leaves.slice(place, place + count)
-    return Array.from({ length: count }, (_, at) => this.#node(level, place + at))
+    return Array.from({ length: count }, (_, at) => this.#getNode(level, place + at))
   }
 
-  #node(level: number, place: number): Buffer {
+  #getNode(level: number, place: number): Buffer {
     const name = `${level}/${place}`
-    const hash = this.#nodes.get(name) ?? computeCompleteSubtreeRoot(this.#stored(level - 1, place * 256, 256))
+    const hash = this.#nodes.get(name) ?? computeCompleteSubtreeRoot(this.#getHashes(level - 1, place * 256, 256))
     this.#nodes.set(name, hash)
     return hash
   }

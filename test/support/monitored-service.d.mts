@@ -18,4 +18,4 @@ export interface WatchedService {
   stop(): Promise<void>
 }
 
-export function startWatched(env: Record<string, string>): Promise<WatchedService>
+export function startMonitoredService(env: Record<string, string>): Promise<WatchedService>

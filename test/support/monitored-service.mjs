@@ -7,7 +7,7 @@ const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const watch = new URL('./event-loop-monitor.mjs', import.meta.url).href
 
 /** Resolves when the service listens. `env` must contain at least PORT and DATA_DIR. */
-export async function startWatched(env) {
+export async function startMonitoredService(env) {
   const child = fork(main, [], {
     // `npm start` sets the same flags.
     execArgv: ['--max-semi-space-size=4', '--heap-growing-percent=50', '--import', watch],
@@ -36,7 +36,7 @@ export async function startWatched(env) {
   const waiting = new Map()
   child.on('message', ({ id, ...response }) => waiting.get(id)?.(response))
   let last = 0
-  const request = (command, options) => {
+  const sendCommand = (command, options) => {
     const id = ++last
     child.send({ id, command, ...options })
     return Promise.race([failed, new Promise((resolve) => waiting.set(id, resolve))])
@@ -45,12 +45,12 @@ export async function startWatched(env) {
     url: `http://127.0.0.1:${env.PORT}`,
     pid: child.pid,
     output: () => output,
-    burn: (ms) => request('burn', { ms }),
+    burn: (ms) => sendCommand('burn', { ms }),
     /** Returns event loop blocks during `work`. */
     watch: async (work, { profile = false, split = true } = {}) => {
-      await request('begin', { profile, split })
+      await sendCommand('begin', { profile, split })
       await work()
-      return request('end', { profile })
+      return sendCommand('end', { profile })
     },
     stop: async () => {
       child.kill('SIGTERM')

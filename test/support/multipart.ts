@@ -9,7 +9,7 @@ export interface Part {
 }
 
 /** Builds a multipart/form-data body with exactly these parts. */
-export function multipart(parts: Part[], boundary = 'b0undary'): { body: Buffer; headers: Record<string, string> } {
+export function createMultipartBody(parts: Part[], boundary = 'b0undary'): { body: Buffer; headers: Record<string, string> } {
   const chunks: (string | Uint8Array)[] = []
   for (const { name, filename, content, disposition, headers = [] } of parts) {
     const usual = `form-data${name === undefined ? '' : `; name="${name}"`}${filename === undefined ? '' : `; filename="${filename}"`}`

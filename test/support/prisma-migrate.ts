@@ -9,14 +9,14 @@ const ownMigrations = join(prisma, 'migrations')
 
 /** Runs `prisma migrate deploy` and returns the names of applied migrations. */
 export const runPrismaDeploy = async (url: string, folder = ownMigrations): Promise<string[]> =>
-  (await request('apply', url, folder)).applied!
+  (await runSchemaEngine('apply', url, folder)).applied!
 
 /**
  * Returns the SQL that changes the migrated schema to prisma/schema.prisma, or an empty string if both are equal. Creates a
  * shadow database.
  */
 export const getSchemaDrift = async (url: string, folder = ownMigrations): Promise<string> =>
-  (await request('diff', url, folder)).diff!
+  (await runSchemaEngine('diff', url, folder)).diff!
 
 interface Answer {
   applied?: string[]
@@ -24,7 +24,7 @@ interface Answer {
   fault?: string
 }
 
-async function request(action: 'apply' | 'diff', url: string, folder: string): Promise<Answer> {
+async function runSchemaEngine(action: 'apply' | 'diff', url: string, folder: string): Promise<Answer> {
   const migrationDirectories = readMigrations(folder).map(({ name, sql }) => ({
     path: name,
     migrationFile: { path: 'migration.sql', content: { tag: 'ok', value: sql } },

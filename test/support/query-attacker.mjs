@@ -6,7 +6,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: connections })
 const statuses = {}
 let isStopped = false
 
-const send = () =>
+const sendRequest = () =>
   new Promise((resolve) => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
     const sent = request(url, { method, agent, headers }, (response) => {
@@ -26,7 +26,7 @@ process.on('message', () => {
 for (let connection = 0; connection < connections; connection++)
   void (async () => {
     while (!isStopped) {
-      const status = await send()
+      const status = await sendRequest()
       statuses[status] = (statuses[status] ?? 0) + 1
     }
   })()

@@ -28,11 +28,11 @@ export class RawClient {
       socket.once('error', () => resolve('reset'))
     })
     socket.on('error', () => {})
-    const close = () => {
+    const markClosed = () => {
       this.#closed = true
       this.#news()
     }
-    socket.once('close', close).once('end', close)
+    socket.once('close', markClosed).once('end', markClosed)
   }
 
   static async connect(url: string): Promise<RawClient> {
@@ -95,7 +95,7 @@ export class RawClient {
 }
 
 /** Builds a multipart body. A null `filename` creates a plain field. */
-export function multipart(
+export function createMultipartBody(
   parts: { name?: string | null; filename?: string | null; content: string | Uint8Array; type?: string }[],
   { boundary = 'test-boundary', newline = '\r\n', end = true }: { boundary?: string; newline?: string; end?: boolean } = {},
 ): { type: string; body: Buffer } {

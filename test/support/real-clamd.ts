@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { parseClamdUrl } from '../../src/inspection/scanners/clamd/address.js'
 import { queryClamd, sendToClamd } from '../../src/inspection/scanners/clamd/commands.js'
 import { findLocalClamd } from '../../src/inspection/scanners/index.js'
-import { eicar, inMemory } from './eicar.js'
-import { freePort } from './free-port.js'
-import { programPath } from './installed-programs.js'
+import { createMemoryContent, eicar } from './eicar.js'
+import { findFreePort } from './free-port.js'
+import { getProgramPath } from './installed-programs.js'
 
 export interface RealClamd {
   tcpUrl: string
@@ -32,9 +32,9 @@ export const eicarSignature = `Test.EICAR:0:0:${eicar.toString('hex')}\n`
 
 /** Starts a real clamd that detects the EICAR string. `settings` are lines of clamd.conf. */
 export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M']): Promise<RealClamd> {
-  const clamd = programPath('clamd')
+  const clamd = getProgramPath('clamd')
   const folder = await mkdtemp(join(tmpdir(), 'assay-clamd-'))
-  const port = Number(await freePort())
+  const port = Number(await findFreePort())
   const socket = join(folder, 'clamd.sock')
   await mkdir(join(folder, 'db'))
   const database = join(folder, 'db', 'test.ndb')
@@ -56,7 +56,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     daemon.kill(signal)
     await exited
   }
-  const start = async () => {
+  const startDaemon = async () => {
     // Without `User`, clamd runs as the user who runs the test, including root.
     daemon = spawn(clamd, ['--foreground', `--config-file=${join(folder, 'clamd.conf')}`], { stdio: 'ignore' })
     exited = new Promise<void>((resolve) => daemon.once('exit', () => resolve()))
@@ -67,7 +67,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     const deadlines = { connectMs: 5_000, idleMs: 5_000, answerMs: 20_000, overallMs: 20_000 }
     await writeFile(database, `Test.Other:0:0:${Buffer.from('nothing that is ever scanned').toString('hex')}\n`)
     await queryClamd(address, 'RELOAD', deadlines)
-    while ((await sendToClamd(address, inMemory(eicar), deadlines)) !== 'stream: OK')
+    while ((await sendToClamd(address, createMemoryContent(eicar), deadlines)) !== 'stream: OK')
       await new Promise((resolve) => setTimeout(resolve, 50))
   }
   const addSignature = async (name: string, bytes: string) => {
@@ -75,7 +75,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     const deadlines = { connectMs: 5_000, idleMs: 5_000, answerMs: 20_000, overallMs: 20_000 }
     await appendFile(database, `${name}:0:*:${Buffer.from(bytes).toString('hex')}\n`)
     await queryClamd(address, 'RELOAD', deadlines)
-    while ((await sendToClamd(address, inMemory(Buffer.from(bytes)), deadlines)) === 'stream: OK')
+    while ((await sendToClamd(address, createMemoryContent(Buffer.from(bytes)), deadlines)) === 'stream: OK')
       await new Promise((resolve) => setTimeout(resolve, 50))
   }
   const close = async () => {
@@ -83,7 +83,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     await rm(folder, { recursive: true, force: true })
   }
   try {
-    await start()
+    await startDaemon()
   } catch (error) {
     await close()
     throw error
@@ -94,7 +94,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     tcpUrl: `clamd://127.0.0.1:${port}`,
     kill,
     freeze: () => void daemon.kill('SIGSTOP'),
-    restart: start,
+    restart: startDaemon,
     forgetEicar,
     addSignature,
     close,

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from './free-port.js'
-import { programPath } from './installed-programs.js'
+import { findFreePort } from './free-port.js'
+import { getProgramPath } from './installed-programs.js'
 
 export interface RealPgbouncer {
   /** Database URL through PgBouncer. */
@@ -15,7 +15,7 @@ export interface RealPgbouncer {
 /** Starts PgBouncer for the database of `databaseUrl` with default settings, overridden by `settings`. */
 export async function startPgbouncer(databaseUrl: string, settings: string[] = []): Promise<RealPgbouncer> {
   const folder = await mkdtemp(join(tmpdir(), 'assay-pgbouncer-'))
-  const port = await freePort()
+  const port = await findFreePort()
   const { username, pathname, searchParams } = new URL(databaseUrl)
   const name = pathname.slice(1)
   const file = join(folder, 'pgbouncer.ini')
@@ -36,7 +36,7 @@ export async function startPgbouncer(databaseUrl: string, settings: string[] = [
   // PgBouncer refuses to run as root, so it runs under another user id in a namespace.
   const command = [
     ...(process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=1000', '--'] : []),
-    programPath('pgbouncer'),
+    getProgramPath('pgbouncer'),
     file,
   ]
   const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'ignore', 'pipe'] })

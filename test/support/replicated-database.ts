@@ -33,8 +33,8 @@ export class ReplicatedDatabase {
   }
 
   /** Pauses replay, so that the replica responds but receives no changes. */
-  pause = () => this.#onReplica('SELECT pg_wal_replay_pause()')
-  resume = () => this.#onReplica('SELECT pg_wal_replay_resume()')
+  pause = () => this.#runOnReplica('SELECT pg_wal_replay_pause()')
+  resume = () => this.#runOnReplica('SELECT pg_wal_replay_resume()')
 
   async startReplicaAgain(): Promise<void> {
     this.replica = await startReplica(join(this.#folder, 'replica'), this.primary)
@@ -46,7 +46,7 @@ export class ReplicatedDatabase {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  async #onReplica(statement: string): Promise<void> {
+  async #runOnReplica(statement: string): Promise<void> {
     const client = new pg.Client({ connectionString: this.replica.url })
     await client.connect()
     await client.query(statement).finally(() => client.end())

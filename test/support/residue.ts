@@ -29,7 +29,7 @@ export async function findResidue(
 }
 
 async function findCurrentResidue({ spool = [], bucket, faults }: CheckedResources): Promise<string[]> {
-  const files = (await Promise.all(spool.map((folder) => filesIn(folder)))).flat()
+  const files = (await Promise.all(spool.map((folder) => listFiles(folder)))).flat()
   const idle = bucket ? bucket.connections - bucket.busy : 0
   return [
     ...files.map((file) => `temporary file ${file}`),
@@ -39,14 +39,14 @@ async function findCurrentResidue({ spool = [], bucket, faults }: CheckedResourc
   ]
 }
 
-async function filesIn(folder: string): Promise<string[]> {
+async function listFiles(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error) => {
     if (error.code === 'ENOENT') return []
     throw error
   })
   const found = entries.map(async (entry) => {
     const path = join(folder, entry.name)
-    return entry.isDirectory() ? filesIn(path) : [path]
+    return entry.isDirectory() ? listFiles(path) : [path]
   })
   return (await Promise.all(found)).flat()
 }
@@ -55,11 +55,11 @@ async function filesIn(folder: string): Promise<string[]> {
 export function watchUnhandledErrors(): { faults: () => string[]; stop(): void } {
   const real = runInThisContext('process') as NodeJS.Process
   const observed: string[] = []
-  const unhandled = (reason: unknown) => void observed.push(`unhandledRejection: ${reason}`)
-  const warned = (warning: Error) => void observed.push(`warning: ${warning.message}`)
-  real.on('unhandledRejection', unhandled).on('warning', warned)
+  const recordRejection = (reason: unknown) => void observed.push(`unhandledRejection: ${reason}`)
+  const recordWarning = (warning: Error) => void observed.push(`warning: ${warning.message}`)
+  real.on('unhandledRejection', recordRejection).on('warning', recordWarning)
   return {
     faults: () => [...observed],
-    stop: () => void real.off('unhandledRejection', unhandled).off('warning', warned),
+    stop: () => void real.off('unhandledRejection', recordRejection).off('warning', recordWarning),
   }
 }

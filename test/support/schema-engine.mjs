@@ -45,25 +45,25 @@ class MigrationAdapter extends PrismaPg {
   }
 
   async connect() {
-    return complete(await super.connect())
+    return patchAdapter(await super.connect())
   }
 
   /** Prisma's method uses the main database if it is configured by URL, and drops the shadow database while connected to it. */
   async connectToShadowDb() {
     const name = `prisma_migrate_shadow_db_${randomUUID()}`
-    await this.#administer(`CREATE DATABASE "${name}"`)
+    await this.#runOnServer(`CREATE DATABASE "${name}"`)
     const url = new URL(this.#url)
     url.pathname = `/${name}`
     const shadow = await new MigrationAdapter(url.href).connect()
     const leave = shadow.dispose.bind(shadow)
     shadow.dispose = async () => {
       await leave()
-      await this.#administer(`DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
+      await this.#runOnServer(`DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
     }
     return shadow
   }
 
-  async #administer(sql) {
+  async #runOnServer(sql) {
     const client = new pg.Client({ connectionString: this.#url })
     await client.connect()
     await client.query(sql).finally(() => client.end())
@@ -75,7 +75,7 @@ const oneByte = 18
 const text = 25
 const character = 6
 
-function complete(adapter) {
+function patchAdapter(adapter) {
   const pool = adapter.underlyingDriver()
   // Prisma's method splits scripts at every semicolon, even within functions and strings.
   adapter.executeScript = async (script) => {

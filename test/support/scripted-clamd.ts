@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eicar } from './eicar.js'
-import { freePort } from './free-port.js'
+import { findFreePort } from './free-port.js'
 
 /** Defines how the daemon handles a stream. By default, it detects the EICAR string. */
 export interface Script {
@@ -84,11 +84,11 @@ export async function startClamdEmulator(
     })
     socket.on('error', () => {})
     socket.on('end', () => daemon.script.hold || socket.end())
-    serve(socket, daemon)
+    handleConnection(socket, daemon)
   })
   const path = join(folder, 'clamd.sock')
   // Uses a port that stays free after the emulator is closed.
-  const tcpPort = port ?? Number(await freePort())
+  const tcpPort = port ?? Number(await findFreePort())
   await new Promise<void>((resolve) =>
     listen === 'unix' ? server.listen(path, resolve) : server.listen(tcpPort, '127.0.0.1', resolve),
   )
@@ -96,7 +96,7 @@ export async function startClamdEmulator(
   return daemon
 }
 
-function serve(socket: Socket, daemon: ClamdEmulator): void {
+function handleConnection(socket: Socket, daemon: ClamdEmulator): void {
   let pending = Buffer.alloc(0)
   let command: string | undefined
   const stream: Buffer[] = []
@@ -108,7 +108,7 @@ function serve(socket: Socket, daemon: ClamdEmulator): void {
       if (end < 0) return
       command = pending.toString('latin1', 0, end)
       pending = pending.subarray(end + 1)
-      if (command !== 'zINSTREAM') return void socket.end(reply(command, daemon.script))
+      if (command !== 'zINSTREAM') return void socket.end(toReply(command, daemon.script))
       if (pending.equals(proof)) {
         daemon.proofs++
         return void socket.end(daemon.script.proof ?? found)
@@ -132,7 +132,7 @@ function serve(socket: Socket, daemon: ClamdEmulator): void {
       daemon.receivedBytes += chunk.length
       // Large streams are counted instead of stored because these tests measure memory.
       if (size < 2_000_000) stream.push(Buffer.from(chunk))
-      if (script.dieAfter !== undefined && size >= script.dieAfter) return reset(socket)
+      if (script.dieAfter !== undefined && size >= script.dieAfter) return resetConnection(socket)
       if (chunk.length === 0 && !script.mute) return void socket.end(toResponse(script, Buffer.concat(stream)))
     }
   })
@@ -146,13 +146,13 @@ function rejectLongStream(socket: Socket, daemon: ClamdEmulator, received: numbe
   socket.removeAllListeners('data')
   const { limitResponse: limitWord } = daemon.script
   if (received === 0) daemon.rejectedLengths++
-  if (received > 0 && limitWord === 'lost') reset(socket)
-  else if (received > 0 && limitWord === 'reset behind') socket.write(word, () => reset(socket))
+  if (received > 0 && limitWord === 'lost') resetConnection(socket)
+  else if (received > 0 && limitWord === 'reset behind') socket.write(word, () => resetConnection(socket))
   else socket.end(word, () => socket.destroy())
 }
 
 /** Closing a Unix socket with unread bytes is equivalent to a reset. */
-function reset(socket: Socket): void {
+function resetConnection(socket: Socket): void {
   if (socket.remoteAddress) socket.resetAndDestroy()
   else socket.destroy()
 }
@@ -161,7 +161,7 @@ function toResponse({ response: reported = detectEicar }: Script, stream: Buffer
   return typeof reported === 'string' ? reported : reported(stream)
 }
 
-function reply(command: string, script: Script): string {
+function toReply(command: string, script: Script): string {
   if (command === 'zPING') return 'PONG\0'
   return command === 'zVERSION' ? `${script.version ?? 'ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026'}\0` : 'UNKNOWN COMMAND\0'
 }

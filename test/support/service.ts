@@ -14,7 +14,7 @@ const skipOptimization = '--liftoff-only'
 export interface Start {
   /** Maximum file size in bytes. */
   fileSizeLimit?: number
-  /** Command prefix, such as `onSmallDisk`. */
+  /** Command prefix, such as that of `createSmallDiskCommand`. */
   under?: string[]
 }
 
@@ -48,7 +48,7 @@ export class Service {
     const node = [...under, process.execPath, skipOptimization, '--import', watcher, '--import', faultPoint, 'scripts/start.mjs']
     // `ulimit -f` counts blocks of 512 bytes (POSIX).
     const command = fileSizeLimit ? ['sh', '-c', `ulimit -f ${fileSizeLimit / 512} && exec "$@"`, 'sh', ...node] : node
-    const child = spawn(command[0]!, command.slice(1), { cwd: root, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(command[0]!, command.slice(1), { cwd: root, env: createCleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
     return new Service(child, Number(env.PORT))
   }
 
@@ -87,7 +87,7 @@ export class Service {
 export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promise<ExitResult> {
   const child = spawn(process.execPath, [skipOptimization, '--import', faultPoint, 'scripts/run.mjs', ...args], {
     cwd: root,
-    env: clean(env),
+    env: createCleanEnv(env),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ending: ExitResult = { status: null, stdout: '', stderr: '' }
@@ -101,7 +101,7 @@ export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promis
   return { ...ending, status }
 }
 
-const clean = (env: NodeJS.ProcessEnv) => ({
+const createCleanEnv = (env: NodeJS.ProcessEnv) => ({
   PATH: process.env.PATH,
   HOME: process.env.HOME,
   HOST: '127.0.0.1',
@@ -110,4 +110,4 @@ const clean = (env: NodeJS.ProcessEnv) => ({
   ...env,
 })
 
-export { freePort } from './free-port.js'
+export { findFreePort } from './free-port.js'

@@ -17,8 +17,8 @@ export function findSlowFunctions({ from, to }, profile, collections) {
     at += ms
     if (at < from || at > to + 1) continue
     const stack = getStack(tree, id)
-    add(own, stack[0], ms)
-    for (const name of new Set(stack)) add(below, name, ms)
+    addTime(own, stack[0], ms)
+    for (const name of new Set(stack)) addTime(below, name, ms)
   }
   return { functions: findMostExpensive(own, 5), calls: findMostExpensive(below, 12), collectedMs }
 }
@@ -38,7 +38,7 @@ function getStack(tree, id) {
 const getFunctionName = ({ functionName, url, lineNumber }) =>
   `${functionName || '(anonymous)'}${url ? ` ${url.replace(project, '').replace(/^.*node_modules\//, '')}:${lineNumber + 1}` : ''}`
 
-const add = (sums, name, ms) => sums.set(name, (sums.get(name) ?? 0) + ms)
+const addTime = (sums, name, ms) => sums.set(name, (sums.get(name) ?? 0) + ms)
 
 const findMostExpensive = (sums, count) =>
   [...sums]

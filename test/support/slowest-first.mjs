@@ -40,7 +40,7 @@ const slow = [
   'faults/embedded-outage',
 ]
 
-const placeOf = ({ path }) => {
+const getRank = ({ path }) => {
   const place = slow.findIndex((name) => path.includes(`test/${name}`))
   return place < 0 ? slow.length : place
 }
@@ -48,8 +48,8 @@ const placeOf = ({ path }) => {
 /** Runs known slow files first, then uses Jest's default order for a new clone (largest file first). */
 export default class SlowestFirst {
   sort(tests) {
-    const sizeOf = (test) => test.context.hasteFS.getSize(test.path) ?? 0
-    return [...tests].sort((one, other) => placeOf(one) - placeOf(other) || sizeOf(other) - sizeOf(one))
+    const getSize = (test) => test.context.hasteFS.getSize(test.path) ?? 0
+    return [...tests].sort((one, other) => getRank(one) - getRank(other) || getSize(other) - getSize(one))
   }
 
   allFailedTests(tests) {

@@ -3,14 +3,14 @@ import { rm, stat, statfs, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** Command prefix that mounts a small disk at `place` in a separate mount namespace. */
-export const onSmallDisk = (place: string, bytes: number): string[] => [
+export const createSmallDiskCommand = (place: string, bytes: number): string[] => [
   ...['unshare', '--user', '--map-root-user', '--mount', 'env', `SIZE=${bytes}`, `PLACE=${place}`],
   ...['sh', '-c', 'mount -t tmpfs -o size="$SIZE",mode=0700 assay-test "$PLACE" && exec "$@"', 'sh'],
 ]
 
 /** Returns whether mounts are possible. Only Linux has mount namespaces, and containers often forbid them. */
 export async function canMount(place: string): Promise<boolean> {
-  const [command, ...args] = [...onSmallDisk(place, 1_048_576), 'true']
+  const [command, ...args] = [...createSmallDiskCommand(place, 1_048_576), 'true']
   const child = spawn(command!, args, { stdio: 'ignore' })
   return new Promise((resolve) => child.once('error', () => resolve(false)).once('close', (status) => resolve(status === 0)))
 }

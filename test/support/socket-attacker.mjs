@@ -13,18 +13,18 @@ const handshake = [
   'Sec-WebSocket-Protocol: graphql-transport-ws',
   '\r\n',
 ].join('\r\n')
-const ping = frame(JSON.stringify({ type: 'ping', payload: { text: 'x'.repeat(15_000) } }))
+const ping = createFrame(JSON.stringify({ type: 'ping', payload: { text: 'x'.repeat(15_000) } }))
 // Delay before a closed socket is replaced.
 const pauseMs = 1_000
 
 /** Builds a text frame with a mask of zeros (RFC 6455, section 5.2). */
-function frame(text) {
+function createFrame(text) {
   const head = Buffer.from([0x81, 0xfe, 0, 0, 0, 0, 0, 0])
   head.writeUInt16BE(text.length, 2)
   return Buffer.concat([head, Buffer.from(text)])
 }
 
-function open(afterUpgrade) {
+function openSocket(afterUpgrade) {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
   socket.write(handshake)
@@ -35,20 +35,20 @@ function open(afterUpgrade) {
   })
   socket.once('close', () => {
     counts.closed++
-    setTimeout(() => open(afterUpgrade), pauseMs)
+    setTimeout(() => openSocket(afterUpgrade), pauseMs)
   })
 }
 
 function sendPings(socket) {
   // Responses remain unread, so the service must buffer or drop them.
   socket.pause()
-  const send = () => {
-    if (socket.writable) socket.write(ping, () => setImmediate(send))
+  const sendPing = () => {
+    if (socket.writable) socket.write(ping, () => setImmediate(sendPing))
   }
-  send()
+  sendPing()
 }
 
 process.on('message', () => process.send(counts))
-for (let at = 0; at < idle; at++) open(() => {})
-for (let at = 0; at < pinging; at++) open(sendPings)
+for (let at = 0; at < idle; at++) openSocket(() => {})
+for (let at = 0; at < pinging; at++) openSocket(sendPings)
 process.send('started')

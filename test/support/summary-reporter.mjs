@@ -10,8 +10,8 @@ export default class SummaryReporter {
     )
     const ran = tests.filter(({ status }) => status === 'passed' || status === 'failed')
     const skipped = tests.filter((test) => !ran.includes(test))
-    const lines = [`Ran ${listed(countBy(ran, ({ folder }) => folder.replace(/\..*/, ''))) || 'nothing'}.`]
-    for (const [reason, count] of countBy(skipped, getSkipReason)) lines.push(`Skipped ${counted(count)}: ${reason}.`)
+    const lines = [`Ran ${formatCounts(countBy(ran, ({ folder }) => folder.replace(/\..*/, ''))) || 'nothing'}.`]
+    for (const [reason, count] of countBy(skipped, getSkipReason)) lines.push(`Skipped ${formatTestCount(count)}: ${reason}.`)
     if (skipped.length === 0) lines.push('Skipped none.')
     // Printed at exit because Jest prints its summary after all reporters.
     process.once('exit', () => console.error(`\n${lines.join('\n')}`))
@@ -26,14 +26,14 @@ function getFolder(path) {
 
 /** Returns the reason that test/support/installed-programs.ts added to the title. */
 const getSkipReason = ({ ancestorTitles, status }) =>
-  ancestorTitles.map((title) => /\(left out: (.*)\)$/.exec(title)?.[1]).find(Boolean) ??
-  (status === 'todo' ? 'not written yet' : 'skipped, or not of the name that was asked for')
+  ancestorTitles.map((title) => /\(skipped: (.*)\)$/.exec(title)?.[1]).find(Boolean) ??
+  (status === 'todo' ? 'not written yet' : 'skipped, or excluded by the name filter')
 
-function countBy(all, nameOf) {
+function countBy(all, getName) {
   const counts = new Map()
-  for (const each of all) counts.set(nameOf(each), (counts.get(nameOf(each)) ?? 0) + 1)
+  for (const each of all) counts.set(getName(each), (counts.get(getName(each)) ?? 0) + 1)
   return counts
 }
 
-const counted = (count) => `${count} ${count === 1 ? 'test' : 'tests'}`
-const listed = (counts) => [...counts].map(([name, count]) => `${counted(count)} of ${name}`).join(', ')
+const formatTestCount = (count) => `${count} ${count === 1 ? 'test' : 'tests'}`
+const formatCounts = (counts) => [...counts].map(([name, count]) => `${formatTestCount(count)} of ${name}`).join(', ')

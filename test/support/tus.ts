@@ -3,7 +3,7 @@ import type { ApiResponse, Caller } from './world.js'
 type Headers = Record<string, string | undefined>
 
 /** Encodes the value of an Upload-Metadata header. */
-export const uploadMetadata = (values: Record<string, string>): string =>
+export const encodeUploadMetadata = (values: Record<string, string>): string =>
   Object.entries(values)
     .map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`)
     .join(',')
@@ -15,7 +15,7 @@ export const tusHeaders = {
   creation: (context: string) => ({
     'tus-resumable': '1.0.0',
     'upload-length': '4',
-    'upload-metadata': uploadMetadata({ filename: 'a.txt', context }),
+    'upload-metadata': encodeUploadMetadata({ filename: 'a.txt', context }),
   }),
 }
 
@@ -31,7 +31,7 @@ export class Tus {
       'POST',
       '/api/v1/uploads',
       {
-        'upload-metadata': uploadMetadata({ filename, context }),
+        'upload-metadata': encodeUploadMetadata({ filename, context }),
         ...(size === null ? { 'upload-defer-length': '1' } : { 'upload-length': String(size) }),
         ...(body && { 'content-type': 'application/offset+octet-stream' }),
         ...headers,
@@ -47,11 +47,11 @@ export class Tus {
     return response.headers.get('location')!
   }
 
-  patch(path: string, getOffset: number | string, body: Uint8Array | string = '', headers: Headers = {}): Promise<ApiResponse> {
+  patch(path: string, offset: number | string, body: Uint8Array | string = '', headers: Headers = {}): Promise<ApiResponse> {
     return this.#send(
       'PATCH',
       path,
-      { 'content-type': 'application/offset+octet-stream', 'upload-offset': String(getOffset), ...headers },
+      { 'content-type': 'application/offset+octet-stream', 'upload-offset': String(offset), ...headers },
       body,
     )
   }
@@ -60,7 +60,7 @@ export class Tus {
   get = (path: string) => this.#send('GET', path, {})
   delete = (path: string, headers: Headers = {}) => this.#send('DELETE', path, headers)
 
-  async offset(path: string): Promise<number> {
+  async getOffset(path: string): Promise<number> {
     return Number((await this.head(path)).headers.get('upload-offset'))
   }
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { multipart, RawClient } from './raw-client.js'
+import { createMultipartBody, RawClient } from './raw-client.js'
 import { type ApiResponse, type TestTenant, World } from './world.js'
 
 /** Maximum file size of a context in an `UploadWorld`. */
@@ -32,7 +32,7 @@ export class UploadWorld {
   }
 
   /** Returns whether no temporary file and no upload slot is in use. */
-  isQuiet = (): boolean => this.listTemporaryFiles().length === 0 && this.#slots() === 0
+  isQuiet = (): boolean => this.listTemporaryFiles().length === 0 && this.#countTakenSlots() === 0
 
   /** Disconnects all clients and checks for residue. */
   async disconnectAll(): Promise<boolean> {
@@ -47,16 +47,19 @@ export class UploadWorld {
 
   /** Returns the number of uploads in the call log. */
   async countUploadCalls(): Promise<number> {
-    return (await this.#log()).pagination.total_items
+    return (await this.#readCallLog()).pagination.total_items
   }
 
   async getLastUpload(): Promise<{ status: string; error_message: string | null; context_key: string | null }> {
-    return (await this.#log()).data[0]
+    return (await this.#readCallLog()).data[0]
   }
 
   /** Sends one REST upload with these parts. */
-  send(parts: Parameters<typeof multipart>[0], options?: Parameters<typeof multipart>[1]): Promise<ApiResponse> {
-    const { type, body } = multipart(parts, options)
+  send(
+    parts: Parameters<typeof createMultipartBody>[0],
+    options?: Parameters<typeof createMultipartBody>[1],
+  ): Promise<ApiResponse> {
+    const { type, body } = createMultipartBody(parts, options)
     return this.sendBytes(body, type)
   }
 
@@ -68,11 +71,11 @@ export class UploadWorld {
     return this.world.close()
   }
 
-  #slots(): number {
+  #countTakenSlots(): number {
     return this.world.app.slots.taken
   }
 
-  async #log() {
+  async #readCallLog() {
     return (await this.tenant.admin.get('/stats/logs?operation=upload&page_size=1')).body.data
   }
 }

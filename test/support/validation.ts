@@ -7,28 +7,28 @@ import type { ScanVerdict } from '../../src/inspection/scanners/verdict.js'
 import type { EngineIdentity, VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import type { Content } from '../../src/platform/spool/content.js'
 
-const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+const computeSha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-const inMemory = (bytes: Buffer): Content => ({
+const createMemoryContent = (bytes: Buffer): Content => ({
   size: bytes.length,
-  sha256: sha256(bytes),
+  sha256: computeSha256(bytes),
   bytes,
   stream: () => Readable.from([bytes]),
 })
 
 export async function storeOnDisk(path: string, bytes: Buffer): Promise<Content> {
   await writeFile(path, bytes)
-  return { size: bytes.length, sha256: sha256(bytes), path, stream: (range) => createReadStream(path, range) }
+  return { size: bytes.length, sha256: computeSha256(bytes), path, stream: (range) => createReadStream(path, range) }
 }
 
 /** Creates a file for the inspector, with its own extension allowed and all checks enabled except the scan. */
-export function submission(
+export function createSubmission(
   originalFilename: string,
   content: Content | Buffer,
   rules: Partial<ValidationRules> = {},
   signal = new AbortController().signal,
 ): Submission {
-  const complete = Buffer.isBuffer(content) ? inMemory(content) : content
+  const complete = Buffer.isBuffer(content) ? createMemoryContent(content) : content
   const extension = originalFilename.slice(originalFilename.lastIndexOf('.') + 1).toLowerCase()
   return {
     originalFilename,

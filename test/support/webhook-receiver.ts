@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
-import { freePort } from './free-port.js'
+import { findFreePort } from './free-port.js'
 import type { World } from './world.js'
 
 /** A delivery received by the endpoint. */
@@ -17,7 +17,7 @@ export interface Received {
 
 type Reply = (received: Received, response: ServerResponse, nth: number) => void
 
-export const replyWith =
+export const createReply =
   (status: number, headers: Record<string, string> = {}): Reply =>
   (_, response) =>
     void response.writeHead(status, headers).end()
@@ -25,7 +25,7 @@ export const replyWith =
 /** A webhook endpoint that records deliveries and responds as configured. */
 export class WebhookReceiver {
   readonly received: Received[] = []
-  reply: Reply = replyWith(204)
+  reply: Reply = createReply(204)
   readonly #server: Server
   readonly #waiting = new Set<() => void>()
 
@@ -37,7 +37,7 @@ export class WebhookReceiver {
     const server = createServer((request, response) => void receiver.#receive(request, response))
     const receiver = new WebhookReceiver(server)
     // Uses a new port because undelivered events for an earlier receiver are still retried.
-    await once(server.listen(Number(await freePort()), '127.0.0.1'), 'listening')
+    await once(server.listen(Number(await findFreePort()), '127.0.0.1'), 'listening')
     return receiver
   }
 

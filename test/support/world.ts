@@ -9,7 +9,7 @@ import { type Config, readConfig } from '../../src/platform/config/config.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
 import { CapturedLog } from './captured-log.js'
 import { createTestDatabase } from './database.js'
-import { freePort } from './free-port.js'
+import { findFreePort } from './free-port.js'
 
 /** An API response with its parsed body. */
 export interface ApiResponse {
@@ -123,7 +123,7 @@ export class World {
     const databaseUrl = env.DATABASE_URL ?? shared?.databaseUrl ?? (await createTestDatabase()).url
     const masterKey = shared?.config.masterKey?.toString('base64') ?? randomBytes(32).toString('base64')
     // Signed URLs of local downloads contain the port, so the port must be known in advance.
-    const port = Number(await freePort())
+    const port = Number(await findFreePort())
     const config = readConfig({
       HOST: '127.0.0.1',
       PORT: String(port),

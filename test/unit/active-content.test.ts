@@ -12,7 +12,7 @@ import { svg } from '../../packages/formats/test/support/samples/text.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { createZip } from '../support/eicar.js'
-import { ScriptedScanner, submission } from '../support/validation.js'
+import { createSubmission, ScriptedScanner } from '../support/validation.js'
 
 decodeImagesWith((source, task) => decodeImage(source.readAll(2 ** 27), task))
 
@@ -54,7 +54,7 @@ describe('active content', () => {
   test('reports active content in accepted and rejected files, even if the context accepts damaged files', async () => {
     const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
     const lineOf = async (name: string, bytes: Buffer, rules = {}) =>
-      (await inspector.inspect(submission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
+      (await inspector.inspect(createSubmission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
     const evidence = { active_content: ['VBA macros'] }
     const name = 'word/vbaProject.bin'
     const complete = packed({ ...docx(), [name]: 'macros' })

@@ -10,14 +10,14 @@ import { CombinedScanner } from '../../src/inspection/scanners/combined-scanner.
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { blockReasons } from '../../src/platform/errors/block-reasons.js'
 import { scannerUnavailable } from '../../src/platform/errors/errors.js'
-import { ScriptedScanner, submission } from '../support/validation.js'
+import { createSubmission, ScriptedScanner } from '../support/validation.js'
 
 const clean = new ScriptedScanner({ verdict: 'clean' })
 const engine = createInspector({ scanner: clean })
 afterAll(() => engine.close())
 
 const inspect = (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) =>
-  engine.inspect(submission(name, content, rules))
+  engine.inspect(createSubmission(name, content, rules))
 const reasonOf = async (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) =>
   (await inspect(name, content, rules)).reason
 const decisive = async (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) => {
@@ -28,7 +28,7 @@ const decisive = async (name: string, content: Buffer, rules: Partial<Validation
 describe('validation reports', () => {
   test("an accepted file's report contains all five checks in order with outcome, message and time", async () => {
     const bytes = basic.png()
-    const report = await engine.inspect(submission('logo.PNG', bytes, { allowedExtensions: ['png'], scanForViruses: true }))
+    const report = await engine.inspect(createSubmission('logo.PNG', bytes, { allowedExtensions: ['png'], scanForViruses: true }))
     expect(report).toMatchObject({
       outcome: 'accepted',
       reason: null,
@@ -47,7 +47,7 @@ describe('validation reports', () => {
   test('the report marks all checks after a failed check as skipped, including the scan', async () => {
     const scanner = new ScriptedScanner({ verdict: 'clean' })
     const own = createInspector({ scanner })
-    const report = await own.inspect(submission('a.pdf', Buffer.from('no pdf'), { scanForViruses: true }))
+    const report = await own.inspect(createSubmission('a.pdf', Buffer.from('no pdf'), { scanForViruses: true }))
     await own.close()
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'passed', 'failed', 'skipped'])
     expect(report.checks[4]?.message).toBe('This check was skipped, because the file was already rejected (corrupt_file).')
@@ -148,7 +148,7 @@ describe('size check and blank check', () => {
   })
 
   test('rejects an oversized, truncated upload as size_exceeded after checking its name', async () => {
-    const { content: _, ...cut } = submission('a.txt', Buffer.from('x'), { maxFileSizeMb: 1 })
+    const { content: _, ...cut } = createSubmission('a.txt', Buffer.from('x'), { maxFileSizeMb: 1 })
     expect(await engine.inspect({ ...cut, sizeBytes: 1_048_600 })).toMatchObject({
       reason: 'size_exceeded',
       checksum: null,
@@ -229,7 +229,7 @@ describe('malicious texts', () => {
 describe('virus check', () => {
   const scan = async (scanner: VirusScanner) => {
     const own = createInspector({ scanner })
-    return own.inspect(submission('a.txt', Buffer.from('words'), { scanForViruses: true })).finally(() => own.close())
+    return own.inspect(createSubmission('a.txt', Buffer.from('words'), { scanForViruses: true })).finally(() => own.close())
   }
   const infected = new ScriptedScanner({ verdict: 'infected', signature: 'Test.EICAR' })
   const incomplete = new ScriptedScanner({ verdict: 'incomplete', reason: 'the archive is encrypted' })
@@ -265,7 +265,7 @@ describe('virus check', () => {
   test('accepts an incompletely scanned file if the context allows it, and reports the incomplete scan', async () => {
     const own = createInspector({ scanner: incomplete })
     const rules = { scanForViruses: true, acceptUnscanned: true }
-    const report = await own.inspect(submission('a.txt', Buffer.from('words'), rules)).finally(() => own.close())
+    const report = await own.inspect(createSubmission('a.txt', Buffer.from('words'), rules)).finally(() => own.close())
     expect(report).toMatchObject({ outcome: 'accepted', reason: null })
     expect(report.checks[4]).toMatchObject({ outcome: 'incomplete' })
   })
@@ -280,7 +280,7 @@ describe('virus check', () => {
     const down = scannerUnavailable('clamd is down')
     const own = createInspector({ scanner: new ScriptedScanner(down, down) })
     expect(
-      await own.inspect(submission('a.pdf', Buffer.from('x'), { scanForViruses: true })).finally(() => own.close()),
+      await own.inspect(createSubmission('a.pdf', Buffer.from('x'), { scanForViruses: true })).finally(() => own.close()),
     ).toMatchObject({ reason: 'corrupt_file', engine: null })
   })
 

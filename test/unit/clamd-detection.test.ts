@@ -2,14 +2,14 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import { closeAll, createScanner, startDaemon } from '../support/clamd-scanner.js'
-import { clean, eicar, inMemory } from '../support/eicar.js'
+import { clean, createMemoryContent, eicar } from '../support/eicar.js'
 import { describeWith } from '../support/installed-programs.js'
 import { startRealClamd } from '../support/real-clamd.js'
 import type { ClamdEmulator } from '../support/scripted-clamd.js'
-import { ScriptedScanner, submission } from '../support/validation.js'
+import { createSubmission, ScriptedScanner } from '../support/validation.js'
 
 const never = () => ({ signal: new AbortController().signal })
-const text = inMemory('Nothing to be seen here.\n')
+const text = createMemoryContent('Nothing to be seen here.\n')
 const unavailable = { code: 'scanner_unavailable' }
 const blind = 'stream: OK\0'
 
@@ -118,7 +118,7 @@ test('reports a finding without a signature name as an incomplete scan instead o
 test('the report states when the scanner last detected the EICAR string', async () => {
   const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
   try {
-    const { checks } = await inspector.inspect(submission('a.txt', Buffer.from('text'), { scanForViruses: true }))
+    const { checks } = await inspector.inspect(createSubmission('a.txt', Buffer.from('text'), { scanForViruses: true }))
     expect(checks.at(-1)).toMatchObject({ outcome: 'passed', evidence: { scanner_proved_at: '2026-11-21T12:00:00.000Z' } })
   } finally {
     await inspector.close()
@@ -133,7 +133,7 @@ describeWith('clamd')('real clamd whose signatures are removed at run time', () 
       expect(await scanner.scan(text, never())).toEqual(clean)
       await daemon.forgetEicar()
       advanceMinute()
-      for (const file of [text, inMemory(Buffer.concat([eicar, Buffer.from('!')]))])
+      for (const file of [text, createMemoryContent(Buffer.concat([eicar, Buffer.from('!')]))])
         await expect(scanner.scan(file, never())).rejects.toMatchObject(unavailable)
     } finally {
       await scanner.close()

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import type { Content } from '../../src/platform/spool/content.js'
-import { clean, eicar, inMemory } from '../support/eicar.js'
+import { clean, createMemoryContent, eicar } from '../support/eicar.js'
 import { describeWith } from '../support/installed-programs.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 
@@ -61,8 +61,8 @@ describeWith('clamd')('failover between two real clamd daemons', () => {
       expect(await scanner.scan(content, never())).toMatchObject({ verdict })
       expect(reads()).toBe(2)
       for (let count = 0; count < 4; count++) {
-        expect(await scanner.scan(inMemory(eicar), never())).toMatchObject({ verdict: 'infected' })
-        expect(await scanner.scan(inMemory('text'), never())).toEqual(clean)
+        expect(await scanner.scan(createMemoryContent(eicar), never())).toMatchObject({ verdict: 'infected' })
+        expect(await scanner.scan(createMemoryContent('text'), never())).toEqual(clean)
       }
       await expect(scanner.prove()).resolves.toBeUndefined()
     },
@@ -86,12 +86,12 @@ describeWith('clamd')('failover between two real clamd daemons', () => {
   test('reports the scanner as unavailable if both clamd daemons are killed, and recovers after a restart', async () => {
     const [first, second] = daemons as [RealClamd, RealClamd]
     await Promise.all([first.kill('SIGKILL'), second.kill('SIGKILL')])
-    await expect(scanner.scan(inMemory('text'), never())).rejects.toMatchObject({ code: 'scanner_unavailable' })
+    await expect(scanner.scan(createMemoryContent('text'), never())).rejects.toMatchObject({ code: 'scanner_unavailable' })
     await expect(scanner.prove()).rejects.toMatchObject({ code: 'scanner_unavailable' })
     await second.restart()
-    expect(await scanner.scan(inMemory(eicar), never())).toMatchObject({ verdict: 'infected' })
+    expect(await scanner.scan(createMemoryContent(eicar), never())).toMatchObject({ verdict: 'infected' })
     await first.restart()
     await second.kill('SIGKILL')
-    expect(await scanner.scan(inMemory(eicar), never())).toMatchObject({ verdict: 'infected' })
+    expect(await scanner.scan(createMemoryContent(eicar), never())).toMatchObject({ verdict: 'infected' })
   })
 })

@@ -14,7 +14,7 @@ import { openScanner } from '../../src/inspection/scanners/index.js'
 import { determineCoverage } from '../../src/inspection/scanners/scan-coverage.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { WorkerPool } from '../../src/inspection/workers/worker-pool.js'
-import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
+import { clean, createFileContent, createMemoryContent, createZip, eicar } from '../support/eicar.js'
 import { describeWith } from '../support/installed-programs.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { startClamdEmulator } from '../support/scripted-clamd.js'
@@ -36,7 +36,7 @@ async function getCoverage(content: Parameters<typeof determineCoverage>[0], opt
 
 describe('scan coverage', () => {
   test('the scan coverage of a zip depends on its encryption, member count and declared sizes', async () => {
-    const of = (zip: Buffer) => getCoverage(inMemory(zip))
+    const of = (zip: Buffer) => getCoverage(createMemoryContent(zip))
     expect(await of(createZip({ name: 'a', bytes: text }))).toMatchObject({ needs: { largest: expect.any(Number) } })
     expect((await of(createZip({ name: 'a', bytes: text }))).incomplete).toBeUndefined()
     expect(await of(createZip({ name: 'a', bytes: text }, { name: 'b', bytes: text, encrypted: true }))).toMatchObject({
@@ -52,7 +52,7 @@ describe('scan coverage', () => {
   })
 
   test('scan coverage is the same for content in a file and in memory, with and without a worker', async () => {
-    const file = await inFile(createZip({ name: 'b', bytes: text, encrypted: true }))
+    const file = await createFileContent(createZip({ name: 'b', bytes: text, encrypted: true }))
     const pool = new WorkerPool({ workers: 1 })
     try {
       for (const options of [{}, { pool }])
@@ -65,7 +65,7 @@ describe('scan coverage', () => {
 
   test.each(['EncryptedPackage', 'EncryptedSummary'])('detects an OLE file with the stream %s as encrypted', async (name) => {
     const ole = compound({ [name]: Buffer.from('x') })
-    expect(await getCoverage(inMemory(ole))).toMatchObject({ incomplete: expect.stringContaining(name) })
+    expect(await getCoverage(createMemoryContent(ole))).toMatchObject({ incomplete: expect.stringContaining(name) })
   })
 
   test.each([
@@ -73,36 +73,40 @@ describe('scan coverage', () => {
     ['Excel', xls],
     ['PowerPoint', ppt],
   ])('detects a %s document as encrypted only if it has a password', async (program, streams) => {
-    const of = (encrypted: boolean) => getCoverage(inMemory(compound(streams({ encrypted }))))
+    const of = (encrypted: boolean) => getCoverage(createMemoryContent(compound(streams({ encrypted }))))
     expect(await of(true)).toMatchObject({ incomplete: expect.stringContaining(program) })
     expect((await of(false)).incomplete).toBeUndefined()
   })
 
   test('reports a damaged OLE file as incompletely scanned', async () => {
     const ole = compound({ Other: Buffer.from('x') })
-    expect(await getCoverage(inMemory(ole.subarray(0, 600)))).toMatchObject({ incomplete: expect.stringContaining('damaged') })
+    expect(await getCoverage(createMemoryContent(ole.subarray(0, 600)))).toMatchObject({
+      incomplete: expect.stringContaining('damaged'),
+    })
   })
 
   test.each(['zstd', 'lz4', 'lzip'])('reports the container %s as incomplete because no unpacker supports it', async (name) => {
     const magic = { zstd: '28b52ffd', lz4: '04224d18', lzip: '4c5a495001' }[name]!
-    expect(await getCoverage(inMemory(Buffer.concat([Buffer.from(magic, 'hex'), text])))).toMatchObject({
+    expect(await getCoverage(createMemoryContent(Buffer.concat([Buffer.from(magic, 'hex'), text])))).toMatchObject({
       incomplete: expect.any(String),
     })
   })
 
   test('reports an encrypted 7z as incomplete, and unpacks the members of an unencrypted 7z for ClamAV', async () => {
-    const of = async (switches: string[]) => getCoverage(inMemory(await sevenZip({ a: text }, switches)))
+    const of = async (switches: string[]) => getCoverage(createMemoryContent(await sevenZip({ a: text }, switches)))
     for (const switches of [['-psecret'], ['-psecret', '-mhe=on']])
       expect(await of(switches)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
     expect(await of([])).toMatchObject({ parts: [{ size: text.length }] })
   })
 
   test('detects a PDF as encrypted if it requires a password, but not if it only forbids printing', async () => {
-    expect(await getCoverage(inMemory(createEncryptedPdf('secret')))).toMatchObject({
+    expect(await getCoverage(createMemoryContent(createEncryptedPdf('secret')))).toMatchObject({
       incomplete: expect.stringContaining('password'),
     })
-    expect((await getCoverage(inMemory(createEncryptedPdf('')))).incomplete).toBeUndefined()
-    expect((await getCoverage(inMemory('%PDF-1.7\ntrailer << /Root 1 0 R >>\nstartxref\n9\n%%EOF\n'))).incomplete).toBeUndefined()
+    expect((await getCoverage(createMemoryContent(createEncryptedPdf('')))).incomplete).toBeUndefined()
+    expect(
+      (await getCoverage(createMemoryContent('%PDF-1.7\ntrailer << /Root 1 0 R >>\nstartxref\n9\n%%EOF\n'))).incomplete,
+    ).toBeUndefined()
   })
 
   test('derives the key of an encrypted PDF only if its user password is empty', () => {
@@ -173,7 +177,7 @@ describe('clamd scan limits', () => {
       if (probe) probes++
       return probe ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0'
     })
-    const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
+    const scan = (bytes: Buffer) => scanner.scan(createMemoryContent(bytes), never())
     expect(await scan(text)).toEqual(clean)
     expect(probes).toBe(0)
     const verdicts = await Promise.all([
@@ -192,7 +196,7 @@ describe('clamd scan limits', () => {
     const scanner = await scannerOn((stream) =>
       stream.includes('last.zip') && stream.length < maxProbeBytes ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
     )
-    expect(await scanner.scan(inMemory(Buffer.alloc(6 * mebibyte)), never())).toMatchObject(verdict)
+    expect(await scanner.scan(createMemoryContent(Buffer.alloc(6 * mebibyte)), never())).toMatchObject(verdict)
   })
 
   test("sends a zip whose declared sizes exceed any limit to clamd member by member, without testing clamd's limits", async () => {
@@ -208,7 +212,7 @@ describe('clamd scan limits', () => {
         bytes: Buffer.from(`member ${index}`),
         declaredSize: size,
       }))
-      expect(await scanner.scan(inMemory(createZip(...members)), never())).toMatchObject({ verdict: 'clean' })
+      expect(await scanner.scan(createMemoryContent(createZip(...members)), never())).toMatchObject({ verdict: 'clean' })
       for (const { bytes } of members) expect(sent.some((stream) => stream.includes(bytes))).toBe(true)
     }
     await declaring(3 * 1024 * mebibyte)
@@ -222,7 +226,7 @@ describe('clamd scan limits', () => {
     })
     const scanner = await openScanner(daemon.url)
     opened.push(scanner)
-    const file = inMemory(Buffer.alloc(6 * mebibyte))
+    const file = createMemoryContent(Buffer.alloc(6 * mebibyte))
     expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'incomplete' })
     await daemon.close()
     await expect(scanner.scan(file, never())).rejects.toMatchObject({ code: 'scanner_unavailable' })
@@ -237,7 +241,7 @@ describe('clamd scan limits', () => {
 
   test('reports the scanner as unavailable if clamd responds with ERROR to the test of its limits', async () => {
     const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'stream: No space left ERROR\0' : 'stream: OK\0'))
-    await expect(scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), never())).rejects.toMatchObject({
+    await expect(scanner.scan(createMemoryContent(Buffer.alloc(2 * mebibyte)), never())).rejects.toMatchObject({
       code: 'scanner_unavailable',
     })
   })
@@ -257,7 +261,7 @@ describeWith('clamd')('real clamd with low scan limits', () => {
     await daemon?.close()
   })
 
-  const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
+  const scan = (bytes: Buffer) => scanner.scan(createMemoryContent(bytes), never())
   const zeros = (size: number, mark = '') => Buffer.concat([Buffer.from(mark), Buffer.alloc(size)])
 
   test('clamd detects infected files and reports clean files as clean within its limits', async () => {
@@ -282,7 +286,7 @@ describeWith('clamd')('real clamd with low scan limits', () => {
   })
 
   test('reports a scan of 50 MiB of zeros as incomplete without crashing', async () => {
-    const large = await inFile(zeros(50 * mebibyte))
+    const large = await createFileContent(zeros(50 * mebibyte))
     try {
       expect(await scanner.scan(large, never())).toMatchObject({ verdict: 'incomplete' })
     } finally {
@@ -302,9 +306,9 @@ describeWith('clamd')('real clamd that does not unpack archives', () => {
     const daemon = await startRealClamd(['ScanArchive no'])
     const scanner = await openScanner(daemon.unixUrl)
     try {
-      expect(await scanner.scan(inMemory(createZip({ name: 'a', bytes: text })), never())).toEqual(clean)
+      expect(await scanner.scan(createMemoryContent(createZip({ name: 'a', bytes: text })), never())).toEqual(clean)
       const zip = createZip({ name: 'a', bytes: eicar })
-      expect(await scanner.scan(inMemory(zip), never())).toMatchObject({ verdict: 'infected' })
+      expect(await scanner.scan(createMemoryContent(zip), never())).toMatchObject({ verdict: 'infected' })
     } finally {
       await scanner.close()
       await daemon.close()

@@ -3,12 +3,12 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { parseScanResponse, parseVersion } from '../../src/inspection/scanners/clamd/answer.js'
 import type { Content } from '../../src/platform/spool/content.js'
 import { closeAll, createScanner, startDaemon } from '../support/clamd-scanner.js'
-import { inMemory } from '../support/eicar.js'
+import { createMemoryContent } from '../support/eicar.js'
 import { type Script } from '../support/scripted-clamd.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
-const text = inMemory('Nothing to be seen here.\n')
+const text = createMemoryContent('Nothing to be seen here.\n')
 const unavailable = { code: 'scanner_unavailable' }
 
 afterEach(closeAll)

@@ -2,11 +2,11 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { parseClamdUrl } from '../../src/inspection/scanners/clamd/address.js'
 import { findLocalClamd, openScanner } from '../../src/inspection/scanners/index.js'
 import { closeAll, createScanner, startDaemon } from '../support/clamd-scanner.js'
-import { eicar, inMemory } from '../support/eicar.js'
+import { createMemoryContent, eicar } from '../support/eicar.js'
 import { startClamdEmulator } from '../support/scripted-clamd.js'
 
 const never = () => ({ signal: new AbortController().signal })
-const text = inMemory('Nothing to be seen here.\n')
+const text = createMemoryContent('Nothing to be seen here.\n')
 const unavailable = { code: 'scanner_unavailable' }
 
 afterEach(closeAll)
@@ -44,7 +44,7 @@ describe('several clamd daemons', () => {
     const alive = await startDaemon({})
     const scanner = createScanner([dead, alive])
     for (let count = 0; count < 5; count++)
-      expect(await scanner.scan(inMemory(`${eicar}\n`), never())).toMatchObject({ verdict: 'infected' })
+      expect(await scanner.scan(createMemoryContent(`${eicar}\n`), never())).toMatchObject({ verdict: 'infected' })
     expect(alive.streams).toBe(5)
   })
 
@@ -52,7 +52,7 @@ describe('several clamd daemons', () => {
     const dying = await startDaemon({ dieAfter: 1_000 })
     const alive = await startDaemon({})
     const scanner = createScanner([dying, alive])
-    const file = inMemory(Buffer.concat([eicar, Buffer.alloc(200_000)]))
+    const file = createMemoryContent(Buffer.concat([eicar, Buffer.alloc(200_000)]))
     for (let count = 0; count < 4; count++) expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })
     expect(dying.streams).toBeGreaterThan(0)
     // A failed daemon is paused instead of tried for every file.

@@ -6,12 +6,12 @@ import { parseClamscanUrl } from '../../src/inspection/scanners/clamscan/clamsca
 import { createClamscanConnector } from '../../src/inspection/scanners/clamscan/program.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
-import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
+import { clean, createFileContent, createMemoryContent, createZip, eicar } from '../support/eicar.js'
 import { describeWith } from '../support/installed-programs.js'
 import { eicarSignature } from '../support/real-clamd.js'
 
 const never = () => ({ signal: new AbortController().signal })
-const text = inMemory('Nothing to be seen here.\n')
+const text = createMemoryContent('Nothing to be seen here.\n')
 const unavailable = { code: 'scanner_unavailable' }
 
 let folder: string
@@ -103,7 +103,7 @@ describeWith('clamscan')('real clamscan', () => {
   afterAll(() => scanner?.close())
 
   test('clamscan scans files in place, and content in memory', async () => {
-    const file = await inFile(Buffer.concat([eicar, Buffer.alloc(3_000_000, 'x')]))
+    const file = await createFileContent(Buffer.concat([eicar, Buffer.alloc(3_000_000, 'x')]))
     try {
       expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })
       expect(await scanner.scan(text, never())).toEqual(clean)
@@ -113,7 +113,8 @@ describeWith('clamscan')('real clamscan', () => {
   })
 
   test('clamscan scans each member of a zip whose declared sizes exceed the scan limits', async () => {
-    const scan = (bytes: Buffer) => scanner.scan(inMemory(createZip({ name: 'a', bytes, declaredSize: 3_000_000_000 })), never())
+    const scan = (bytes: Buffer) =>
+      scanner.scan(createMemoryContent(createZip({ name: 'a', bytes, declaredSize: 3_000_000_000 })), never())
     expect(await scan(Buffer.from('text'))).toMatchObject({ verdict: 'clean' })
     expect(await scan(eicar)).toMatchObject({ verdict: 'infected' })
   })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from '@jest/globals'
 import { Crc32c } from '../../src/platform/storage/gcs/crc32c.js'
-import { crc32c } from '../support/bucket/crc32c.js'
+import { computeCrc32c } from '../support/bucket/crc32c.js'
 
 const computeChecksum = (...parts: Buffer[]): string => {
   const sum = new Crc32c()
@@ -24,7 +24,7 @@ test('yields the same CRC32C as the emulator for parts of any length and offset'
   const bytes = randomBytes(1000)
   for (let cut = 0; cut < 40; cut++) {
     expect(computeChecksum(bytes.subarray(cut, cut * 2), bytes.subarray(cut * 2, 500), bytes.subarray(500, 900 + cut))).toBe(
-      crc32c(bytes.subarray(cut, 900 + cut)),
+      computeCrc32c(bytes.subarray(cut, 900 + cut)),
     )
   }
 })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test } from '@jest/globals'
 import { detectLostCommit } from '../../src/platform/db/lost-commit.js'
-import { freePort } from '../support/free-port.js'
+import { findFreePort } from '../support/free-port.js'
 
 const addresses = [
   { address: '127.0.0.1', family: 4 },
@@ -10,7 +10,7 @@ const addresses = [
 ]
 
 test('does not report an unknown outcome if the database is unreachable', async () => {
-  const port = Number(await freePort())
+  const port = Number(await findFreePort())
   const socket = connect({
     host: 'database.test',
     port,

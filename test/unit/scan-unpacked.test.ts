@@ -13,8 +13,8 @@ import { examine } from '../../src/inspection/engine/examine.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { Search } from '../../src/inspection/scanners/yara/search.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
-import { clean, createZip, eicar, incompleteBecause, inMemory } from '../support/eicar.js'
-import { ScriptedScanner, submission } from '../support/validation.js'
+import { clean, createMemoryContent, createZip, eicar, toIncompleteVerdict } from '../support/eicar.js'
+import { createSubmission, ScriptedScanner } from '../support/validation.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const found = { verdict: 'infected', signature: 'EICAR-Test-String' }
@@ -29,7 +29,7 @@ beforeAll(async () => {
   scanner = await YaraScanner.open({ workers: 1 })
 })
 afterAll(() => scanner.close())
-const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
+const scan = (bytes: Buffer) => scanner.scan(createMemoryContent(bytes), never())
 
 const text = Buffer.from('Nothing to be seen here.')
 
@@ -213,7 +213,7 @@ describe('unread content', () => {
 
   test('reports a damaged archive as incompletely scanned, and scans the content that can be unpacked', async () => {
     const complete = await sevenZip({ a: noise(5_000) })
-    expect(await scan(complete.subarray(0, 3_000))).toMatchObject(incompleteBecause('damaged (7z archive'))
+    expect(await scan(complete.subarray(0, 3_000))).toMatchObject(toIncompleteVerdict('damaged (7z archive'))
     const xz = await sevenZip({ a: Buffer.concat([thrice, noise(300_000)]) }, [], 'xz')
     expect(await scan(xz.subarray(0, 250_000))).toMatchObject(found)
   })
@@ -242,14 +242,14 @@ describe('files that require a password', () => {
     ['an OpenDocument text', 'a.odt', encryptedOdt],
   ])("reports %s with a password as incomplete, regardless of the scanner's response", async (_, name, make) => {
     const bytes = await make()
-    const scanned = await inspector.inspect(submission(name, bytes, { scanForViruses: true }))
+    const scanned = await inspector.inspect(createSubmission(name, bytes, { scanForViruses: true }))
     expect(scanned).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(scanned.checks.at(-1)).toMatchObject({ outcome: 'incomplete', evidence: { scanner_proved_at: expect.any(String) } })
-    expect((await inspector.inspect(submission(name, bytes))).outcome).toBe('accepted')
+    expect((await inspector.inspect(createSubmission(name, bytes))).outcome).toBe('accepted')
     const strict = { rejectEncryptedFiles: true }
-    expect((await inspector.inspect(submission(name, bytes, strict))).reason).toBe('encrypted_file')
+    expect((await inspector.inspect(createSubmission(name, bytes, strict))).reason).toBe('encrypted_file')
     const lenient = { scanForViruses: true, acceptUnscanned: true }
-    expect((await inspector.inspect(submission(name, bytes, lenient))).outcome).toBe('accepted')
+    expect((await inspector.inspect(createSubmission(name, bytes, lenient))).outcome).toBe('accepted')
   })
 })
 

@@ -7,12 +7,12 @@ import { SignJWT } from 'jose'
 import { formatCheckpoint } from '../../packages/proofs/src/checkpoint.js'
 import { runVerifyCommand } from '../../packages/proofs/src/command/verify-command.js'
 import { signNote } from '../../packages/proofs/src/signed-note.js'
-import { createKeySet, createReceipt, MemoryLog, newSigningKey } from '../support/memory-log.js'
+import { createKeySet, createReceipt, createSigningKey, MemoryLog } from '../support/memory-log.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-verify-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const keys = { receiptKey: newSigningKey('sig_receipt'), logKey: newSigningKey('sig_log') }
+const keys = { receiptKey: createSigningKey('sig_receipt'), logKey: createSigningKey('sig_log') }
 const file = 'id,amount\n1\n'
 const sha256 = createHash('sha256').update(file).digest('hex')
 const place = (name: string, text: string) => {
@@ -111,7 +111,7 @@ describe('invalid proofs', () => {
     ],
     [
       'a checkpoint with an unknown key',
-      async () => createReceipt({ ...keys, logKey: newSigningKey('sig_log') }, {}, sha256),
+      async () => createReceipt({ ...keys, logKey: createSigningKey('sig_log') }, {}, sha256),
       'not signed with any key in the key set',
     ],
     ['no checkpoint', () => createReceipt(keys, { log: { checkpoint: 'hello' } }, sha256), 'contains no valid checkpoint'],
@@ -127,12 +127,12 @@ describe('invalid proofs', () => {
     ],
     [
       'an unknown key',
-      () => createReceipt({ ...keys, receiptKey: newSigningKey('sig_other') }),
+      () => createReceipt({ ...keys, receiptKey: createSigningKey('sig_other') }),
       "The key set does not contain key 'sig_other'",
     ],
     [
       'a key with the same name',
-      () => createReceipt({ ...keys, receiptKey: newSigningKey('sig_receipt') }),
+      () => createReceipt({ ...keys, receiptKey: createSigningKey('sig_receipt') }),
       'The receipt signature is invalid',
     ],
   ])('rejects a receipt with %s', async (_, receipt, message) => {

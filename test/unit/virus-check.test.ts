@@ -7,7 +7,7 @@ import { WorkerPool } from '../../src/inspection/workers/worker-pool.js'
 import { scannerUnavailable } from '../../src/platform/errors/errors.js'
 import type { Content } from '../../src/platform/spool/content.js'
 import { eicar } from '../support/eicar.js'
-import { ScriptedScanner, submission } from '../support/validation.js'
+import { createSubmission, ScriptedScanner } from '../support/validation.js'
 
 const mebibyte = 1_048_576
 const text = (size: number, head: Buffer | string = 'text') =>
@@ -22,7 +22,7 @@ test('measures the scan time even if the scanner runs in the worker', async () =
   const inspector = createInspector({ scanner, pool })
   try {
     for (const size of [100_000, 5 * mebibyte]) {
-      const report = await inspector.inspect(submission('a.csv', text(size, eicar), { scanForViruses: true }))
+      const report = await inspector.inspect(createSubmission('a.csv', text(size, eicar), { scanForViruses: true }))
       expect(report.reason).toBe('virus_detected')
     }
     expect((await metrics.scan.get()).values).toContainEqual(
@@ -64,7 +64,7 @@ describe('scanners outside the process', () => {
   ])('skips the virus scan if %s', async (_, name, rules) => {
     const scanner = new EndlessScanner()
     const inspector = createInspector({ scanner, workers: 1 })
-    const report = await inspector.inspect(submission(name, text(5 * mebibyte), { scanForViruses: true, ...rules }))
+    const report = await inspector.inspect(createSubmission(name, text(5 * mebibyte), { scanForViruses: true, ...rules }))
     await inspector.close()
     expect([report.engine, scanner.started]).toEqual([null, 0])
   })
@@ -74,7 +74,7 @@ describe('scanners outside the process', () => {
     const inspector = createInspector({ scanner, workers: 1 })
     const client = new AbortController()
     scanner.onStart = () => client.abort(new Error('disconnected'))
-    const file = submission('a.txt', text(5 * mebibyte), { scanForViruses: true }, client.signal)
+    const file = createSubmission('a.txt', text(5 * mebibyte), { scanForViruses: true }, client.signal)
     await expect(inspector.inspect(file)).rejects.toThrow('disconnected')
     expect(scanner.started).toBe(1)
     await inspector.close()
@@ -83,7 +83,12 @@ describe('scanners outside the process', () => {
   test('does not start a virus scan if the client has already disconnected', async () => {
     const scanner = new ScriptedScanner({ verdict: 'clean' })
     const inspector = createInspector({ scanner, workers: 1 })
-    const file = submission('a.txt', text(5 * mebibyte), { scanForViruses: true }, AbortSignal.abort(new Error('disconnected')))
+    const file = createSubmission(
+      'a.txt',
+      text(5 * mebibyte),
+      { scanForViruses: true },
+      AbortSignal.abort(new Error('disconnected')),
+    )
     await expect(inspector.inspect(file)).rejects.toThrow('disconnected')
     await inspector.close()
   })

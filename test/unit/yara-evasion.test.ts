@@ -5,7 +5,7 @@ import { findUnknownHeaders } from '../../packages/formats/src/archive/zip/local
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { gif } from '../../packages/formats/test/support/samples/basic.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
-import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
+import { clean, createFileContent, createMemoryContent, createZip, eicar } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
@@ -17,7 +17,7 @@ beforeAll(async () => {
   scanner = await YaraScanner.open({ workers: 1 })
 })
 afterAll(() => scanner.close())
-const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
+const scan = (bytes: Buffer) => scanner.scan(createMemoryContent(bytes), never())
 
 /** Generates incompressible bytes. */
 function generateNoise(size: number): Buffer {
@@ -203,7 +203,7 @@ describe('finding the EICAR string', () => {
     ]) {
       large.fill(0)
       eicar.copy(large, at)
-      const file = await inFile(large)
+      const file = await createFileContent(large)
       try {
         expect(await scanner.scan(file, never())).toMatchObject(found)
       } finally {

@@ -7,7 +7,7 @@ import { pack } from 'tar-stream'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import { type EngineKind, hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { type YaraOptions, YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
-import { clean, createZip, eicar, incompleteBecause, inFile, inMemory } from '../support/eicar.js'
+import { clean, createFileContent, createMemoryContent, createZip, eicar, toIncompleteVerdict } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
@@ -51,7 +51,7 @@ describe('built-in YARA rules', () => {
   })
   afterAll(() => scanner.close())
 
-  const scan = (bytes: Buffer | string) => scanner.scan(inMemory(bytes), never())
+  const scan = (bytes: Buffer | string) => scanner.scan(createMemoryContent(bytes), never())
   const base64 = 'QUJD'.repeat(40)
   // Strings are split so that virus scanners do not detect this source file.
   const tricks: [string, string][] = [
@@ -125,7 +125,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('sc
     scanner = await YaraScanner.open({ kind, workers: 1 })
   }, 60_000)
   afterAll(() => scanner.close())
-  const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
+  const scan = (bytes: Buffer) => scanner.scan(createMemoryContent(bytes), never())
 
   test('finds the EICAR string inside gz, tar, tar.gz, docx and nested archives', async () => {
     const tar = await packTar(['a.txt', text], ['eicar.com', eicar])
@@ -152,7 +152,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('sc
   test('finds the EICAR string across a window boundary, in a file and in an unpacked member', async () => {
     const border = 4 * mebibyte - 30
     const large = Buffer.concat([generateNoise(border), eicar, generateNoise(5 * mebibyte)])
-    const file = await inFile(large)
+    const file = await createFileContent(large)
     try {
       expect(await scanner.scan(file, never())).toMatchObject(infected)
     } finally {
@@ -175,8 +175,8 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('sc
 
   test('scans a file with a damaged header as unstructured bytes, and reports an incomplete scan', async () => {
     const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), generateNoise(200)])
-    expect(await scan(sevenZip)).toMatchObject(incompleteBecause('damaged (7z archive'))
-    expect(await scan(createZip({ name: 'a.7z', bytes: sevenZip }))).toMatchObject(incompleteBecause('damaged (7z archive'))
+    expect(await scan(sevenZip)).toMatchObject(toIncompleteVerdict('damaged (7z archive'))
+    expect(await scan(createZip({ name: 'a.7z', bytes: sevenZip }))).toMatchObject(toIncompleteVerdict('damaged (7z archive'))
     expect(await scan(Buffer.concat([sevenZip, eicar]))).toMatchObject(infected)
   })
 
@@ -184,15 +184,15 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('sc
     const gz = gzipSync(Buffer.concat([eicar, generateNoise(200_000)]))
     expect(await scan(gz.subarray(0, gz.length - 5_000))).toMatchObject(infected)
     const zip = createZip({ name: 'a', bytes: generateNoise(10_000) })
-    expect(await scan(zip.subarray(0, 9_000))).toMatchObject(incompleteBecause('damaged (ZIP archive'))
+    expect(await scan(zip.subarray(0, 9_000))).toMatchObject(toIncompleteVerdict('damaged (ZIP archive'))
   })
 })
 
 describe('scan limits', () => {
   test('reports archives nested above the limit as incomplete', async () => {
     const scanner = await open()
-    expect(await scanner.scan(inMemory(nested(eicar, 8)), never())).toMatchObject(infected)
-    expect(await scanner.scan(inMemory(nested(eicar, 9)), never())).toMatchObject({
+    expect(await scanner.scan(createMemoryContent(nested(eicar, 8)), never())).toMatchObject(infected)
+    expect(await scanner.scan(createMemoryContent(nested(eicar, 9)), never())).toMatchObject({
       verdict: 'incomplete',
       reason: expect.stringContaining('8 or more levels deep'),
     })
@@ -219,14 +219,14 @@ describe('scan limits', () => {
     ],
   ])('reports an archive above a limit as incomplete: %s', async (reason, limits, archive) => {
     const scanner = await open({ limits: limits ?? {} })
-    const verdict = await scanner.scan(inMemory(await archive()), never())
+    const verdict = await scanner.scan(createMemoryContent(await archive()), never())
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
   })
 
   test('reports a virus that is found before a limit is reached or next to an encrypted member', async () => {
     const scanner = await open({ limits: { maxMembers: 2 } })
     const members = ['a', 'b', 'c'].map((name) => ({ name, bytes: eicar, encrypted: name === 'a' }))
-    expect(await scanner.scan(inMemory(createZip(...members)), never())).toMatchObject(infected)
+    expect(await scanner.scan(createMemoryContent(createZip(...members)), never())).toMatchObject(infected)
   })
 })
 
@@ -252,15 +252,17 @@ describe("operator's YARA rules", () => {
     const plain = await open()
     const scanner = await openScanner('yara:', { rulesDir: dir, workers: 1 })
     opened.push(scanner as YaraScanner)
-    expect(await scanner.scan(inMemory(eicar), never())).toMatchObject({ signature: 'EICAR-Test-String' })
-    expect(await scanner.scan(inMemory('Top Secret'), never())).toEqual(clean)
+    expect(await scanner.scan(createMemoryContent(eicar), never())).toMatchObject({ signature: 'EICAR-Test-String' })
+    expect(await scanner.scan(createMemoryContent('Top Secret'), never())).toEqual(clean)
     expect((await scanner.getIdentity()).signaturesVersion).toMatch(/^[0-9a-f]{12} \(11 rules\)$/)
     expect((await scanner.getIdentity()).signaturesVersion).not.toBe((await plain.getIdentity()).signaturesVersion)
     await rules('a.yar', 'rule letterhead { strings: $a = "Top Secret" condition: $a }')
     const second = await openScanner('yara:', { rulesDir: dir, workers: 1 })
     opened.push(second as YaraScanner)
-    expect(await second.scan(inMemory('Top Secret'), never())).toMatchObject({ signature: 'letterhead' })
-    expect(await second.scan(inMemory(createZip({ name: 'a', bytes: Buffer.from('of acme') })), never())).toMatchObject({
+    expect(await second.scan(createMemoryContent('Top Secret'), never())).toMatchObject({ signature: 'letterhead' })
+    expect(
+      await second.scan(createMemoryContent(createZip({ name: 'a', bytes: Buffer.from('of acme') })), never()),
+    ).toMatchObject({
       signature: 'Acme.Leak',
     })
   })

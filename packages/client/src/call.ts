@@ -37,7 +37,7 @@ export class Caller {
   }
 
   /** Calls an operation whose response is not JSON. */
-  open<Id extends OperationId, T = Response>(
+  fetchResponse<Id extends OperationId, T = Response>(
     id: Id,
     input: CallInput<Id>,
     read: (response: Response) => T | Promise<T>,

@@ -45,11 +45,11 @@ export const createFileMethods = (caller: Caller) => ({
   /** Downloads a file. Read the returned `Response` as a stream, Blob or text. */
   download: async (fileId: string, options?: CallOptions): Promise<Response> => {
     const { download_url } = await caller.request('createDownloadUrl', { path: [fileId], ...options })
-    return caller.transport.fetchSigned(download_url, options?.signal)
+    return caller.transport.fetchSignedUrl(download_url, options?.signal)
   },
   /** Returns a preview: a rendered image or the beginning of a text file. Read the returned `Response` as a Blob or text. */
   getPreview: (fileId: string, query: Query<'getFilePreview'> = {}, options?: CallOptions) =>
-    caller.open('getFilePreview', { path: [fileId], query, ...options }, (response) => response),
+    caller.fetchResponse('getFilePreview', { path: [fileId], query, ...options }, (response) => response),
   /** Deletes a file, or moves it to the trash if its context has one. */
   delete: (fileId: string, options?: CallOptions) => caller.request('deleteFile', { path: [fileId], ...options }),
   /** Deletes up to 100 files. Returns the outcome for each file, and does not throw if some files cannot be deleted. */

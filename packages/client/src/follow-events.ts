@@ -73,8 +73,8 @@ export async function* followEvents(transport: Transport, options: EventsOptions
   }
 }
 
-async function* readEvents(response: Response, lost: AbortController): AsyncGenerator<Event> {
-  let timer = setTimeout(() => lost.abort(), idleTimeoutMs)
+async function* readEvents(response: Response, connectionAbort: AbortController): AsyncGenerator<Event> {
+  let timer = setTimeout(() => connectionAbort.abort(), idleTimeoutMs)
   const decoder = new TextDecoder()
   let remainder = ''
   const reader = response.body!.getReader()
@@ -83,7 +83,7 @@ async function* readEvents(response: Response, lost: AbortController): AsyncGene
       const { done, value } = await reader.read()
       if (done) return
       clearTimeout(timer)
-      timer = setTimeout(() => lost.abort(), idleTimeoutMs)
+      timer = setTimeout(() => connectionAbort.abort(), idleTimeoutMs)
       const blocks = (remainder + decoder.decode(value, { stream: true })).split('\n\n')
       remainder = blocks.pop()!
       for (const block of blocks) {

@@ -99,7 +99,7 @@ export const createLogMethods = (caller: Caller) => ({
     caller.listAll('listCallLogs', { query, ...options }),
   /** Exports all matching calls as JSON lines or CSV. Read the returned `Response` as a stream. */
   exportCalls: (query: Query<'exportCallLogs'> = {}, options?: CallOptions) =>
-    caller.open('exportCallLogs', { query, ...options }, returnResponse),
+    caller.fetchResponse('exportCallLogs', { query, ...options }, returnResponse),
   /** Returns the receipt for an upload call. The receipt for a rejected upload proves the rejection. */
   getCallReceipt: (callId: string, options?: CallOptions) => caller.request('getCallReceipt', { path: [callId], ...options }),
   listAuditEntries: (query: Query<'listAuditLogs'> = {}, options?: CallOptions) =>
@@ -111,7 +111,7 @@ export const createLogMethods = (caller: Caller) => ({
     caller.request('listAuditLogsOfEntity', { path: [entityType, entityId], query, ...options }),
   /** Exports all matching audit log entries as JSON lines or CSV. Read the returned `Response` as a stream. */
   exportAuditEntries: (query: Query<'exportAuditLogs'> = {}, options?: CallOptions) =>
-    caller.open('exportAuditLogs', { query, ...options }, returnResponse),
+    caller.fetchResponse('exportAuditLogs', { query, ...options }, returnResponse),
 })
 
 export const createWebhookMethods = (caller: Caller) => ({
@@ -137,12 +137,17 @@ export const createWebhookMethods = (caller: Caller) => ({
 
 export const createTransparencyLogMethods = (caller: Caller) => ({
   /** Returns the latest checkpoint as a signed note. */
-  getCheckpoint: (options?: CallOptions) => caller.open('getLogCheckpoint', { ...options }, (response) => response.text()),
+  getCheckpoint: (options?: CallOptions) =>
+    caller.fetchResponse('getLogCheckpoint', { ...options }, (response) => response.text()),
   /** Returns the verifier key of the log in signed-note format. */
-  getKey: (options?: CallOptions) => caller.open('getLogKey', { ...options }, (response) => response.text()),
+  getKey: (options?: CallOptions) => caller.fetchResponse('getLogKey', { ...options }, (response) => response.text()),
   /** Returns the tile with the given path, such as `0/000` or `entries/000`. */
   getTile: (tile: string, options?: CallOptions) =>
-    caller.open('getLogTile', { path: [tile], ...options }, async (response) => new Uint8Array(await response.arrayBuffer())),
+    caller.fetchResponse(
+      'getLogTile',
+      { path: [tile], ...options },
+      async (response) => new Uint8Array(await response.arrayBuffer()),
+    ),
   /** Creates a token that lets an auditor read the log. The token is returned only once. */
   share: (body: Body<'shareLog'> = {}, options?: CallOptions) => caller.request('shareLog', { body, ...options }),
   listShares: (query: Query<'listLogShares'> = {}, options?: CallOptions) =>

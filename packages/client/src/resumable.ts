@@ -83,11 +83,11 @@ function sendContent(
         ),
       onSuccess: () => resolve(tusUpload.url!),
     })
-    const abort = () => {
+    const abortUpload = () => {
       reject(signal!.reason)
       void tusUpload.abort()
     }
-    signal?.addEventListener('abort', abort, { once: true })
+    signal?.addEventListener('abort', abortUpload, { once: true })
     tusUpload.start()
   })
 }

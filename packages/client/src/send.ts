@@ -1,6 +1,6 @@
 export type RequestBody = string | Blob | ReadableStream<Uint8Array>
 
-const pieceBytes = 65_536
+const chunkBytes = 65_536
 
 /** HTTP request with an absolute URL. */
 export interface SentRequest {
@@ -47,10 +47,10 @@ export function createCountingStream(
         if (done) return controller.close()
         rest = value as Uint8Array<ArrayBuffer>
       }
-      const piece = rest.subarray(0, pieceBytes)
-      rest = rest.subarray(pieceBytes)
-      controller.enqueue(piece)
-      sentBytes += piece.length
+      const chunk = rest.subarray(0, chunkBytes)
+      rest = rest.subarray(chunkBytes)
+      controller.enqueue(chunk)
+      sentBytes += chunk.length
       onProgress(sentBytes)
     },
     cancel: (reason) => reader.cancel(reason),
@@ -79,15 +79,15 @@ function sendWithXhr(Request: new () => Xhr, { method, url, headers = {}, body, 
   return new Promise<Response>((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const xhr = new Request()
-    const abort = () => xhr.abort()
+    const abortRequest = () => xhr.abort()
     xhr.open(method, url)
     for (const [name, value] of Object.entries(headers)) xhr.setRequestHeader(name, value)
     xhr.upload.onprogress = ({ loaded }) => onProgress?.(loaded)
     xhr.onload = () => resolve(toResponse(xhr))
     xhr.onerror = () => reject(new TypeError('The connection failed.'))
     xhr.onabort = () => reject(signal?.reason)
-    xhr.onloadend = () => signal?.removeEventListener('abort', abort)
-    signal?.addEventListener('abort', abort)
+    xhr.onloadend = () => signal?.removeEventListener('abort', abortRequest)
+    signal?.addEventListener('abort', abortRequest)
     xhr.send(body as Blob)
   })
 }

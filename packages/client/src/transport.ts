@@ -57,7 +57,7 @@ export class Transport {
   }
 
   /** Fetches a signed URL without the credential, because the signature grants access. */
-  async fetchSigned(url: string, signal?: AbortSignal): Promise<Response> {
+  async fetchSignedUrl(url: string, signal?: AbortSignal): Promise<Response> {
     try {
       const response = await (this.#options.fetch ?? fetch)(url, signal && { signal })
       if (response.ok) return response
@@ -119,13 +119,13 @@ export function wait(milliseconds: number, signal: AbortSignal | undefined): Pro
   return new Promise((resolve, reject) => {
     // A signal that is already aborted emits no `abort` event.
     if (signal?.aborted) return reject(signal.reason)
-    const timer = setTimeout(done, milliseconds)
-    signal?.addEventListener('abort', stop, { once: true })
-    function done() {
-      signal?.removeEventListener('abort', stop)
+    const timer = setTimeout(finish, milliseconds)
+    signal?.addEventListener('abort', abort, { once: true })
+    function finish() {
+      signal?.removeEventListener('abort', abort)
       resolve()
     }
-    function stop() {
+    function abort() {
       clearTimeout(timer)
       reject(signal!.reason)
     }

@@ -3,7 +3,7 @@ import { minResumableBytes, uploadResumable } from './resumable.js'
 import type { Schemas } from './schemas.js'
 import { type OpenSource, openSource, type UploadSource } from './source.js'
 import { Transport } from './transport.js'
-import { createUploadForm, type ProgressListener, toFileProgress } from './upload.js'
+import { createFileProgressListener, createUploadForm, type ProgressListener } from './upload.js'
 
 export interface UploadToOptions {
   /** File name. Required if the source has no name. */
@@ -110,7 +110,7 @@ function uploadInOneRequest(transport: Transport, opened: OpenSource, options: U
         path: `/${encodeURIComponent(filename)}`,
         headers: { 'Content-Type': 'application/octet-stream' },
         body: () => content,
-        onProgress: toFileProgress(onProgress, opened.size),
+        onProgress: createFileProgressListener(onProgress, opened.size),
       }
   return transport.requestData({
     ...body,

@@ -39,10 +39,10 @@ export function createUploadForm(
     return {
       headers,
       body: () => joinBlobs(start, content, end),
-      onProgress: toFileProgress(onProgress, content.size, start.length),
+      onProgress: createFileProgressListener(onProgress, content.size, start.length),
     }
   // Count only the bytes of the content, excluding the start and end of the form.
-  const progress = toFileProgress(onProgress, undefined)
+  const progress = createFileProgressListener(onProgress, undefined)
   const counted = progress ? createCountingStream(content, progress) : content
   return { headers, body: () => wrapStream(counted, start, end), onProgress: undefined }
 }
@@ -63,7 +63,7 @@ function wrapStream(content: ReadableStream<Uint8Array>, start: Uint8Array, end:
 }
 
 /** Converts request body progress to file progress. The file starts at byte `offset` of the body. */
-export function toFileProgress(onProgress: ProgressListener | undefined, total: number | undefined, offset = 0) {
+export function createFileProgressListener(onProgress: ProgressListener | undefined, total: number | undefined, offset = 0) {
   if (!onProgress) return undefined
   return (sentBytes: number) => {
     const sent = Math.max(sentBytes - offset, 0)

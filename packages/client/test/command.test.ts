@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { describeWith, programPath } from '../../../test/support/installed-programs.js'
+import { describeWith, getProgramPath } from '../../../test/support/installed-programs.js'
 import { commands } from '../src/command/commands.js'
 
 const run = promisify(execFile)
@@ -71,7 +71,7 @@ zpty -w terminal $'assay up\\t--context notes\\n'
 zpty -w terminal $'assay link --max-f\\t\\n'
 zpty -w terminal exit
 while zpty -r terminal line; do print -r -- $line; done`
-      const { stdout } = await run(programPath('zsh'), ['-f', '-c', typed], { env, cwd: folder })
+      const { stdout } = await run(getProgramPath('zsh'), ['-f', '-c', typed], { env, cwd: folder })
       expect(stdout).toContain('ran upload --context notes')
       expect(stdout).toContain('ran link --max-files')
     })
@@ -81,7 +81,7 @@ while zpty -r terminal line; do print -r -- $line; done`
     test('completes commands, subcommands and options in fish, with their descriptions', async () => {
       const complete = async (line: string) => {
         const script = `source completion.fish; complete -C '${line}'`
-        return (await run(programPath('fish'), ['-c', script], { env, cwd: folder })).stdout
+        return (await run(getProgramPath('fish'), ['-c', script], { env, cwd: folder })).stdout
       }
       expect(await complete('assay up')).toBe(`upload\t${commands.upload!.description}\n`)
       expect(await complete('assay link --max-f')).toBe(`--max-files\t${commands.link!.options['max-files']!.description}\n`)

@@ -23,10 +23,10 @@ const groups = {
 }
 
 async function findProblem(bytes, extension) {
-  const source = () => new MemorySource(bytes, extension)
-  const { fits, type } = await detect(source())
+  const createSource = () => new MemorySource(bytes, extension)
+  const { fits, type } = await detect(createSource())
   if (!fits) return `it has the type ${type}`
-  const { verdict } = await inspect(source())
+  const { verdict } = await inspect(createSource())
   if (!verdict.sound) return verdict.problem
   // A partially playable recording is accepted, but the report states the damage.
   return verdict.evidence?.incomplete ? 'reported as incomplete' : undefined
@@ -34,7 +34,7 @@ async function findProblem(bytes, extension) {
 
 const incrementCount = (map, key, amount = 1) => map.set(key, (map.get(key) ?? 0) + amount)
 /** Replaces the values in a message, so that similar messages are counted together. */
-const removeValues = (problem) =>
+const maskValues = (problem) =>
   problem
     .replace(/\d+/g, 'N')
     .replace(/'[^']*'/g, "'…'")
@@ -47,14 +47,14 @@ async function measureFile(extension, bytes, result) {
   const comparable = libraries.has(extension) && !(await isRejectedByLibrary(extension, bytes))
   incrementCount(result.files, extension)
   for (const [index, kind] of Object.keys(kinds).entries()) {
-    const cell = result.cell(extension, kind)
+    const cell = result.getCell(extension, kind)
     for (const copy of generateDamagedCopies(kind, findParts(bytes, extension), { count, seed: seed + index })) {
       const problem = await findProblem(copy, extension)
       const rejects = comparable && (await isRejectedByLibrary(extension, copy))
       cell.copies++
       if (problem !== undefined) cell.ours++
       if (rejects) cell.library++
-      if (problem !== undefined && !rejects) incrementCount(result.reasons, `${extension}: ${removeValues(problem)}`)
+      if (problem !== undefined && !rejects) incrementCount(result.reasons, `${extension}: ${maskValues(problem)}`)
       if (problem === undefined && rejects) incrementCount(result.missed, `${extension}: ${kind}`)
     }
   }
@@ -62,12 +62,12 @@ async function measureFile(extension, bytes, result) {
 
 function createResult() {
   const cells = new Map()
-  const cell = (extension, kind) => {
+  const getCell = (extension, kind) => {
     const key = `${extension} ${kind}`
     if (!cells.has(key)) cells.set(key, { copies: 0, ours: 0, library: 0 })
     return cells.get(key)
   }
-  return { cell, files: new Map(), skipped: new Map(), reasons: new Map(), missed: new Map() }
+  return { getCell, files: new Map(), skipped: new Map(), reasons: new Map(), missed: new Map() }
 }
 
 const formatPercent = (part, whole) => Math.round((part * 100) / whole)
@@ -77,19 +77,19 @@ const formatShares = ({ copies, ours, library }, hasLibrary) =>
 function printTable(title, types, result) {
   const present = types.filter((type) => result.files.has(type))
   if (present.length === 0) return
-  const row = (cells) => console.log(`| ${cells.join(' | ')} |`)
+  const printRow = (cells) => console.log(`| ${cells.join(' | ')} |`)
   console.log(`\n### ${title}\n`)
-  row(['damage', ...present])
-  row(['---', ...present.map(() => '---')])
+  printRow(['damage', ...present])
+  printRow(['---', ...present.map(() => '---')])
   for (const kind of Object.keys(kinds))
-    row([kind, ...present.map((type) => formatShares(result.cell(type, kind), libraries.has(type)))])
+    printRow([kind, ...present.map((type) => formatShares(result.getCell(type, kind), libraries.has(type)))])
   const totals = present.map((type) => {
     const sum = { copies: 0, ours: 0, library: 0 }
-    for (const kind of Object.keys(kinds)) for (const name of Object.keys(sum)) sum[name] += result.cell(type, kind)[name]
+    for (const kind of Object.keys(kinds)) for (const name of Object.keys(sum)) sum[name] += result.getCell(type, kind)[name]
     return formatShares(sum, libraries.has(type))
   })
-  row(['**all**', ...totals.map((total) => `**${total}**`)])
-  row(['library', ...present.map((type) => libraries.get(type)?.name ?? 'none')])
+  printRow(['**all**', ...totals.map((total) => `**${total}**`)])
+  printRow(['library', ...present.map((type) => libraries.get(type)?.name ?? 'none')])
 }
 
 const result = createResult()

@@ -44,10 +44,10 @@ const getMedian = (values) => [...values].sort((a, b) => a - b)[Math.floor(value
 async function measureFile({ extension, bytes }) {
   const times = { hash: [], detect: [], inspect: [] }
   for (let round = 0; round < rounds; round++) {
-    const source = () => new MemorySource(bytes, extension)
+    const createSource = () => new MemorySource(bytes, extension)
     times.hash.push(await measureMilliseconds(() => createHash('sha256').update(bytes).digest()))
-    times.detect.push(await measureMilliseconds(() => detect(source())))
-    times.inspect.push(await measureMilliseconds(() => inspect(source())))
+    times.detect.push(await measureMilliseconds(() => detect(createSource())))
+    times.inspect.push(await measureMilliseconds(() => inspect(createSource())))
   }
   return { hash: getMedian(times.hash), detect: getMedian(times.detect), inspect: getMedian(times.inspect) }
 }

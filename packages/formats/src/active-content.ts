@@ -6,9 +6,9 @@ import type { FormatVerdict, ReaderLimits } from './format.js'
 import { findAppendedContent } from './image/appended-content.js'
 import { listOleStreams } from './office/ole/container.js'
 import type { RandomAccessSource } from './random-access-source.js'
-import { findPageActiveContent, findRtfActiveContent } from './text/active-text.js'
+import { findRtfActiveContent, findWebPageActiveContent } from './text/active-text.js'
 
-const streams: [RegExp, string][] = [
+const activeStreamPatterns: [RegExp, string][] = [
   [/^(_VBA_PROJECT|VBA|_VBA_PROJECT_CUR)$/i, 'VBA macros'],
   [/^Equation Native$/i, 'equation object'],
   [/^\x01Ole10Native$/i, 'embedded program or file'],
@@ -22,32 +22,32 @@ export function findActiveContent(
   source: RandomAccessSource,
   recognized: Recognition,
   limits: ReaderLimits,
-  read: FormatVerdict,
+  verdict: FormatVerdict,
 ): string[] {
-  if (recognized.kind === 'text') return findPageActiveContent(source, recognized.sign, limits)
+  if (recognized.kind === 'text') return findWebPageActiveContent(source, recognized.sign, limits)
   if (recognized.kind !== 'binary') return []
   const { type } = recognized
   if (zipDocuments.has(type)) return findActiveParts((listZipEntries(source, limits) ?? []).map(({ name }) => name))
   if (oleDocuments.has(type)) return findOleActiveContent(source)
   if (type === 'rtf') return findRtfActiveContent(source, limits)
-  return pictures.has(type) ? findAppendedActiveContent(source, type, limits, read) : []
+  return imageTypes.has(type) ? findAppendedActiveContent(source, type, limits, verdict) : []
 }
 
 /** Finds active content in a compound file by its stream names. */
 export const findOleActiveContent = (source: RandomAccessSource): string[] => {
   const names = (listOleStreams(source) ?? []).map(({ name }) => name)
-  return streams.filter(([pattern]) => names.some((name) => pattern.test(name))).map(([, what]) => what)
+  return activeStreamPatterns.filter(([pattern]) => names.some((name) => pattern.test(name))).map(([, what]) => what)
 }
 
-const pictures = new Set(['png', 'gif', 'webp', 'jpg'])
+const imageTypes = new Set(['png', 'gif', 'webp', 'jpg'])
 
 function findAppendedActiveContent(
   source: RandomAccessSource,
   type: string,
   limits: ReaderLimits,
-  read: FormatVerdict,
+  verdict: FormatVerdict,
 ): string[] {
-  const after = type === 'jpg' ? 'jpeg' : Number(read.evidence?.bytes_after_end ?? 0)
+  const after = type === 'jpg' ? 'jpeg' : Number(verdict.evidence?.bytes_after_end ?? 0)
   const found = findAppendedContent(source, after) ?? (endsWithZip(source, limits) ? 'archive after the image' : undefined)
   return found ? [found] : []
 }

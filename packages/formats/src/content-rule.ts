@@ -30,7 +30,7 @@ const textForms: Record<string, RegExp> = {
  * Returns whether the extension accepts content without a known signature. Unknown extensions accept any content. Binary types
  * reject text, and accept other content only if a variant of the type has no signature.
  */
-export function acceptsWithoutSignature(source: RandomAccessSource, { kind }: Recognition): boolean {
+export function isSignatureOptional(source: RandomAccessSource, { kind }: Recognition): boolean {
   const { extension } = source
   const type = getBinaryType(extension)
   if (type === undefined || kind === 'empty' || sharedExtensions.has(extension)) return true

@@ -8,16 +8,16 @@ const programTypes = new Set(['exe', 'macho', 'class', 'wasm', 'lnk', 'chm', 'sw
 /**
  * Maps each extension to a type: the type with the same name if one exists, otherwise the first type that lists the extension.
  */
-function mapExtensions(table: Record<string, TypeRow>): Map<string, string> {
+function mapExtensionsToTypes(table: Record<string, TypeRow>): Map<string, string> {
   const found = new Map<string, string>()
   for (const [type, { extensions }] of Object.entries(table))
     for (const extension of extensions) if (!found.has(extension)) found.set(extension, type)
   for (const [type, { extensions }] of Object.entries(table)) if (extensions.includes(type)) found.set(type, type)
   return found
 }
-const binaryTypesByExtension = mapExtensions(types)
+const binaryTypesByExtension = mapExtensionsToTypes(types)
 for (const extension of rawPhotos.split(' ')) binaryTypesByExtension.set(extension, 'raw-photo')
-const textTypesByExtension = mapExtensions(textTypes)
+const textTypesByExtension = mapExtensionsToTypes(textTypes)
 
 export const getTextType = (extension: string): string | undefined => textTypesByExtension.get(extension)
 

@@ -1,7 +1,7 @@
 import { createInvalidVerdict, createMaliciousVerdict, type FormatVerdict } from './format.js'
 
 export class FormatError extends Error {
-  override readonly name = 'Refusal'
+  override readonly name = 'FormatError'
 
   constructor(readonly verdict: Extract<FormatVerdict, { sound: false }>) {
     super(verdict.problem)
@@ -12,13 +12,13 @@ export class FormatError extends Error {
   }
 }
 
-type Unsound = Extract<FormatVerdict, { sound: false }>
+type InvalidVerdict = Extract<FormatVerdict, { sound: false }>
 
 export const createDamageError = (problem: string, evidence: Record<string, unknown> = {}) =>
-  new FormatError(createInvalidVerdict(problem, evidence) as Unsound)
+  new FormatError(createInvalidVerdict(problem, evidence) as InvalidVerdict)
 
 export const createMaliciousError = (construction: string, problem: string, evidence: Record<string, unknown> = {}) =>
-  new FormatError(createMaliciousVerdict(construction, problem, evidence) as Unsound)
+  new FormatError(createMaliciousVerdict(construction, problem, evidence) as InvalidVerdict)
 
 export async function catchFormatError(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
   try {

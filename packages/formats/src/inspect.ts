@@ -1,5 +1,5 @@
 import { findActiveContent } from './active-content.js'
-import { acceptsWithoutSignature } from './content-rule.js'
+import { isSignatureOptional } from './content-rule.js'
 import { findPdfHeader, type Recognition, recognize } from './detect/detect.js'
 import { getMimeType, getMimeTypeByExtension, getTextType, isExtensionOfType, isWebPageExtension } from './extensions.js'
 import {
@@ -94,7 +94,7 @@ export async function openDetected(
   if (ambiguity) return { verdict: createMaliciousVerdict(ambiguity.maliciousConstruction, ambiguity.problem), reader: null }
   const name = getReaderName(source.extension, recognized)
   const reader = readers[source.extension] ?? (name && (await loadReader(name)))
-  const textProblem = reader && findTextDocument(source, recognized)
+  const textProblem = reader && findTextDocumentProblem(source, recognized)
   if (textProblem) return { verdict: createInvalidVerdict(textProblem), reader: name ?? null }
   const verdict = await runReader(async () => {
     const read = reader ? await reader(source, limits, observer) : checkSignature(source, recognized)
@@ -158,7 +158,7 @@ function addActiveContent(verdict: FormatVerdict, { source, recognized, limits }
 const modernFormats: Record<string, string> = { doc: '.docx', dot: '.dotx', xls: '.xlsx', xlt: '.xltx', ppt: '.pptx' }
 
 /** Detects web pages and XML that office programs save with a binary format's extension, such as .doc. */
-function findTextDocument(source: RandomAccessSource, recognized: Recognition): string | undefined {
+function findTextDocumentProblem(source: RandomAccessSource, recognized: Recognition): string | undefined {
   if (recognized.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
   const start = source.read(0, 2048).toString('latin1')
   const wayOut = `Rename it, or open it in an office program and save it as ${modernFormats[source.extension]}`
@@ -178,7 +178,7 @@ function getUnusualNameNote(extension: string, recognized: Recognition): string 
 /** Checks only the first bytes, because the type has no format reader. */
 function checkSignature(source: RandomAccessSource, recognized: Recognition): FormatVerdict {
   if (recognized.kind === 'binary') return createValidVerdict(['only its signature was checked'])
-  if (!acceptsWithoutSignature(source, recognized))
+  if (!isSignatureOptional(source, recognized))
     return createInvalidVerdict(`the file does not start as a .${source.extension} file should`)
   return createValidVerdict([recognized.kind === 'text' ? 'the file is text' : 'its type has no known signature'])
 }

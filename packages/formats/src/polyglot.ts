@@ -5,7 +5,7 @@ import { endsWithZip } from './detect/zip.js'
 import type { ReaderLimits } from './format.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
-const webPage = /<(!doctype\s+html|html|head|body|script|iframe|svg)[\s>]/i
+const webPagePattern = /<(!doctype\s+html|html|head|body|script|iframe|svg)[\s>]/i
 
 export interface Polyglot {
   maliciousConstruction: 'polyglot'
@@ -20,13 +20,15 @@ export function detectPolyglot(source: RandomAccessSource, recognized: Recogniti
   if (header < 0) return undefined
   const isPdf = recognized.kind === 'binary' && recognized.type === 'pdf'
   if (isPdf) return detectPdfPolyglot(source, header, limits)
-  if (recognized.kind === 'text') return detectPdfInPage(source, header)
+  if (recognized.kind === 'text') return detectPdfInWebPage(source, header)
   if (startsWithZip(source)) return detectPdfInZip(source, header)
-  return recognized.kind === 'binary' && noContainer.has(recognized.type) ? detectPdfInMedia(source, recognized.type) : undefined
+  return recognized.kind === 'binary' && nonContainerTypes.has(recognized.type)
+    ? detectPdfInMedia(source, recognized.type)
+    : undefined
 }
 
 // Types in which a trailing PDF is never accidental. Archives and compound files may contain an uncompressed PDF.
-const noContainer = new Set(
+const nonContainerTypes = new Set(
   'jpg png gif bmp tif webp heic avif ico psd jp2 mp3 wav flac ogg-audio ogg-opus ogg-video mp4 mp4-audio m4a mov webm mkv avi exe elf'.split(
     ' ',
   ),
@@ -46,10 +48,10 @@ function detectPdfPolyglot(source: RandomAccessSource, header: number, limits: R
   const start = source.read(0, 4096).toString('latin1')
   const firstObject = /\d+\s+\d+\s+obj\b/.exec(start.slice(header))
   const preamble = start.slice(0, firstObject ? header + firstObject.index : start.length)
-  if (webPage.test(preamble)) return createPolyglot('the PDF is also an HTML page')
+  if (webPagePattern.test(preamble)) return createPolyglot('the PDF is also an HTML page')
   const tail = source.read(Math.max(0, source.size - 4096), 4096).toString('latin1')
   const end = tail.lastIndexOf('%%EOF')
-  return end >= 0 && webPage.test(tail.slice(end)) ? createPolyglot('the PDF is also an HTML page') : undefined
+  return end >= 0 && webPagePattern.test(tail.slice(end)) ? createPolyglot('the PDF is also an HTML page') : undefined
 }
 
 /** True if a zip archive follows the end of the PDF. Attachments are located before the end. */
@@ -68,7 +70,7 @@ function detectPdfInZip(source: RandomAccessSource, header: number): Polyglot | 
   return header < dataStart ? createPolyglot('the ZIP archive is also a PDF') : undefined
 }
 
-function detectPdfInPage(source: RandomAccessSource, header: number): Polyglot | undefined {
-  if (!webPage.test(source.read(0, header).toString('latin1'))) return undefined
+function detectPdfInWebPage(source: RandomAccessSource, header: number): Polyglot | undefined {
+  if (!webPagePattern.test(source.read(0, header).toString('latin1'))) return undefined
   return endsWithPdf(source) ? createPolyglot('the HTML page is also a PDF') : undefined
 }

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
-const defaultChunk = 64 * 1024
+const defaultChunkSize = 64 * 1024
 // Size of the read-ahead window in bytes. Most reads request only a few bytes.
 const windowSize = 64 * 1024
 /** Files up to this size are read in pages, each page once, into a buffer that the thread reuses. */
@@ -32,7 +32,7 @@ export abstract class RandomAccessSource {
   }
 
   /** Iterates over the content in chunks of up to `chunkSize`. A chunk is valid until the next one is requested. */
-  *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Generator<Buffer> {
+  *chunks(start = 0, end = this.size, chunkSize = defaultChunkSize): Generator<Buffer> {
     const last = clamp(end, this.size)
     for (let at = clamp(start, this.size); at < last; at += chunkSize) yield this.read(at, Math.min(chunkSize, last - at))
   }
@@ -118,7 +118,7 @@ export class FileSource extends RandomAccessSource {
     return this.#readFully(getBuffer().subarray(0, clamp(offset + Math.max(0, length), this.size) - start), start)
   }
 
-  override *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Generator<Buffer> {
+  override *chunks(start = 0, end = this.size, chunkSize = defaultChunkSize): Generator<Buffer> {
     if (this.#pages.length > 0) return yield* super.chunks(start, end, chunkSize)
     const last = clamp(end, this.size)
     let at = clamp(start, this.size)

@@ -2,11 +2,11 @@ import type { Recognition } from './detect/detect.js'
 import { getBinaryType, getTextType } from './extensions.js'
 import type { FormatReader } from './format.js'
 
-type Load = () => Promise<FormatReader>
+type ReaderLoader = () => Promise<FormatReader>
 
 // Maps types to readers. Each reader is named after its first type. Readers are loaded on demand, because most workers do not
 // need all of them.
-const table: [types: string, load: Load][] = [
+const readerTable: [types: string, load: ReaderLoader][] = [
   ['pdf', async () => (await import('./pdf/pdf.js')).readPdf],
 
   ['png', async () => (await import('./image/png.js')).readPng],
@@ -24,11 +24,20 @@ const table: [types: string, load: Load][] = [
   ['7z', async () => (await import('./archive/archive.js')).readSevenZip],
   ['rar', async () => (await import('./archive/sevenzip/other-formats.js')).readRar],
   ['cab', async () => (await import('./archive/sevenzip/other-formats.js')).readCab],
-  ['xz', async () => (await import('./archive/sevenzip/other-formats.js')).readStream({ type: 'xz', called: 'xz file' })],
-  ['bz2', async () => (await import('./archive/sevenzip/other-formats.js')).readStream({ type: 'bzip2', called: 'bzip2 file' })],
+  [
+    'xz',
+    async () =>
+      (await import('./archive/sevenzip/other-formats.js')).readCompressedStream({ type: 'xz', displayName: 'xz file' }),
+  ],
+  [
+    'bz2',
+    async () =>
+      (await import('./archive/sevenzip/other-formats.js')).readCompressedStream({ type: 'bzip2', displayName: 'bzip2 file' }),
+  ],
   [
     'zst',
-    async () => (await import('./archive/sevenzip/other-formats.js')).readStream({ type: 'zstd', called: 'Zstandard file' }),
+    async () =>
+      (await import('./archive/sevenzip/other-formats.js')).readCompressedStream({ type: 'zstd', displayName: 'Zstandard file' }),
   ],
   ['jar', async () => (await import('./archive/archive.js')).readJar],
 
@@ -57,14 +66,16 @@ const table: [types: string, load: Load][] = [
   ['xml', async () => (await import('./text/xml.js')).readXml],
   ['svg', async () => (await import('./text/xml.js')).readSvg],
   ['svgz', async () => (await import('./text/xml.js')).readSvgz],
-  ['ics vcf vtt step dxf', async () => (await import('./text/marked-text.js')).readMarked],
+  ['ics vcf vtt step dxf', async () => (await import('./text/marked-text.js')).readMarkedText],
   ['stl', async () => (await import('./text/marked-text.js')).readStl],
   ['csv', async () => (await import('./text/text.js')).readCsv],
   ['txt html', async () => (await import('./text/text.js')).readText],
 ]
 
 const readers = new Map(
-  table.flatMap(([types, load]) => types.split(' ').map((type, _, [name]) => [type, { name: name as string, load }] as const)),
+  readerTable.flatMap(([types, load]) =>
+    types.split(' ').map((type, _, [name]) => [type, { name: name as string, load }] as const),
+  ),
 )
 
 // Types that are too generic to determine the reader. The extension decides instead.
@@ -88,10 +99,10 @@ export function getReaderName(extension: string, recognized: Recognition): strin
 
 export const getReaderNameByType = (type: string | undefined): string | undefined => readers.get(type ?? '')?.name
 
-const loaded = new Map<string, Promise<FormatReader> | undefined>()
+const loadedReaders = new Map<string, Promise<FormatReader> | undefined>()
 
 /** Caches the loaded reader, because `import()` resolves the module on every call. */
 export function loadReader(name: string): Promise<FormatReader> | undefined {
-  if (!loaded.has(name)) loaded.set(name, readers.get(name)?.load())
-  return loaded.get(name)
+  if (!loadedReaders.has(name)) loadedReaders.set(name, readers.get(name)?.load())
+  return loadedReaders.get(name)
 }

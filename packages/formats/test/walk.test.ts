@@ -34,7 +34,7 @@ describe('walks of nested content', () => {
       ]),
     )
     const visitor = new Recorder()
-    expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [] })
+    expect(await walk(new MemorySource(archive), { visitor })).toEqual({ unscannedParts: [] })
     expect(visitor.names).toEqual(['', 'a.zip', 'b.txt', 'c.txt'])
     expect(visitor.contents).toEqual(expect.arrayContaining(['inner text', 'outer text', inner.toString('latin1')]))
   })
@@ -46,8 +46,8 @@ describe('walks of nested content', () => {
       { name: 'c.txt', data: Buffer.from('text') },
     ])
     const visitor = new Recorder()
-    const { gaps } = await walk(new MemorySource(archive), { visitor })
-    expect(gaps).toMatchObject([
+    const { unscannedParts } = await walk(new MemorySource(archive), { visitor })
+    expect(unscannedParts).toMatchObject([
       { cause: 'encrypted', container: '7z', depth: 2 },
       { cause: 'unsupported', container: 'lz4', depth: 2 },
     ])
@@ -63,9 +63,9 @@ describe('walks of nested content', () => {
     ])
     const visitor: Visitor = { onContent: () => () => {} }
     const scan = Buffer.concat([Buffer.from('%PDF-1.4\n'), image, image, image, Buffer.from('trailer\n<</Root 2 0 R>>\n%%EOF\n')])
-    expect(await walk(new MemorySource(scan), { visitor })).toEqual({ gaps: [] })
+    expect(await walk(new MemorySource(scan), { visitor })).toEqual({ unscannedParts: [] })
     const archive = gzipSync(Buffer.alloc(72 * 2 ** 20, 255))
-    expect(await walk(new MemorySource(archive), { visitor })).toMatchObject({ gaps: [{ cause: 'limit' }] })
+    expect(await walk(new MemorySource(archive), { visitor })).toMatchObject({ unscannedParts: [{ cause: 'limit' }] })
   })
 
   test.each([
@@ -78,14 +78,14 @@ describe('walks of nested content', () => {
     ['two uuencoded files', 'From: a@example.org\n\nbegin 644 a\n!80``\nend\nbegin 644 b\n)<V]M92!T97AT\n`\nend\n', 'some text'],
   ])('decodes %s, and passes the decoded text to the visitor', async (_, message, text) => {
     const visitor = new Recorder()
-    expect(await walk(new MemorySource(Buffer.from(message)), { visitor })).toEqual({ gaps: [] })
+    expect(await walk(new MemorySource(Buffer.from(message)), { visitor })).toEqual({ unscannedParts: [] })
     expect(visitor.contents.map((content) => content.trim())).toContain(text)
   })
 
   test('reports a member with the extension .br as unsupported, because Brotli has no signature', async () => {
     const archive = zip([{ name: 'a.txt.BR', data: Buffer.from('packed') }])
-    const { gaps } = await walk(new MemorySource(archive), { visitor: new Recorder() })
-    expect(gaps).toMatchObject([{ cause: 'unsupported', container: 'zip', reason: expect.stringContaining('Brotli') }])
+    const { unscannedParts } = await walk(new MemorySource(archive), { visitor: new Recorder() })
+    expect(unscannedParts).toMatchObject([{ cause: 'unsupported', container: 'zip', reason: expect.stringContaining('Brotli') }])
   })
 
   test('passes each member to the visitor with its container, and states whether other programs recognize the container', async () => {
@@ -121,16 +121,16 @@ describe('walks of nested content', () => {
       { name: 'b', data: Buffer.from('b') },
     ])
     const limits = { ...walkLimits, maxMembers: 1 }
-    const { gaps } = await walk(new MemorySource(archive), { visitor: new Recorder(), limits })
-    expect(gaps).toEqual([{ cause: 'limit', depth: 0, reason: 'the file has more than 1 members' }])
+    const { unscannedParts } = await walk(new MemorySource(archive), { visitor: new Recorder(), limits })
+    expect(unscannedParts).toEqual([{ cause: 'limit', depth: 0, reason: 'the file has more than 1 members' }])
   })
 
   test('visits all content that can be unpacked before reporting damage', async () => {
     const packed = gzipSync('text')
     packed.fill(0, packed.length - 8)
     const visitor = new Recorder()
-    const { gaps } = await walk(new MemorySource(packed), { visitor })
-    expect(gaps).toMatchObject([
+    const { unscannedParts } = await walk(new MemorySource(packed), { visitor })
+    expect(unscannedParts).toMatchObject([
       { cause: 'damaged', container: 'gzip', depth: 1, reason: expect.stringMatching(/checksum .* incorrect/) },
     ])
     expect(visitor.contents).toContain('text')
@@ -138,19 +138,19 @@ describe('walks of nested content', () => {
 
   test('reports a damaged 7z inside another container', async () => {
     const cut = (await sevenZip({ a: noise(5_000) })).subarray(0, 3_000)
-    const { gaps } = await walk(new MemorySource(zip([{ name: 'a.7z', data: cut }])), { visitor: new Recorder() })
-    expect(gaps).toMatchObject([{ cause: 'damaged', container: '7z', depth: 2 }])
+    const { unscannedParts } = await walk(new MemorySource(zip([{ name: 'a.7z', data: cut }])), { visitor: new Recorder() })
+    expect(unscannedParts).toMatchObject([{ cause: 'damaged', container: '7z', depth: 2 }])
   })
 
   test('visits the files in a OneNote section, and reports sections that cannot be read', async () => {
     const visitor = new Recorder()
     const packed = zip([{ name: 'a', data: 'text in a file' }])
-    expect(await walk(new MemorySource(oneNote(packed)), { visitor })).toEqual({ gaps: [] })
+    expect(await walk(new MemorySource(oneNote(packed)), { visitor })).toEqual({ unscannedParts: [] })
     expect(visitor.contents).toContain('text in a file')
-    const gapsOf = async (options: Parameters<typeof oneNote>[1]) =>
-      (await walk(new MemorySource(oneNote(packed, options)), { visitor: new Recorder() })).gaps
-    expect(await gapsOf({ encrypted: true })).toMatchObject([{ cause: 'encrypted', container: 'onenote' }])
-    expect(await gapsOf({ format: '2fe98d63d4a6c14b9a36b3fc2511a5b7' })).toMatchObject([{ cause: 'unsupported' }])
+    const getUnscannedParts = async (options: Parameters<typeof oneNote>[1]) =>
+      (await walk(new MemorySource(oneNote(packed, options)), { visitor: new Recorder() })).unscannedParts
+    expect(await getUnscannedParts({ encrypted: true })).toMatchObject([{ cause: 'encrypted', container: 'onenote' }])
+    expect(await getUnscannedParts({ format: '2fe98d63d4a6c14b9a36b3fc2511a5b7' })).toMatchObject([{ cause: 'unsupported' }])
   })
 
   test('ends the walk if the visitor throws an error', async () => {
@@ -175,7 +175,7 @@ describe('walks of nested content', () => {
   ])('unpacks a tar archive whose first member makes it look like %s', async (_, first) => {
     const visitor = new Recorder()
     const archive = await createTar([first, { name: 'b.gz', data: gzipSync('text') }, { name: 'c', data: 'more' }])
-    expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [] })
+    expect(await walk(new MemorySource(archive), { visitor })).toEqual({ unscannedParts: [] })
     expect(visitor.contents).toContain('text')
   })
 
@@ -200,7 +200,7 @@ async function fileLikeFolder(data: string): Promise<Buffer> {
 test('visits a file in a 7z archive even if the file has folder attributes', async () => {
   const visitor = new Recorder()
   const text = 'text '.repeat(100)
-  expect(await walk(new MemorySource(await fileLikeFolder(text)), { visitor })).toEqual({ gaps: [] })
+  expect(await walk(new MemorySource(await fileLikeFolder(text)), { visitor })).toEqual({ unscannedParts: [] })
   expect(visitor.contents).toContain(text)
 })
 
@@ -209,7 +209,7 @@ test('unpacks a 7z archive with an empty start header, as 7-Zip does', async () 
   const archive = await sevenZip({ 'a.txt': text }, ['-mhc=off'])
   archive.fill(0, 8, 32)
   const visitor = new Recorder()
-  expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [] })
+  expect(await walk(new MemorySource(archive), { visitor })).toEqual({ unscannedParts: [] })
   expect(visitor.contents).toContain(text)
 })
 
@@ -221,10 +221,10 @@ test.each([
 ])('unpacks an archive at the end of a small program in a %s, and reports one at the end of a large program', async (_, pack) => {
   const program = (size: number) => Buffer.concat([Buffer.alloc(size, 'MZ'), zip([{ name: 'a.txt', data: Buffer.from('text') }])])
   const visitor = new Recorder()
-  expect((await walk(new MemorySource(await pack(program(1_000_000))), { visitor })).gaps).toEqual([])
+  expect((await walk(new MemorySource(await pack(program(1_000_000))), { visitor })).unscannedParts).toEqual([])
   expect(visitor.contents).toContain('text')
-  const { gaps } = await walk(new MemorySource(await pack(program(9_000_000))), { visitor })
-  expect(gaps).toMatchObject([{ cause: 'unsupported', reason: expect.stringContaining('an archive at the end') }])
+  const { unscannedParts } = await walk(new MemorySource(await pack(program(9_000_000))), { visitor })
+  expect(unscannedParts).toMatchObject([{ cause: 'unsupported', reason: expect.stringContaining('an archive at the end') }])
 })
 
 describe('walks that observe a reader', () => {
@@ -249,7 +249,7 @@ describe('walks that observe a reader', () => {
     const sizes = [5_000, 900_000, 3_000_000, 9_000_000]
     const archive = zip(sizes.map((size) => ({ name: `${size}`, data: Buffer.alloc(size, `${size} `) })))
     const visitor = new Recorder()
-    expect(await (await observed(archive, visitor)).finish()).toEqual({ gaps: [] })
+    expect(await (await observed(archive, visitor)).finish()).toEqual({ unscannedParts: [] })
     for (const size of sizes) expect(visitor.contents.filter((each) => each.startsWith(`${size} `))).toHaveLength(1)
   })
 
@@ -260,7 +260,7 @@ describe('walks that observe a reader', () => {
     const visitor = new Recorder()
     const observing = await read(archive, 'zip', visitor)
     archive.fill(0xff, 40, 100)
-    expect((await observing.finish()).gaps).toEqual([])
+    expect((await observing.finish()).unscannedParts).toEqual([])
     expect(visitor.contents.filter((each) => each === text)).toHaveLength(1)
   })
 
@@ -271,14 +271,14 @@ describe('walks that observe a reader', () => {
     ])
     const visitor = new Recorder()
     const archive = zip([{ name: 'x.tar', data: tar }])
-    expect(await (await observed(archive, visitor)).finish()).toEqual({ gaps: [] })
+    expect(await (await observed(archive, visitor)).finish()).toEqual({ unscannedParts: [] })
     expect(visitor.contents.filter((each) => each === 'the last file')).toHaveLength(1)
   })
 
   test('visits a large member while the reader searches it for active content', async () => {
     const page = Buffer.from(`<!doctype html>${' '.repeat(5_000_000)}`)
     const visitor = new Recorder()
-    expect(await (await observed(zip([{ name: 'a.html', data: page }]), visitor)).finish()).toEqual({ gaps: [] })
+    expect(await (await observed(zip([{ name: 'a.html', data: page }]), visitor)).finish()).toEqual({ unscannedParts: [] })
     expect(visitor.contents.filter((each) => each.startsWith('<!doctype'))).toHaveLength(1)
   })
 
@@ -291,7 +291,7 @@ describe('walks that observe a reader', () => {
       const visitor = new Recorder()
       const observing = await read(archive, type === 'bzip2' ? 'bz2' : type, visitor)
       archive.fill(0xff, 32, 48)
-      expect(await observing.finish()).toEqual({ gaps: [] })
+      expect(await observing.finish()).toEqual({ unscannedParts: [] })
       expect(visitor.contents.filter((each) => each === text)).toHaveLength(1)
       if (type === '7z') expect(visitor.names).toEqual(['a.txt', 'b.zip', 'b.txt'])
     },
@@ -305,7 +305,9 @@ describe('walks that observe a reader', () => {
     const { verdict } = await openDetected(source, { kind: 'binary', type: '7z' }, defaultLimits(), {}, observing.observer)
     expect(verdict).toMatchObject({ sound: false })
     archive.fill(0xff, 32, 200)
-    expect((await observing.finish()).gaps).toMatchObject([{ container: '7z', reason: expect.stringContaining('CRC Failed') }])
+    expect((await observing.finish()).unscannedParts).toMatchObject([
+      { container: '7z', reason: expect.stringContaining('CRC Failed') },
+    ])
   })
 
   test('visits a member again if the reader failed before the member ended', async () => {
@@ -379,7 +381,7 @@ describe('walks that observe a reader', () => {
     const observing = new Walk(source, { visitor })
     const { verdict } = await openDetected(source, { kind: 'binary', type: 'gz' }, defaultLimits(), {}, observing.observer)
     expect(verdict).toMatchObject({ sound: false })
-    expect(await observing.finish()).toEqual({ gaps: [] })
+    expect(await observing.finish()).toEqual({ unscannedParts: [] })
     expect(visitor.contents.includes('the last file')).toBe(true)
   })
 
@@ -387,7 +389,7 @@ describe('walks that observe a reader', () => {
     const source = new MemorySource(gzipSync(Buffer.alloc(72 * 2 ** 20, 255)), 'gz')
     const observing = new Walk(source, { visitor: { onContent: () => () => {} } })
     await openDetected(source, { kind: 'binary', type: 'gz' }, { ...defaultLimits(), maxRatio: 10_000 }, {}, observing.observer)
-    expect(await observing.finish()).toMatchObject({ gaps: [{ cause: 'limit' }] })
+    expect(await observing.finish()).toMatchObject({ unscannedParts: [{ cause: 'limit' }] })
   })
 
   test('if the walk fails, the reader still finishes before the walk throws the error', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { MemoryLog, newSigningKey } from '../../../test/support/memory-log.js'
+import { createSigningKey, MemoryLog } from '../../../test/support/memory-log.js'
 import { formatCheckpoint, parseCheckpoint } from '../src/checkpoint.js'
 import { computeRoot, computeRootFromProof, getStoredHashes, hashLeaf } from '../src/merkle.js'
 import { formatVerifierKey, isSignedBy, parseNote, signNote } from '../src/signed-note.js'
@@ -135,7 +135,7 @@ test('encodes an entry bundle with a two-byte length before each entry', () => {
 describe('checkpoints and signed notes', () => {
   const root = new MemoryLog(['one']).computeRoot()
   const origin = 'files.example.org/log/ten_1'
-  const key = newSigningKey('sig_1')
+  const key = createSigningKey('sig_1')
   const text = formatCheckpoint({ origin, size: 1, root })
 
   test("signs a checkpoint as a note that can be verified only with the signer's key", () => {
@@ -143,7 +143,7 @@ describe('checkpoints and signed notes', () => {
     expect(note.text).toBe(`${origin}\n1\n${root.toString('base64')}\n`)
     expect(isSignedBy(note, origin, key.publicKey)).toBe(true)
     expect(isSignedBy(note, 'another.example.org', key.publicKey)).toBe(false)
-    expect(isSignedBy(note, origin, newSigningKey('sig_2').publicKey)).toBe(false)
+    expect(isSignedBy(note, origin, createSigningKey('sig_2').publicKey)).toBe(false)
     expect(isSignedBy({ ...note, text: note.text.replace('\n1\n', '\n2\n') }, origin, key.publicKey)).toBe(false)
     expect(parseCheckpoint(note.text)).toEqual({ origin, size: 1, root })
   })

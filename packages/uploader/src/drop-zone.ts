@@ -72,15 +72,15 @@ export class DropZone {
 
   #addDropListeners(): void {
     const zone = this.element
-    const setOver = (isOver: boolean) => zone.toggleAttribute('data-over', isOver)
+    const setDragOver = (isDragOver: boolean) => zone.toggleAttribute('data-over', isDragOver)
     zone.addEventListener('dragover', (event) => {
       event.preventDefault()
-      setOver(true)
+      setDragOver(true)
     })
-    zone.addEventListener('dragleave', () => setOver(false))
+    zone.addEventListener('dragleave', () => setDragOver(false))
     zone.addEventListener('drop', (event) => {
       event.preventDefault()
-      setOver(false)
+      setDragOver(false)
       const items = [...(event.dataTransfer?.items ?? [])].filter(({ kind }) => kind === 'file')
       const files = items.filter((item) => !item.webkitGetAsEntry()?.isDirectory)
       if (files.length < items.length) this.#options.onFolder()

@@ -7,8 +7,8 @@ export function formatBytes(bytes: number, language?: string): string {
   return new Intl.NumberFormat(language, { ...format, maximumFractionDigits: 1 }).format(bytes / 1024 ** power)
 }
 
-export const formatPercent = (share: number, language?: string): string =>
-  new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 0 }).format(share)
+export const formatPercent = (fraction: number, language?: string): string =>
+  new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 0 }).format(fraction)
 
 /** Formats a duration, rounded up to a single unit, such as 42 sec, 3 min or 2 hr. */
 export function formatSeconds(seconds: number, language?: string): string {

@@ -83,13 +83,13 @@ export class ItemView {
   #createActionButtons(): HTMLButtonElement[] {
     const { item, queue, texts } = this.#options
     const { name } = item.file
-    const toButton = (part: string, label: string, onClick: () => void) =>
+    const createActionButton = (part: string, label: string, onClick: () => void) =>
       createButton(label, { part, ariaLabel: fillPlaceholders(texts.actionFor, { action: label, name }), onClick })
-    const remove = toButton('remove', texts.remove, () => queue.remove(item))
-    const cancel = toButton('cancel', texts.cancel, () => queue.remove(item))
-    const pause = toButton('pause', texts.pause, () => queue.pause(item))
-    const resume = toButton('resume', texts.resume, () => queue.resume(item))
-    const retry = toButton('retry', texts.tryAgain, () => queue.resume(item))
+    const remove = createActionButton('remove', texts.remove, () => queue.remove(item))
+    const cancel = createActionButton('cancel', texts.cancel, () => queue.remove(item))
+    const pause = createActionButton('pause', texts.pause, () => queue.pause(item))
+    const resume = createActionButton('resume', texts.resume, () => queue.resume(item))
+    const retry = createActionButton('retry', texts.tryAgain, () => queue.resume(item))
     if (item.state === 'accepted') return []
     if (item.state === 'rejected') return [remove]
     if (item.state === 'checking') return [cancel]

@@ -23,7 +23,7 @@ export class UnfinishedUploads {
   listRecords(): UnfinishedUpload[] {
     try {
       const records = JSON.parse(localStorage.getItem(this.#key) ?? '[]')
-      return Array.isArray(records) ? records.filter(isRecord) : []
+      return Array.isArray(records) ? records.filter(isUnfinishedUpload) : []
     } catch {
       return []
     }
@@ -54,7 +54,7 @@ export class UnfinishedUploads {
 
 const isSameFile = (a: Fingerprint, b: Fingerprint) => a.name === b.name && a.size === b.size && a.lastModified === b.lastModified
 
-const isRecord = (value: unknown): value is UnfinishedUpload => {
+const isUnfinishedUpload = (value: unknown): value is UnfinishedUpload => {
   const { uploadId, name, size, lastModified } = (value ?? {}) as UnfinishedUpload
   return /^upl_\w+$/.test(uploadId) && typeof name === 'string' && Number.isFinite(size) && Number.isFinite(lastModified)
 }

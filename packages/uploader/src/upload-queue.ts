@@ -126,7 +126,7 @@ export class UploadQueue {
   #createTransfer(item: UploadItem): Transfer {
     const { linkUrl } = this.#options
     const { file, idempotencyKey, uploadId } = item
-    const isCurrent = () => this.items.includes(item) && isActive(item)
+    const isStillActive = () => this.items.includes(item) && isActive(item)
     return createTransfer({
       linkUrl,
       file,
@@ -136,9 +136,9 @@ export class UploadQueue {
         item.uploadId = id
         this.unfinished.addRecord(file, id)
       },
-      onProgress: (sent) => isCurrent() && this.#updateProgress(item, sent),
-      onAccepted: (fileId) => isCurrent() && this.#finishUpload(item, { fileId }),
-      onError: (error) => isCurrent() && this.#finishUpload(item, { error }),
+      onProgress: (sent) => isStillActive() && this.#updateProgress(item, sent),
+      onAccepted: (fileId) => isStillActive() && this.#finishUpload(item, { fileId }),
+      onError: (error) => isStillActive() && this.#finishUpload(item, { error }),
     })
   }
 

@@ -46,7 +46,7 @@ export class AssayUploader extends HTMLElement {
 
   set texts(value: Partial<Texts>) {
     this.#ownTexts = value
-    if (this.isConnected) void this.#reload()
+    if (this.isConnected) void this.#reloadLink()
   }
 
   /** Adds files, as if the user had chosen them. */
@@ -55,23 +55,23 @@ export class AssayUploader extends HTMLElement {
   }
 
   connectedCallback(): void {
-    void this.#reload()
+    void this.#reloadLink()
   }
 
   disconnectedCallback(): void {
-    this.#stop()
+    this.#disconnect()
   }
 
   attributeChangedCallback(name: string, _old: string | null, value: string | null): void {
     if (name === 'texts') this.#ownTexts = value ? (JSON.parse(value) as Partial<Texts>) : {}
-    if (this.isConnected) void this.#reload()
+    if (this.isConnected) void this.#reloadLink()
   }
 
   get #language(): string | undefined {
     return this.closest('[lang]')?.getAttribute('lang') || undefined
   }
 
-  #stop(): void {
+  #disconnect(): void {
     this.#connection?.abort()
     this.#queue?.pauseAll()
     this.#queue = undefined
@@ -83,8 +83,8 @@ export class AssayUploader extends HTMLElement {
   }
 
   /** Loads the link's rules and shows the drop zone. */
-  async #reload(): Promise<void> {
-    this.#stop()
+  async #reloadLink(): Promise<void> {
+    this.#disconnect()
     if (!this.hasAttribute('url')) return
     const connection = new AbortController()
     this.#connection = connection
@@ -102,7 +102,7 @@ export class AssayUploader extends HTMLElement {
   #showDropZone(linkUrl: string, rules: LinkRules, signal: AbortSignal): void {
     const { texts } = this
     const language = this.#language
-    const onChange = (item: UploadItem, change: ItemChange) => this.#handleChange(item, change)
+    const onChange = (item: UploadItem, change: ItemChange) => this.#applyItemChange(item, change)
     const queue = new UploadQueue({ linkUrl, rules, getTexts: () => this.texts, language, onChange })
     this.#queue = queue
     this.#dropZone = new DropZone({
@@ -117,7 +117,7 @@ export class AssayUploader extends HTMLElement {
     this.#showUnfinishedUploads(queue)
     addEventListener('online', () => queue.resumeInterruptedUploads(), { signal })
     document.addEventListener('paste', (event) => this.#uploadPastedFiles(event), { signal })
-    this.#dispatch('assay-ready', { rules })
+    this.#dispatchCustomEvent('assay-ready', { rules })
   }
 
   #showUnfinishedUploads(queue: UploadQueue): void {
@@ -130,9 +130,9 @@ export class AssayUploader extends HTMLElement {
     const text = toErrorText(this.texts, error)
     this.#showMessage(text)
     if (error.code !== 'not_found')
-      this.#message.append(createButton(this.texts.tryAgain, { part: 'retry', onClick: () => void this.#reload() }))
+      this.#message.append(createButton(this.texts.tryAgain, { part: 'retry', onClick: () => void this.#reloadLink() }))
     this.#announce(text)
-    this.#dispatch('assay-error', { code: error.code, message: error.message })
+    this.#dispatchCustomEvent('assay-error', { code: error.code, message: error.message })
   }
 
   /** Uploads pasted files, unless the user pastes into an input field on the page. */
@@ -145,7 +145,7 @@ export class AssayUploader extends HTMLElement {
     this.addFiles(files)
   }
 
-  #handleChange(item: UploadItem, change: ItemChange): void {
+  #applyItemChange(item: UploadItem, change: ItemChange): void {
     if (change === 'added') this.#addView(item)
     const view = this.#views.get(item)
     if (change === 'removed') this.#removeView(item, view)
@@ -155,7 +155,7 @@ export class AssayUploader extends HTMLElement {
     const queue = this.#queue!
     if (change !== 'progress') this.#dropZone?.setRemainingCount(Math.max(queue.remainingCount, 0))
     if (change !== 'accepted') return
-    if (queue.isIdle) this.#dispatch('assay-complete', { files: queue.items.map(toEventDetail) })
+    if (queue.isIdle) this.#dispatchCustomEvent('assay-complete', { files: queue.items.map(toEventDetail) })
     if (queue.isIdle && queue.remainingCount < 1) {
       this.#content.hidden = true
       this.#announce(this.texts.complete, { visible: true })
@@ -180,24 +180,24 @@ export class AssayUploader extends HTMLElement {
   #reportChange(item: UploadItem, change: ItemChange): void {
     const { texts } = this
     const { name } = item.file
-    if (change === 'progress') this.#dispatch('assay-progress', { ...toEventDetail(item), sent: item.sent })
+    if (change === 'progress') this.#dispatchCustomEvent('assay-progress', { ...toEventDetail(item), sent: item.sent })
     if (change === 'started') {
       this.#announce(fillPlaceholders(texts.announceStart, { name }))
-      this.#dispatch('assay-start', toEventDetail(item))
+      this.#dispatchCustomEvent('assay-start', toEventDetail(item))
     }
     if (change === 'accepted') {
       this.#announce(fillPlaceholders(texts.announceAccepted, { name }))
-      this.#dispatch('assay-accepted', toEventDetail(item))
+      this.#dispatchCustomEvent('assay-accepted', toEventDetail(item))
     }
     if (change === 'rejected' || change === 'failed') {
       const error = item.error!
       const reason = item.checks.find(({ state }) => state === 'failed')?.text ?? toErrorText(texts, error)
       this.#announce(fillPlaceholders(texts.announceRejected, { name, reason }))
-      this.#dispatch(`assay-${change}`, { ...toEventDetail(item), code: error.code, message: error.message })
+      this.#dispatchCustomEvent(`assay-${change}`, { ...toEventDetail(item), code: error.code, message: error.message })
     }
     if (change === 'removed' && item.state !== 'accepted' && item.state !== 'rejected') {
       this.#announce(fillPlaceholders(texts.announceCanceled, { name }))
-      this.#dispatch('assay-canceled', toEventDetail(item))
+      this.#dispatchCustomEvent('assay-canceled', toEventDetail(item))
     }
   }
 
@@ -210,7 +210,7 @@ export class AssayUploader extends HTMLElement {
     this.#live.textContent = text
   }
 
-  #dispatch(name: string, detail: object): void {
+  #dispatchCustomEvent(name: string, detail: object): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }))
   }
 }

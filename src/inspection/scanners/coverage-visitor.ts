@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { type Origin, overlapBytes, type Visitor, WalkEnded, type WindowPlace, type WindowReceiver } from '@assay/formats/walk'
+import { type Origin, overlapBytes, type Visitor, WalkEnded, type WindowPosition, type WindowReceiver } from '@assay/formats/walk'
 import { openedByClamav } from './containers.js'
 
 /** Sizes in bytes that a daemon must be able to scan. */
@@ -84,7 +84,7 @@ export class CoverageVisitor implements Visitor {
     const unit = !around ? this.#file : isUnpackedByClamav ? around : this.#createPart()
     if (unit === around) unit.files++
     let size = 0
-    const receive = (bytes: Buffer, { first }: WindowPlace) => {
+    const receive = (bytes: Buffer, { first }: WindowPosition) => {
       // The sizes already include the file itself.
       if (!around) return
       const added = first ? bytes : bytes.subarray(overlapBytes)

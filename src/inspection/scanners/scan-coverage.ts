@@ -74,9 +74,9 @@ export async function coverContent(
     if (cancelled()) throw new Cancelled('the scan was cancelled')
   }
   try {
-    const { gaps } = await walk(source, { visitor, step })
+    const { unscannedParts } = await walk(source, { visitor, step })
     const { needs, reliesOnClamav, parts } = visitor
-    return { needs, reliesOnClamav, parts, ...(gaps[0] && { incomplete: gaps[0].reason }) }
+    return { needs, reliesOnClamav, parts, ...(unscannedParts[0] && { incomplete: unscannedParts[0].reason }) }
   } catch (error) {
     if (!(error instanceof TooManyParts)) throw error
     return { needs: visitor.needs, reliesOnClamav: false, parts: [], incomplete: error.message }

@@ -1,5 +1,11 @@
 // One tenant sends the most expensive valid requests on 64 connections while another tenant reads metadata.
-import { call, durationsOf, percentile, startAttackedService, startAttacker } from '../../support/attacked-service.mjs'
+import {
+  getPercentile,
+  measureDurations,
+  sendRequest,
+  startAttackedService,
+  startAttacker,
+} from '../../support/attacked-service.mjs'
 
 export const name = 'Expensive GraphQL documents and yearly charts of one tenant, on 64 connections'
 
@@ -13,8 +19,8 @@ export async function run() {
   const attacked = await startAttackedService()
   const { service, attackerKey, otherKey } = attacked
   try {
-    await prepare(service.url, attackerKey)
-    await prepare(service.url, otherKey)
+    await prepareFiles(service.url, attackerKey)
+    await prepareFiles(service.url, otherKey)
     const graphql = { url: `${service.url}/graphql`, method: 'POST' }
     const loads = {
       'documents with 20 × 20 files and reports': { ...graphql, body: { query: document } },
@@ -41,15 +47,15 @@ export async function run() {
   }
 }
 
-async function prepare(url, key) {
+async function prepareFiles(url, key) {
   const context = { context_key: 'inbox', display_name: 'Inbox', allowed_extensions: ['txt'], max_file_size_mb: 1 }
-  await call(`${url}/api/v1/contexts`, key, { method: 'POST', body: context })
+  await sendRequest(`${url}/api/v1/contexts`, key, { method: 'POST', body: context })
   for (let file = 0; file < 20; file++) {
     const body = new FormData()
     body.append('context', 'inbox')
     body.append('metadata', JSON.stringify({ order: file }))
     body.append('file', new Blob([`text ${file}`]), `${file}.txt`)
-    const { status } = await call(`${url}/api/v1/files/upload`, key, { method: 'POST', body })
+    const { status } = await sendRequest(`${url}/api/v1/files/upload`, key, { method: 'POST', body })
     if (status !== 201) throw new Error(`An upload returned the status ${status}.`)
   }
 }
@@ -59,20 +65,26 @@ async function measure({ service, otherKey, memoryMb }, options) {
     ...options,
     connections: 64,
   })
-  const metadata = () => call(`${service.url}/api/v1/files?page_size=5`, otherKey).then(expectOk)
+  const requestMetadata = () => sendRequest(`${service.url}/api/v1/files?page_size=5`, otherKey).then(expectOk)
   let memory = 0
   // The attack needs some time to fill every queue.
-  await durationsOf(metadata, { runs: 10_000, maxMs: 2_000 })
-  const durations = await durationsOf(
+  await measureDurations(requestMetadata, { runs: 10_000, maxMs: 2_000 })
+  const durations = await measureDurations(
     async () => {
-      await metadata()
+      await requestMetadata()
       memory = Math.max(memory, memoryMb())
     },
     { runs: 500, maxMs: 15_000 },
   )
-  const live = await durationsOf(() => fetch(`${service.url}/health/live`).then(expectOk), { runs: 50, maxMs: 5_000 })
+  const live = await measureDurations(() => fetch(`${service.url}/health/live`).then(expectOk), { runs: 50, maxMs: 5_000 })
   const statuses = await attacker.stop()
-  return { p50: percentile(durations, 0.5), p99: percentile(durations, 0.99), live: live.at(-1), statuses, memoryMb: memory }
+  return {
+    p50: getPercentile(durations, 0.5),
+    p99: getPercentile(durations, 0.99),
+    live: live.at(-1),
+    statuses,
+    memoryMb: memory,
+  }
 }
 
 function expectOk({ status }) {

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../../support/attack.mjs'
-import { startWatched } from '../../support/monitored-service.mjs'
+import { findFreePort } from '../../support/attack.mjs'
+import { startMonitoredService } from '../../support/monitored-service.mjs'
 
 export const name = 'Small PATCHes, parallel uploads beyond a quota, HEAD requests without a scanner'
 
@@ -13,10 +13,10 @@ const megabyte = 1_048_576
 export async function run({ seed }) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
   const key = `assay_${randomBytes(32).toString('base64url')}`
-  const port = await freePort()
+  const port = await findFreePort()
   // No process listens on port 1.
   const env = { DATA_DIR: dataDir, PORT: String(port), BOOTSTRAP_API_KEY: key, SCANNER_URL: 'clamd://127.0.0.1:1' }
-  const service = await startWatched(env)
+  const service = await startMonitoredService(env)
   try {
     const send = createSender(service.url, key)
     await createContext(send, { context_key: 'unscanned', scan_for_viruses: false })
@@ -63,23 +63,23 @@ async function expectStatus(status, response) {
   return response
 }
 
-async function start(send, context, size) {
+async function startUpload(send, context, size) {
   const metadata = `filename ${btoa('a.txt')},context ${btoa(context)}`
   const headers = { 'upload-length': String(size), 'upload-metadata': metadata }
   return (await expectStatus(201, await send('POST', '/api/v1/uploads', headers))).headers.get('location')
 }
 
-const patch = (send, path, offset, body) =>
+const sendPatch = (send, path, offset, body) =>
   send('PATCH', path, { 'upload-offset': String(offset), 'content-type': 'application/offset+octet-stream' }, body)
 
 /** Blobs of replaced parts count until the sweep removes them. */
 async function measureSmallPatches({ send, pid, blobs }, { count, size, first = 0 }) {
-  const path = await start(send, 'unscanned', first + count * size + 1)
-  if (first > 0) await expectStatus(204, await patch(send, path, 0, Buffer.alloc(first, 'x')))
+  const path = await startUpload(send, 'unscanned', first + count * size + 1)
+  if (first > 0) await expectStatus(204, await sendPatch(send, path, 0, Buffer.alloc(first, 'x')))
   const [before, io] = [measureDirectory(blobs), countIoBytes(pid)]
   let [stored, last] = [0, before]
   for (let n = 0; n < count; n++) {
-    await expectStatus(204, await patch(send, path, first + n * size, Buffer.alloc(size, 'x')))
+    await expectStatus(204, await sendPatch(send, path, first + n * size, Buffer.alloc(size, 'x')))
     const now = measureDirectory(blobs)
     // Counts only growth in the store, so bytes removed by a sweep are not subtracted.
     stored += Math.max(0, now - last)
@@ -92,8 +92,8 @@ async function measureSmallPatches({ send, pid, blobs }, { count, size, first = 
 
 async function measureHeadsWithoutScanner({ send, pid }) {
   const size = 8 * megabyte
-  const path = await start(send, 'scanned', size)
-  await expectStatus(503, await patch(send, path, 0, Buffer.alloc(size, 'one line of plain text\n')))
+  const path = await startUpload(send, 'scanned', size)
+  await expectStatus(503, await sendPatch(send, path, 0, Buffer.alloc(size, 'one line of plain text\n')))
   const before = countIoBytes(pid)
   const count = 50
   for (let n = 0; n < count; n++) await expectStatus(423, await send('HEAD', path, {}))
@@ -107,14 +107,14 @@ async function uploadBeyondQuota({ send, blobs }) {
   const json = { 'content-type': 'application/json' }
   await expectStatus(200, await send('PATCH', '/api/v1/tenant', json, JSON.stringify({ storage_quota_mb: quotaMb })))
   const before = measureDirectory(blobs)
-  const paths = await Promise.all(Array.from({ length: 64 }, () => start(send, 'unscanned', 32 * megabyte)))
+  const paths = await Promise.all(Array.from({ length: 64 }, () => startUpload(send, 'unscanned', 32 * megabyte)))
   const statuses = {}
   const body = Buffer.alloc(4 * megabyte, 'x')
   for (let round = 0; round < 3; round++)
     await Promise.all(
       paths.map(async (path) => {
         const offset = Number((await send('HEAD', path, {})).headers.get('upload-offset'))
-        const { status } = await patch(send, path, offset, body)
+        const { status } = await sendPatch(send, path, offset, body)
         statuses[status] = (statuses[status] ?? 0) + 1
       }),
     )

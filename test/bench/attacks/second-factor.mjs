@@ -5,8 +5,8 @@ import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TOTP } from 'otpauth'
-import { startWatched } from '../../support/monitored-service.mjs'
-import { freePort } from '../support/service.mjs'
+import { startMonitoredService } from '../../support/monitored-service.mjs'
+import { findFreePort } from '../support/service.mjs'
 
 export const name = 'Guessed codes of a second factor, from five addresses'
 
@@ -16,8 +16,8 @@ const user = { email: 'victim@example.com', password: randomBytes(12).toString('
 
 export async function run() {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
-  const port = String(await freePort())
-  const service = await startWatched({
+  const port = String(await findFreePort())
+  const service = await startMonitoredService({
     DATA_DIR: dataDir,
     PORT: port,
     BOOTSTRAP_ADMIN_EMAIL: user.email,
@@ -42,7 +42,7 @@ async function measure(client) {
   const guesses = { checked: 0, locked: 0, slowedDown: 0 }
   let longestLock = 0
   let rejectedSession = 0
-  const note = ({ errors }) => {
+  const recordResponse = ({ errors }) => {
     const { code, details } = errors[0].extensions
     const isLocked = details.second_factor === 'locked'
     if (isLocked) longestLock = Math.max(longestLock, details.retry_after ?? Number.POSITIVE_INFINITY)
@@ -52,15 +52,15 @@ async function measure(client) {
   }
   const start = performance.now()
   const isOver = () => performance.now() - start > attackSeconds * 1000
-  const guess = () => String(Math.floor(Math.random() * 1e6)).padStart(6, '0')
+  const guessCode = () => String(Math.floor(Math.random() * 1e6)).padStart(6, '0')
   await Promise.all([
     ...addresses.flatMap((address) =>
       Array.from({ length: 8 }, async () => {
-        while (!isOver()) note(await signIn(guess(), address))
+        while (!isOver()) recordResponse(await signIn(guessCode(), address))
       }),
     ),
     (async () => {
-      while (!isOver()) note(await client(removeDocument, { code: guess() }, { token }))
+      while (!isOver()) recordResponse(await client(removeDocument, { code: guessCode() }, { token }))
     })(),
     (async () => {
       while (!isOver()) if ((await client('{ contexts { data { contextKey } } }', {}, { token })).errors) rejectedSession++

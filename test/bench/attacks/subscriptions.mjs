@@ -2,7 +2,13 @@
 // repeatedly.
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
-import { call, durationsOf, percentile, startAttackedService, startAttacker } from '../../support/attacked-service.mjs'
+import {
+  getPercentile,
+  measureDurations,
+  sendRequest,
+  startAttackedService,
+  startAttacker,
+} from '../../support/attacked-service.mjs'
 
 export const name = 'Anonymous WebSockets: 70 with pings and 520 idle, from one address'
 
@@ -12,9 +18,12 @@ export async function run() {
   const attacked = await startAttackedService()
   try {
     const figures = []
-    const before = await durationsOf(() => receiveEvent(attacked.service.url, attacked.otherKey), { runs: 200, maxMs: 5_000 })
+    const before = await measureDurations(() => receiveEvent(attacked.service.url, attacked.otherKey), {
+      runs: 200,
+      maxMs: 5_000,
+    })
     const notes = [
-      `Without an attack, a subscriber connects and receives an event in ${percentile(before, 0.99).toFixed(0)} ms (99th percentile)`,
+      `Without an attack, a subscriber connects and receives an event in ${getPercentile(before, 0.99).toFixed(0)} ms (99th percentile)`,
     ]
     for (const [load, sockets] of Object.entries({
       '70 sockets with pings': { idle: 0, pinging: 70 },
@@ -37,14 +46,14 @@ export async function run() {
 
 async function measure({ service, port, otherKey, memoryMb }, sockets) {
   // Triggers an event that each subscriber must receive immediately.
-  await call(`${service.url}/api/v1/tenant`, otherKey, { method: 'PATCH', body: { name: 'Subscriber' } })
+  await sendRequest(`${service.url}/api/v1/tenant`, otherKey, { method: 'PATCH', body: { name: 'Subscriber' } })
   const attacker = await startAttacker(new URL('../../support/socket-attacker.mjs', import.meta.url), { port, ...sockets })
   await new Promise((resolve) => setTimeout(resolve, 1_000))
   let memory = 0
   let lockedOut = 0
   const [subscribed, live] = await Promise.all([
-    durationsOf(() => receiveEvent(service.url, otherKey).catch(() => lockedOut++), { runs: 500, maxMs: attackMs }),
-    durationsOf(
+    measureDurations(() => receiveEvent(service.url, otherKey).catch(() => lockedOut++), { runs: 500, maxMs: attackMs }),
+    measureDurations(
       async () => {
         await fetch(`${service.url}/health/live`).then((response) => response.text())
         memory = Math.max(memory, memoryMb())
@@ -53,7 +62,7 @@ async function measure({ service, port, otherKey, memoryMb }, sockets) {
     ),
   ])
   const counts = await attacker.stop()
-  return { lockedOut, subscribeMs: percentile(subscribed, 0.99), live: live.at(-1), memoryMb: memory, counts }
+  return { lockedOut, subscribeMs: getPercentile(subscribed, 0.99), live: live.at(-1), memoryMb: memory, counts }
 }
 
 async function receiveEvent(url, key) {

@@ -2,7 +2,7 @@
 // Another client of the tenant uploads through its own links.
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
-import { call, startAttackedService } from '../../support/attacked-service.mjs'
+import { sendRequest, startAttackedService } from '../../support/attacked-service.mjs'
 
 export const name = 'Guessed, shared and misused tokens of upload links'
 
@@ -15,17 +15,17 @@ export async function run() {
   const attacked = await startAttackedService()
   const { port, attackerKey: key } = attacked
   const base = `http://127.0.0.1:${port}`
-  const api = (path, options) => call(`${base}/api/v1${path}`, key, options)
+  const callApi = (path, options) => sendRequest(`${base}/api/v1${path}`, key, options)
   const create = async (more = {}) =>
-    (await api('/upload-links', { method: 'POST', body: { context: 'notes', ...more } })).body.data
-  const get = async ({ link_id: id }) => (await api(`/upload-links/${id}`)).body.data
+    (await callApi('/upload-links', { method: 'POST', body: { context: 'notes', ...more } })).body.data
+  const get = async ({ link_id: id }) => (await callApi(`/upload-links/${id}`)).body.data
   try {
     const rules = { context_key: 'notes', display_name: 'Notes', allowed_extensions: ['txt'], max_file_size_mb: 1 }
-    await api('/contexts', { method: 'POST', body: rules })
-    const guessing = await guess({ base, create })
-    const racing = await race({ create, get })
-    const flooding = await flood({ create, get })
-    const misusing = await misuse({ base, create, get })
+    await callApi('/contexts', { method: 'POST', body: rules })
+    const guessing = await guessTokens({ base, create })
+    const racing = await raceForLastFile({ create, get })
+    const flooding = await floodWithUploads({ create, get })
+    const misusing = await misuseToken({ base, create, get })
     const output = attacked.service.output()
     const tokens = [...guessing.urls, ...racing.urls, ...flooding.urls, ...misusing.urls].map((url) => url.slice(-43))
     return {
@@ -47,7 +47,7 @@ export async function run() {
 }
 
 /** Guesses the secret of a link whose tenant and link ID are known. */
-async function guess({ base, create }) {
+async function guessTokens({ base, create }) {
   const { url } = await create()
   const result = { accepted: 0, failedUploads: 0, statuses: {}, responses: new Set(), urls: [url] }
   const end = performance.now() + guessSeconds * 1000
@@ -57,7 +57,7 @@ async function guess({ base, create }) {
     ...addresses.flatMap((localAddress) =>
       Array.from({ length: 8 }, async () => {
         while (!isOver()) {
-          const response = await send(base + path + randomBytes(32).toString('base64url'), { localAddress })
+          const response = await sendFrom(base + path + randomBytes(32).toString('base64url'), { localAddress })
           result.statuses[response.status] = (result.statuses[response.status] ?? 0) + 1
           if (response.status === 404) result.responses.add(response.comparable)
           else if (response.status !== 429) result.accepted++
@@ -69,7 +69,7 @@ async function guess({ base, create }) {
         const link = await create()
         result.urls.push(link.url)
         // Uploads from the attackers' address because users may share an address with attackers.
-        const { status } = await send(`${link.url}/a.txt`, { method: 'PUT', body: 'hello', localAddress: addresses[0] })
+        const { status } = await sendFrom(`${link.url}/a.txt`, { method: 'PUT', body: 'hello', localAddress: addresses[0] })
         if (status !== 201) result.failedUploads++
       }
     })(),
@@ -77,13 +77,15 @@ async function guess({ base, create }) {
   return result
 }
 
-async function race({ create, get }) {
+async function raceForLastFile({ create, get }) {
   let excess = 0
   const urls = []
   for (let round = 0; round < rounds; round++) {
     const link = await create()
     urls.push(link.url)
-    const uploads = Array.from({ length: parallel }, (_, n) => send(`${link.url}/${n}.txt`, { method: 'PUT', body: `file ${n}` }))
+    const uploads = Array.from({ length: parallel }, (_, n) =>
+      sendFrom(`${link.url}/${n}.txt`, { method: 'PUT', body: `file ${n}` }),
+    )
     const stored = (await Promise.all(uploads)).filter(({ status }) => status === 201).length
     excess += Math.max(stored, (await get(link)).accepted_files) - 1
   }
@@ -91,16 +93,16 @@ async function race({ create, get }) {
 }
 
 /** Uploads empty files until the link is revoked. */
-async function flood({ create, get }) {
+async function floodWithUploads({ create, get }) {
   const link = await create()
   for (let round = 0; round < 10; round++)
-    await Promise.all(Array.from({ length: parallel }, () => send(`${link.url}/a.txt`, { method: 'PUT', body: ' ' })))
+    await Promise.all(Array.from({ length: parallel }, () => sendFrom(`${link.url}/a.txt`, { method: 'PUT', body: ' ' })))
   const { rejected_files: counted, status } = await get(link)
   return { counted: status === 'revoked' ? counted : Number.POSITIVE_INFINITY, urls: [link.url] }
 }
 
 /** Sends the token as an API key and in the paths of other endpoints, and uploads files that the context forbids. */
-async function misuse({ base, create, get }) {
+async function misuseToken({ base, create, get }) {
   const link = await create({ max_files: 5 })
   const token = new URL(link.url).pathname.split('/')[2]
   const paths = [
@@ -111,25 +113,27 @@ async function misuse({ base, create, get }) {
     '/api/v1/events',
   ]
   const responses = [
-    ...paths.map((path) => send(base + path, { headers: { authorization: `Bearer ${token}` } })),
-    ...[`/api/v1/upload/${token}`, `//upload/${token}`, `/UPLOAD/${token}`, `/upload/${token}/`].map((path) => send(base + path)),
-    send(`${base}/upload/${token}/tus`, { method: 'DELETE' }),
+    ...paths.map((path) => sendFrom(base + path, { headers: { authorization: `Bearer ${token}` } })),
+    ...[`/api/v1/upload/${token}`, `//upload/${token}`, `/UPLOAD/${token}`, `/upload/${token}/`].map((path) =>
+      sendFrom(base + path),
+    ),
+    sendFrom(`${base}/upload/${token}/tus`, { method: 'DELETE' }),
   ]
   const accepted = (await Promise.all(responses)).filter(({ status }) => status < 400).length
   const form = new FormData()
   form.append('context', 'another')
   form.append('file', new Blob(['hello']), 'a.txt')
   await Promise.all([
-    send(`${link.url}/a.exe`, { method: 'PUT', body: 'hello' }),
-    send(`${link.url}/big.txt`, { method: 'PUT', body: 'x'.repeat(1_048_577) }),
-    send(`${link.url}/..%2f..%2fa.txt%00.exe`, { method: 'PUT', body: 'hello' }),
+    sendFrom(`${link.url}/a.exe`, { method: 'PUT', body: 'hello' }),
+    sendFrom(`${link.url}/big.txt`, { method: 'PUT', body: 'x'.repeat(1_048_577) }),
+    sendFrom(`${link.url}/..%2f..%2fa.txt%00.exe`, { method: 'PUT', body: 'hello' }),
     fetch(link.url, { method: 'POST', body: form }),
   ])
   return { accepted, stored: (await get(link)).accepted_files, urls: [link.url] }
 }
 
 /** Sends a request from a given loopback address. `comparable` is the response without request ID and time. */
-function send(url, { method = 'GET', headers = {}, body, localAddress } = {}) {
+function sendFrom(url, { method = 'GET', headers = {}, body, localAddress } = {}) {
   return new Promise((resolve, reject) => {
     const options = { method, headers: { connection: 'close', ...headers }, localAddress }
     const outgoing = http.request(url, options, async (response) => {

@@ -11,8 +11,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { startWatched } from '../../support/monitored-service.mjs'
-import { freePort } from '../support/service.mjs'
+import { startMonitoredService } from '../../support/monitored-service.mjs'
+import { findFreePort } from '../support/service.mjs'
 
 export const name = 'Webhook receivers that answer 101 or never'
 
@@ -22,37 +22,37 @@ const maxWaitMs = 30_000
 export async function run() {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
   const key = `assay_${randomBytes(32).toString('base64url')}`
-  const env = { DATA_DIR: dataDir, PORT: String(await freePort()), BOOTSTRAP_API_KEY: key, WEBHOOK_ALLOW_PRIVATE: 'true' }
-  const service = await startWatched(env)
+  const env = { DATA_DIR: dataDir, PORT: String(await findFreePort()), BOOTSTRAP_API_KEY: key, WEBHOOK_ALLOW_PRIVATE: 'true' }
+  const service = await startMonitoredService(env)
   const [upgrading, silent, victims] = [await openRawReceiver(switchProtocols), await openRawReceiver(''), await openReceiver()]
   let stopped
   try {
     const victim = createClient(service.url, key)
-    const attacker = createClient(service.url, await newTenant(env))
+    const attacker = createClient(service.url, await createTenant(env))
     await victim('POST', '/webhooks', { url: victims.url })
     const quiet = await measureLatencies(victim, victims)
     const ids = []
-    for (let nth = 0; nth < 20; nth++) ids.push((await create(attacker, nth % 2 ? upgrading : silent)).webhook_id)
+    for (let nth = 0; nth < 20; nth++) ids.push((await createWebhook(attacker, nth % 2 ? upgrading : silent)).webhook_id)
     // Deliveries to replaced webhooks still wait for a response while the service delivers to new ones.
     let attacking = true
     const churn = (async () => {
       for (let nth = 0; attacking; nth++) {
         const at = nth % ids.length
         await attacker('DELETE', `/webhooks/${ids[at]}`)
-        ids[at] = (await create(attacker, nth % 4 === 0 ? upgrading : silent)).webhook_id
+        ids[at] = (await createWebhook(attacker, nth % 4 === 0 ? upgrading : silent)).webhook_id
         await attacker('PATCH', '/tenant', { name: `attacker ${nth}` })
       }
     })()
     const attacked = await measureLatencies(victim, victims)
     attacking = false
     await churn
-    const { webhook_id: tested } = await create(attacker, upgrading, ids[0])
+    const { webhook_id: tested } = await createWebhook(attacker, upgrading, ids[0])
     const tests = await runTests(attacker, tested)
-    stopped = await stop(service)
+    stopped = await stopService(service)
     const locks = readdirSync(dataDir, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('postmaster.pid'))
     return {
       figures: [
-        { name: 'delivery to the other tenant, 99th percentile, ms', value: percentile(attacked, 0.99), max: 2_000 },
+        { name: 'delivery to the other tenant, 99th percentile, ms', value: getPercentile(attacked, 0.99), max: 2_000 },
         { name: 'events of the other tenant that were not delivered', value: events - attacked.length, max: 0 },
         { name: 'most deliveries of the attacker at the same time', value: silent.maxOpen(), max: 16 },
         { name: 'slowest test of a webhook that answers 101, ms', value: Math.max(...tests.durations), max: 2_000 },
@@ -60,10 +60,10 @@ export async function run() {
         { name: 'databases that still run after the exit', value: locks.length, max: 0 },
         { name: 'from SIGTERM to the exit, ms', value: stopped, max: 20_000 },
       ],
-      notes: [`Delivery without the attack, 99th percentile: ${percentile(quiet, 0.99).toFixed(0)} ms`],
+      notes: [`Delivery without the attack, 99th percentile: ${getPercentile(quiet, 0.99).toFixed(0)} ms`],
     }
   } finally {
-    if (stopped === undefined) await stop(service)
+    if (stopped === undefined) await stopService(service)
     for (const each of [upgrading, silent, victims]) each.close()
     rmSync(dataDir, { recursive: true, force: true })
   }
@@ -121,7 +121,7 @@ async function measureLatencies(client, { arrivals }) {
   return found
 }
 
-async function create(client, { url }, replaced) {
+async function createWebhook(client, { url }, replaced) {
   if (replaced) await client('DELETE', `/webhooks/${replaced}`)
   return client('POST', '/webhooks', { url })
 }
@@ -141,11 +141,11 @@ async function runTests(client, webhookId) {
   }
 }
 
-const percentile = (values, share) =>
+const getPercentile = (values, share) =>
   values.length === 0 ? Number.POSITIVE_INFINITY : values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1]
 
 /** Stops the service and returns how many milliseconds that took. */
-async function stop(service) {
+async function stopService(service) {
   const began = performance.now()
   const timer = setTimeout(() => process.kill(service.pid, 'SIGKILL'), maxWaitMs)
   await service.stop()
@@ -165,7 +165,7 @@ const createClient = (url, key) => async (method, path, body) => {
   return data
 }
 
-async function newTenant(env) {
+async function createTenant(env) {
   const admin = fileURLToPath(new URL('../../../dist/cli/admin.js', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [admin, 'tenant', 'create', '--name', 'attacker'], {
     env: { ...env, PATH: process.env.PATH, HOME: process.env.HOME },

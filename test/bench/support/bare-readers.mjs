@@ -10,7 +10,7 @@ import yauzl from 'yauzl'
 
 sharp.cache(false)
 sharp.concurrency(1)
-const decode = (bytes) => sharp(bytes, { failOn: 'error', sequentialRead: true }).raw().toBuffer()
+const decodeImage = (bytes) => sharp(bytes, { failOn: 'error', sequentialRead: true }).raw().toBuffer()
 
 let pdfium
 async function openPdf(bytes) {
@@ -36,10 +36,10 @@ async function unzip(bytes) {
 
 /** Libraries by extension, each with its name and a function that opens one file. */
 export const bareReaders = {
-  png: ['sharp', decode],
-  jpg: ['sharp', decode],
-  webp: ['sharp', decode],
-  gif: ['sharp', decode],
+  png: ['sharp', decodeImage],
+  jpg: ['sharp', decodeImage],
+  webp: ['sharp', decodeImage],
+  gif: ['sharp', decodeImage],
   pdf: ['PDFium', openPdf],
   zip: ['yauzl', unzip],
   docx: ['yauzl', unzip],

@@ -13,7 +13,7 @@ await pool.query(
   'CREATE TABLE IF NOT EXISTS bare_files (id text PRIMARY KEY, size bigint, sha256 text, created_at timestamptz DEFAULT now())',
 )
 
-async function upload(request, response) {
+async function receiveUpload(request, response) {
   const id = randomUUID()
   const hash = createHash('sha256')
   const temporary = join(directory, `${id}.part`)
@@ -36,7 +36,7 @@ async function upload(request, response) {
 }
 
 const responses = {
-  POST: upload,
+  POST: receiveUpload,
   async GET(request, response) {
     const [, what, id] = request.url.split('/')
     if (what === 'download') return createReadStream(join(directory, id), { highWaterMark: 512 * 1024 }).pipe(response)

@@ -6,33 +6,33 @@ import { join } from 'node:path'
 /** Returns the fields of a stat file from the third onwards, because the preceding process name may contain spaces. */
 const readStatFields = (file) => readFileSync(file, 'latin1').split(') ')[1].split(' ')
 const tick = 10
-const ownMs = (fields) => (Number(fields[11]) + Number(fields[12])) * tick
-const endedChildrenMs = (fields) => (Number(fields[13]) + Number(fields[14])) * tick
+const getOwnMs = (fields) => (Number(fields[11]) + Number(fields[12])) * tick
+const getEndedChildrenMs = (fields) => (Number(fields[13]) + Number(fields[14])) * tick
 
 /** Returns the CPU milliseconds of a process, its main thread and its PostgreSQL, excluding the V8 profiler. */
-export function usedCpu({ pid, dataDir }) {
+export function getUsedCpu({ pid, dataDir }) {
   return {
-    all: ownMs(readStatFields(`/proc/${pid}/stat`)) - usedByProfiler(pid),
-    main: ownMs(readStatFields(`/proc/${pid}/task/${pid}/stat`)),
-    database: dataDir ? usedByDatabase(dataDir) : 0,
+    all: getOwnMs(readStatFields(`/proc/${pid}/stat`)) - getProfilerMs(pid),
+    main: getOwnMs(readStatFields(`/proc/${pid}/task/${pid}/stat`)),
+    database: dataDir ? getDatabaseMs(dataDir) : 0,
   }
 }
 
-function usedByProfiler(pid) {
+function getProfilerMs(pid) {
   const threads = readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`)
   const profiler = threads.find((thread) => readFileSync(`${thread}/comm`, 'latin1').startsWith('v8:Prof'))
-  return profiler ? ownMs(readStatFields(`${profiler}/stat`)) : 0
+  return profiler ? getOwnMs(readStatFields(`${profiler}/stat`)) : 0
 }
 
-function usedByDatabase(dataDir) {
+function getDatabaseMs(dataDir) {
   const server = Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'latin1').split('\n')[0])
   const fields = readStatFields(`/proc/${server}/stat`)
-  let used = ownMs(fields) + endedChildrenMs(fields)
+  let used = getOwnMs(fields) + getEndedChildrenMs(fields)
   for (const pid of readdirSync('/proc')) {
     if (!/^\d+$/.test(pid)) continue
     try {
       const child = readStatFields(`/proc/${pid}/stat`)
-      if (Number(child[1]) === server) used += ownMs(child)
+      if (Number(child[1]) === server) used += getOwnMs(child)
     } catch {
       // The CPU time of an ended process is part of `endedChildrenMs`.
     }
@@ -41,7 +41,7 @@ function usedByDatabase(dataDir) {
 }
 
 /** Returns the total idle milliseconds of all cores. */
-export const idleCpu = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
+export const getIdleCpu = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
 
-export const minus = (later, earlier) =>
+export const subtractTimes = (later, earlier) =>
   Object.fromEntries(Object.entries(later).map(([name, ms]) => [name, ms - (earlier[name] ?? 0)]))

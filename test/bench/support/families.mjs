@@ -18,9 +18,9 @@ export async function loadFamilies(folder) {
     png: [await photo.clone().png().toBuffer()],
     jpg: [await photo.clone().jpeg().toBuffer()],
     webp: [await photo.clone().webp().toBuffer()],
-    pdf: [pdf(20)],
+    pdf: [createPdf(20)],
     gz: [gzipSync(words)],
-    zip: [zip(Array.from({ length: 20 }, (_, at) => [`file${at}.txt`, Buffer.from(words)]))],
+    zip: [createZip(Array.from({ length: 20 }, (_, at) => [`file${at}.txt`, Buffer.from(words)]))],
   }
 }
 
@@ -35,7 +35,7 @@ async function readFolder(folder) {
   return found
 }
 
-function pdf(pages) {
+function createPdf(pages) {
   const kids = Array.from({ length: pages }, (_, at) => `${at + 3} 0 R`)
   const objects = [
     '<</Type/Catalog/Pages 2 0 R>>',
@@ -48,12 +48,12 @@ function pdf(pages) {
   )
 }
 
-function zip(members) {
+function createZip(members) {
   const crcTable = Int32Array.from({ length: 256 }, (_, value) => {
     for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1
     return value
   })
-  const crc = (bytes) => ~bytes.reduce((sum, byte) => (sum >>> 8) ^ crcTable[(sum ^ byte) & 255], -1) >>> 0
+  const computeCrc = (bytes) => ~bytes.reduce((sum, byte) => (sum >>> 8) ^ crcTable[(sum ^ byte) & 255], -1) >>> 0
   const locals = []
   const central = []
   let offset = 0
@@ -62,7 +62,7 @@ function zip(members) {
     const common = Buffer.alloc(26)
     common.writeUInt16LE(20, 0)
     common.writeUInt16LE(8, 4)
-    common.writeUInt32LE(crc(data), 10)
+    common.writeUInt32LE(computeCrc(data), 10)
     common.writeUInt32LE(packed.length, 14)
     common.writeUInt32LE(data.length, 18)
     common.writeUInt16LE(name.length, 22)

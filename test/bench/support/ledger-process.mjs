@@ -46,7 +46,7 @@ const report = {
   detectedContentType: 'text/plain',
 }
 
-async function move({ ledger, paths }, tenant, n) {
+async function commitMove({ ledger, paths }, tenant, n) {
   const { tenantId, contextId, rules } = tenant
   const fileId = newId('file')
   const file = {
@@ -87,7 +87,7 @@ function openLedger(commit) {
   }
 }
 
-const append = ({ ledger }, tenant, n) => ledger.commit({ call: createCall(tenant, n) })
+const commitAppend = ({ ledger }, tenant, n) => ledger.commit({ call: createCall(tenant, n) })
 
 const upsertStatement = `
 WITH r AS (SELECT * FROM jsonb_to_recordset($1::jsonb) AS r(call_id text, tenant_id text, api_key_id text, context_id text, created_at timestamptz)),
@@ -104,7 +104,7 @@ function openUpserts() {
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   const waiting = []
   let running = false
-  const drain = async () => {
+  const drainQueue = async () => {
     running = true
     await new Promise(setImmediate)
     while (waiting.length > 0) {
@@ -124,7 +124,7 @@ function openUpserts() {
   const commit = (tenant, n) =>
     new Promise((resolve) => {
       waiting.push({ tenant, n, resolve })
-      if (!running) void drain()
+      if (!running) void drainQueue()
     })
   return { commit, close: () => pool.end() }
 }
@@ -138,9 +138,9 @@ function openInserts() {
 }
 
 const modes = {
-  appends: () => openLedger(append),
-  moves: () => openLedger(move),
-  'half and half': () => openLedger((parts, tenant, n) => (n % 2 ? append : move)(parts, tenant, n)),
+  appends: () => openLedger(commitAppend),
+  moves: () => openLedger(commitMove),
+  'half and half': () => openLedger((parts, tenant, n) => (n % 2 ? commitAppend : commitMove)(parts, tenant, n)),
   upserts: openUpserts,
   inserts: openInserts,
 }
@@ -162,8 +162,8 @@ async function run({ mode, from, to, flight, warmMs, forMs, locked }) {
   let done = 0
   let rejected = 0
   const start = performance.now()
-  const cpuAfter = (ms) => new Promise((resolve) => setTimeout(() => resolve(process.cpuUsage()), ms))
-  const cpu = Promise.all([cpuAfter(warmMs), cpuAfter(warmMs + forMs)])
+  const readCpuAfter = (ms) => new Promise((resolve) => setTimeout(() => resolve(process.cpuUsage()), ms))
+  const cpu = Promise.all([readCpuAfter(warmMs), readCpuAfter(warmMs + forMs)])
   await Promise.all(
     Array.from({ length: flight }, async () => {
       while (performance.now() - start < warmMs + forMs) {
@@ -187,14 +187,14 @@ async function run({ mode, from, to, flight, warmMs, forMs, locked }) {
   const [before, after] = await cpu
   await close()
   times.sort((a, b) => a - b)
-  const at = (share) => times[Math.floor(times.length * share)] ?? 0
+  const getPercentile = (share) => times[Math.floor(times.length * share)] ?? 0
   return {
     rate: done / (forMs / 1000),
     cpuMs: (after.user + after.system - before.user - before.system) / 1000,
     rejected,
-    median: at(0.5),
-    p99: at(0.99),
-    slowest: at(1 - 1e-9),
+    median: getPercentile(0.5),
+    p99: getPercentile(0.99),
+    slowest: getPercentile(1 - 1e-9),
   }
 }
 

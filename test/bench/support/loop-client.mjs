@@ -1,7 +1,7 @@
 // HTTP client for the measured service that reads complete responses and reports unexpected statuses.
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
-import { multipart, request } from './service.mjs'
+import { createMultipartForm, request } from './service.mjs'
 
 export class LoopClient {
   constructor(service, key) {
@@ -26,7 +26,7 @@ export class LoopClient {
   graphql = (query, variables = {}, more) => this.call('POST', '/graphql', { body: { query, variables }, ...more })
 
   upload(context, name, content, { path = '/api/v1/files/upload', ...more } = {}) {
-    return this.call('POST', path, { ...multipart(context, name, content), ...more })
+    return this.call('POST', path, { ...createMultipartForm(context, name, content), ...more })
   }
 
   /** Sends a multipart form with parts given as `[headers, content]`. */
@@ -44,14 +44,14 @@ export class LoopClient {
   }
 
   graphqlUpload(query, variables, files, expect) {
-    const disposition = (name, more = '') => `Content-Disposition: form-data; name="${name}"${more}`
+    const createDisposition = (name, more = '') => `Content-Disposition: form-data; name="${name}"${more}`
     const map = Object.fromEntries(files.map(({ at }, index) => [index, [at]]))
     return this.form(
       '/graphql',
       [
-        [disposition('operations'), JSON.stringify({ query, variables })],
-        [disposition('map'), JSON.stringify(map)],
-        ...files.map(({ name, content }, index) => [disposition(index, `; filename="${name}"`), content]),
+        [createDisposition('operations'), JSON.stringify({ query, variables })],
+        [createDisposition('map'), JSON.stringify(map)],
+        ...files.map(({ name, content }, index) => [createDisposition(index, `; filename="${name}"`), content]),
       ],
       { 'apollo-require-preflight': 'true' },
     ).then((response) => {

@@ -17,26 +17,26 @@ export const createLargestGraphqlRequests = (client, world) => [
     '980 fields',
     () =>
       client.graphql(
-        `{ ${repeat(16, (at) => `a${at}: files(pageSize: 1) { data { ${repeat(58, (n) => `f${n}: fileId`)} } }`)} }`,
+        `{ ${repeatText(16, (at) => `a${at}: files(pageSize: 1) { data { ${repeatText(58, (n) => `f${n}: fileId`)} } }`)} }`,
       ),
   ],
-  ['980 different fields', () => client.graphql(`{ tenant { ${repeat(950, (n) => `f${n}: name`)} } }`)],
-  ['unknown fields', () => client.graphql(`{ tenant { ${repeat(950, (n) => `nam${n}`)} } }`)],
-  ['unknown types', () => client.graphql(`${repeat(300, (n) => `fragment F${n} on Fil${n} { fileId }`)} { me { id } }`)],
-  ['unused fragments', () => client.graphql(`${repeat(600, (n) => `fragment F${n} on File { fileId }`)} { me { id } }`)],
-  ['unused variables', () => client.graphql(`query (${repeat(1900, (n) => `$v${n}: Int`)}) { me { id } }`)],
-  ['undefined variables', () => client.graphql(`{ ${repeat(19, (n) => `a${n}: file(fileId: $x${n}) { fileId }`)} }`)],
-  ['the same response name', () => client.graphql(`{ tenant { ${repeat(950, () => 'name')} } }`)],
-  ['overlapping fields', () => client.graphql(`{ ${repeat(900, () => 'me { id }')} }`)],
+  ['980 different fields', () => client.graphql(`{ tenant { ${repeatText(950, (n) => `f${n}: name`)} } }`)],
+  ['unknown fields', () => client.graphql(`{ tenant { ${repeatText(950, (n) => `nam${n}`)} } }`)],
+  ['unknown types', () => client.graphql(`${repeatText(300, (n) => `fragment F${n} on Fil${n} { fileId }`)} { me { id } }`)],
+  ['unused fragments', () => client.graphql(`${repeatText(600, (n) => `fragment F${n} on File { fileId }`)} { me { id } }`)],
+  ['unused variables', () => client.graphql(`query (${repeatText(1900, (n) => `$v${n}: Int`)}) { me { id } }`)],
+  ['undefined variables', () => client.graphql(`{ ${repeatText(19, (n) => `a${n}: file(fileId: $x${n}) { fileId }`)} }`)],
+  ['the same response name', () => client.graphql(`{ tenant { ${repeatText(950, () => 'name')} } }`)],
+  ['overlapping fields', () => client.graphql(`{ ${repeatText(900, () => 'me { id }')} }`)],
   [
     'overlapping fragments',
     () =>
       client.graphql(
-        `{ tenant { ${repeat(100, (n) => `...F${n}`)} } } ${repeat(100, (n) => `fragment F${n} on Tenant { ${repeat(4, (m) => `a${m}: name`)} }`)}`,
+        `{ tenant { ${repeatText(100, (n) => `...F${n}`)} } } ${repeatText(100, (n) => `fragment F${n} on Tenant { ${repeatText(4, (m) => `a${m}: name`)} }`)}`,
       ),
   ],
-  ['conflicting fields', () => client.graphql(`{ tenant { ${repeat(450, (n) => `a: ${n % 2 ? 'name' : 'tenantId'}`)} } }`)],
-  ['8,000 tokens of arguments', () => client.graphql(`{ callLogs(${repeat(1900, (n) => `p${n}: 1`)}) { data { callId } } }`)],
+  ['conflicting fields', () => client.graphql(`{ tenant { ${repeatText(450, (n) => `a: ${n % 2 ? 'name' : 'tenantId'}`)} } }`)],
+  ['8,000 tokens of arguments', () => client.graphql(`{ callLogs(${repeatText(1900, (n) => `p${n}: 1`)}) { data { callId } } }`)],
   ['100,000 characters', () => client.graphql(`{ context(contextKey: "${'x'.repeat(99_000)}") { contextId } }`)],
   [
     '1 MB variable',
@@ -86,7 +86,11 @@ export const createLargestGraphqlRequests = (client, world) => [
   [
     'lists up to the cost',
     () =>
-      client.graphql(`{ ${repeat(8, (n) => `a${n}: files(pageSize: 100) { data { ${fileFields} } }`)} }`, {}, { expect: 200 }),
+      client.graphql(
+        `{ ${repeatText(8, (n) => `a${n}: files(pageSize: 100) { data { ${fileFields} } }`)} }`,
+        {},
+        { expect: 200 },
+      ),
   ],
   [
     'a year by hour',
@@ -110,14 +114,14 @@ export const createLargestGraphqlRequests = (client, world) => [
     'charts up to the cost',
     () =>
       client.graphql(
-        `{ ${repeat(2, (n) => `a${n}: apiCallsChart(period: hourly, days: 365) { dataPoints { timestamp total success failure byOperation { upload download metadata delete } } }`)} }`,
+        `{ ${repeatText(2, (n) => `a${n}: apiCallsChart(period: hourly, days: 365) { dataPoints { timestamp total success failure byOperation { upload download metadata delete } } }`)} }`,
       ),
   ],
   [
     '20 sign-ins',
     () =>
       client.graphql(
-        `mutation { ${repeat(20, (n) => `a${n}: signIn(email: "x${n}@example.com", password: "xxxxxxxx") { token }`)} }`,
+        `mutation { ${repeatText(20, (n) => `a${n}: signIn(email: "x${n}@example.com", password: "xxxxxxxx") { token }`)} }`,
       ),
   ],
   ['signed in', () => client.get('/api/v1/tenant', { headers: { authorization: `Bearer ${world.token}` } })],
@@ -125,7 +129,7 @@ export const createLargestGraphqlRequests = (client, world) => [
     'upload of 10 files',
     () =>
       client.graphqlUpload(
-        `mutation (${repeat(10, (n) => `$f${n}: Upload!`)}) { ${repeat(10, (n) => `a${n}: uploadFile(file: $f${n}, context: "loop") { fileId }`)} }`,
+        `mutation (${repeatText(10, (n) => `$f${n}: Upload!`)}) { ${repeatText(10, (n) => `a${n}: uploadFile(file: $f${n}, context: "loop") { fileId }`)} }`,
         Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`f${n}`, null])),
         Array.from({ length: 10 }, (_, n) => ({
           at: `variables.f${n}`,
@@ -144,7 +148,7 @@ export const createLargestGraphqlRequests = (client, world) => [
   ],
 ]
 
-const repeat = (count, make) => Array.from({ length: count }, (_, at) => make(at)).join(' ')
+const repeatText = (count, make) => Array.from({ length: count }, (_, at) => make(at)).join(' ')
 const createKey = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKeyId } }'
 const createContext = 'mutation ($input: CreateContextInput!) { createContext(input: $input) { contextId } }'
 const fileFields =

@@ -49,7 +49,10 @@ export const createFirstRequests = (client, world) => [
   ],
   [
     'sign-in',
-    async () => (world.token = JSON.parse((await client.graphql(signIn(world), {}, { expect: 200 })).text()).data.signIn.token),
+    async () =>
+      (world.token = JSON.parse(
+        (await client.graphql(createSignInDocument(world), {}, { expect: 200 })).text(),
+      ).data.signIn.token),
   ],
   ['session', () => client.get('/api/v1/tenant', { headers: { authorization: `Bearer ${world.token}` } })],
   ['introspection', () => client.graphql(getIntrospectionQuery(), {}, { expect: 200 })],
@@ -64,29 +67,32 @@ export const createFirstRequests = (client, world) => [
 ]
 
 export const uploadDocument = 'mutation ($file: Upload!) { uploadFile(file: $file, context: "loop") { fileId } }'
-const signIn = ({ email, password }) =>
+const createSignInDocument = ({ email, password }) =>
   `mutation { signIn(email: ${JSON.stringify(email)}, password: ${JSON.stringify(password)}) { token } }`
 
 /** Returns malformed and maximum-size form bodies. */
 export const createForms = (client) => {
-  const disposition = (name, more = '') => `Content-Disposition: form-data; name="${name}"${more}`
-  const file = [disposition('file', '; filename="a.txt"'), 'some text']
+  const createDisposition = (name, more = '') => `Content-Disposition: form-data; name="${name}"${more}`
+  const file = [createDisposition('file', '; filename="a.txt"'), 'some text']
   return [
     [
       '1,000 fields',
       () =>
         client.form('/api/v1/files/upload', [
-          [disposition('context'), 'loop'],
-          ...Array.from({ length: 1000 }, (_, n) => [disposition(`f${n}`), 'x']),
+          [createDisposition('context'), 'loop'],
+          ...Array.from({ length: 1000 }, (_, n) => [createDisposition(`f${n}`), 'x']),
           file,
         ]),
     ],
-    ['1,000 files', () => client.form('/api/v1/files/upload', [[disposition('context'), 'loop'], ...Array(1000).fill(file)])],
+    [
+      '1,000 files',
+      () => client.form('/api/v1/files/upload', [[createDisposition('context'), 'loop'], ...Array(1000).fill(file)]),
+    ],
     [
       '200 headers of a part',
       () =>
         client.form('/api/v1/files/upload', [
-          [disposition('context'), 'loop'],
+          [createDisposition('context'), 'loop'],
           [`${file[0]}\r\n${Array.from({ length: 200 }, (_, n) => `X-${n}: y`).join('\r\n')}`, 'x'],
         ]),
     ],
@@ -94,8 +100,8 @@ export const createForms = (client) => {
       'a metadata of 1 MB',
       () =>
         client.form('/api/v1/files/upload', [
-          [disposition('context'), 'loop'],
-          [disposition('metadata'), JSON.stringify({ a: Array(200_000).fill(1) })],
+          [createDisposition('context'), 'loop'],
+          [createDisposition('metadata'), JSON.stringify({ a: Array(200_000).fill(1) })],
           file,
         ]),
     ],
@@ -103,24 +109,24 @@ export const createForms = (client) => {
       'a file name of 60,000 bytes',
       () =>
         client.form('/api/v1/files/upload', [
-          [disposition('context'), 'loop'],
-          [disposition('file', `; filename="${'\u0301x'.repeat(20_000)}.txt"`), 'x'],
+          [createDisposition('context'), 'loop'],
+          [createDisposition('file', `; filename="${'\u0301x'.repeat(20_000)}.txt"`), 'x'],
         ]),
     ],
     [
       '4 MB of almost boundaries',
       () =>
         client.form('/api/v1/files/upload', [
-          [disposition('context'), 'loop'],
-          [disposition('file', '; filename="a.txt"'), '\r\n--for'.repeat(600_000)],
+          [createDisposition('context'), 'loop'],
+          [createDisposition('file', '; filename="a.txt"'), '\r\n--for'.repeat(600_000)],
         ]),
     ],
     [
       '4 MB of line ends',
       () =>
         client.form('/api/v1/files/upload', [
-          [disposition('context'), 'loop'],
-          [disposition('file', '; filename="a.txt"'), '\r\n'.repeat(2_000_000)],
+          [createDisposition('context'), 'loop'],
+          [createDisposition('file', '; filename="a.txt"'), '\r\n'.repeat(2_000_000)],
         ]),
     ],
     [
@@ -137,9 +143,12 @@ export const createForms = (client) => {
         client.form(
           '/graphql',
           [
-            [disposition('operations'), JSON.stringify({ query: '{ me { id } }', variables: { x: Array(450_000).fill(1) } })],
-            [disposition('map'), '{"0":["variables.x.0"]}'],
-            [disposition('0', '; filename="a.txt"'), 'x'],
+            [
+              createDisposition('operations'),
+              JSON.stringify({ query: '{ me { id } }', variables: { x: Array(450_000).fill(1) } }),
+            ],
+            [createDisposition('map'), '{"0":["variables.x.0"]}'],
+            [createDisposition('0', '; filename="a.txt"'), 'x'],
           ],
           { 'apollo-require-preflight': 'true' },
         ),
@@ -150,9 +159,9 @@ export const createForms = (client) => {
         client.form(
           '/graphql',
           [
-            [disposition('operations'), JSON.stringify({ query: '{ me { id } }', variables: { f: null } })],
-            [disposition('map'), JSON.stringify({ 0: Array(45_000).fill('variables.f') })],
-            [disposition('0', '; filename="a.txt"'), 'x'],
+            [createDisposition('operations'), JSON.stringify({ query: '{ me { id } }', variables: { f: null } })],
+            [createDisposition('map'), JSON.stringify({ 0: Array(45_000).fill('variables.f') })],
+            [createDisposition('0', '; filename="a.txt"'), 'x'],
           ],
           { 'apollo-require-preflight': 'true' },
         ),
@@ -163,9 +172,9 @@ export const createForms = (client) => {
         client.form(
           '/graphql',
           [
-            [disposition('operations'), JSON.stringify({ query: '{ me { id } }', variables: { f: null } })],
-            [disposition('map'), JSON.stringify({ 0: [`variables${'.f'.repeat(300_000)}`] })],
-            [disposition('0', '; filename="a.txt"'), 'x'],
+            [createDisposition('operations'), JSON.stringify({ query: '{ me { id } }', variables: { f: null } })],
+            [createDisposition('map'), JSON.stringify({ 0: [`variables${'.f'.repeat(300_000)}`] })],
+            [createDisposition('0', '; filename="a.txt"'), 'x'],
           ],
           { 'apollo-require-preflight': 'true' },
         ),

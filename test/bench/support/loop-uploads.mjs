@@ -2,14 +2,14 @@
 import { randomBytes } from 'node:crypto'
 
 const MiB = 1_048_576
-const repeated = (text, size) => text.repeat(Math.max(1, Math.floor(size / text.length)))
+const repeatText = (text, size) => text.repeat(Math.max(1, Math.floor(size / text.length)))
 
 const created = {
   txt: (size) => Buffer.alloc(size, 'some text and words\n'),
   bin: (size) => randomBytes(size),
-  json: (size) => Buffer.from(`[${repeated('{"id":1,"name":"a name","tags":["a","b"]},', size)}0]`),
-  xml: (size) => Buffer.from(`<?xml version="1.0"?><list>${repeated('<item id="1">text</item>', size)}</list>`),
-  csv: (size) => Buffer.from(`id,name,amount\n${repeated('12,a name,15.5\n', size)}`),
+  json: (size) => Buffer.from(`[${repeatText('{"id":1,"name":"a name","tags":["a","b"]},', size)}0]`),
+  xml: (size) => Buffer.from(`<?xml version="1.0"?><list>${repeatText('<item id="1">text</item>', size)}</list>`),
+  csv: (size) => Buffer.from(`id,name,amount\n${repeatText('12,a name,15.5\n', size)}`),
 }
 const sizes = [10 * 1024, MiB, 20 * MiB, 100 * MiB]
 
@@ -33,13 +33,16 @@ export function createUploads(client, families) {
 
 /** An event loop turn includes all work that arrived together. */
 export function createConcurrentUploads(client) {
-  const together = (count, one) => () => Promise.all(Array.from({ length: count }, one))
+  const createConcurrentRun = (count, one) => () => Promise.all(Array.from({ length: count }, one))
   return [8, 64].flatMap((count) => [
     [
       `${count} uploads of 10 KiB`,
-      together(count, () => client.upload('loop', 'a.txt', created.txt(10 * 1024), { expect: 201 })),
+      createConcurrentRun(count, () => client.upload('loop', 'a.txt', created.txt(10 * 1024), { expect: 201 })),
     ],
-    [`${count} uploads of 1 MiB`, together(count, () => client.upload('loop', 'a.txt', created.txt(MiB), { expect: 201 }))],
-    [`${count} lists`, together(count, () => client.get('/api/v1/files'))],
+    [
+      `${count} uploads of 1 MiB`,
+      createConcurrentRun(count, () => client.upload('loop', 'a.txt', created.txt(MiB), { expect: 201 })),
+    ],
+    [`${count} lists`, createConcurrentRun(count, () => client.get('/api/v1/files'))],
   ])
 }

@@ -14,35 +14,41 @@ export const createLandscape = (hue) =>
 
 /** Generates a two-page invoice as a PDF. */
 export function createInvoicePdf(number) {
-  const line = (x, y, size, text) => `BT /F1 ${size} Tf ${x} ${y} Td (${text}) Tj ET`
+  const drawText = (x, y, size, text) => `BT /F1 ${size} Tf ${x} ${y} Td (${text}) Tj ET`
   const items = ['Paper, A4, 500 sheets', 'Envelopes, C5', 'Toner, black', 'Labels, 70 x 37 mm', 'Ring binders'].map(
     (item, row) => [item, `${(row + 1) * 7}.50 EUR`],
   )
   const first = [
     '0.04 0.42 0.39 rg 0 780 595 62 re f 1 1 1 rg',
-    line(48, 803, 22, 'Northwind Supplies'),
+    drawText(48, 803, 22, 'Northwind Supplies'),
     '0.1 0.12 0.12 rg',
-    line(48, 720, 18, `Invoice ${number}`),
-    line(48, 696, 11, 'Date: 3 November 2026     Due: 17 November 2026'),
+    drawText(48, 720, 18, `Invoice ${number}`),
+    drawText(48, 696, 11, 'Date: 3 November 2026     Due: 17 November 2026'),
     '0.93 0.95 0.95 rg 48 636 499 24 re f 0.1 0.12 0.12 rg',
-    line(58, 644, 11, 'Item'),
-    line(470, 644, 11, 'Amount'),
-    ...items.flatMap(([item, amount], row) => [line(58, 612 - row * 26, 11, item), line(470, 612 - row * 26, 11, amount)]),
+    drawText(58, 644, 11, 'Item'),
+    drawText(470, 644, 11, 'Amount'),
+    ...items.flatMap(([item, amount], row) => [
+      drawText(58, 612 - row * 26, 11, item),
+      drawText(470, 612 - row * 26, 11, amount),
+    ]),
     '0.8 0.84 0.84 RG 48 490 m 547 490 l S',
-    line(400, 468, 13, 'Total  112.50 EUR'),
-    line(48, 380, 11, 'Please pay within 14 days. Thank you for your order.'),
+    drawText(400, 468, 13, 'Total  112.50 EUR'),
+    drawText(48, 380, 11, 'Please pay within 14 days. Thank you for your order.'),
   ]
-  const second = [line(48, 780, 18, 'Terms of delivery'), line(48, 750, 11, 'Goods remain our property until they are paid.')]
-  const stream = (lines) => `<< /Length ${lines.join('\n').length} >>\nstream\n${lines.join('\n')}\nendstream`
-  const page = (content) =>
+  const second = [
+    drawText(48, 780, 18, 'Terms of delivery'),
+    drawText(48, 750, 11, 'Goods remain our property until they are paid.'),
+  ]
+  const createStream = (lines) => `<< /Length ${lines.join('\n').length} >>\nstream\n${lines.join('\n')}\nendstream`
+  const createPage = (content) =>
     `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents ${content} 0 R /Resources << /Font << /F1 7 0 R >> >> >>`
   return toPdf([
     '<< /Type /Catalog /Pages 2 0 R >>',
     '<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>',
-    page(5),
-    page(6),
-    stream(first),
-    stream(second),
+    createPage(5),
+    createPage(6),
+    createStream(first),
+    createStream(second),
     '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
   ])
 }

@@ -4,7 +4,7 @@ const operations = ['upload', 'download', 'metadata', 'delete']
 const statuses = ['success', 'failure']
 
 /** Returns an SQL expression for the time part of a ULID from milliseconds. */
-const ulidTime = (ms) =>
+const toUlidTimeSql = (ms) =>
   Array.from({ length: 10 }, (_, place) => `substr('${alphabet}', ((${ms} >> ${5 * (9 - place)}) & 31)::int + 1, 1)`).join(' || ')
 
 const callCounts = operations.flatMap((operation) =>
@@ -36,18 +36,19 @@ export async function seedYear(client, { tenantId, rows, files, neighbours = 0, 
 
 /** `letter` makes the key and context ids unique to each tenant. */
 async function seedTenant(client, { tenantId, rows, files, say, letter }) {
-  const own = (statement) => statement.replaceAll("'key_01'", `'key_0${letter}'`).replaceAll("'ctx_01'", `'ctx_0${letter}'`)
+  const replaceIds = (statement) =>
+    statement.replaceAll("'key_01'", `'key_0${letter}'`).replaceAll("'ctx_01'", `'ctx_0${letter}'`)
   await client.query(`SET synchronous_commit = off; SET work_mem = '256MB'; SET maintenance_work_mem = '256MB'`)
   const keys = (
     await client.query(
-      own(`INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, scopes, created_by, created_at, updated_at)
+      replaceIds(`INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, scopes, created_by, created_at, updated_at)
        SELECT 'key_01' || lpad(n::text, 24, '0'), $1, 'Seeded ' || n, 'assay_x', sha256(($1 || n)::bytea), '{metadata}', 'system', now() - interval '1 year', now() FROM generate_series(1, 20) n RETURNING api_key_id`),
       [tenantId],
     )
   ).rows.map((row) => row.api_key_id)
   const contexts = (
     await client.query(
-      own(`INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, storage_quota_mb, created_at, updated_at)
+      replaceIds(`INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, storage_quota_mb, created_at, updated_at)
        SELECT 'ctx_01' || lpad(n::text, 24, '0'), $1, 'seeded_' || n, 'Seeded ' || n, '{txt}', 1, 2147483647, now() - interval '1 year', now() FROM generate_series(1, 8) n RETURNING context_id`),
       [tenantId],
     )
@@ -59,13 +60,13 @@ async function seedTenant(client, { tenantId, rows, files, say, letter }) {
   // Batches are inserted in time order so that indexes grow at their end as in production.
   for (let from = 1; from <= rows; from += 1_000_000) {
     const to = Math.min(rows, from + 999_999)
-    await client.query(own(callsStatement), [tenantId, from, to, rows])
+    await client.query(replaceIds(callsStatement), [tenantId, from, to, rows])
     say(`${to} of ${rows} calls after ${Math.round((Date.now() - started) / 1000)} s`)
   }
-  await client.query(own(filesStatement), [tenantId, files])
+  await client.query(replaceIds(filesStatement), [tenantId, files])
   await client.query(reportsStatement, [tenantId])
   say(`${files} files after ${Math.round((Date.now() - started) / 1000)} s`)
-  await updateCounters(client, tenantId, own(hoursStatement))
+  await updateCounters(client, tenantId, replaceIds(hoursStatement))
   for (const table of [
     'call_logs',
     'files',
@@ -90,7 +91,7 @@ async function createPartitions(client) {
     BEGIN
       FOR month IN SELECT generate_series(date_trunc('month', now() - interval '1 year', 'UTC'), now() + interval '2 months', interval '1 month') LOOP
         name := 'call_logs_' || to_char(month AT TIME ZONE 'UTC', 'YYYY_MM');
-        SELECT array_agg('call_' || ${ulidTime('ms')} || repeat('0', 16) ORDER BY ms) INTO bound
+        SELECT array_agg('call_' || ${toUlidTimeSql('ms')} || repeat('0', 16) ORDER BY ms) INTO bound
         FROM (VALUES ((extract(epoch FROM month) * 1000)::bigint), ((extract(epoch FROM month + interval '1 month') * 1000)::bigint)) v(ms);
         IF to_regclass(name) IS NULL THEN
           EXECUTE format('CREATE TABLE %I PARTITION OF call_logs FOR VALUES FROM (%L) TO (%L)', name, bound[1], bound[2]);
@@ -102,7 +103,7 @@ async function createPartitions(client) {
 // `h` is a pseudo-random number with a fixed seed. The rare key gets one call in 50,000 and the idle key none.
 const callsStatement = `
 INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, ip_address, user_agent, created_at)
-SELECT 'call_' || ${ulidTime('ms')} || substr(md5(i::text), 1, 16), $1,
+SELECT 'call_' || ${toUlidTimeSql('ms')} || substr(md5(i::text), 1, 16), $1,
   'key_01' || lpad(CASE WHEN i % 50000 = 7 OR i % ($4::bigint / 5) = 3 THEN 19 ELSE 1 + least(h % 18, (h / 100) % 18) END::text, 24, '0'), 'Seeded',
   op, st, NULL, CASE WHEN h % 10 < 7 THEN 'seeded_' || (1 + (h / 7) % 8) END,
   CASE st WHEN 'failure' THEN 'not_found' END, CASE st WHEN 'failure' THEN 'No such thing.' END, '192.0.2.1', 'seed/1.0', to_timestamp(ms / 1000.0)
@@ -114,7 +115,7 @@ FROM (
 
 const filesStatement = `
 INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, uploaded_by_name, created_at, updated_at)
-SELECT 'file_' || ${ulidTime('ms')} || substr(md5(i::text), 1, 16), $1, 'ctx_01' || lpad((1 + h % 8)::text, 24, '0'), 'file ' || i || '.txt', 'text/plain', 1000 + h % 100000,
+SELECT 'file_' || ${toUlidTimeSql('ms')} || substr(md5(i::text), 1, 16), $1, 'ctx_01' || lpad((1 + h % 8)::text, 24, '0'), 'file ' || i || '.txt', 'text/plain', 1000 + h % 100000,
   encode(sha256(i::text::bytea), 'hex'), $1 || '/seeded/' || i, 'key_01' || lpad((1 + (h / 8) % 18)::text, 24, '0'), 'Seeded', to_timestamp(ms / 1000.0), to_timestamp(ms / 1000.0)
 FROM (
   SELECT i, h, (extract(epoch FROM now()) * 1000)::bigint - 1000 - (($2::bigint - i) * 31536000000 / $2::bigint) AS ms

@@ -12,15 +12,15 @@ const ownFolder = fileURLToPath(new URL('../../..', import.meta.url))
 const ownBuild = join(ownFolder, 'dist', 'main.js')
 
 /** Returns the Node.js options that `npm start` uses in a clone. */
-export function startFlags(folder) {
+export function getStartFlags(folder) {
   const { scripts } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   return scripts.start.match(/(?<= )--\S+/g) ?? []
 }
 
 /** @returns {Promise<{ url: string, key: string, dataDir: string, pid: number, stop: () => Promise<void> }>} */
-export async function startService(env = {}, nodeOptions = startFlags(ownFolder), main = ownBuild) {
+export async function startService(env = {}, nodeOptions = getStartFlags(ownFolder), main = ownBuild) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-bench-'))
-  const port = await freePort()
+  const port = await findFreePort()
   const key = `assay_${randomBytes(32).toString('base64url')}`
   const child = spawn(process.execPath, [...nodeOptions, main], {
     // `npm start` sets the same values.
@@ -78,7 +78,7 @@ export async function startProcess(script, args) {
 }
 
 /** Ports below the range of outgoing connections stay free during a restart. */
-export async function freePort() {
+export async function findFreePort() {
   for (;;) {
     const port = randomInt(10_000, 32_768)
     const probe = createServer()
@@ -119,15 +119,15 @@ export function request(agent, url, { method = 'GET', headers = {}, body } = {})
 }
 
 /** Builds the multipart body for an upload. */
-export function multipart(context, name, content) {
+export function createMultipartForm(context, name, content) {
   const boundary = `----assay${randomBytes(8).toString('hex')}`
-  const part = (head) => Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`)
+  const createPart = (head) => Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`)
   return {
     headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
     body: [
-      part('name="context"'),
+      createPart('name="context"'),
       Buffer.from(`${context}\r\n`),
-      part(`name="file"; filename="${name}"\r\nContent-Type: application/octet-stream`),
+      createPart(`name="file"; filename="${name}"\r\nContent-Type: application/octet-stream`),
       content,
       Buffer.from(`\r\n--${boundary}--\r\n`),
     ],
@@ -153,4 +153,4 @@ export async function measureRate(connections, seconds, one) {
   return count / elapsed
 }
 
-export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
+export const getMedian = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]

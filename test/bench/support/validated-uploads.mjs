@@ -1,6 +1,6 @@
 // Alternates the same uploads between a context with all checks enabled and one without checks.
 import http from 'node:http'
-import { median, multipart, request, startService } from './service.mjs'
+import { createMultipartForm, getMedian, request, startService } from './service.mjs'
 
 const rounds = 60
 
@@ -31,7 +31,7 @@ export async function compareUploads(files, row) {
       const times = { on: [], off: [] }
       for (let round = 0; round < rounds + 10; round++)
         for (const context of ['on', 'off']) {
-          const form = multipart(context, `a.${extension}`, contents[round % contents.length])
+          const form = createMultipartForm(context, `a.${extension}`, contents[round % contents.length])
           const start = performance.now()
           const { status, text } = await request(agent, `${service.url}/api/v1/files/upload`, {
             method: 'POST',
@@ -41,7 +41,7 @@ export async function compareUploads(files, row) {
           if (status !== 201 && status !== 422) throw new Error(`${status}: ${text().slice(0, 200)}`)
           if (round >= 10) times[context].push(performance.now() - start)
         }
-      const [on, off] = [median(times.on), median(times.off)]
+      const [on, off] = [getMedian(times.on), getMedian(times.off)]
       row(extension, on.toFixed(2), off.toFixed(2), (on - off).toFixed(2), (on / off).toFixed(2))
     }
   } finally {

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { Lives } from './lives.mjs'
-import { admin, startDatabase, startReplica } from './parts.mjs'
+import { runAdminCommand, startDatabase, startReplica } from './parts.mjs'
 import { openRules, Rescans } from './rescans.mjs'
 import { Webhooks } from './webhooks.mjs'
 
@@ -28,7 +28,7 @@ function createRandom(seed) {
 }
 
 /** Runs the chaos test and returns statistics and errors. */
-async function chaos({ seed, seconds, clients = 10, say }) {
+async function runChaos({ seed, seconds, clients = 10, say }) {
   const random = createRandom(seed)
   const folder = mkdtempSync(join(tmpdir(), 'assay-chaos-'))
   const database = await startDatabase(folder)
@@ -44,7 +44,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
     DATABASE_POOL_SIZE: '8',
     WEBHOOK_ALLOW_PRIVATE: 'true',
   }
-  const command = (...args) => admin({ ...env, DATA_DIR: mkdtempSync(join(folder, 'admin-')) }, ...args)
+  const runCommand = (...args) => runAdminCommand({ ...env, DATA_DIR: mkdtempSync(join(folder, 'admin-')) }, ...args)
   const replicas = []
   const faults = []
   let run
@@ -55,7 +55,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
       replicas,
       faults,
       counts,
-      command,
+      command: runCommand,
       over: false,
       files: new Map(),
       deleted: [],
@@ -63,23 +63,25 @@ async function chaos({ seed, seconds, clients = 10, say }) {
       happened: 0,
       slowest: 0,
     }
-    const [busy, other] = [await newTenant(run, 'busy'), await newTenant(run, 'other')]
-    await requestUntilAnswered(run, (url) => request(url, other, '/contexts/notes/policy', json('PATCH', { trash_days: 7 })))
+    const [busy, other] = [await createTenant(run, 'busy'), await createTenant(run, 'other')]
+    await requestUntilAnswered(run, (url) =>
+      request(url, other, '/contexts/notes/policy', toJsonRequest('PATCH', { trash_days: 7 })),
+    )
     other.hasTrash = true
-    const living = await newTenant(run, 'living')
+    const living = await createTenant(run, 'living')
     run.lives = new Lives({ run, tenant: living, databaseUrl: database.url, ask: request, requestUntilAnswered })
-    const scanned = await newTenant(run, 'scanned')
+    const scanned = await createTenant(run, 'scanned')
     run.rescans = new Rescans({ run, tenant: scanned, rules: env.RULES_DIR, ask: request, requestUntilAnswered })
     run.webhooks = new Webhooks({ run, ask: request, requestUntilAnswered })
     await run.webhooks.open([busy, other, living])
     const work = [
-      run.lives.live(),
-      run.rescans.live(),
+      run.lives.runClient(),
+      run.rescans.runClient(),
       ...Array.from({ length: clients }, (_, index) => runUploader(run, index % 3 === 0 ? other : busy, index)),
       changeQuotas(run, busy),
       runSweeps(run),
       deleteTenants(run),
-      checkNeighbors(run, database.url, busy, other),
+      measureNeighborLatency(run, database.url, busy, other),
     ]
     const readers = [busy, other].map((tenant) => startReader(run, tenant))
     const until = performance.now() + seconds * 1000
@@ -113,18 +115,18 @@ async function chaos({ seed, seconds, clients = 10, say }) {
 
 /** Yields faults in random order with pauses between them. */
 function* scheduleFaults(random, until) {
-  const pick = (items) => items[Math.floor(random() * items.length)]
+  const pickRandom = (items) => items[Math.floor(random() * items.length)]
   const happenings = {
-    'replica killed': ({ replicas }) => pick(replicas).kill(),
-    'replica frozen': ({ replicas }) => pick(replicas).freeze(pick([1_000, 4_000, 20_000])),
+    'replica killed': ({ replicas }) => pickRandom(replicas).kill(),
+    'replica frozen': ({ replicas }) => pickRandom(replicas).freeze(pickRandom([1_000, 4_000, 20_000])),
     'database killed': ({ database }) => database.kill(),
-    'database frozen': ({ database }) => database.freeze(pick([500, 2_000, 12_000])),
-    'connections cut': async ({ database }) => database.cut(pick([0.3, 1]), random),
-    'clock moved': async ({ replicas }) => pick(replicas).clock(pick([-26, -2, 3, 50, 80_000]) * hour),
-    'clock set right': async ({ replicas }) => pick(replicas).clock(0),
+    'database frozen': ({ database }) => database.freeze(pickRandom([500, 2_000, 12_000])),
+    'connections cut': async ({ database }) => database.cut(pickRandom([0.3, 1]), random),
+    'clock moved': async ({ replicas }) => pickRandom(replicas).clock(pickRandom([-26, -2, 3, 50, 80_000]) * hour),
+    'clock set right': async ({ replicas }) => pickRandom(replicas).clock(0),
   }
   while (performance.now() < until) {
-    const name = pick(Object.keys(happenings))
+    const name = pickRandom(Object.keys(happenings))
     const pause = 300 + random() * 2_500
     yield async (world) => {
       world.counts.faults[name] = (world.counts.faults[name] ?? 0) + 1
@@ -137,7 +139,7 @@ function* scheduleFaults(random, until) {
   }
 }
 
-async function newTenant(run, name) {
+async function createTenant(run, name) {
   const { result } = await run.command('tenant', 'create', '--name', name)
   const tenant = { id: result.tenant_id, key: result.api_key, name }
   const context = { context_key: 'notes', display_name: 'Notes', allowed_extensions: ['txt'], max_file_size_mb: 1 }
@@ -198,24 +200,24 @@ async function runUploader(run, tenant, index) {
     const fileId = response.body.data.file_id
     run.files.set(fileId, { tenant, name, digest: createHash('sha256').update(content).digest('hex') })
     await request(run.replicas[turn % 2].url, tenant, `/files/${fileId}`).catch(() => {})
-    if (turn % 5 === 4) await remove(run, tenant, fileId)
-    else if (turn % 7 === 3) await hold(run, tenant, fileId)
+    if (turn % 5 === 4) await deleteFile(run, tenant, fileId)
+    else if (turn % 7 === 3) await holdFile(run, tenant, fileId)
   }
 }
 
-async function remove(run, tenant, fileId) {
+async function deleteFile(run, tenant, fileId) {
   const file = run.files.get(fileId)
   run.files.delete(fileId)
   const response = await requestUntilAnswered(run, (url) => request(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
   // A 404 means that an earlier attempt without a response succeeded.
   if (response.status !== 200 && response.status !== 404) run.faults.push(`a deletion returned ${response.status}`)
-  else if (tenant.hasTrash && file) await restore(run, file, fileId)
+  else if (tenant.hasTrash && file) await restoreSomeFiles(run, file, fileId)
   else run.deleted.push({ tenant, fileId })
   run.counts.deletions++
 }
 
 /** Restores every other file and leaves the others in the trash. */
-async function restore(run, file, fileId) {
+async function restoreSomeFiles(run, file, fileId) {
   const { tenant } = file
   if (run.counts.deletions % 2) return void run.trashed.push({ tenant, fileId })
   const response = await requestUntilAnswered(run, (url) => request(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
@@ -226,9 +228,9 @@ async function restore(run, file, fileId) {
 }
 
 /** Puts a file on hold and tries to delete it. The file must exist at the end. */
-async function hold(run, tenant, fileId) {
+async function holdFile(run, tenant, fileId) {
   const held = await requestUntilAnswered(run, (url) =>
-    request(url, tenant, `/files/${fileId}/hold`, json('PUT', { reason: 'A case' })),
+    request(url, tenant, `/files/${fileId}/hold`, toJsonRequest('PUT', { reason: 'A case' })),
   )
   if (held.status >= 400) run.faults.push(`a hold returned ${held.status}: ${JSON.stringify(held.body)}`)
   const { status, body } = await requestUntilAnswered(run, (url) =>
@@ -239,7 +241,7 @@ async function hold(run, tenant, fileId) {
   run.counts.held++
 }
 
-const json = (method, body) => ({ method, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
+const toJsonRequest = (method, body) => ({ method, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
 
 /** Follows a tenant's events on alternating replicas from the last cursor. */
 function startReader(run, tenant) {
@@ -272,12 +274,12 @@ function startReader(run, tenant) {
       }
     }
   })()
-  const end = async () => {
+  const endReading = async () => {
     abort.abort()
     await over
     return sequences
   }
-  return { tenant, sequences, end }
+  return { tenant, sequences, end: endReading }
 }
 
 /** Checks that events are complete, unique and in order, with one event per change and verdict. */
@@ -304,7 +306,7 @@ async function verifyEvents(run, databaseUrl, readers) {
   )
   for (const { subject, audited, told: reported } of unlike.rows)
     run.faults.push(`${subject} has ${audited ?? 0} audit entries and ${reported ?? 0} events`)
-  await run.webhooks.prove(client)
+  await run.webhooks.verify(client)
   await client.end()
 }
 
@@ -332,7 +334,7 @@ async function runSweeps(run) {
 /** Deletes tenants while clients use them. */
 async function deleteTenants(run) {
   for (let turn = 0; !run.over; turn++) {
-    const tenant = await newTenant(run, `gone ${turn}`)
+    const tenant = await createTenant(run, `gone ${turn}`)
     let deleted = false
     const calls = Array.from({ length: 3 }, async (_, index) => {
       for (let call = 0; !deleted; call++) {
@@ -354,7 +356,7 @@ async function deleteTenants(run) {
 }
 
 /** Occasionally locks one tenant's rows and prints another tenant's latency without asserting it. */
-async function checkNeighbors(run, databaseUrl, held, other) {
+async function measureNeighborLatency(run, databaseUrl, held, other) {
   while (!run.over) {
     await sleep(5_000)
     const client = new pg.Client({ connectionString: databaseUrl })
@@ -407,8 +409,8 @@ async function verifyFinalState(run, databaseUrl) {
     faults.push(`'${name}' was uploaded once and is there ${times} times`)
   const due = await run.command('expire')
   if (!('deleted' in due.result)) faults.push(`what is due was not deleted: ${JSON.stringify(due.result)}`)
-  await run.lives.prove(client)
-  await run.rescans.prove(client)
+  await run.lives.verify(client)
+  await run.rescans.verify(client)
   const ahead = await client.query(
     `SELECT 1 FROM files f WHERE NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = f.tenant_id AND h.file_id = f.file_id) AND (created_at > now() + interval '1 minute' OR created_at < now() - interval '1 hour')`,
   )
@@ -432,6 +434,6 @@ async function verifyFinalState(run, databaseUrl) {
 
 const { values } = parseArgs({ options: { seed: { type: 'string' }, seconds: { type: 'string' } } })
 const options = { seed: Number(values.seed ?? Date.now() % 1_000_000), seconds: Number(values.seconds ?? 300) }
-const report = await chaos({ ...options, say: (what) => console.error(what) })
+const report = await runChaos({ ...options, say: (what) => console.error(what) })
 console.log(JSON.stringify(report, null, 2))
 process.exit(report.faults.length === 0 ? 0 : 1)

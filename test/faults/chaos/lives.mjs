@@ -21,7 +21,7 @@ export class Lives {
     this.#requestUntilAnswered = requestUntilAnswered
   }
 
-  async live() {
+  async runClient() {
     await this.#change('/contexts/notes/policy', 'PATCH', { trash_days: 7 })
     await this.#change('/contexts', 'POST', {
       context_key: 'aging',
@@ -83,7 +83,7 @@ export class Lives {
   }
 
   /** Checks the final states after all faults have ended and due work is complete. */
-  async prove(client) {
+  async verify(client) {
     const { rows } = await client.query(
       `SELECT file_id, 'files' AS place FROM files WHERE tenant_id = $1 UNION ALL SELECT file_id, 'trash' FROM trash WHERE tenant_id = $1`,
       [this.#tenant.id],

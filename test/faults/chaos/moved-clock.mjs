@@ -1,18 +1,18 @@
 // node --import: gives a process a clock that its parent moves with { clock: milliseconds ahead }.
-const Machine = Date
+const RealDate = Date
 let aheadMs = 0
 
-class MovedDate extends Machine {
+class ShiftedDate extends RealDate {
   constructor(...values) {
-    if (values.length === 0) super(Machine.now() + aheadMs)
+    if (values.length === 0) super(RealDate.now() + aheadMs)
     else super(...values)
   }
 
   static now() {
-    return Machine.now() + aheadMs
+    return RealDate.now() + aheadMs
   }
 }
-globalThis.Date = MovedDate
+globalThis.Date = ShiftedDate
 
 process.on('message', ({ clock }) => {
   aheadMs = clock

@@ -7,9 +7,9 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../../bench/support/service.mjs'
+import { findFreePort } from '../../bench/support/service.mjs'
 
-const built = (name) => fileURLToPath(new URL(`../../../dist/${name}.js`, import.meta.url))
+const getBuiltPath = (name) => fileURLToPath(new URL(`../../../dist/${name}.js`, import.meta.url))
 const clockFile = new URL('./moved-clock.mjs', import.meta.url).href
 
 /** Starts a PostgreSQL behind a proxy with a constant address. */
@@ -23,11 +23,11 @@ export async function startDatabase(folder) {
     const behind = connect(join(server.socketFolder, '.s.PGSQL.5432'))
     const pair = [client, behind]
     pairs.add(pair)
-    const end = () => {
+    const closePair = () => {
       for (const socket of pair) socket.destroy()
       pairs.delete(pair)
     }
-    for (const socket of pair) socket.on('error', end).on('close', end)
+    for (const socket of pair) socket.on('error', closePair).on('close', closePair)
     client.pipe(behind)
     behind.pipe(client)
   })
@@ -36,12 +36,12 @@ export async function startDatabase(folder) {
   url.port = String(proxy.address().port)
   url.hostname = '127.0.0.1'
   url.searchParams.delete('host')
-  const processes = () => {
+  const listProcesses = () => {
     const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(server.pid)], { encoding: 'utf8' })
     return [server.pid, ...children.split('\n').map(Number).filter(Boolean)]
   }
-  const signal = (name) => {
-    for (const pid of processes())
+  const signalAll = (name) => {
+    for (const pid of listProcesses())
       try {
         process.kill(pid, name)
       } catch {
@@ -54,12 +54,12 @@ export async function startDatabase(folder) {
       for (const pair of [...pairs]) if (random() < share) for (const socket of pair) socket.destroy()
     },
     freeze: async (ms) => {
-      signal('SIGSTOP')
+      signalAll('SIGSTOP')
       await sleep(ms)
-      signal('SIGCONT')
+      signalAll('SIGCONT')
     },
     kill: async () => {
-      signal('SIGKILL')
+      signalAll('SIGKILL')
       // The shared memory of a killed PostgreSQL is in use until its last process ends.
       for (let tries = 0; ; tries++)
         try {
@@ -80,15 +80,15 @@ export async function startDatabase(folder) {
 
 /** Starts one replica that keeps its address when it restarts. */
 export async function startReplica(env, folder) {
-  const port = await freePort()
+  const port = await findFreePort()
   const dataDir = mkdtempSync(join(folder, 'replica-'))
   const url = `http://127.0.0.1:${port}`
   let child
   let log = ''
   let over = false
-  const start = async () => {
+  const startProcess = async () => {
     while (!over) {
-      child = fork(built('main'), [], {
+      child = fork(getBuiltPath('main'), [], {
         execArgv: ['--import', clockFile],
         env: {
           ...env,
@@ -111,7 +111,7 @@ export async function startReplica(env, folder) {
       await sleep(200)
     }
   }
-  await start()
+  await startProcess()
   return {
     url,
     /** Returns a request's log lines. */
@@ -127,7 +127,7 @@ export async function startReplica(env, folder) {
       const ended = once(child, 'exit')
       child.kill('SIGKILL')
       await ended
-      await start()
+      await startProcess()
     },
     stop: async () => {
       over = true
@@ -145,9 +145,9 @@ const isLive = (url) =>
   )
 
 /** Runs an operator command and retries it while the database is unavailable. */
-export async function admin(env, ...args) {
+export async function runAdminCommand(env, ...args) {
   for (let tries = 0; ; tries++) {
-    const child = spawn(process.execPath, [built('cli/admin'), ...args], {
+    const child = spawn(process.execPath, [getBuiltPath('cli/admin'), ...args], {
       env: { ...env, PATH: process.env.PATH, HOME: process.env.HOME },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

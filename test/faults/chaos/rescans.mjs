@@ -21,12 +21,12 @@ export function openRules(folder) {
   return rules
 }
 
-const getVirus = (round) => `virus of round ${round};`
+const getVirusText = (round) => `virus of round ${round};`
 
 /** Replaces the file atomically because replicas may start at the same time. */
 function writeRule(rules, round) {
   const temporary = join(rules, `round-${round}.new`)
-  writeFileSync(temporary, `rule round_${round} { strings: $a = "${getVirus(round)}" condition: $a }\n`)
+  writeFileSync(temporary, `rule round_${round} { strings: $a = "${getVirusText(round)}" condition: $a }\n`)
   renameSync(temporary, join(rules, `round-${round}.yar`))
 }
 
@@ -48,7 +48,7 @@ export class Rescans {
   }
 
   /** Until the run ends, uploads files that match the next round's rules. */
-  async live() {
+  async runClient() {
     await this.#send('/contexts/notes/policy', 'PATCH', { trash_days: 7 })
     let roundEnds = performance.now() + roundMs
     for (let turn = 0; !this.#run.over; turn++) {
@@ -96,7 +96,7 @@ export class Rescans {
     await client.end()
   }
 
-  async prove(client) {
+  async verify(client) {
     for (const { fate, fileId } of this.#files) await this.#expect(fileId, fate === 'clean' ? 200 : 403, `is ${fate}`)
     const twice = await client.query(
       `SELECT file_id FROM validation_reports WHERE tenant_id = $1 AND NOT report @> '{"checks": [{"evidence": {"scan_failed": true}}]}'
@@ -136,7 +136,7 @@ export class Rescans {
   }
 
   async #upload(name, fate, size) {
-    const text = `${name} ${fate === 'clean' ? 'a note' : getVirus(this.counts.rounds + 1)} `.padEnd(size, 'words ')
+    const text = `${name} ${fate === 'clean' ? 'a note' : getVirusText(this.counts.rounds + 1)} `.padEnd(size, 'words ')
     const response = await this.#requestUntilAnswered(this.#run, (url) => {
       const form = new FormData()
       form.append('context', 'notes')

@@ -43,7 +43,7 @@ export class Webhooks {
   }
 
   /** Waits until each webhook has received the last event, then compares the events with the journal. */
-  async prove(client) {
+  async verify(client) {
     const { rows: webhooks } = await client.query('SELECT tenant_id, webhook_id, url, status FROM webhooks')
     this.counts.webhooks = webhooks.length
     const until = performance.now() + catchUpMs

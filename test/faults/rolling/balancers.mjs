@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../../bench/support/service.mjs'
+import { findFreePort } from '../../bench/support/service.mjs'
 
 /** Forwards connections without retries to servers that were ready at the last poll. */
 export async function tcpBalancer(urls, { pollMs }) {
@@ -53,7 +53,7 @@ export async function tcpBalancer(urls, { pollMs }) {
 
 /** Starts nginx with the configuration in docs/operations.md. */
 export async function nginx(urls, { folder }) {
-  const port = await freePort()
+  const port = await findFreePort()
   mkdirSync(join(folder, 'tmp'), { recursive: true })
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${join(folder, 'tmp', name)};`,

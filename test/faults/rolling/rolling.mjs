@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { freePort } from '../../bench/support/service.mjs'
+import { findFreePort } from '../../bench/support/service.mjs'
 import { nginx, tcpBalancer } from './balancers.mjs'
 
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
@@ -34,7 +34,7 @@ const masterKey = randomBytes(32).toString('base64')
 
 /** Starts one replica that keeps its address when it restarts. */
 async function startReplica(name) {
-  const port = await freePort()
+  const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   let child
   const start = async () => {

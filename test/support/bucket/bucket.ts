@@ -4,7 +4,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../free-port.js'
+import { findFreePort } from '../free-port.js'
 import { type BucketCall, type Fault, FaultPlan } from './faults.js'
 import { BucketError, Objects, type StoredObject, toObjectResource } from './objects.js'
 import { findSignatureError } from './signatures.js'
@@ -76,9 +76,9 @@ export class BucketEmulator {
 
   /** Starts the emulator on the same port as before. */
   async start(): Promise<void> {
-    const handle: http.RequestListener = (request, response) => void this.#handleRequest(request, response)
+    const onRequest: http.RequestListener = (request, response) => void this.#handleRequest(request, response)
     const { tls } = this.options
-    const server = tls ? https.createServer(tls, handle) : http.createServer(handle)
+    const server = tls ? https.createServer(tls, onRequest) : http.createServer(onRequest)
     // Idle connections stay open because closing one would be an unplanned fault.
     server.keepAliveTimeout = 0
     server.on('connection', (socket) => {
@@ -86,7 +86,7 @@ export class BucketEmulator {
       socket.on('close', () => this.#sockets.delete(socket))
     })
     // Reuses a port that stays free while the emulator is stopped.
-    this.#port ||= Number(await freePort())
+    this.#port ||= Number(await findFreePort())
     await once(server.listen(this.#port, '127.0.0.1'), 'listening')
     this.#server = server
   }
@@ -110,17 +110,17 @@ export class BucketEmulator {
       this.calls.push(kind)
       if (request.headers.traceparent) this.traceparents.push(String(request.headers.traceparent))
       this.#assertToken(kind, request)
-      await this.#run({ kind, object, url, request, response, fault: this.faults.take(kind) })
+      await this.#runCall({ kind, object, url, request, response, fault: this.faults.takeNext(kind) })
     } catch (error) {
       if (response.headersSent || response.destroyed) return
       const status = error instanceof BucketError ? error.status : 500
-      json(response, status, { error: { code: status, message: String((error as Error).message), errors: [] } })
+      sendJson(response, status, { error: { code: status, message: String((error as Error).message), errors: [] } })
     }
   }
 
   #route(request: IncomingMessage, url: URL): { kind: BucketCall; object: string } {
     const api = /^(\/upload)?\/storage\/v1\/b\/([^/]+)\/o(?:\/(.+))?$/.exec(url.pathname)
-    if (!api) return this.#signedRoute(url)
+    if (!api) return this.#routeSignedUrl(url)
     const copied = /^(.+)\/rewriteTo\/b\/[^/]+\/o\/[^/]+$/.exec(api[3] ?? '')
     if (copied) return { kind: 'copy', object: decodeURIComponent(copied[1]!) }
     if (api[2] !== this.options.name) throw new BucketError(404, 'The specified bucket does not exist.')
@@ -148,13 +148,13 @@ export class BucketEmulator {
       throw new BucketError(401, 'Invalid Credentials')
   }
 
-  #signedRoute(url: URL): { kind: BucketCall; object: string } {
+  #routeSignedUrl(url: URL): { kind: BucketCall; object: string } {
     const [, bucket, ...rest] = url.pathname.split('/')
     if (bucket !== this.options.name) throw new BucketError(404, 'The specified bucket does not exist.')
     return { kind: 'signed', object: decodeURIComponent(rest.join('/')) }
   }
 
-  async #run(call: Call): Promise<void> {
+  async #runCall(call: Call): Promise<void> {
     const { fault, request, response } = call
     // Reads the request because otherwise the server would not detect a closed connection.
     if (fault?.kind === 'silent') return void request.resume()
@@ -163,7 +163,7 @@ export class BucketEmulator {
       else request.socket.destroy()
       return
     }
-    const body = await read(request)
+    const body = await readBody(request)
     if (fault?.kind === 'slow') await sleep(fault.ms)
     if (fault?.kind === 'status') {
       if (!fault.headers && fault.body === undefined) throw new BucketError(fault.status, 'Error injected by the test.')
@@ -189,18 +189,19 @@ export class BucketEmulator {
     const query = url.searchParams
     const fault = call.fault?.kind
     const wrong = fault === 'wrong-crc32c' || fault === 'wrong-size' ? fault : undefined
-    const respondWithObject = (stored: StoredObject) => json(response, 200, this.#describeObject(stored, wrong), fault === 'half')
+    const respondWithObject = (stored: StoredObject) =>
+      sendJson(response, 200, this.#describeObject(stored, wrong), fault === 'half')
     const doing: Record<BucketCall, () => void | Promise<void>> = {
       upload: () => respondWithObject(storeMultipart(this.objects, request, body, query)),
       session: () =>
         void response.writeHead(200, { Location: `${url.href}&upload_id=${this.sessions.begin(request, body, query)}` }).end(),
-      chunk: () => this.#chunk(call, body, respondWithObject),
+      chunk: () => this.#receiveChunk(call, body, respondWithObject),
       metadata: () => respondWithObject(this.objects.get(object)),
-      media: () => this.#send(call, {}),
+      media: () => this.#sendObject(call, {}),
       signed: () => this.#serveSignedUrl(call),
       list: () => {
-        const { items, nextPageToken } = this.objects.page(query)
-        json(
+        const { items, nextPageToken } = this.objects.listPage(query)
+        sendJson(
           response,
           200,
           { kind: 'storage#objects', items: items.map((item) => this.#describeObject(item)), nextPageToken },
@@ -212,7 +213,7 @@ export class BucketEmulator {
         const { bytes, contentType, metadata } = this.objects.get(object)
         this.objects.assertGeneration(name, query.get('ifGenerationMatch'))
         const { size } = toObjectResource(this.objects.store({ name, contentType, metadata }, bytes))
-        json(
+        sendJson(
           response,
           200,
           { kind: 'storage#rewriteResponse', done: true, objectSize: size, totalBytesRewritten: size },
@@ -234,14 +235,14 @@ export class BucketEmulator {
     return this.omitsZeroSize && size === '0' ? rest : { ...rest, size }
   }
 
-  #chunk({ request, response, url }: Call, body: Buffer, respondWithObject: (stored: StoredObject) => void): void {
+  #receiveChunk({ request, response, url }: Call, body: Buffer, respondWithObject: (stored: StoredObject) => void): void {
     const id = url.searchParams.get('upload_id') ?? ''
     if (request.method === 'DELETE') {
       this.sessions.cancel(id)
       response.writeHead(499).end()
       return
     }
-    const state = this.sessions.take(id, request, body)
+    const state = this.sessions.receiveChunk(id, request, body)
     if (typeof state === 'number') sendIncomplete(response, state)
     else respondWithObject(state)
   }
@@ -257,7 +258,7 @@ export class BucketEmulator {
     })
     if (problem) throw new BucketError(403, `SignatureDoesNotMatch: ${problem}`)
     const query = url.searchParams
-    return this.#send(call, {
+    return this.#sendObject(call, {
       ...(query.has('response-content-disposition') && {
         'Content-Disposition': query.get('response-content-disposition') as string,
       }),
@@ -265,7 +266,7 @@ export class BucketEmulator {
     })
   }
 
-  async #send({ request, response, object, fault }: Call, headers: Record<string, string>): Promise<void> {
+  async #sendObject({ request, response, object, fault }: Call, headers: Record<string, string>): Promise<void> {
     const { bytes, contentType } = this.objects.get(object)
     const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '')
     if (range && Number(range[1]) >= bytes.length) throw new BucketError(416, 'The requested range cannot be satisfied.')
@@ -281,11 +282,11 @@ export class BucketEmulator {
 
 const hasRequestBody = (kind: BucketCall) => kind === 'media' || kind === 'signed'
 
-async function read(request: IncomingMessage): Promise<Buffer> {
+async function readBody(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(await request.toArray())
 }
 
-function json(response: ServerResponse, status: number, body: unknown, half = false): void {
+function sendJson(response: ServerResponse, status: number, body: unknown, half = false): void {
   const text = JSON.stringify(body)
   response
     .writeHead(status, { 'Content-Type': 'application/json; charset=utf-8' })

@@ -25,7 +25,7 @@ export class FaultPlan {
     this.#planned.set(call, [...(this.#planned.get(call) ?? []), ...Array.from({ length: times }, () => fault)])
   }
 
-  take(call: BucketCall): Fault | undefined {
+  takeNext(call: BucketCall): Fault | undefined {
     return this.#planned.get(call)?.shift()
   }
 

@@ -106,35 +106,39 @@ export class GoogleIdentityEmulator {
       )
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
     const doing: Record<IdentityCall, () => void> = {
-      metadata: () => this.#metadata(path, request, response),
+      metadata: () => this.#sendMetadata(path, request, response),
       subject: () => void response.end(this.subjectToken),
       exchange: () => {
         const form = new URLSearchParams(body)
         if (form.get('subject_token') !== this.subjectToken)
-          return json(response, { error: 'invalid_grant', error_description: 'The subject token is not known.' }, 400)
-        json(response, { access_token: this.#issueToken(this.#exchanged), token_type: 'Bearer', expires_in: this.tokenSeconds })
+          return sendJson(response, { error: 'invalid_grant', error_description: 'The subject token is not known.' }, 400)
+        sendJson(response, {
+          access_token: this.#issueToken(this.#exchanged),
+          token_type: 'Bearer',
+          expires_in: this.tokenSeconds,
+        })
       },
       impersonate: () => {
         if (!this.#exchanged.has(token)) return sendError(response, 401, 'Invalid Credentials')
         const expireTime = new Date(Date.now() + this.tokenSeconds * 1000).toISOString()
-        json(response, { accessToken: this.#issueToken(this.#tokens), expireTime })
+        sendJson(response, { accessToken: this.#issueToken(this.#tokens), expireTime })
       },
       sign: () => {
         if (!this.#tokens.has(token)) return sendError(response, 401, 'Invalid Credentials')
         const { payload } = JSON.parse(body) as { payload: string }
-        json(response, { keyId: '1', signedBlob: this.account.sign(Buffer.from(payload, 'base64')).toString('base64') })
+        sendJson(response, { keyId: '1', signedBlob: this.account.sign(Buffer.from(payload, 'base64')).toString('base64') })
       },
     }
     doing[call]()
   }
 
-  #metadata(path: string, request: IncomingMessage, response: ServerResponse): void {
+  #sendMetadata(path: string, request: IncomingMessage, response: ServerResponse): void {
     if (request.headers['metadata-flavor'] !== 'Google')
       return void sendError(response, 403, 'Missing Metadata-Flavor:Google header.')
     response.setHeader('Metadata-Flavor', 'Google')
     const name = path.replace(/^\/computeMetadata\/v1\/?/, '')
     if (name === 'instance/service-accounts/default/token')
-      return void json(response, {
+      return void sendJson(response, {
         access_token: this.#issueToken(this.#tokens),
         expires_in: this.tokenSeconds,
         token_type: 'Bearer',
@@ -159,8 +163,8 @@ function getCall(path: string): IdentityCall {
 }
 
 const sendError = (response: ServerResponse, status: number, message: string) =>
-  json(response, { error: { code: status, message, status: 'REFUSED' } }, status)
+  sendJson(response, { error: { code: status, message, status: 'REFUSED' } }, status)
 
-function json(response: ServerResponse, body: object, status = 200): void {
+function sendJson(response: ServerResponse, body: object, status = 200): void {
   response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
 }

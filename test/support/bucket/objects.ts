@@ -1,4 +1,4 @@
-import { crc32c } from './crc32c.js'
+import { computeCrc32c } from './crc32c.js'
 
 export interface StoredObject {
   name: string
@@ -51,7 +51,7 @@ export class Objects {
   }
 
   store(draft: ObjectDraft, bytes: Buffer): StoredObject {
-    const sum = crc32c(bytes)
+    const sum = computeCrc32c(bytes)
     if (draft.crc32c !== undefined && draft.crc32c !== sum) {
       throw new BucketError(400, `Provided CRC32C "${draft.crc32c}" doesn't match calculated CRC32C "${sum}".`)
     }
@@ -75,7 +75,7 @@ export class Objects {
   }
 
   /** Returns a page of the object list. `startOffset` is inclusive. */
-  page(query: URLSearchParams): { items: StoredObject[]; nextPageToken?: string } {
+  listPage(query: URLSearchParams): { items: StoredObject[]; nextPageToken?: string } {
     const start = query.get('pageToken') ?? query.get('startOffset') ?? ''
     const size = Number(query.get('maxResults') ?? 1000)
     const from = this.names.filter(

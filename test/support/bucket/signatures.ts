@@ -17,10 +17,7 @@ export interface SignatureCheck {
 }
 
 /** Returns the error in a V4 signature, or null. https://cloud.google.com/storage/docs/authentication/canonical-requests */
-export function findSignatureError(
-  request: SignedRequest,
-  { getKey: keyOf, getSecret: secretOf, now }: SignatureCheck,
-): string | null {
+export function findSignatureError(request: SignedRequest, { getKey, getSecret, now }: SignatureCheck): string | null {
   const query = parseQuery(request.target)
   const algorithm = query.get('X-Goog-Algorithm') ?? ''
   if (!['GOOG4-RSA-SHA256', 'GOOG4-HMAC-SHA256'].includes(algorithm)) return `X-Goog-Algorithm is '${algorithm}'`
@@ -28,14 +25,14 @@ export function findSignatureError(
   const date = query.get('X-Goog-Date') ?? ''
   if (scope.join('/') !== `${date.slice(0, 8)}/auto/storage/goog4_request`) return 'the credential scope does not fit the date'
   const byHmac = algorithm === 'GOOG4-HMAC-SHA256'
-  const key = byHmac ? secretOf?.(email) : keyOf(email)
+  const key = byHmac ? getSecret?.(email) : getKey(email)
   if (!key) return `there is no account '${email}'`
   const expires = Number(query.get('X-Goog-Expires'))
   if (!Number.isInteger(expires) || expires < 1 || expires > 604800) return 'X-Goog-Expires is not within seven days'
   const signed = (query.get('X-Goog-SignedHeaders') ?? '').split(';')
   if (!signed.includes('host')) return 'the host is not signed'
   const signature = Buffer.from(query.get('X-Goog-Signature') ?? '', 'hex')
-  const text = stringToSign(request)
+  const text = createStringToSign(request)
   const right =
     typeof key === 'string'
       ? computeHmac(key, scope, text).equals(signature)
@@ -46,21 +43,23 @@ export function findSignatureError(
   return now.getTime() < begins - 15 * 60_000 ? 'it is not valid yet' : null
 }
 
-export function stringToSign(request: SignedRequest): string {
+export function createStringToSign(request: SignedRequest): string {
   const query = parseQuery(request.target)
   const scope = (query.get('X-Goog-Credential') ?? '').split('/').slice(1).join('/')
-  const digest = createHash('sha256').update(canonicalRequest(request)).digest('hex')
+  const digest = createHash('sha256').update(createCanonicalRequest(request)).digest('hex')
   return [query.get('X-Goog-Algorithm'), query.get('X-Goog-Date'), scope, digest].join('\n')
 }
 
 function computeHmac(secret: string, scope: string[], text: string): Buffer {
-  const mac = (key: Buffer, part: string) => createHmac('sha256', key).update(part).digest()
-  return mac(scope.reduce(mac, Buffer.from(`GOOG4${secret}`)), text)
+  const computeMac = (key: Buffer, part: string) => createHmac('sha256', key).update(part).digest()
+  return computeMac(scope.reduce(computeMac, Buffer.from(`GOOG4${secret}`)), text)
 }
 
-export function canonicalRequest({ method, target, headers }: SignedRequest): string {
+export function createCanonicalRequest({ method, target, headers }: SignedRequest): string {
   const query = parseQuery(target)
-  const pairs = [...query].filter(([name]) => name !== 'X-Goog-Signature').map(([name, value]) => [encoded(name), encoded(value)])
+  const pairs = [...query]
+    .filter(([name]) => name !== 'X-Goog-Signature')
+    .map(([name, value]) => [encodeComponent(name), encodeComponent(value)])
   const sorted = pairs.sort(([a = ''], [b = '']) => (a < b ? -1 : 1)).map((pair) => pair.join('='))
   const signed = query.get('X-Goog-SignedHeaders') ?? ''
   const lines = signed.split(';').map((name) => `${name}:${(headers[name] ?? '').trim().replace(/\s+/g, ' ')}\n`)
@@ -70,5 +69,5 @@ export function canonicalRequest({ method, target, headers }: SignedRequest): st
 
 const parseQuery = (target: string) => new URLSearchParams(target.split('?')[1] ?? '')
 
-const encoded = (text: string) =>
+const encodeComponent = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -13,14 +13,14 @@ interface Session {
 export function storeMultipart(objects: Objects, request: IncomingMessage, body: Buffer, query: URLSearchParams): StoredObject {
   const boundary = /boundary="?([^";]+)/.exec(request.headers['content-type'] ?? '')?.[1]
   if (!boundary) throw new BucketError(400, 'The Content-Type has no boundary.')
-  const [description, content] = parts(body, boundary)
+  const [description, content] = parseParts(body, boundary)
   if (!description || !content) throw new BucketError(400, 'The body must have two parts.')
   const draft = { ...JSON.parse(description.body.toString()), name: query.get('name') } as ObjectDraft
   objects.assertGeneration(draft.name, query.get('ifGenerationMatch'))
   return objects.store({ ...draft, contentType: draft.contentType ?? content.type }, content.body)
 }
 
-function parts(body: Buffer, boundary: string): { type: string; body: Buffer }[] {
+function parseParts(body: Buffer, boundary: string): { type: string; body: Buffer }[] {
   const found = []
   const mark = `--${boundary}`
   for (let at = body.indexOf(mark); ; ) {
@@ -58,7 +58,7 @@ export class Sessions {
   }
 
   /** Returns the object after the last chunk, otherwise the number of stored bytes. */
-  take(id: string, request: IncomingMessage, body: Buffer): StoredObject | number {
+  receiveChunk(id: string, request: IncomingMessage, body: Buffer): StoredObject | number {
     const session = this.#byId.get(id)
     if (!session) throw new BucketError(404, 'The upload session does not exist.')
     if (session.stored) return session.stored

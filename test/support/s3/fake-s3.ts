@@ -125,7 +125,7 @@ export class FakeS3 {
       return
     }
     if (fault?.kind === 'slow') await sleep(fault.ms)
-    const answer = this.#try(call, fault, { name, query: url.searchParams, headers: request.headers, body })
+    const answer = this.#performOrReject(call, fault, { name, query: url.searchParams, headers: request.headers, body })
     if (fault?.kind === 'lost') return void request.socket.destroy()
     const sent = Buffer.from(answer.body ?? '')
     const bytes = fault?.kind === 'half' ? sent.subarray(0, sent.length / 2) : sent
@@ -135,14 +135,14 @@ export class FakeS3 {
     response.write(bytes.subarray(0, bytes.length / 2), () => setTimeout(() => request.socket.destroy(), 20))
   }
 
-  #try(call: S3Call, fault: S3Fault | undefined, request: Request): Answer {
+  #performOrReject(call: S3Call, fault: S3Fault | undefined, request: Request): Answer {
     try {
       if (fault?.kind === 'status') throw Object.assign(new Rejected(fault.status, fault.code ?? 'AsPlanned'), fault)
       return this.#perform(call, request)
     } catch (error) {
       if (!(error instanceof Rejected)) throw error
       const { headers } = error as { headers?: Record<string, string> }
-      const body = xml(`<Error><Code>${error.code}</Code><Message>The request was rejected.</Message></Error>`)
+      const body = toXmlDocument(`<Error><Code>${error.code}</Code><Message>The request was rejected.</Message></Error>`)
       return { status: error.status, body, ...(headers && { headers }) }
     }
   }
@@ -153,7 +153,7 @@ export class FakeS3 {
       put: () => {
         this.#verify(request)
         this.#store(name, body, toStoredHeaders(headers), headers['if-none-match'])
-        return { status: 200, headers: { ETag: etag(body) } }
+        return { status: 200, headers: { ETag: computeEtag(body) } }
       },
       get: () => this.#read(request),
       head: () => {
@@ -164,21 +164,21 @@ export class FakeS3 {
         this.objects.delete(name)
         return { status: 204 }
       },
-      list: () => this.#list(query),
+      list: () => this.#listObjects(query),
       create: () => {
         const id = randomUUID()
         this.uploads.set(id, { name, headers: toStoredHeaders(headers), parts: new Map(), initiated: new Date() })
         const result = `<Bucket>blobs</Bucket><Key>${escapeXml(name)}</Key><UploadId>${id}</UploadId>`
-        return { status: 200, body: xml(`<InitiateMultipartUploadResult>${result}</InitiateMultipartUploadResult>`) }
+        return { status: 200, body: toXmlDocument(`<InitiateMultipartUploadResult>${result}</InitiateMultipartUploadResult>`) }
       },
       part: () => {
         this.#verify(request)
-        this.#upload(query).parts.set(Number(query.get('partNumber')), body)
-        return { status: 200, headers: { ETag: etag(body) } }
+        this.#getUpload(query).parts.set(Number(query.get('partNumber')), body)
+        return { status: 200, headers: { ETag: computeEtag(body) } }
       },
-      complete: () => this.#complete(request),
+      complete: () => this.#completeUpload(request),
       abort: () => {
-        this.#upload(query)
+        this.#getUpload(query)
         this.uploads.delete(query.get('uploadId')!)
         return { status: 204 }
       },
@@ -187,7 +187,7 @@ export class FakeS3 {
         const source = decodeURIComponent(String(headers['x-amz-copy-source'])).split('/').slice(1).join('/')
         const { bytes, headers: stored } = this.#get(source)
         this.#store(name, bytes, stored, undefined)
-        return { status: 200, body: xml(`<CopyObjectResult><ETag>${etag(bytes)}</ETag></CopyObjectResult>`) }
+        return { status: 200, body: toXmlDocument(`<CopyObjectResult><ETag>${computeEtag(bytes)}</ETag></CopyObjectResult>`) }
       },
     }
     return perform[call]()
@@ -210,7 +210,7 @@ export class FakeS3 {
     return stored
   }
 
-  #upload(query: URLSearchParams): Upload {
+  #getUpload(query: URLSearchParams): Upload {
     const upload = this.uploads.get(query.get('uploadId') ?? '')
     if (!upload) throw new Rejected(404, 'NoSuchUpload')
     return upload
@@ -228,17 +228,17 @@ export class FakeS3 {
     return { status: 206, headers: { ...stored, ...part }, body: bytes.subarray(start, end + 1) }
   }
 
-  #complete({ name, query, headers, body }: Request): Answer {
-    const { parts, headers: stored } = this.#upload(query)
+  #completeUpload({ name, query, headers, body }: Request): Answer {
+    const { parts, headers: stored } = this.#getUpload(query)
     const numbers = [...body.toString().matchAll(/<PartNumber>(\d+)<\/PartNumber>/g)].map(([, number]) => Number(number))
     const bytes = Buffer.concat(numbers.map((number) => parts.get(number)!))
     this.#store(name, bytes, stored, headers['if-none-match'])
     this.uploads.delete(query.get('uploadId')!)
-    const result = `<Key>${escapeXml(name)}</Key><ETag>${etag(bytes)}</ETag>`
-    return { status: 200, body: xml(`<CompleteMultipartUploadResult>${result}</CompleteMultipartUploadResult>`) }
+    const result = `<Key>${escapeXml(name)}</Key><ETag>${computeEtag(bytes)}</ETag>`
+    return { status: 200, body: toXmlDocument(`<CompleteMultipartUploadResult>${result}</CompleteMultipartUploadResult>`) }
   }
 
-  #list(query: URLSearchParams): Answer {
+  #listObjects(query: URLSearchParams): Answer {
     const after = query.get('continuation-token') ?? query.get('start-after') ?? ''
     const prefix = query.get('prefix') ?? ''
     const names = [...this.objects.keys()]
@@ -253,7 +253,7 @@ export class FakeS3 {
     const isTruncated = names.length > page.length
     const next = isTruncated ? `<NextContinuationToken>${escapeXml(page.at(-1)!)}</NextContinuationToken>` : ''
     const body = `<IsTruncated>${isTruncated}</IsTruncated>${next}${contents.join('')}`
-    return { status: 200, body: xml(`<ListBucketResult>${body}</ListBucketResult>`) }
+    return { status: 200, body: toXmlDocument(`<ListBucketResult>${body}</ListBucketResult>`) }
   }
 
   #listUploads(query: URLSearchParams): Answer {
@@ -264,7 +264,7 @@ export class FakeS3 {
         return `<Upload><Key>${encodeURIComponent(name)}</Key>${fields}</Upload>`
       })
     const body = `<IsTruncated>false</IsTruncated>${uploads.join('')}`
-    return { status: 200, body: xml(`<ListMultipartUploadsResult>${body}</ListMultipartUploadsResult>`) }
+    return { status: 200, body: toXmlDocument(`<ListMultipartUploadsResult>${body}</ListMultipartUploadsResult>`) }
   }
 }
 
@@ -282,7 +282,7 @@ function toStoredHeaders(headers: http.IncomingHttpHeaders): Record<string, stri
   return Object.fromEntries(stored) as Record<string, string>
 }
 
-const etag = (bytes: Buffer) => `"${createHash('md5').update(bytes).digest('hex')}"`
-const xml = (text: string) => `<?xml version="1.0" encoding="UTF-8"?>\n${text}`
+const computeEtag = (bytes: Buffer) => `"${createHash('md5').update(bytes).digest('hex')}"`
+const toXmlDocument = (text: string) => `<?xml version="1.0" encoding="UTF-8"?>\n${text}`
 const escapeXml = (text: string) => text.replace(/[&<>]/g, (letter) => `&#${letter.charCodeAt(0)};`)
 const compareBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

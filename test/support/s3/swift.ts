@@ -5,18 +5,18 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { freePort } from '../free-port.js'
-import { programPath } from '../installed-programs.js'
+import { findFreePort } from '../free-port.js'
+import { getProgramPath } from '../installed-programs.js'
 import type { S3Server } from './server-bucket.js'
 
 const run = promisify(execFile)
 
 // Values are functions because programPath throws if Swift is not installed.
 const programs = {
-  account: () => programPath('swift-account-server'),
-  container: () => programPath('swift-container-server'),
-  object: () => programPath('swift-object-server'),
-  proxy: () => programPath('swift-proxy-server'),
+  account: () => getProgramPath('swift-account-server'),
+  container: () => getProgramPath('swift-container-server'),
+  object: () => getProgramPath('swift-object-server'),
+  proxy: () => getProgramPath('swift-proxy-server'),
 }
 type Role = keyof typeof programs
 
@@ -35,40 +35,40 @@ export class Swift implements S3Server {
 
   static async start(): Promise<Swift> {
     const directory = await mkdtemp(join(tmpdir(), 'assay-swift-'))
-    const port = await freePort()
+    const port = await findFreePort()
     const swift = new Swift(`http://127.0.0.1:${port}`, directory, port)
     await mkdir(join(directory, 'devices', 'd1'), { recursive: true })
     await Promise.all((['account', 'container', 'object'] as const).map((role) => swift.#configureServer(role)))
-    await writeFile(join(directory, 'proxy-server.conf'), `${swift.#defaults(port)}${proxySettings}`)
-    for (const role of Object.keys(programs) as Role[]) swift.#spawn(role)
-    await swift.#untilReady()
+    await writeFile(join(directory, 'proxy-server.conf'), `${swift.#createDefaults(port)}${proxySettings}`)
+    for (const role of Object.keys(programs) as Role[]) swift.#spawnServer(role)
+    await swift.#waitUntilReady()
     return swift
   }
 
   /** Stops the server that clients use. */
   async down(): Promise<void> {
-    await this.#stop('proxy')
+    await this.#stopServer('proxy')
   }
 
   async up(): Promise<void> {
     if (this.#running.has('proxy')) return
-    this.#spawn('proxy')
-    await this.#untilReady()
+    this.#spawnServer('proxy')
+    await this.#waitUntilReady()
   }
 
   async stop(): Promise<void> {
-    for (const role of [...this.#running.keys()]) await this.#stop(role)
+    for (const role of [...this.#running.keys()]) await this.#stopServer(role)
     await rm(this.directory, { recursive: true, force: true })
   }
 
   async #configureServer(role: Exclude<Role, 'proxy'>): Promise<void> {
-    const port = await freePort()
+    const port = await findFreePort()
     this.#backends.push(`http://127.0.0.1:${port}`)
-    const ring = (...args: string[]) => run('swift-ring-builder', [`${role}.builder`, ...args], { cwd: this.directory })
-    await ring('create', '4', '1', '0')
-    await ring('add', `r1z1-127.0.0.1:${port}/d1`, '1')
+    const runRingBuilder = (...args: string[]) => run('swift-ring-builder', [`${role}.builder`, ...args], { cwd: this.directory })
+    await runRingBuilder('create', '4', '1', '0')
+    await runRingBuilder('add', `r1z1-127.0.0.1:${port}/d1`, '1')
     // swift-ring-builder exits with status 1 if it prints a warning.
-    await ring('rebalance').catch(() => {})
+    await runRingBuilder('rebalance').catch(() => {})
     const settings = `devices = ${join(this.directory, 'devices')}
 mount_check = false
 disable_fallocate = true
@@ -78,10 +78,10 @@ pipeline = ${role}-server
 [app:${role}-server]
 use = egg:swift#${role}
 `
-    await writeFile(join(this.directory, `${role}-server.conf`), `${this.#defaults(port)}${settings}`)
+    await writeFile(join(this.directory, `${role}-server.conf`), `${this.#createDefaults(port)}${settings}`)
   }
 
-  #defaults(port: string): string {
+  #createDefaults(port: string): string {
     return `[DEFAULT]
 bind_ip = 127.0.0.1
 bind_port = ${port}
@@ -91,12 +91,12 @@ swift_dir = ${this.directory}
 `
   }
 
-  #spawn(role: Role): void {
+  #spawnServer(role: Role): void {
     const child = spawn(programs[role](), [join(this.directory, `${role}-server.conf`)], { stdio: 'ignore' })
     this.#running.set(role, child)
   }
 
-  async #stop(role: Role): Promise<void> {
+  async #stopServer(role: Role): Promise<void> {
     const child = this.#running.get(role)
     this.#running.delete(role)
     if (!child || child.exitCode !== null) return
@@ -105,7 +105,7 @@ swift_dir = ${this.directory}
     await ended
   }
 
-  async #untilReady(): Promise<void> {
+  async #waitUntilReady(): Promise<void> {
     for (let attempt = 0; attempt < 3_000; attempt++) {
       const urls = [this.url, ...this.#backends].map((url) => `${url}/info`)
       const responses = await Promise.allSettled(urls.map((url) => fetch(url)))

@@ -122,14 +122,16 @@ export const fileCommands: Record<string, Command> = {
 async function runUploadCommand(invocation: CommandInvocation): Promise<boolean> {
   const { link } = invocation.options
   const metadata = parseMetadata(invocation)
-  const shared = (path: string) => {
+  const getUploadOptions = (path: string) => {
     const onProgress = invocation.output.progress(basename(path))
     return { ...(metadata && { metadata }), ...(onProgress && { onProgress }) }
   }
   const context = link === undefined ? requireContext(invocation) : ''
   const client = link === undefined ? await invocation.client() : undefined
   return forEachArgument(invocation, async (path) => {
-    const file = await (client ? client.files.upload(path, { context, ...shared(path) }) : uploadTo(link!, path, shared(path)))
+    const file = await (client
+      ? client.files.upload(path, { context, ...getUploadOptions(path) })
+      : uploadTo(link!, path, getUploadOptions(path)))
     invocation.output.row(file, file.file_id, file.size_bytes, file.original_filename)
   })
 }

@@ -25,11 +25,11 @@ async function main(args: string[]): Promise<number> {
   assertArgumentCount(command, positionals)
   const env = process.env
   const output = createOutput(options.json !== undefined)
-  const client = async () => {
+  const createConfiguredClient = async () => {
     const { url, key } = await readSettings(env)
     return createClient({ baseUrl: url, apiKey: key })
   }
-  return (await command.run({ positionals, options, output, env, client, commands })) ? 0 : 1
+  return (await command.run({ positionals, options, output, env, client: createConfiguredClient, commands })) ? 0 : 1
 }
 
 function printOutput(text: string): number {

@@ -76,7 +76,7 @@ async function testArchive(bytes) {
   if (program.callMain(['t', '-y', '-p-', '/archive']) !== 0) throwError('7-Zip reports an error')
 }
 
-const readCompound = (bytes) => CFB.read(bytes, { type: 'buffer' })
+const readCompoundFile = (bytes) => CFB.read(bytes, { type: 'buffer' })
 const readMedia = async (bytes) => (await parseBuffer(bytes)).format.container ?? throwError('unknown container')
 
 function readXml(bytes) {
@@ -94,7 +94,7 @@ const rows = [
   ['zlib', 'gz', (bytes) => promisify(gunzip)(bytes)],
   ['tar-stream', 'tar', readTar],
   ['7-Zip', '7z rar cab xz bz2', testArchive],
-  ['cfb', 'doc xls ppt', readCompound],
+  ['cfb', 'doc xls ppt', readCompoundFile],
   ['music-metadata', 'mp3 aac wav flac ogg mp4 m4a mov webm mkv', readMedia],
   ['JSON.parse', 'json', (bytes) => JSON.parse(bytes.toString('utf8'))],
   ['saxes', 'xml svg', readXml],

@@ -4,9 +4,9 @@
  */
 export function findParts(bytes, extension) {
   const found = (finders[extension] ?? (() => []))(bytes).filter(({ start, end }) => end > start && end <= bytes.length)
-  const offsets = (name) => found.map((part) => part[name]).filter((at) => at !== undefined && at < bytes.length)
+  const getOffsets = (name) => found.map((part) => part[name]).filter((at) => at !== undefined && at < bytes.length)
   const parts = found.length > 1 ? found : splitIntoEighths(bytes)
-  return { bytes, parts, lengths: offsets('lengthAt'), sums: offsets('sumAt') }
+  return { bytes, parts, lengths: getOffsets('lengthAt'), sums: getOffsets('sumAt') }
 }
 
 function splitIntoEighths(bytes) {
@@ -44,11 +44,11 @@ function findJpegParts(bytes) {
 }
 
 function findGifParts(bytes) {
-  const table = (flags) => (flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0)
+  const getColorTableBytes = (flags) => (flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0)
   const parts = []
-  for (let at = 13 + table(bytes[10]); at < bytes.length && bytes[at] !== 0x3b; ) {
+  for (let at = 13 + getColorTableBytes(bytes[10]); at < bytes.length && bytes[at] !== 0x3b; ) {
     const start = at
-    at += bytes[at] === 0x2c ? 11 + table(bytes[at + 9]) : 2
+    at += bytes[at] === 0x2c ? 11 + getColorTableBytes(bytes[at + 9]) : 2
     const lengthAt = at
     while (bytes[at]) at += bytes[at] + 1
     parts.push({ start, end: ++at, lengthAt })
@@ -70,15 +70,15 @@ const findBmpParts = (bytes) => [{ start: 0, end: 54, lengthAt: 2 }, ...splitInt
 
 function findTiffParts(bytes) {
   const little = bytes[0] === 0x49
-  const u16 = (at) => (little ? bytes.readUInt16LE(at) : bytes.readUInt16BE(at))
-  const u32 = (at) => (little ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at))
+  const readUint16 = (at) => (little ? bytes.readUInt16LE(at) : bytes.readUInt16BE(at))
+  const readUint32 = (at) => (little ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at))
   const parts = []
-  for (let at = u32(4), pages = 0; at > 0 && at + 2 <= bytes.length && pages < 50; pages++) {
-    const count = u16(at)
+  for (let at = readUint32(4), pages = 0; at > 0 && at + 2 <= bytes.length && pages < 50; pages++) {
+    const count = readUint16(at)
     for (let entry = at + 2; entry + 12 <= bytes.length && entry < at + 2 + count * 12; entry += 12)
       parts.push({ start: entry, end: entry + 12, lengthAt: little ? entry + 4 : entry + 7 })
     const next = at + 2 + count * 12
-    at = next + 4 <= bytes.length ? u32(next) : 0
+    at = next + 4 <= bytes.length ? readUint32(next) : 0
   }
   return [...parts, ...splitIntoEighths(bytes)]
 }

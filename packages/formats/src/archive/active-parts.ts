@@ -1,4 +1,4 @@
-const parts: [RegExp, string][] = [
+const activePartPatterns: [RegExp, string][] = [
   [/(^|\/)vbaProject\.bin$/i, 'VBA macros'],
   [/^xl\/macrosheets\//i, 'XLM macros'],
   [/\/activeX\/[^/]+\.bin$/i, 'ActiveX control'],
@@ -10,5 +10,5 @@ const parts: [RegExp, string][] = [
 /** Finds active content in a zip-based document by its member names. */
 export const findActiveParts = (names: Iterable<string>): string[] => {
   const all = [...names]
-  return parts.filter(([pattern]) => all.some((name) => pattern.test(name))).map(([, what]) => what)
+  return activePartPatterns.filter(([pattern]) => all.some((name) => pattern.test(name))).map(([, what]) => what)
 }

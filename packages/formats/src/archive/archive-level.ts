@@ -10,12 +10,12 @@ const maxNotes = 10
 const weakSignatures = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
 
 /** Checks a nested archive. `offset` is the offset of its local header if the outer archive is a zip. */
-export type ReadNested = (stream: ByteStream, name: string, level: ArchiveLevel, offset?: number) => Promise<void>
+export type NestedArchiveReader = (stream: ByteStream, name: string, level: ArchiveLevel, offset?: number) => Promise<void>
 
 export class ArchiveLevel {
   constructor(
     readonly budget: ArchiveBudget,
-    private readonly readNestedArchive: ReadNested,
+    private readonly readNestedArchive: NestedArchiveReader,
     readonly notes: string[] = [],
     readonly depth = 0,
     readonly observer?: MemberObserver,

@@ -16,11 +16,11 @@ import { checkMembersWithSevenZip } from './zip/other-methods.js'
 export const createArchiveLevel = (source: RandomAccessSource, limits: ReaderLimits, observer?: MemberObserver) =>
   new ArchiveLevel(new ArchiveBudget(limits, source.size), readNestedArchive, [], 0, observer)
 
-const maxNamed = 20
+const maxListedItems = 20
 
 /** Returns evidence for the virus scan, because encrypted members and unsupported containers must not count as clean. */
 export const getScanEvidence = ({ budget: { encrypted, containers, activeContent } }: ArchiveLevel) => ({
-  ...(activeContent.size > 0 && { active_content: [...activeContent].slice(0, maxNamed) }),
+  ...(activeContent.size > 0 && { active_content: [...activeContent].slice(0, maxListedItems) }),
   ...(encrypted && { encrypted }),
   ...(containers.size > 0 && { containers: [...containers] }),
 })
@@ -42,8 +42,12 @@ export const createArchiveReader =
     })
 
 /** Checks a zip archive. 7-Zip unpacks members that are neither stored nor deflated. */
-export async function checkWholeZip(source: RandomAccessSource, level: ArchiveLevel, watch?: PartSinkFactory): Promise<ZipFacts> {
-  const facts = await checkZip(source, level, watch)
+export async function checkWholeZip(
+  source: RandomAccessSource,
+  level: ArchiveLevel,
+  createSink?: PartSinkFactory,
+): Promise<ZipFacts> {
+  const facts = await checkZip(source, level, createSink)
   await checkMembersWithSevenZip(source, facts, level)
   return facts
 }
@@ -77,11 +81,11 @@ export const readSevenZip = createArchiveReader(async (source, level) => {
 export const readGzip = createArchiveReader(async (source, level) => {
   const facts = { members: 0, unpacked_bytes: 0 }
   const chunks = gunzip(source, {
-    member: () => {
+    onMember: () => {
       facts.members++
-      level.budget.countEntries(1)
+      level.budget.addEntries(1)
     },
-    unpacked: (bytes) => {
+    onUnpacked: (bytes) => {
       facts.unpacked_bytes += bytes
       level.budget.addUnpackedBytes(bytes)
     },
@@ -95,7 +99,7 @@ export const readGzip = createArchiveReader(async (source, level) => {
 
 async function checkGzipContent(chunks: AsyncIterable<Buffer>, level: ArchiveLevel, mustBeTar: boolean): Promise<void> {
   let damage: unknown
-  const watched = async function* () {
+  const yieldChunksAndRecordDamage = async function* () {
     try {
       yield* chunks
     } catch (error) {
@@ -103,7 +107,7 @@ async function checkGzipContent(chunks: AsyncIterable<Buffer>, level: ArchiveLev
       throw error
     }
   }
-  const content = new IteratorStream(watched())
+  const content = new IteratorStream(yieldChunksAndRecordDamage())
   try {
     // A compressed tar counts as one level of nesting, not two.
     const isTar = looksLikeTar(await content.peek(tarBlock))

@@ -2,9 +2,9 @@ import { checkDeadline, type ReaderLimits } from '../format.js'
 import { createMaliciousError } from '../format-error.js'
 
 // Up to this unpacked size, an archive may have any compression ratio, because zeros, blank pages and logs compress well.
-const freeBytes = 16 * 1024 * 1024
+const ratioExemptBytes = 16 * 1024 * 1024
 // Up to this unpacked size, a member may have any compression ratio, because white bitmaps compress well.
-const memberRatioFrom = 32 * 1024 * 1024
+const ratioExemptMemberBytes = 32 * 1024 * 1024
 
 /** Maximum number of bytes to search for active content, per archive and per member. */
 const maxSearchedBytes = { all: 32 * 1024 * 1024, one: 8 * 1024 * 1024 }
@@ -24,7 +24,7 @@ export class ArchiveBudget {
     readonly packed: number,
   ) {}
 
-  countEntries(entryCount: number): void {
+  addEntries(entryCount: number): void {
     this.entries += entryCount
     if (this.entries > this.limits.maxEntries) {
       throw createMaliciousError(
@@ -41,11 +41,11 @@ export class ArchiveBudget {
   }
 
   /** Maximum size of the next member to search for active content. */
-  get searchableBytes(): number {
+  get maxSearchableBytes(): number {
     return Math.max(0, Math.min(maxSearchedBytes.one, this.#maxSearchedBytes - this.#searched))
   }
 
-  countSearchedBytes(bytes: number): void {
+  addSearchedBytes(bytes: number): void {
     this.#searched += bytes
   }
 
@@ -64,7 +64,7 @@ export class ArchiveBudget {
    * archive.
    */
   checkMemberRatio(name: string, unpacked: number, packed: number): void {
-    if (unpacked > memberRatioFrom && unpacked > packed * this.limits.maxRatio) {
+    if (unpacked > ratioExemptMemberBytes && unpacked > packed * this.limits.maxRatio) {
       throw createMaliciousError(
         'archive_ratio',
         `${name} expands from ${packed} to ${unpacked} bytes. The maximum ratio is ${this.limits.maxRatio}`,
@@ -79,7 +79,7 @@ export class ArchiveBudget {
         unpacked_bytes: total,
       })
     }
-    if (total > freeBytes && total > this.packed * maxRatio) {
+    if (total > ratioExemptBytes && total > this.packed * maxRatio) {
       throw createMaliciousError(
         'archive_ratio',
         `the archive has ${this.packed} bytes and expands to more than ${maxRatio} times its size`,

@@ -6,7 +6,7 @@ export interface ByteStream {
   read(length: number): Promise<Buffer>
   skip(length: number): Promise<number>
   /** Returns the next `length` bytes in chunks. A chunk is valid until the next one is requested. */
-  take(length: number): AsyncIterable<Buffer>
+  readChunks(length: number): AsyncIterable<Buffer>
 }
 
 export class SourceStream implements ByteStream {
@@ -36,7 +36,7 @@ export class SourceStream implements ByteStream {
     return skipped
   }
 
-  async *take(length: number): AsyncGenerator<Buffer> {
+  async *readChunks(length: number): AsyncGenerator<Buffer> {
     const end = Math.min(this.end, this.position + length)
     for (const chunk of this.source.chunks(this.position, end)) {
       this.position += chunk.length
@@ -76,11 +76,11 @@ export class IteratorStream implements ByteStream {
 
   async skip(length: number): Promise<number> {
     let skipped = 0
-    for await (const chunk of this.take(length)) skipped += chunk.length
+    for await (const chunk of this.readChunks(length)) skipped += chunk.length
     return skipped
   }
 
-  async *take(length: number): AsyncGenerator<Buffer> {
+  async *readChunks(length: number): AsyncGenerator<Buffer> {
     for (let left = length; left > 0; ) {
       if (this.held.length === 0) {
         const next = await this.iterator.next()

@@ -1,9 +1,9 @@
 import { crc32 } from 'node:zlib'
 import { hasValidTarChecksum, tarBlock } from './tar/header.js'
 
-type Matches = (head: Buffer) => boolean
+type SignatureTest = (head: Buffer) => boolean
 
-const createSignatureTest = (offset: number, ...magics: string[]): Matches => {
+const createSignatureTest = (offset: number, ...magics: string[]): SignatureTest => {
   const wanted = magics.map((magic) => Buffer.from(magic, 'latin1'))
   return (head) => wanted.some((magic) => head[offset] === magic[0] && head.subarray(offset, offset + magic.length).equals(magic))
 }
@@ -49,21 +49,21 @@ const signatures = {
   disk: isDiskImage,
   rtf: createSignatureTest(0, '{\\rt'),
   pdf: (head) => head.subarray(0, 1024).includes('%PDF-'),
-  mail: isMail,
+  mail: isMailMessage,
   dmg: () => false,
   tar: isTar,
-} satisfies Record<string, Matches>
+} satisfies Record<string, SignatureTest>
 
 export type Container = keyof typeof signatures
 
-const known = Object.entries(signatures) as [Container, Matches][]
+const containerTests = Object.entries(signatures) as [Container, SignatureTest][]
 
 /** Number of bytes that `detectContainer` needs. Mail needs the most, because many headers may precede its MIME header. */
 export const headLength = 256 * 1024
 
 export function detectContainer(head: Buffer): Container | undefined {
   if (head.length < 4) return undefined
-  return known.find(([, matches]) => matches(head))?.[0]
+  return containerTests.find(([, matches]) => matches(head))?.[0]
 }
 
 /** Detects raw LZMA, which has no signature, by its default properties, the dictionary size and the declared size. */
@@ -84,41 +84,45 @@ function isArj(head: Buffer): boolean {
 }
 
 function isDiskImage(head: Buffer): boolean {
-  const text = (offset: number, length: number) => head.toString('latin1', offset, offset + length)
-  if (isNamedDisk(head) || (isBootable(head) && isVolume(head))) return true
-  return isExt(head) && /^[\x01\x02\x04]\0[\x01-\x03]\0$/.test(text(1082, 4)) && /^[\0\x01]\0\0\0$/.test(text(1100, 4))
+  const readText = (offset: number, length: number) => head.toString('latin1', offset, offset + length)
+  if (hasDiskImageSignature(head) || (hasBootSignature(head) && hasFileSystemSignature(head))) return true
+  return (
+    hasExtSignature(head) &&
+    /^[\x01\x02\x04]\0[\x01-\x03]\0$/.test(readText(1082, 4)) &&
+    /^[\0\x01]\0\0\0$/.test(readText(1100, 4))
+  )
 }
-const matchesAnyOf =
-  (...ways: Matches[]): Matches =>
+const combineSignatureTests =
+  (...tests: SignatureTest[]): SignatureTest =>
   (head) =>
-    ways.some((matches) => matches(head))
-const isNamedDisk = matchesAnyOf(
+    tests.some((matches) => matches(head))
+const hasDiskImageSignature = combineSignatureTests(
   createSignatureTest(0, 'conectix', 'vhdxfile', 'KDMV', 'QFI\xfb', '# Disk DescriptorFile'),
   createSignatureTest(64, '\x7f\x10\xda\xbe'),
   createSignatureTest(512, 'EFI PART'),
 )
-const isBootable = createSignatureTest(510, '\x55\xaa')
-const isVolume = matchesAnyOf(
+const hasBootSignature = createSignatureTest(510, '\x55\xaa')
+const hasFileSystemSignature = combineSignatureTests(
   createSignatureTest(3, 'NTFS    '),
   createSignatureTest(54, 'FAT12   ', 'FAT16   '),
   createSignatureTest(82, 'FAT32   '),
 )
-const isExt = createSignatureTest(1080, '\x53\xef')
+const hasExtSignature = createSignatureTest(1080, '\x53\xef')
 
 /** Validates the header checksum, because old tar files have no signature. */
 export function isTar(head: Buffer): boolean {
   return head.length >= tarBlock && head[0] !== 0 && hasValidTarChecksum(head.subarray(0, tarBlock))
 }
 
-const firstField = /^(?:\xef\xbb\xbf)?(?:From [^\r\n]{1,200}\r?\n)?[A-Za-z][A-Za-z0-9-]{0,60}:[ \t]/
-const mimeField = /^(?:\xef\xbb\xbf)?(?:mime-version|content-type|content-transfer-encoding):/im
+const firstHeaderField = /^(?:\xef\xbb\xbf)?(?:From [^\r\n]{1,200}\r?\n)?[A-Za-z][A-Za-z0-9-]{0,60}:[ \t]/
+const mimeHeaderField = /^(?:\xef\xbb\xbf)?(?:mime-version|content-type|content-transfer-encoding):/im
 const uuencodedFile = /^begin [0-7]{3,4} [^\r\n]+\r?\n/m
 
 /** Detects mail by a MIME header field or a uuencoded file (RFC 5322, RFC 2045). Other messages are plain text. */
-function isMail(head: Buffer): boolean {
-  if (!firstField.test(head.toString('latin1', 0, 512))) return false
+function isMailMessage(head: Buffer): boolean {
+  if (!firstHeaderField.test(head.toString('latin1', 0, 512))) return false
   const text = head.toString('latin1')
-  return mimeField.test(text.split(/\r?\n\r?\n/, 1)[0]!) || uuencodedFile.test(text)
+  return mimeHeaderField.test(text.split(/\r?\n\r?\n/, 1)[0]!) || uuencodedFile.test(text)
 }
 
 export const tailLength = 66_000

@@ -3,11 +3,11 @@ import { createDamageError, type FormatError } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { getInflateErrorMessage, inflateChunks } from './inflate.js'
 
-const smallMember = 64 * 1024
+const maxSmallMemberBytes = 64 * 1024
 
 export interface GzipHandlers {
-  member(): void
-  unpacked(bytes: number): void
+  onMember(): void
+  onUnpacked(bytes: number): void
   /** Receives errors outside the compressed data, such as a wrong checksum. Unpacking continues unless the handler throws. */
   onError(error: FormatError): void
 }
@@ -16,7 +16,7 @@ export interface GzipHandlers {
 export async function* gunzip(source: RandomAccessSource, handlers: GzipHandlers): AsyncGenerator<Buffer> {
   for (let at = 0; at < source.size || at === 0; ) {
     if (at > 0 && !isMemberStart(source, at)) return checkTrailingBytes(source, at, handlers)
-    handlers.member()
+    handlers.onMember()
     at = yield* unpackMember(source, at, handlers)
   }
 }
@@ -26,7 +26,7 @@ const isMemberStart = (source: RandomAccessSource, at: number) => source.read(at
 /** Accepts zero padding, which tape drives write. Like gzip and 7-Zip, rejects other trailing bytes. */
 function checkTrailingBytes(source: RandomAccessSource, at: number, handlers: GzipHandlers): void {
   for (const chunk of source.chunks(at)) {
-    handlers.unpacked(0)
+    handlers.onUnpacked(0)
     if (chunk.every((byte) => byte === 0)) continue
     handlers.onError(createDamageError(`the ${source.size - at} bytes after the gzip data are neither gzip data nor padding`))
     return
@@ -35,9 +35,9 @@ function checkTrailingBytes(source: RandomAccessSource, at: number, handlers: Gz
 
 async function* unpackMember(source: RandomAccessSource, start: number, handlers: GzipHandlers): AsyncGenerator<Buffer, number> {
   const dataStart = findHeaderEnd(source, start, handlers)
-  const small = inflateSmall(source, dataStart)
+  const small = inflateSmallMember(source, dataStart)
   if (small) {
-    handlers.unpacked(small.bytes.length)
+    handlers.onUnpacked(small.bytes.length)
     if (small.bytes.length > 0) yield small.bytes
     return checkTrailer(source, dataStart + small.consumed, { sum: crc32(small.bytes), size: small.bytes.length }, handlers)
   }
@@ -48,7 +48,7 @@ async function* unpackMember(source: RandomAccessSource, start: number, handlers
     for await (const chunk of inflateChunks('raw', source.chunks(dataStart), (bytes) => (consumed = bytes))) {
       sum = crc32(chunk, sum)
       size += chunk.length
-      handlers.unpacked(chunk.length)
+      handlers.onUnpacked(chunk.length)
       yield chunk
     }
   } catch (error) {
@@ -59,10 +59,10 @@ async function* unpackMember(source: RandomAccessSource, start: number, handlers
 }
 
 /** Inflates a small member synchronously. In a file with 100,000 members, one inflater per member would be too slow. */
-function inflateSmall(source: RandomAccessSource, dataStart: number): { bytes: Buffer; consumed: number } | undefined {
+function inflateSmallMember(source: RandomAccessSource, dataStart: number): { bytes: Buffer; consumed: number } | undefined {
   try {
-    const packed = source.read(dataStart, smallMember)
-    const done = inflateRawSync(packed, { info: true, maxOutputLength: smallMember * 4 }) as unknown as {
+    const packed = source.read(dataStart, maxSmallMemberBytes)
+    const done = inflateRawSync(packed, { info: true, maxOutputLength: maxSmallMemberBytes * 4 }) as unknown as {
       buffer: Buffer
       engine: { bytesWritten: number }
     }
@@ -98,13 +98,13 @@ function findHeaderEnd(source: RandomAccessSource, start: number, handlers: Gzip
     if (fixed.length < 12) throw createDamageError('the gzip header is truncated')
     at += 2 + fixed.readUInt16LE(10)
   }
-  if (flags & 8) at = findTextEnd(source, at)
-  if (flags & 16) at = findTextEnd(source, at)
+  if (flags & 8) at = findStringEnd(source, at)
+  if (flags & 16) at = findStringEnd(source, at)
   if (flags & 2) at = checkHeaderChecksum(source, start, at, handlers)
   return at
 }
 
-function findTextEnd(source: RandomAccessSource, start: number): number {
+function findStringEnd(source: RandomAccessSource, start: number): number {
   let at = start
   for (const chunk of source.chunks(start, undefined, 4096)) {
     const zero = chunk.indexOf(0)

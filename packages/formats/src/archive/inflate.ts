@@ -18,28 +18,28 @@ export function getInflateErrorMessage(error: unknown): string | undefined {
 const engines = { raw: createInflateRaw, zlib: createInflate, gzip: createGunzip }
 type Kind = keyof typeof engines
 
-const nothing = Buffer.alloc(0)
+const emptyBuffer = Buffer.alloc(0)
 const outputBytes = 64 * 1024
 /** Idle inflaters that this thread can reuse. */
-const idle: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
+const idleInflaters: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
 
-/** Inflates chunks in bounded memory. Each chunk is valid until the next one. `consumed` receives the compressed size. */
+/** Inflates chunks in bounded memory. Each chunk is valid until the next one. `onConsumed` receives the compressed size. */
 export async function* inflateChunks(
   kind: Kind,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>,
-  consumed?: (bytes: number) => void,
+  onConsumed?: (bytes: number) => void,
 ): AsyncGenerator<Buffer> {
-  const inflater = idle[kind].pop() ?? new Inflater(kind)
+  const inflater = idleInflaters[kind].pop() ?? new Inflater(kind)
   try {
     for await (const chunk of chunks) {
       yield* inflater.inflate(chunk, constants.Z_NO_FLUSH)
       if (inflater.ended) break
     }
-    if (!inflater.ended) yield* inflater.inflate(nothing, constants.Z_FINISH)
-    consumed?.(inflater.consumed)
+    if (!inflater.ended) yield* inflater.inflate(emptyBuffer, constants.Z_FINISH)
+    onConsumed?.(inflater.consumed)
   } finally {
     inflater.reset()
-    idle[kind].push(inflater)
+    idleInflaters[kind].push(inflater)
   }
 }
 
@@ -98,10 +98,10 @@ class Inflater {
   }
 }
 
-export const wholeLimits = { input: 256 * 1024, output: 1024 * 1024 }
+export const singleCallLimits = { input: 256 * 1024, output: 1024 * 1024 }
 
 /** Size of an output buffer that holds the whole result. With the default size, zlib would concatenate chunks of 16 KiB. */
-export const getOutputBufferSize = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), wholeLimits.output + 1)
+export const getOutputBufferSize = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), singleCallLimits.output + 1)
 
 /** Inflates data in one call. Returns undefined if the data is damaged or expands to more than `maxBytes`. */
 export function inflateToBuffer(kind: 'raw' | 'zlib', packed: Buffer, maxBytes: number, declaredBytes = 0): Buffer | undefined {

@@ -26,14 +26,14 @@ export class ArchiveLinks {
 
   private checkLink({ name, target, symbolic }: { name: string; target: string; symbolic: boolean }, links: Set<string>): void {
     const path = target.replaceAll('\\', '/')
-    const refusal = () =>
+    const createLinkError = () =>
       createMaliciousError('archive_link', `the link ${quoteName(name)} points outside the archive, to ${quoteName(target)}`)
-    if (path.startsWith('/') || /^[A-Za-z]:/.test(path) || path.includes('\0')) throw refusal()
+    if (path.startsWith('/') || /^[A-Za-z]:/.test(path) || path.includes('\0')) throw createLinkError()
     const at = symbolic ? toPathSegments(name).slice(0, -1) : []
     for (const segment of toPathSegments(path)) {
       if (segment !== '..') at.push(segment)
       // The parent of a symbolic link depends on its target, so the resulting path is unknown.
-      else if (at.length === 0 || links.has(at.join('/'))) throw refusal()
+      else if (at.length === 0 || links.has(at.join('/'))) throw createLinkError()
       else at.pop()
     }
   }

@@ -1,13 +1,13 @@
 import { createDamageError, quoteName } from '../format-error.js'
 import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
-import { runSearch, selectSearch } from './active-members.js'
+import { runSearch, selectSearchFunction } from './active-members.js'
 import { findActiveParts } from './active-parts.js'
 import { detectArchiveKind } from './archive-kind.js'
 import type { ArchiveLevel } from './archive-level.js'
 import { type ByteStream, IteratorStream, SourceStream } from './byte-stream.js'
 import { getInflateErrorMessage, inflateChunks } from './inflate.js'
 import { checkSevenZip } from './sevenzip/sevenzip.js'
-import { withSpooled } from './spooled-bytes.js'
+import { withSpooledBytes } from './spooled-bytes.js'
 import { checkTar } from './tar/check.js'
 import { looksLikeTar, tarBlock } from './tar/header.js'
 import { checkZip } from './zip/check.js'
@@ -22,7 +22,7 @@ export async function readNestedArchive(stream: ByteStream, name: string, level:
   if (kind === 'tar') return void (await checkTar(stream, level.createNestedLevel(name)))
   if (kind === 'gzip') return checkNestedGzip(stream, name, level.createNestedLevel(name))
   const inner = level.createNestedLevel(name, offset === undefined ? undefined : level.observer?.createNestedObserver(offset))
-  await withRandomAccess(stream, async (source) => {
+  await withRandomAccessSource(stream, async (source) => {
     if (kind === '7z') await checkSevenZip(source, inner)
     else await checkNestedZip(source, name, inner)
     if (inner.observer) await level.observer?.visitMember(offset!, source)
@@ -37,20 +37,20 @@ async function checkNestedZip(source: RandomAccessSource, name: string, inner: A
 
 /** Searches a document or web page for active content, within the archive's search limit. */
 async function searchForActiveContent(stream: ByteStream, name: string, level: ArchiveLevel): Promise<void> {
-  const search = selectSearch(await stream.peek(tarBlock), name)
+  const search = selectSearchFunction(await stream.peek(tarBlock), name)
   if (!search) return
-  const maxBytes = level.budget.searchableBytes
+  const maxBytes = level.budget.maxSearchableBytes
   const held = stream instanceof SourceStream ? undefined : await stream.peek(maxBytes + 1)
   const source = stream instanceof SourceStream ? toRandomAccessSource(stream) : new MemorySource(held!)
   if (source.size > maxBytes) return level.recordUnsearchedMember(name)
-  level.budget.countSearchedBytes(source.size)
+  level.budget.addSearchedBytes(source.size)
   for (const what of await runSearch(source, search, level.limits))
     level.budget.activeContent.add(`${what} in ${quoteName(name)}`)
 }
 
 /** Checks a nested gzip file. A compressed tar counts as one level of nesting, not two. */
 async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveLevel): Promise<void> {
-  const content = new IteratorStream(countBytes(inflateChunks('gzip', stream.take(Number.POSITIVE_INFINITY)), inner))
+  const content = new IteratorStream(countBytes(inflateChunks('gzip', stream.readChunks(Number.POSITIVE_INFINITY)), inner))
   try {
     if (looksLikeTar(await content.peek(tarBlock))) await checkTar(content, inner)
     else await inner.checkNestedArchive(content, name)
@@ -71,9 +71,9 @@ async function* countBytes(chunks: AsyncIterable<Buffer>, level: ArchiveLevel): 
 }
 
 /** Provides random access, which zip and 7z archives need. Content that is not part of a file is spooled first. */
-function withRandomAccess(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
+function withRandomAccessSource(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
   if (stream instanceof SourceStream) return use(toRandomAccessSource(stream))
-  return withSpooled(stream.take(Number.POSITIVE_INFINITY), use)
+  return withSpooledBytes(stream.readChunks(Number.POSITIVE_INFINITY), use)
 }
 
 const toRandomAccessSource = (stream: SourceStream): RandomAccessSource =>

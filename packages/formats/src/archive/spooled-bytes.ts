@@ -36,7 +36,10 @@ export class SpooledBytes {
   }
 }
 
-export async function withSpooled<T>(chunks: AsyncIterable<Buffer>, use: (source: RandomAccessSource) => Promise<T>): Promise<T> {
+export async function withSpooledBytes<T>(
+  chunks: AsyncIterable<Buffer>,
+  use: (source: RandomAccessSource) => Promise<T>,
+): Promise<T> {
   const held = new SpooledBytes()
   try {
     for await (const chunk of chunks) held.write(chunk)

@@ -2,11 +2,11 @@ import { fileTypeFromBlob, fileTypeFromBuffer } from 'file-type'
 import { hasValidTarChecksum } from '../archive/tar/header.js'
 import { types } from '../extensions.js'
 import type { ReaderLimits } from '../format.js'
-import { skipId3 } from '../media/tags.js'
+import { skipId3Tags } from '../media/tags.js'
 import { isPreOleExcelFile, isPreOleWordFile } from '../office/ole/pre-ole-formats.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { detectText, type TextSign } from '../text/text.js'
-import { detectIsoMediaType, hasId3, isAdts, isMpegAudio } from './media.js'
+import { type DetectedText, detectText } from '../text/text.js'
+import { detectIsoMediaType, hasId3Tag, isAdtsStream, isMpegAudio } from './media.js'
 import { detectOleType } from './ole.js'
 import { detectBinarySignature } from './signatures.js'
 import { detectZipType, endsWithZip } from './zip.js'
@@ -15,7 +15,7 @@ export type Recognition =
   | { kind: 'empty' }
   /** `type` is a key of `types` or a file-type extension. Only the latter has a `mime`. */
   | { kind: 'binary'; type: string; mime?: string }
-  | { kind: 'text'; sign: TextSign }
+  | { kind: 'text'; sign: DetectedText }
   | { kind: 'unknown' }
 
 /**
@@ -24,25 +24,25 @@ export type Recognition =
  */
 export async function recognize(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
-  const family = detectFamily(source, limits) ?? detectTextLike(source)
+  const family = detectTypeByHeader(source, limits) ?? detectTextLikeBinary(source)
   if (family) return createBinaryRecognition(family)
   const sign = detectText(source)
-  if (sign && !hasBinaryStart(source)) {
-    const found = mayBeTextual(source) ? await detectFileType(source) : undefined
+  if (sign && !startsWithBinaryData(source)) {
+    const found = mayBeTextualFormat(source) ? await detectFileType(source) : undefined
     return found && textualTypes.has(found.ext) && !isPlainText(found.ext, source)
       ? createBinaryRecognition(found.ext)
       : createTextRecognition(source, sign)
   }
   const found = await detectFileType(source)
-  if (found && !textOnly.has(found.ext)) {
-    const type = found.ext === 'mp3' && hasId3(source) && isAdts(source) ? 'aac' : (typeAliases[found.ext] ?? found.ext)
+  if (found && !textOnlyTypes.has(found.ext)) {
+    const type = found.ext === 'mp3' && hasId3Tag(source) && isAdtsStream(source) ? 'aac' : (typeAliases[found.ext] ?? found.ext)
     if (isTypeConfirmed(type, found.ext, source)) return createBinaryRecognition(type, found.mime)
   }
   if (sign) {
     const own = detectBinarySignature(source)
     return own ? createBinaryRecognition(own) : createTextRecognition(source, sign)
   }
-  const deeper = detectByStructure(source, limits)
+  const deeper = detectTypeByStructure(source, limits)
   return deeper ? createBinaryRecognition(deeper) : { kind: 'unknown' }
 }
 
@@ -50,7 +50,7 @@ export async function recognize(source: RandomAccessSource, limits: ReaderLimits
  * True if the first bytes are binary. Audio and images may look like legacy-encoded text after their header. UTF-16 text is
  * exempt, because it contains zero bytes.
  */
-function hasBinaryStart(source: RandomAccessSource): boolean {
+function startsWithBinaryData(source: RandomAccessSource): boolean {
   const start = source.read(0, 48)
   return start.some((byte) => byte < 7) && (start[0]! < 0xfe || start[1]! < 0xfe)
 }
@@ -59,26 +59,26 @@ const createBinaryRecognition = (type: string, mime?: string): Recognition =>
   types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
 
 // Detects types that file-type handles poorly: it would inflate zip and gzip files, and returns one type for all compound files.
-function detectFamily(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
+function detectTypeByHeader(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 8)
   if (head.length < 4) return undefined
   if (/^PK(\x03\x04|\x05\x06|\x07\x08|00)/.test(head.toString('latin1', 0, 4))) return detectZipType(source, limits)
   if (head.equals(compoundFile)) return detectOleType(source)
   if (head[0] === 0x1f && head[1] === 0x8b) return 'gz'
-  if (isDicomBehindTiff(source, head)) return 'dcm'
-  return firstBox.test(head.toString('latin1', 4, 8)) ? detectIsoMediaType(source, limits) : undefined
+  if (isDicomWithTiffPreamble(source, head)) return 'dcm'
+  return firstBoxPattern.test(head.toString('latin1', 4, 8)) ? detectIsoMediaType(source, limits) : undefined
 }
 // Possible first boxes of an ISO base media file. Old QuickTime files have no `ftyp` box.
-const firstBox = /^(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx)$/
+const firstBoxPattern = /^(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx)$/
 
 /** True for a DICOM file that TIFF readers can also open, because its preamble contains a TIFF header (DICOM PS3.10, 7.1). */
-const isDicomBehindTiff = (source: RandomAccessSource, head: Buffer): boolean =>
+const isDicomWithTiffPreamble = (source: RandomAccessSource, head: Buffer): boolean =>
   /^(II\*\0|MM\0\*|II\+\0|MM\0\+)/.test(head.toString('latin1')) &&
   !/^(geo)?tiff?$/.test(source.extension) &&
   source.read(128, 4).toString('latin1') === 'DICM'
 
 /** Detects binary types whose files may look like text. Disk images (dmg) have their signature near the end. */
-function detectTextLike(source: RandomAccessSource): string | undefined {
+function detectTextLikeBinary(source: RandomAccessSource): string | undefined {
   if (/^SIMPLE {2}= {18,20} *[TF]/.test(source.read(0, 64).toString('latin1'))) return 'fits'
   // Thin archives (GNU ar) and big archives (AIX ar).
   if (/^!<thin>\n|^<bigaf>\n/.test(source.read(0, 8).toString('latin1'))) return 'ar'
@@ -91,13 +91,15 @@ const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 async function detectFileType(source: RandomAccessSource): Promise<{ ext: string; mime: string } | undefined> {
   if (source.size < 2) return undefined
   try {
-    return await (source.size <= wholeLimit ? fileTypeFromBuffer(source.readAll(wholeLimit)) : fileTypeFromBlob(toBlob(source)))
+    return await (source.size <= maxBufferedBytes
+      ? fileTypeFromBuffer(source.readAll(maxBufferedBytes))
+      : fileTypeFromBlob(toBlob(source)))
   } catch {
     // file-type may throw if the file is damaged.
     return undefined
   }
 }
-const wholeLimit = 64 * 1024
+const maxBufferedBytes = 64 * 1024
 
 function toBlob(source: RandomAccessSource): Blob {
   const slice = (start: number, end: number) => ({
@@ -125,9 +127,9 @@ const typeAliases: Record<string, string> = {
 
 const textualTypes = new Set(['pdf', 'rtf', 'ps', 'eps'])
 // True if file-type may detect a textual format. Other text is not compared with its 150 signatures, which saves time.
-const mayBeTextual = (source: RandomAccessSource): boolean =>
+const mayBeTextualFormat = (source: RandomAccessSource): boolean =>
   /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
-const textOnly = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
+const textOnlyTypes = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
 // `%!` is not specific enough for PostScript, because any text may start with it.
 const isPlainText = (ext: string, source: RandomAccessSource): boolean =>
   ext === 'ps' && source.read(0, 4).toString('latin1') !== '%!PS'
@@ -140,8 +142,8 @@ function isTypeConfirmed(type: string, ext: string, source: RandomAccessSource):
 const unreliableTypes = new Set('dmg Z ac3 arj icc shp nes it s3m asar avro lzh eot jmp fits'.split(' '))
 const dibSizes = new Set([12, 16, 40, 52, 56, 64, 108, 124])
 const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
-  mp3: (source) => hasId3(source) || isMpegAudio(source),
-  aac: isAdts,
+  mp3: (source) => hasId3Tag(source) || isMpegAudio(source),
+  aac: isAdtsStream,
   cab: (source) => source.read(0, 4).toString('latin1') === 'MSCF',
   bmp: (source) => source.size >= 26 && dibSizes.has(source.read(14, 4).readUInt32LE(0)),
   gif: (source) => /^GIF8[79]a$/.test(source.read(0, 6).toString('latin1')),
@@ -169,12 +171,12 @@ const signatures: Record<string, string> = { '89504e47': 'png', '49492a00': 'tif
 /**
  * Detects types that file-type misses, such as types with a trailer, a signature at another offset or a recognizable structure.
  */
-function detectByStructure(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
+function detectTypeByStructure(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   if (containsPdf(source)) return 'pdf'
   const signature = signatures[source.read(0, 4).toString('hex')]
   if (signature) return signature
-  if (hasId3(source)) return source.read(skipId3(source), 3).toString('latin1') === 'TTA' ? 'tta' : 'mp3'
-  if (isOldTar(source)) return 'tar'
+  if (hasId3Tag(source)) return source.read(skipId3Tags(source), 3).toString('latin1') === 'TTA' ? 'tta' : 'mp3'
+  if (isTarWithoutSignature(source)) return 'tar'
   const ours = detectBinarySignature(source)
   if (ours) return ours
   if (isPreOleExcelFile(source)) return 'xls'
@@ -192,13 +194,13 @@ function containsPdf(source: RandomAccessSource): boolean {
   )
 }
 
-function isOldTar(source: RandomAccessSource): boolean {
+function isTarWithoutSignature(source: RandomAccessSource): boolean {
   const block = source.read(0, 512)
   return block.length === 512 && block[0] !== 0 && hasValidTarChecksum(block)
 }
 
 /** Returns PDF for text that a PDF reader could also open. */
-function createTextRecognition(source: RandomAccessSource, sign: TextSign): Recognition {
+function createTextRecognition(source: RandomAccessSource, detected: DetectedText): Recognition {
   const at = findPdfHeader(source)
-  return at >= 0 && at < 16 && containsPdf(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign }
+  return at >= 0 && at < 16 && containsPdf(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign: detected }
 }

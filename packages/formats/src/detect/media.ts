@@ -2,7 +2,7 @@ import type { ReaderLimits } from '../format.js'
 import { parseAdtsFrame } from '../media/aac.js'
 import { type Box, findBox, readBoxes } from '../media/boxes.js'
 import { parseMp3Frame } from '../media/mp3-frame.js'
-import { skipId3 } from '../media/tags.js'
+import { skipId3Tags } from '../media/tags.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
 const iso3gp = /^(3g|kddi|mmp4)/
@@ -60,12 +60,12 @@ function getTrackTypes(source: RandomAccessSource, limits: ReaderLimits, moov: B
     if (track.type !== 'trak' || handlers.length > 100) continue
     const handler = findBox(source, limits, track.start, track.end, ['mdia', 'hdlr'])
     const kind = handler && source.read(handler.start + 8, 4).toString('latin1')
-    if (kind) handlers.push(kind === 'vide' && isSlideTrack(source, limits, track) ? 'slides' : kind)
+    if (kind) handlers.push(kind === 'vide' && isSlideshowTrack(source, limits, track) ? 'slides' : kind)
   }
   return handlers
 }
 
-function isSlideTrack(source: RandomAccessSource, limits: ReaderLimits, track: Box): boolean {
+function isSlideshowTrack(source: RandomAccessSource, limits: ReaderLimits, track: Box): boolean {
   const samples = findBox(source, limits, track.start, track.end, ['mdia', 'minf', 'stbl', 'stsd'])
   return samples !== undefined && ['jpeg', 'png '].includes(source.read(samples.start + 12, 4).toString('latin1'))
 }
@@ -74,7 +74,7 @@ const maxSearchedBytes = 256 * 1024
 const minFrames = 4
 
 export function isMpegAudio(source: RandomAccessSource): boolean {
-  const start = Math.min(skipId3(source), source.size)
+  const start = Math.min(skipId3Tags(source), source.size)
   const bytes = source.read(start, maxSearchedBytes)
   const last = start > 0 ? bytes.length : Math.min(bytes.length, 16_384)
   for (let at = bytes.indexOf(0xff); at >= 0 && at < last; at = bytes.indexOf(0xff, at + 1))
@@ -94,15 +94,15 @@ function countFrames(bytes: Buffer, start: number): number {
   return count
 }
 
-export function hasId3(source: RandomAccessSource): boolean {
+export function hasId3Tag(source: RandomAccessSource): boolean {
   const head = source.read(0, 10)
   return (
     head.length === 10 && head.toString('latin1', 0, 3) === 'ID3' && head[3]! < 5 && head.subarray(6).every((byte) => byte < 128)
   )
 }
 
-export function isAdts(source: RandomAccessSource): boolean {
-  const start = Math.min(skipId3(source), source.size)
+export function isAdtsStream(source: RandomAccessSource): boolean {
+  const start = Math.min(skipId3Tags(source), source.size)
   const bytes = source.read(start, 64 * 1024)
   let at = 0
   for (let count = 0; count < 3; count++) {

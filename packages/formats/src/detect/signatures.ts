@@ -1,13 +1,13 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-type Signature = (source: RandomAccessSource) => boolean
+type SignatureTest = (source: RandomAccessSource) => boolean
 
 const createSignatureTest =
-  (offset: number, pattern: RegExp): Signature =>
+  (offset: number, pattern: RegExp): SignatureTest =>
   (source) =>
     pattern.test(source.read(offset, 64).toString('latin1'))
 
-const signatures: Record<string, Signature> = {
+const signatures: Record<string, SignatureTest> = {
   iso: createSignatureTest(32_769, /^(CD001|BEA01)/),
   avro: createSignatureTest(0, /^Obj\x01/),
   exr: createSignatureTest(0, /^v\/1\x01/),

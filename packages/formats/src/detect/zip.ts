@@ -26,9 +26,9 @@ const mainParts: [type: string, part: RegExp][] = [
   ['vsdx', /^visio\/document\d*\.xml$/],
 ]
 // Documents with macros have their own types, because Office opens them only with the matching extension.
-const withMacros: Record<string, string> = { docx: 'docm', xlsx: 'xlsm', pptx: 'pptm' }
+const macroEnabledTypes: Record<string, string> = { docx: 'docm', xlsx: 'xlsm', pptx: 'pptm' }
 
-const folders: [type: string, folder: string][] = [
+const partFolders: [type: string, folder: string][] = [
   ['docx', 'word/'],
   ['xlsx', 'xl/'],
   ['pptx', 'ppt/'],
@@ -56,10 +56,10 @@ function detectTypeByParts(names: Set<string>): string | undefined {
   const all = [...names]
   const macros = all.some((name) => name.endsWith('/vbaproject.bin'))
   const main = mainParts.filter(([, part]) => all.some((name) => part.test(name)))
-  if (main.length === 1) return macros ? (withMacros[main[0]![0]] ?? main[0]![0]) : main[0]![0]
+  if (main.length === 1) return macros ? (macroEnabledTypes[main[0]![0]] ?? main[0]![0]) : main[0]![0]
   const packaged = names.has('[content_types].xml') || names.has('_rels/.rels')
   if (!packaged) return undefined
-  const found = folders.filter(([, folder]) => all.some((name) => name.startsWith(folder)))
+  const found = partFolders.filter(([, folder]) => all.some((name) => name.startsWith(folder)))
   return found.length === 1 ? found[0]![0] : 'ooxml'
 }
 
@@ -78,11 +78,11 @@ function detectTypeByMimetype(source: RandomAccessSource, entries: ZipEntry[]): 
  * Detects formats by member names. The content of a container or manifest decides, because MusicXML, InDesign, Hancom and XMind
  * use the same names.
  */
-function detectTypeByNames(names: Set<string>, read: (name: string) => string): string | undefined {
+function detectTypeByNames(names: Set<string>, readMember: (name: string) => string): string | undefined {
   const container = 'meta-inf/container.xml'
-  if (names.has(container) && /\.opf\b|oebps-package/.test(read(container))) return 'epub'
+  if (names.has(container) && /\.opf\b|oebps-package/.test(readMember(container))) return 'epub'
   const manifest = 'meta-inf/manifest.xml'
-  if (names.has('content.xml') && names.has(manifest) && /opendocument|openoffice/.test(read(manifest))) return 'odf'
+  if (names.has('content.xml') && names.has(manifest) && /opendocument|openoffice/.test(readMember(manifest))) return 'odf'
   if (names.has('androidmanifest.xml')) return 'apk'
   if (names.has('meta-inf/manifest.mf')) return 'jar'
   for (const name of names) if (name.endsWith('.class') || name.startsWith('web-inf/')) return 'jar'
@@ -99,7 +99,7 @@ function readMemberStart(source: RandomAccessSource, limits: ReaderLimits, name:
   }
 }
 
-const endOfArchive = Buffer.from('PK\x05\x06', 'latin1')
+const endOfDirectorySignature = Buffer.from('PK\x05\x06', 'latin1')
 
 /**
  * True if the file ends with a zip archive, regardless of the bytes before it. If bytes follow the archive's comment, the archive
@@ -107,7 +107,11 @@ const endOfArchive = Buffer.from('PK\x05\x06', 'latin1')
  */
 export function endsWithZip(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
-  for (let at = tail.lastIndexOf(endOfArchive); at >= 0; at = at === 0 ? -1 : tail.lastIndexOf(endOfArchive, at - 1)) {
+  for (
+    let at = tail.lastIndexOf(endOfDirectorySignature);
+    at >= 0;
+    at = at === 0 ? -1 : tail.lastIndexOf(endOfDirectorySignature, at - 1)
+  ) {
     if (at + 22 <= tail.length && at + 22 + tail.readUInt16LE(at + 20) === tail.length)
       return (listZipEntries(source, limits)?.length ?? 0) > 0
   }

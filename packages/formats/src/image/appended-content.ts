@@ -1,13 +1,13 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-const archive = 'archive after the image'
-const program = 'program after the image'
-const page = 'page or script after the image'
+const archiveMessage = 'archive after the image'
+const programMessage = 'program after the image'
+const webPageMessage = 'page or script after the image'
 
-const starts: [RegExp, string][] = [
-  [/^(PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c|\x1f\x8b\x08|\xfd7zXZ\0|BZh[1-9]1AY&SY)/, archive],
-  [/^(\x7fELF|#!\s*\/|\xca\xfe\xba\xbe|\xcf\xfa\xed\xfe)/, program],
-  [/^(<\?php|<%|<!doctype|<html|<head|<body|<script|<iframe|<svg|%PDF-)/i, page],
+const contentSignatures: [RegExp, string][] = [
+  [/^(PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c|\x1f\x8b\x08|\xfd7zXZ\0|BZh[1-9]1AY&SY)/, archiveMessage],
+  [/^(\x7fELF|#!\s*\/|\xca\xfe\xba\xbe|\xcf\xfa\xed\xfe)/, programMessage],
+  [/^(<\?php|<%|<!doctype|<html|<head|<body|<script|<iframe|<svg|%PDF-)/i, webPageMessage],
 ]
 const windowBytes = 64 * 1024
 const jpegEnd = Buffer.from([0xff, 0xd9])
@@ -15,7 +15,7 @@ const jpegEnd = Buffer.from([0xff, 0xd9])
 export function findAppendedContent(source: RandomAccessSource, trailingBytes: number | 'jpeg'): string | undefined {
   if (trailingBytes !== 'jpeg')
     return trailingBytes > 0
-      ? (detectContentAt(source, source.size - trailingBytes) ?? searchForContent(source, source.size - trailingBytes))
+      ? (detectContentAt(source, source.size - trailingBytes) ?? searchForAppendedContent(source, source.size - trailingBytes))
       : undefined
   for (const end of findJpegEnds(source)) {
     const found = detectContentAt(source, end)
@@ -28,16 +28,16 @@ function detectContentAt(source: RandomAccessSource, at: number): string | undef
   const bytes = source.read(at, 512)
   const blank = bytes.findIndex((byte) => byte !== 0 && byte !== 10 && byte !== 13 && byte !== 32)
   if (blank < 0) return undefined
-  if (isWindowsProgram(source, at + blank)) return program
+  if (isWindowsProgram(source, at + blank)) return programMessage
   const text = bytes.toString('latin1', blank, blank + 64)
-  return starts.find(([start]) => start.test(text))?.[1]
+  return contentSignatures.find(([start]) => start.test(text))?.[1]
 }
 
 /** Searches the first 64 KiB after the end of the image, at any offset, for an archive or a page. */
-function searchForContent(source: RandomAccessSource, at: number): string | undefined {
+function searchForAppendedContent(source: RandomAccessSource, at: number): string | undefined {
   const text = source.read(at, windowBytes).toString('latin1')
-  if (/PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c/.test(text)) return archive
-  return /<\?php|<script[\s>]|<html[\s>]|<!doctype html/i.test(text) ? page : undefined
+  if (/PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c/.test(text)) return archiveMessage
+  return /<\?php|<script[\s>]|<html[\s>]|<!doctype html/i.test(text) ? webPageMessage : undefined
 }
 
 function isWindowsProgram(source: RandomAccessSource, at: number): boolean {

@@ -9,7 +9,7 @@ interface RleImage {
 }
 
 /** Checks that the runs of an RLE bitmap cover all rows. Like other readers, accepts runs beyond the end of a row. */
-export function checkRunLengths(source: RandomAccessSource, limits: ReaderLimits, image: RleImage): string | undefined {
+export function findRunLengthProblem(source: RandomAccessSource, limits: ReaderLimits, image: RleImage): string | undefined {
   const bytes = new ByteReader(source, image.offset)
   let x = 0
   let row = 0

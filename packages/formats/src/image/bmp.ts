@@ -1,6 +1,6 @@
 import { createInvalidVerdict, createValidVerdict, type FormatReader, type FormatVerdict, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { checkRunLengths } from './bmp-rle.js'
+import { findRunLengthProblem } from './bmp-rle.js'
 import { checkImageSize } from './image-size.js'
 
 interface Header {
@@ -57,13 +57,13 @@ const parseInfoHeader = (bytes: Buffer): Header => ({
  * Bit depths that viewers support, per compression method. ImageMagick and ffmpeg also reject 2-bit pixels and embedded JPEG or
  * PNG (methods 4 and 5).
  */
-const getDepths: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
+const supportedDepths: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
 
 function findHeaderProblem(header: Header): string | undefined {
   const { width, height, planes, depth, compression, colors } = header
   if (width <= 0 || height === 0 || height === -0x80000000) return `the BMP has invalid dimensions (${width}x${height})`
   if (planes !== 1) return `the BMP has ${planes} planes. The only valid number is 1`
-  const depths = getDepths[compression]
+  const depths = supportedDepths[compression]
   if (!depths) return `the BMP uses compression ${compression}, which viewers do not support`
   if (!depths.includes(depth))
     return `the BMP uses ${depth} bits per pixel with compression ${compression}, which viewers do not support`
@@ -82,7 +82,7 @@ function checkPixels(
   if (offset >= source.size) return createInvalidVerdict('the BMP is truncated before its pixel data', evidence)
   const rows = Math.abs(header.height)
   if (header.compression === 1 || header.compression === 2) {
-    const problem = checkRunLengths(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
+    const problem = findRunLengthProblem(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
     return problem ? createInvalidVerdict(problem, evidence) : createValidVerdict([], evidence)
   }
   // Rows are padded to four bytes. Like some readers, accepts files without padding in all rows or in the last row.

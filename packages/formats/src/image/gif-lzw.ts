@@ -29,7 +29,7 @@ export class GifFrameData {
         const code = this.held & ((1 << this.width) - 1)
         this.held >>>= this.width
         this.bits -= this.width
-        this.processCode(code)
+        this.decodeCode(code)
         if (this.ended || this.problem) return
       }
     }
@@ -41,7 +41,7 @@ export class GifFrameData {
     return undefined
   }
 
-  private processCode(code: number): void {
+  private decodeCode(code: number): void {
     if (code === this.clear) {
       this.width = this.codeSize + 1
       this.next = this.clear + 2

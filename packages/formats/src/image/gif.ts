@@ -20,12 +20,12 @@ export const readGif: FormatReader = (source, limits) => {
   const flood = checkImageSize('GIF', { width, height, bits: 8 }, limits)
   if (flood) return flood
   const flags = head[10] as number
-  return new GifWalk(source, limits, 13 + getColorTableSize(flags), { width, height }).checkBlocks()
+  return new GifWalker(source, limits, 13 + getColorTableSize(flags), { width, height }).checkBlocks()
 }
 
 const getColorTableSize = (flags: number) => (flags & 0x80 ? 3 << ((flags & 7) + 1) : 0)
 
-class GifWalk {
+class GifWalker {
   private frames = 0
 
   constructor(
@@ -57,10 +57,13 @@ class GifWalk {
       : this.broken('the GIF contains no image')
   }
 
-  private createFinalVerdict(extra: number): FormatVerdict {
+  private createFinalVerdict(trailingBytes: number): FormatVerdict {
     if (this.frames === 0) return this.broken('the GIF contains no image')
-    return extra > 0
-      ? createValidVerdict([`${extra} bytes follow the end of the image`], { ...this.facts(), bytes_after_end: extra })
+    return trailingBytes > 0
+      ? createValidVerdict([`${trailingBytes} bytes follow the end of the image`], {
+          ...this.facts(),
+          bytes_after_end: trailingBytes,
+        })
       : createValidVerdict([], this.facts())
   }
 

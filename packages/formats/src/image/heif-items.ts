@@ -27,7 +27,7 @@ export interface HeifItems {
   items: Map<number, HeifItem>
 }
 
-const maxList = 16 * 1024 * 1024
+const maxListBytes = 16 * 1024 * 1024
 
 export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta: Box): HeifItems | string {
   const boxes = new Map<string, Box>()
@@ -40,10 +40,10 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
     return 'the file is not declared as an image container'
   try {
     const found: HeifItems = { primary: undefined, primaryBox: boxes.get('pitm'), items: new Map() }
-    const list = (type: string) => parseList(source, boxes.get(type))
+    const openListOfType = (type: string) => openList(source, boxes.get(type))
     readItemTypes(source, limits, boxes.get('iinf'), found)
-    found.primary = list('pitm')?.readId()
-    readItemLocations(limits, list('iloc'), boxes.get('idat'), source.size, found)
+    found.primary = openListOfType('pitm')?.readId()
+    readItemLocations(limits, openListOfType('iloc'), boxes.get('idat'), source.size, found)
     readItemProperties(source, limits, boxes.get('iprp'), found)
     try {
       readItemReferences(source, limits, boxes.get('iref'), found)
@@ -60,11 +60,11 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
 
 function readItemTypes(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
   if (!box) return
-  const head = parseList(source, box)!
+  const head = openList(source, box)!
   const countSize = head.version === 0 ? 2 : 4
   let left = head.readNumber(countSize)
   for (const { start, end, type, cut } of readBoxes(source, limits, box.start + 4 + countSize, box.end)) {
-    const entry = parseList(source, { start, end })!
+    const entry = openList(source, { start, end })!
     if (cut || type !== 'infe' || entry.version > 3) throw new RangeError('iinf')
     left--
     // Entries of versions 0 and 1 belong to other file formats.
@@ -78,7 +78,7 @@ function readItemTypes(source: RandomAccessSource, limits: ReaderLimits, box: Bo
 
 function readItemLocations(
   limits: ReaderLimits,
-  list: List | undefined,
+  list: ListReader | undefined,
   idat: Box | undefined,
   size: number,
   { items }: HeifItems,
@@ -119,7 +119,7 @@ function readItemProperties(source: RandomAccessSource, limits: ReaderLimits, bo
       }
     }
     if (part.type !== 'ipma') continue
-    const list = parseList(source, part)!
+    const list = openList(source, part)!
     for (let left = list.readNumber(4); left > 0; left--) {
       checkDeadline(limits)
       const item = items.get(list.readNumber(list.version < 1 ? 2 : 4))
@@ -139,21 +139,21 @@ function readItemReferences(source: RandomAccessSource, limits: ReaderLimits, bo
   for (const { start, end, type, cut } of readBoxes(source, limits, box.start + 4, box.end)) {
     if (cut) throw new RangeError('iref')
     if (type !== 'dimg' && type !== 'auxl') continue
-    const list = new List(source.read(start, Math.min(end - start, maxList)))
+    const list = new ListReader(source.read(start, Math.min(end - start, maxListBytes)))
     const item = items.get(list.readNumber(width))
     const targets = type === 'dimg' ? item?.sources : item?.belongsTo
     for (let left = list.readNumber(2); left > 0; left--) targets?.push(list.readNumber(width))
   }
 }
 
-function parseList(source: RandomAccessSource, box: { start: number; end: number } | undefined): List | undefined {
+function openList(source: RandomAccessSource, box: { start: number; end: number } | undefined): ListReader | undefined {
   if (!box) return undefined
-  const list = new List(source.read(box.start, Math.min(box.end - box.start, maxList)))
+  const list = new ListReader(source.read(box.start, Math.min(box.end - box.start, maxListBytes)))
   list.readHeader()
   return list
 }
 
-class List {
+class ListReader {
   version = 0
   flags = 0
   private at = 0

@@ -1,12 +1,12 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { HeifItem, HeifItems } from './heif-items.js'
-import { type BytePatch, decodeWithinLimits } from './image-decoder.js'
+import { type BytePatch, decodeImageWithinLimits } from './image-decoder.js'
 
 // libheif errors that indicate damaged data. Other errors may mean that a tile lacks properties that only images need.
-const ofData = /corrupt|bitstream|no (compressed )?data|end of file/i
+const dataErrorPattern = /corrupt|bitstream|no (compressed )?data|end of file/i
 
-const decodedTiles = 256
+const maxDecodedTiles = 256
 
 /**
  * Decodes each tile of a grid image separately, as the visible primary item, because libheif silently leaves damaged tiles blank.
@@ -28,20 +28,20 @@ export async function findTileProblem(
     const tile = items.get(id)
     if (!tile) return `a part of its image (item ${id}) is missing`
     if (tile.type !== 'av01') continue
-    if (++decoded > decodedTiles) return undefined
+    if (++decoded > maxDecodedTiles) return undefined
     const shown = [
       ...changes,
-      { at: primaryBox.start + 4, bytes: toBytes(id, wide ? 4 : 2) },
+      { at: primaryBox.start + 4, bytes: encodeNumber(id, wide ? 4 : 2) },
       createVisibilityPatch(source, tile),
     ]
-    const decoding = await decodeWithinLimits(source, limits, { failOn: 'error', changes: shown })
-    if (decoding.outcome === 'refused' && ofData.test(decoding.message))
+    const decoding = await decodeImageWithinLimits(source, limits, { failOn: 'error', changes: shown })
+    if (decoding.outcome === 'refused' && dataErrorPattern.test(decoding.message))
       return `a part of its image (item ${id}) cannot be decoded: ${decoding.message}`
   }
   return undefined
 }
 
-function toBytes(value: number, width: 2 | 4): Buffer {
+function encodeNumber(value: number, width: 2 | 4): Buffer {
   const bytes = Buffer.alloc(width)
   bytes.writeUIntBE(value, 0, width)
   return bytes

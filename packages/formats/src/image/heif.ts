@@ -11,7 +11,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type HeifItem, type HeifItems, readItems } from './heif-items.js'
 import { findTileProblem } from './heif-tiles.js'
 import { findHevcProblem } from './hevc.js'
-import { type BytePatch, decodeWithinLimits } from './image-decoder.js'
+import { type BytePatch, decodeImageWithinLimits } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 
 // Errors that the bundled decoder reports for valid images, because it lacks HEVC (due to patents) and some AV1 layouts.
@@ -40,7 +40,7 @@ async function readHeif(
     return boxes.some((box) => box.type === 'moov')
       ? createValidVerdict(['an image sequence: only its structure was checked'])
       : createInvalidVerdict(`the ${name} contains no image`)
-  const size = getLargestSize(source, limits, meta)
+  const size = getLargestImageSize(source, limits, meta)
   const evidence = size ? { width: size.width, height: size.height } : {}
   const flood = size && checkImageSize(name, { ...size, bits: 24 }, limits)
   if (flood) return flood
@@ -55,10 +55,13 @@ async function readHeif(
   return createValidVerdict(unread ? [`only its structure was checked: ${unread}`] : [], evidence)
 }
 
-type Items = HeifItems | string
+type ItemsOrProblem = HeifItems | string
 
-const findProblemWithoutDecoding = (source: RandomAccessSource, limits: ReaderLimits, items: Items): string | undefined =>
-  typeof items === 'string' ? items : findImageProblem(source, limits, items)
+const findProblemWithoutDecoding = (
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  items: ItemsOrProblem,
+): string | undefined => (typeof items === 'string' ? items : findImageProblem(source, limits, items))
 
 /** Replaces the major brand of an image sequence, which libvips does not support. Its still image is an ordinary image. */
 function getBrandPatches(source: RandomAccessSource): BytePatch[] {
@@ -73,7 +76,7 @@ async function tryToDecode(
   changes: BytePatch[],
 ): Promise<string | FormatVerdict | undefined> {
   const options = { failOn: 'error' } as const
-  const decoding = await decodeWithinLimits(source, limits, changes.length > 0 ? { ...options, changes } : options)
+  const decoding = await decodeImageWithinLimits(source, limits, changes.length > 0 ? { ...options, changes } : options)
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'too_large') return 'too large to decode'
   if (unsupported.test(decoding.message) && !damage.test(decoding.message)) return decoding.message
@@ -136,7 +139,7 @@ function findItemProblem(source: RandomAccessSource, limits: ReaderLimits, item:
   return type === 'hvc1' || type === 'hev1' ? findHevcProblem(source, limits, item) : undefined
 }
 
-function getLargestSize(
+function getLargestImageSize(
   source: RandomAccessSource,
   limits: ReaderLimits,
   meta: Box,

@@ -15,7 +15,7 @@ export function findHevcProblem(source: RandomAccessSource, limits: ReaderLimits
   const lengthSize = readLengthSize(source, box)
   if (typeof lengthSize === 'string') return lengthSize
   if (!item.extents) return undefined
-  return findUnitProblem(new Joined(source, item.extents), limits, lengthSize)
+  return findUnitProblem(new ExtentReader(source, item.extents), limits, lengthSize)
 }
 
 function readLengthSize(source: RandomAccessSource, box: Box): number | string {
@@ -42,7 +42,7 @@ function readLengthSize(source: RandomAccessSource, box: Box): number | string {
   return lengthSize
 }
 
-function findUnitProblem(data: Joined, limits: ReaderLimits, lengthSize: number): string | undefined {
+function findUnitProblem(data: ExtentReader, limits: ReaderLimits, lengthSize: number): string | undefined {
   let at = 0
   while (at < data.size) {
     checkDeadline(limits)
@@ -51,20 +51,20 @@ function findUnitProblem(data: Joined, limits: ReaderLimits, lengthSize: number)
     const length = head.readUIntBE(0, lengthSize)
     if (length < 2 || at + lengthSize + length > data.size)
       return 'the lengths of its NAL units do not match its data, which is damaged or truncated'
-    const zeros = findDataDamage(data, limits, at + lengthSize, length)
+    const zeros = findDataProblem(data, limits, at + lengthSize, length)
     if (zeros) return zeros
     at += lengthSize + length
   }
   return at === 0 ? 'the image data is missing' : undefined
 }
 
-const chunk = 64 * 1024
+const chunkBytes = 64 * 1024
 
-function findDataDamage(data: Joined, limits: ReaderLimits, start: number, length: number): string | undefined {
-  for (let at = 0; at < length; at += chunk) {
+function findDataProblem(data: ExtentReader, limits: ReaderLimits, start: number, length: number): string | undefined {
+  for (let at = 0; at < length; at += chunkBytes) {
     checkDeadline(limits)
     // Reads two more bytes, so that a sequence across the chunk boundary is found.
-    if (hasForbiddenZeros(data.read(start + at, Math.min(chunk + 2, length - at)))) return 'the image data is damaged'
+    if (hasForbiddenZeros(data.read(start + at, Math.min(chunkBytes + 2, length - at)))) return 'the image data is damaged'
   }
   return undefined
 }
@@ -74,13 +74,13 @@ function findDataDamage(data: Joined, limits: ReaderLimits, start: number, lengt
  * zeros to prevent them.
  */
 function hasForbiddenZeros(bytes: Buffer): boolean {
-  for (let at = bytes.indexOf(pair); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(pair, at + 1))
+  for (let at = bytes.indexOf(zeroPair); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(zeroPair, at + 1))
     if (bytes[at + 2]! < 3) return true
   return false
 }
-const pair = Buffer.from([0, 0])
+const zeroPair = Buffer.from([0, 0])
 
-class Joined {
+class ExtentReader {
   readonly size: number
 
   constructor(

@@ -2,7 +2,7 @@ import { DeadlineExceeded, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Maximum file size in bytes for decoding. For larger images, only the structure is checked, and the report states this. */
-const decodedSize = 128 * 1024 * 1024
+const maxDecodedFileBytes = 128 * 1024 * 1024
 
 export interface DecodeOptions {
   failOn: 'truncated' | 'error' | 'warning'
@@ -25,9 +25,9 @@ export interface DecodeTask extends DecodeOptions {
 
 export type Decoded = { outcome: 'decoded' } | { outcome: 'refused'; message: string } | { outcome: 'too_slow' }
 
-export type Decoding = Exclude<Decoded, { outcome: 'too_slow' }> | { outcome: 'too_large' }
+export type DecodeResult = Exclude<Decoded, { outcome: 'too_slow' }> | { outcome: 'too_large' }
 
-export const nothingSaid = 'no reason given'
+export const noReasonMessage = 'no reason given'
 
 export type ImageDecoder = (source: RandomAccessSource, task: DecodeTask) => Promise<Decoded>
 
@@ -43,12 +43,12 @@ export function decodeImagesWith(newDecoder: ImageDecoder): void {
 
 export const hasImageDecoder = (): boolean => decoder !== undefined
 
-export async function decodeWithinLimits(
+export async function decodeImageWithinLimits(
   source: RandomAccessSource,
   limits: ReaderLimits,
   options: DecodeOptions,
-): Promise<Decoding> {
-  if (source.size > decodedSize) return { outcome: 'too_large' }
+): Promise<DecodeResult> {
+  if (source.size > maxDecodedFileBytes) return { outcome: 'too_large' }
   const seconds = Math.ceil((limits.deadline - Date.now()) / 1000)
   if (seconds <= 0) throw new DeadlineExceeded('reading the image took too long')
   if (!decoder) throw new Error('no image decoder is configured')

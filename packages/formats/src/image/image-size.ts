@@ -1,6 +1,6 @@
 import { createMaliciousVerdict, type FormatVerdict, type ReaderLimits } from '../format.js'
 
-export interface PictureSize {
+export interface ImageSize {
   width: number
   height: number
   bits: number
@@ -11,14 +11,14 @@ export interface PictureSize {
 /**
  * Rejects an image whose header declares too many pixels. The file size does not matter, because uniform pixels compress well.
  */
-export function checkImageSize(format: string, size: PictureSize, limits: ReaderLimits): FormatVerdict | undefined {
+export function checkImageSize(format: string, size: ImageSize, limits: ReaderLimits): FormatVerdict | undefined {
   const { width, height, bits, times = 1 } = size
-  if (width * height * getViewerBitsPerPixel(bits) <= limits.maxPictureBits * times) return undefined
-  const maxPixels = Math.floor((limits.maxPictureBits * times) / getViewerBitsPerPixel(bits))
+  if (width * height * getDisplayBitsPerPixel(bits) <= limits.maxPictureBits * times) return undefined
+  const maxPixels = Math.floor((limits.maxPictureBits * times) / getDisplayBitsPerPixel(bits))
   const problem = `the ${format} has ${width}x${height} pixels. The maximum is ${maxPixels} with ${bits} bits (pixel flood)`
   return createMaliciousVerdict('pixel_flood', problem, { width, height })
 }
 
 // Bits per pixel in a viewer. Viewers store black-and-white scans and small palettes compactly, and expand other images to 24
 // bits or more.
-const getViewerBitsPerPixel = (bits: number): number => (bits < 8 || bits > 32 ? bits : 24)
+const getDisplayBitsPerPixel = (bits: number): number => (bits < 8 || bits > 32 ? bits : 24)

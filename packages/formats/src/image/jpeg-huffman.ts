@@ -59,7 +59,7 @@ class ScanBits {
     this.base = start
   }
 
-  get exhausted(): boolean {
+  get isExhausted(): boolean {
     return this.padded > this.count
   }
 
@@ -138,7 +138,7 @@ class ScanBits {
   }
 }
 
-export interface FollowResult {
+export interface SkipResult {
   end: number
   displaced: boolean
 }
@@ -150,14 +150,14 @@ export function skipScanCodes(
   start: number,
   units: number,
   components: ScanComponent[],
-): FollowResult | undefined {
+): SkipResult | undefined {
   const bits = new ScanBits(source, start)
   let displaced = false
   for (let unit = 0; unit < units; unit++) {
     if ((unit & 1023) === 0) checkDeadline(limits)
     for (const { blocks, dc, ac } of components)
       for (let block = 0; block < blocks; block++) if (bits.skipBlock(dc, ac)) displaced = true
-    if (bits.exhausted) return undefined
+    if (bits.isExhausted) return undefined
   }
   return { end: bits.position, displaced: displaced || bits.lost }
 }

@@ -1,7 +1,7 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type FrameComponent, type JpegFrame, readJpegFrame } from './jpeg-frame.js'
-import { buildHuffmanTable, type FollowResult, type HuffmanTable, type ScanComponent, skipScanCodes } from './jpeg-huffman.js'
+import { buildHuffmanTable, type HuffmanTable, type ScanComponent, type SkipResult, skipScanCodes } from './jpeg-huffman.js'
 
 /** Result of reading the scans. `plain` is true if all codes were checked and the image uses only common features. */
 export interface ScanResult {
@@ -13,23 +13,23 @@ export interface ScanResult {
  * Maximum padding before a marker. Cameras write a few bytes or a run of equal bytes. Anything else is image data displaced by
  * damage.
  */
-const paddingBytes = 16
+const maxPaddingBytes = 16
 /** Spectral selection and approximation bytes of a sequential scan. */
 const fullSpectrum = 0x003f00
 /** Maximum number of blocks per MCU that readers support. */
 const maxBlocks = 10
-const noEnd = 'the file is truncated: the end marker (EOI) is missing'
+const missingEndMessage = 'the file is truncated: the end marker (EOI) is missing'
 
 /**
  * Checks the entropy-coded data of a sequential JPEG up to its end, more strictly than libvips: excess codes and a missing end
  * are errors. For other coding processes, returns neither a problem nor `plain`.
  */
 export const checkScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
-  new ScanFollower(source, limits).checkAllScans()
+  new ScanChecker(source, limits).checkAllScans()
 
 /** True if the `count` bytes before a marker are image data displaced by damage, because padding is shorter or uniform. */
 export function isDisplacedData(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
-  if (count <= paddingBytes) return false
+  if (count <= maxPaddingBytes) return false
   let found = false
   let inScans = false
   for (let at = 2; ; ) {
@@ -50,9 +50,9 @@ export function isDisplacedData(source: RandomAccessSource, limits: ReaderLimits
 
 const isUniform = (bytes: Buffer) => bytes.every((byte) => byte === bytes[0])
 
-const odd: ScanResult = { plain: false }
+const unsupportedScan: ScanResult = { plain: false }
 
-class ScanFollower {
+class ScanChecker {
   private frame: JpegFrame | undefined
   private restart = 0
   private plain = true
@@ -69,21 +69,21 @@ class ScanFollower {
     for (let at = 2; ; ) {
       checkDeadline(this.limits)
       const marker = this.readMarker(at)
-      if (!marker) return this.frame ? { problem: noEnd, plain: false } : odd
+      if (!marker) return this.frame ? { problem: missingEndMessage, plain: false } : unsupportedScan
       const { code, after } = marker
-      this.expectCommon(after - 2 === at)
+      this.markUncommonUnless(after - 2 === at)
       if (code === 0xd9)
         return { plain: this.plain && this.frame !== undefined && this.scanned.size === this.frame.components.length }
       at = after
       if (code === 0x01 || (code >= 0xd0 && code <= 0xd8)) {
-        this.expectCommon(false)
+        this.markUncommonUnless(false)
         continue
       }
       const head = this.source.read(after, 2)
       const length = head.length < 2 ? 0 : head.readUInt16BE(0)
       const body = this.source.read(after + 2, length - 2)
-      if (length < 2 || !this.readSegment(code, body)) return odd
-      this.expectCommon(body.length === length - 2)
+      if (length < 2 || !this.readSegment(code, body)) return unsupportedScan
+      this.markUncommonUnless(body.length === length - 2)
       at += length
       if (code !== 0xda) continue
       const end = this.checkScan(body, at)
@@ -92,27 +92,27 @@ class ScanFollower {
     }
   }
 
-  private expectCommon(isCommon: boolean): void {
+  private markUncommonUnless(isCommon: boolean): void {
     if (!isCommon) this.plain = false
   }
 
   /** Processes a marker segment. Returns false for unsupported coding processes, such as progressive, lossless and arithmetic. */
   private readSegment(code: number, body: Buffer): boolean {
-    if (code === 0xc4) this.readTables(body)
-    else if (code === 0xdb) this.readQuantizations(body)
+    if (code === 0xc4) this.readHuffmanTables(body)
+    else if (code === 0xdb) this.readQuantizationTables(body)
     else if (code === 0xdd) {
-      this.expectCommon(body.length === 2)
+      this.markUncommonUnless(body.length === 2)
       this.restart = body.length >= 2 ? body.readUInt16BE(0) : 0
     } else if (code === 0xc0 || code === 0xc1) {
-      this.expectCommon(this.frame === undefined)
+      this.markUncommonUnless(this.frame === undefined)
       this.frame = readJpegFrame(body)
-      this.expectCommon(this.frame?.usual === true)
+      this.markUncommonUnless(this.frame?.isCommon === true)
     } else if ((code >= 0xc2 && code <= 0xcf) || code === 0xdc) return false
-    else this.expectCommon(code === 0xda || code === 0xfe || (code >= 0xe0 && code <= 0xef))
+    else this.markUncommonUnless(code === 0xda || code === 0xfe || (code >= 0xe0 && code <= 0xef))
     return true
   }
 
-  private readTables(body: Buffer): void {
+  private readHuffmanTables(body: Buffer): void {
     let at = 0
     while (at + 17 <= body.length) {
       const counts = body.subarray(at + 1, at + 17)
@@ -121,27 +121,27 @@ class ScanFollower {
       const table = symbols.length === size ? buildHuffmanTable(counts, symbols) : undefined
       const which = body[at]!
       if (table) this.tables.set(which, table)
-      this.expectCommon(table !== undefined && size <= 256 && (which & 0xef) <= 3)
+      this.markUncommonUnless(table !== undefined && size <= 256 && (which & 0xef) <= 3)
       // Each symbol of a DC table is the bit length of a difference.
-      if (which < 0x10) this.expectCommon(symbols.every((symbol) => symbol <= 15))
+      if (which < 0x10) this.markUncommonUnless(symbols.every((symbol) => symbol <= 15))
       at += 17 + size
     }
-    this.expectCommon(at === body.length)
+    this.markUncommonUnless(at === body.length)
   }
 
-  private readQuantizations(body: Buffer): void {
+  private readQuantizationTables(body: Buffer): void {
     let at = 0
     for (; at < body.length; at += body[at]! >> 4 ? 129 : 65) {
-      this.expectCommon((body[at]! & 0xef) <= 3)
+      this.markUncommonUnless((body[at]! & 0xef) <= 3)
       this.quantizations.add(body[at]! & 15)
     }
-    this.expectCommon(at === body.length)
+    this.markUncommonUnless(at === body.length)
   }
 
   /** Checks one scan and returns the offset of its end. */
   private checkScan(body: Buffer, start: number): number | ScanResult {
     const parts = this.frame && this.getScanComponents(this.frame, body)
-    if (!parts) return odd
+    if (!parts) return unsupportedScan
     let at = start
     let restarts = 0
     for (let done = 0; done < parts.units; ) {
@@ -150,14 +150,14 @@ class ScanFollower {
       if (!followed) return { problem: 'the image data ends before the last block', plain: false }
       done += units
       const marker = this.readMarker(followed.end)
-      if (!marker) return { problem: noEnd, plain: false }
+      if (!marker) return { problem: missingEndMessage, plain: false }
       if (this.hasExcessCodes(followed, marker.after - 2))
         return { problem: 'excess codes follow the last block of a scan or restart interval', plain: false }
-      this.expectCommon(!followed.displaced)
+      this.markUncommonUnless(!followed.displaced)
       if (done >= parts.units) return followed.end
       // libvips reports unexpected markers.
-      if (marker.code < 0xd0 || marker.code > 0xd7) return odd
-      this.expectCommon(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
+      if (marker.code < 0xd0 || marker.code > 0xd7) return unsupportedScan
+      this.markUncommonUnless(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
       at = marker.after
     }
     return at
@@ -167,7 +167,7 @@ class ScanFollower {
     const { width, height, components } = frame
     const count = body[0] ?? 0
     if (count < 1 || count > 4 || body.length < 1 + count * 2) return undefined
-    this.expectCommon(body.length === 4 + count * 2 && body.readUIntBE(1 + count * 2, 3) === fullSpectrum)
+    this.markUncommonUnless(body.length === 4 + count * 2 && body.readUIntBE(1 + count * 2, 3) === fullSpectrum)
     const widest = Math.max(...components.map(({ across }) => across))
     const highest = Math.max(...components.map(({ down }) => down))
     const parts: ScanComponent[] = []
@@ -178,20 +178,20 @@ class ScanFollower {
       const dc = this.tables.get(which >> 4)
       const ac = this.tables.get(0x10 | (which & 15))
       if (!component || !dc || !ac) return undefined
-      this.expectCommon(!this.scanned.has(component) && this.quantizations.has(component.quantization))
+      this.markUncommonUnless(!this.scanned.has(component) && this.quantizations.has(component.quantization))
       this.scanned.add(component)
       const { across, down } = component
       parts.push({ blocks: count === 1 ? 1 : across * down, dc, ac })
       if (count === 1)
         units = Math.ceil(Math.ceil((width * across) / widest) / 8) * Math.ceil(Math.ceil((height * down) / highest) / 8)
     }
-    this.expectCommon(parts.reduce((sum, { blocks }) => sum + blocks, 0) <= maxBlocks)
+    this.markUncommonUnless(parts.reduce((sum, { blocks }) => sum + blocks, 0) <= maxBlocks)
     return { units, components: parts }
   }
 
-  private hasExcessCodes({ end, displaced }: FollowResult, marker: number): boolean {
+  private hasExcessCodes({ end, displaced }: SkipResult, marker: number): boolean {
     const bytes = this.source.read(end, Math.min(marker - end, 65536))
-    return displaced ? bytes.some((byte) => byte !== 0xff) : bytes.length > paddingBytes && !isUniform(bytes)
+    return displaced ? bytes.some((byte) => byte !== 0xff) : bytes.length > maxPaddingBytes && !isUniform(bytes)
   }
 
   private readMarker(at: number): { code: number; after: number } | undefined {

@@ -8,7 +8,7 @@ import {
   type ReaderLimits,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { decodeWithinLimits } from './image-decoder.js'
+import { decodeImageWithinLimits } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 import { checkScans, findNextMarker, isDisplacedData } from './jpeg-scan.js'
 
@@ -21,7 +21,7 @@ interface Frame {
 }
 
 // Warnings about deviations that cameras and old encoders produce and every viewer accepts.
-const harmless =
+const harmlessWarning =
   /extraneous bytes before marker|Invalid SOS parameters|Inconsistent progression|Adobe|JFIF|Ancient|out of order|APP\d|thumbnail/i
 const extraneous = /(\d+) extraneous bytes before marker 0x(\w\w)/
 // Errors about coding processes that browsers do not support, but medical and technical programs do.
@@ -29,7 +29,7 @@ const unsupported =
   /Unsupported JPEG (data precision|process)|Unsupported marker type 0xf7|arithmetic|SOF type|Sampling factors too large|CCIR601|fractional sampling/i
 
 // Raises the pixel limit to about 200 megapixels, the resolution of some phone cameras.
-const cameraTimes = 2.25
+const cameraLimitFactor = 2.25
 
 /**
  * Checks a JPEG. Common sequential scans are checked here, code by code. libvips decodes all other images. Damaged scans and a
@@ -42,20 +42,20 @@ export const readJpeg: FormatReader = async (source, limits) => {
   const frame = findFrameHeader(source, limits)
   if (typeof frame === 'string') return createInvalidVerdict(frame)
   const evidence = { width: frame.width, height: frame.height }
-  const flood = checkImageSize('JPEG', { ...frame, bits: 24, times: cameraTimes }, limits)
+  const flood = checkImageSize('JPEG', { ...frame, bits: 24, times: cameraLimitFactor }, limits)
   if (flood) return flood
   const walk = checkScans(source, limits)
   if (walk.problem) return createInvalidVerdict(`the JPEG is damaged: ${walk.problem}`, evidence)
   if (walk.plain) return createValidVerdict([], evidence)
   const maxPixels = frame.width * frame.height
-  let decoding = await decodeWithinLimits(source, limits, { failOn: 'warning', maxPixels })
+  let decoding = await decodeImageWithinLimits(source, limits, { failOn: 'warning', maxPixels })
   const notes: string[] = []
-  if (decoding.outcome === 'refused' && harmless.test(decoding.message)) {
+  if (decoding.outcome === 'refused' && harmlessWarning.test(decoding.message)) {
     const [, count, code] = extraneous.exec(decoding.message) ?? []
     if (count && isDisplacedData(source, limits, Number(count), Number.parseInt(code!, 16)))
       return createInvalidVerdict(`the JPEG is damaged: ${decoding.message}`, evidence)
     notes.push(`viewers repair this damage: ${decoding.message}`)
-    decoding = await decodeWithinLimits(source, limits, { failOn: 'error', maxPixels })
+    decoding = await decodeImageWithinLimits(source, limits, { failOn: 'error', maxPixels })
   }
   if (decoding.outcome === 'decoded') return createValidVerdict(notes, evidence)
   if (decoding.outcome === 'refused' && !unsupported.test(decoding.message))
@@ -67,12 +67,12 @@ export const readJpeg: FormatReader = async (source, limits) => {
 }
 
 // Maximum number of segments before the frame header. Photos have about ten.
-const maxSteps = 500
+const maxSegments = 500
 
 /** True if the image is not sequential, so only libvips can check it. This function is fast enough for the event loop. */
 export function isProgressive(source: RandomAccessSource): boolean {
   try {
-    const frame = findFrameHeader(source, createCountedDeadline(maxSteps))
+    const frame = findFrameHeader(source, createCountedDeadline(maxSegments))
     return typeof frame !== 'string' && frame.process > 1
   } catch (error) {
     if (error instanceof DeadlineExceeded) return false

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { devNull } from 'node:os'
 import sharp from 'sharp'
-import { type BytePatch, type Decoded, type DecodeTask, nothingSaid } from './image-decoder.js'
+import { type BytePatch, type Decoded, type DecodeTask, noReasonMessage } from './image-decoder.js'
 
 sharp.cache(false)
 sharp.concurrency(1)
 
 // Images up to this size are decoded into memory, because opening the null device takes as long as decoding a thumbnail (0.3 ms).
-const maxKeptPixels = 1_048_576
+const maxBufferedPixels = 1_048_576
 
 /** Decodes all pixels of an image. Writing a PNG to the null device makes libvips decode all rows without storing them. */
 export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
@@ -24,7 +24,7 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
     })
       .timeout({ seconds: Math.min(seconds, 3600) })
       .extractChannel(0)
-    if (maxPixels !== undefined && maxPixels <= maxKeptPixels) await channel.raw().toBuffer()
+    if (maxPixels !== undefined && maxPixels <= maxBufferedPixels) await channel.raw().toBuffer()
     else await channel.png({ compressionLevel: 0, palette: false }).toFile(devNull)
     return { outcome: 'decoded' }
   } catch (error) {
@@ -46,5 +46,5 @@ function summarizeMessage(message: string): string {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !/unable to write to target|^source: bad seek/.test(line))
-  return [...new Set(lines)].slice(0, 2).join('; ').slice(0, 240) || nothingSaid
+  return [...new Set(lines)].slice(0, 2).join('; ').slice(0, 240) || noReasonMessage
 }

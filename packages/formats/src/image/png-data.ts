@@ -28,12 +28,12 @@ export async function findPixelProblem(
   picture: PngPicture,
   limits: ReaderLimits,
 ): Promise<string | undefined> {
-  const rows = new Rows(picture)
+  const rows = new RowChecker(picture)
   try {
-    for await (const chunk of inflateChunks('zlib', readParts(source, parts))) {
+    for await (const chunk of inflateChunks('zlib', readDataParts(source, parts))) {
       checkDeadline(limits)
       const problem = rows.checkChunk(chunk)
-      if (problem || rows.surplus > maxSurplusBytes) return problem
+      if (problem || rows.surplusBytes > maxSurplusBytes) return problem
     }
   } catch (error) {
     const problem = getInflateErrorMessage(error)
@@ -43,7 +43,7 @@ export async function findPixelProblem(
   return rows.findMissingRows()
 }
 
-function* readParts(source: RandomAccessSource, parts: DataPart[]): Generator<Buffer> {
+function* readDataParts(source: RandomAccessSource, parts: DataPart[]): Generator<Buffer> {
   for (const { start, end } of parts) yield* source.chunks(start, end)
 }
 
@@ -59,7 +59,7 @@ const adam7 = [
 ] as const
 
 /** Counts rows and checks the filter type, which is the first byte of every row. */
-class Rows {
+class RowChecker {
   readonly #passes: { rows: number; rowBytes: number }[]
   readonly bytes: number
   #taken = 0
@@ -80,7 +80,7 @@ class Rows {
     this.bytes = this.#passes.reduce((sum, { rows, rowBytes }) => sum + rows * rowBytes, 0)
   }
 
-  get surplus(): number {
+  get surplusBytes(): number {
     return this.#taken - this.bytes
   }
 
@@ -99,6 +99,6 @@ class Rows {
   }
 
   findMissingRows(): string | undefined {
-    return this.surplus >= 0 ? undefined : `the image data ends after ${this.#taken} of ${this.bytes} bytes`
+    return this.surplusBytes >= 0 ? undefined : `the image data ends after ${this.#taken} of ${this.bytes} bytes`
   }
 }

@@ -8,7 +8,7 @@ const signature = Buffer.from('89504e470d0a1a0a', 'hex')
 
 const depths: Record<number, number[]> = { 0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16] }
 
-const critical = new Set(['IHDR', 'PLTE', 'IDAT', 'IEND'])
+const criticalChunks = new Set(['IHDR', 'PLTE', 'IDAT', 'IEND'])
 
 const channels: Record<number, number> = { 2: 3, 4: 2, 6: 4 }
 
@@ -16,7 +16,7 @@ interface Header extends PngPicture {
   colorType: number
 }
 
-interface Walk {
+interface CollectedChunks {
   notes: string[]
   data: DataPart[]
 }
@@ -29,7 +29,7 @@ export const readPng: FormatReader = async (source, limits) => {
   const evidence = { width: header.width, height: header.height }
   const flood = checkImageSize('PNG', header, limits)
   if (flood) return flood
-  const walk: Walk = { notes: [], data: [] }
+  const walk: CollectedChunks = { notes: [], data: [] }
   const end = walkChunks(source, limits, header, walk)
   if (typeof end === 'string') return createInvalidVerdict(end, evidence)
   const problem = await findPixelProblem(source, walk.data, header, limits)
@@ -65,7 +65,12 @@ function readHeader(chunk: Buffer): Header | string {
 }
 
 /** Checks all chunks. Returns the offset of the end of the image, or an error message. */
-function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: Header, { notes, data }: Walk): number | string {
+function walkChunks(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  header: Header,
+  { notes, data }: CollectedChunks,
+): number | string {
   const seen = new Set<string>()
   let at = 8
   let afterData = false
@@ -82,7 +87,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: He
       if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is incorrect`
       notes.push(`the checksum of the ${type} chunk is incorrect; viewers skip that chunk`)
     }
-    if (/^[A-Z]/.test(type) && !critical.has(type)) return `the PNG has the unknown critical chunk ${type}`
+    if (/^[A-Z]/.test(type) && !criticalChunks.has(type)) return `the PNG has the unknown critical chunk ${type}`
     if (type === 'IHDR' && at !== 8) return 'the PNG has two headers'
     if (type === 'PLTE' && (length === 0 || length % 3 !== 0 || length > 768) && header.colorType === 3)
       return 'the PNG palette has an invalid length'

@@ -61,13 +61,13 @@ export class TiffReader {
   /** Encodes a directory entry with a single 16-bit value. */
   encodeEntry(tag: number, value: number): Buffer {
     const bytes = Buffer.alloc(this.big ? 20 : 12)
-    const write = (number: number, at: number) =>
+    const writeUint16 = (number: number, at: number) =>
       this.little ? bytes.writeUInt16LE(number, at) : bytes.writeUInt16BE(number, at)
-    write(tag, 0)
-    write(3, 2)
+    writeUint16(tag, 0)
+    writeUint16(3, 2)
     const width = this.big ? 8 : 4
-    write(1, this.little ? 4 : 2 + width)
-    write(value, 4 + width)
+    writeUint16(1, this.little ? 4 : 2 + width)
+    writeUint16(value, 4 + width)
     return bytes
   }
 

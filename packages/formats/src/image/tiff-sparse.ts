@@ -15,14 +15,15 @@ export function fillSparseBlocks(
 ): BytePatch[] | undefined {
   const [from, lengths] = [offsets && reader.readArray(offsets, maxArrayBytes), counts && reader.readArray(counts, maxArrayBytes)]
   if (!offsets || !counts || !from || !lengths || from.length !== lengths.length) return undefined
-  const isEmpty = from.map((entry, index) => isZero(entry) && isZero(lengths[index]!))
+  const isEmpty = from.map((entry, index) => isAllZeros(entry) && isAllZeros(lengths[index]!))
   const donor = isEmpty.indexOf(false)
   if (donor < 0 || !isEmpty.includes(true)) return undefined
-  const filled = (entries: Buffer[]) => Buffer.concat(entries.map((entry, index) => (isEmpty[index] ? entries[donor]! : entry)))
+  const fillEmptyEntries = (entries: Buffer[]) =>
+    Buffer.concat(entries.map((entry, index) => (isEmpty[index] ? entries[donor]! : entry)))
   return [
-    { at: offsets.offset, bytes: filled(from) },
-    { at: counts.offset, bytes: filled(lengths) },
+    { at: offsets.offset, bytes: fillEmptyEntries(from) },
+    { at: counts.offset, bytes: fillEmptyEntries(lengths) },
   ]
 }
 
-const isZero = (bytes: Buffer) => bytes.every((byte) => byte === 0)
+const isAllZeros = (bytes: Buffer) => bytes.every((byte) => byte === 0)

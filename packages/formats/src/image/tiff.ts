@@ -8,14 +8,14 @@ import {
   type ReaderLimits,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type BytePatch, decodeWithinLimits, nothingSaid } from './image-decoder.js'
+import { type BytePatch, decodeImageWithinLimits, noReasonMessage } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
 import { decodeJpegTiles } from './tiff-jpeg-tiles.js'
 import { fillSparseBlocks } from './tiff-sparse.js'
 
 // Factor for the pixel limit, because maps and scans are decoded in strips and tiles. It allows 268 million 24-bit pixels.
-const stripFactor = 3
+const stripLimitFactor = 3
 /** Maximum number of pages to decode. For further pages, only the directories and offsets are checked. */
 const maxDecodedPages = 32
 
@@ -79,16 +79,16 @@ async function decodePage(
 ): Promise<string | undefined> {
   const options = { page: index, pages: 1, maxPixels: page.width * page.height }
   // For a damaged tile, libvips only emits a warning. It also warns about harmless details, but without a message.
-  let decoding = await decodeWithinLimits(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
-  if (decoding.outcome === 'refused' && decoding.message === nothingSaid)
-    decoding = await decodeWithinLimits(source, limits, { ...options, failOn: 'error' })
-  if (decoding.outcome === 'refused' && lacksPhotometric.test(decoding.message)) {
+  let decoding = await decodeImageWithinLimits(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
+  if (decoding.outcome === 'refused' && decoding.message === noReasonMessage)
+    decoding = await decodeImageWithinLimits(source, limits, { ...options, failOn: 'error' })
+  if (decoding.outcome === 'refused' && missingPhotometricPattern.test(decoding.message)) {
     notes.push('the PhotometricInterpretation tag is missing; viewers assume its usual value')
     const changes = getPhotometricPatches(reader, page)
-    decoding = changes ? await decodeWithinLimits(source, limits, { ...options, failOn: 'error', changes }) : decoding
+    decoding = changes ? await decodeImageWithinLimits(source, limits, { ...options, failOn: 'error', changes }) : decoding
   }
-  if (decoding.outcome === 'refused' && hasUnknownFieldType.test(decoding.message))
-    decoding = await decodeWithinLimits(source, limits, {
+  if (decoding.outcome === 'refused' && unknownFieldTypePattern.test(decoding.message))
+    decoding = await decodeImageWithinLimits(source, limits, {
       ...options,
       failOn: 'error',
       changes: getUnknownTypePatches(reader, page),
@@ -96,7 +96,7 @@ async function decodePage(
   if (decoding.outcome === 'refused' && /Invalid (tile|strip) byte count/.test(decoding.message)) {
     const changes = fillSparseBlocks(reader, ...getBlockFields(page))
     decoding = changes
-      ? await decodeWithinLimits(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error', changes })
+      ? await decodeImageWithinLimits(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error', changes })
       : decoding
     if (changes) notes.push('some tiles or strips are empty, as in sparse GDAL files')
   }
@@ -105,7 +105,7 @@ async function decodePage(
     return (await decodeJpegTiles(reader, page.fields, source, limits)) ? undefined : decoding.message
   if (decoding.outcome === 'refused' && (!unsupported.test(decoding.message) || damage.test(decoding.message)))
     return decoding.message
-  const missing = findMissingData(reader, page, source, limits)
+  const missing = findMissingDataProblem(reader, page, source, limits)
   if (missing) return missing
   const why = decoding.outcome === 'too_large' ? 'too large to decode' : `compression ${page.compression}: ${decoding.message}`
   notes.push(`only its structure was checked: ${why}`)
@@ -115,7 +115,7 @@ async function decodePage(
 const hasManyJpegComponents = (reader: TiffReader, { fields, compression, tiled }: Page): boolean =>
   compression === 7 && tiled && (reader.readValue(fields.get(tag.samples)) ?? 1) > 3
 
-const hasUnknownFieldType = /TIFF_SETGET_UNDEFINED/
+const unknownFieldTypePattern = /TIFF_SETGET_UNDEFINED/
 const firstPrivateTag = 32_768
 
 /** Replaces private fields of an undefined type, which readers ignore (TIFF 6.0, section 2). */
@@ -124,10 +124,10 @@ const getUnknownTypePatches = (reader: TiffReader, { fields }: Page): BytePatch[
     number >= firstPrivateTag && (type < 1 || type > 18) ? [{ at: entryAt, bytes: reader.encodeEntry(number, 0) }] : [],
   )
 
-const lacksPhotometric = /required field 262 missing/
+const missingPhotometricPattern = /required field 262 missing/
 /** Tags of optional fields, such as resolution, names and dates. */
 const optionalTags = [254, 255, 269, 270, 271, 272, 282, 283, 285, 296, 297, 305, 306, 315, 316]
-const fax = [2, 3, 4, 32771]
+const faxCompressions = [2, 3, 4, 32771]
 
 /**
  * Replaces an optional entry with the PhotometricInterpretation that readers assume: white is zero for faxes, black is zero for
@@ -137,7 +137,7 @@ function getPhotometricPatches(reader: TiffReader, { fields, compression }: Page
   const place = optionalTags.map((number) => fields.get(number)?.entryAt).find((at) => at !== undefined)
   if (place === undefined) return undefined
   const samples = reader.readValue(fields.get(tag.samples)) ?? 1
-  const usual = fax.includes(compression) ? 0 : samples < 3 ? 1 : 2
+  const usual = faxCompressions.includes(compression) ? 0 : samples < 3 ? 1 : 2
   return [{ at: place, bytes: reader.encodeEntry(tag.photometric, usual) }]
 }
 
@@ -157,7 +157,7 @@ function readPages(reader: TiffReader, limits: ReaderLimits, notes: string[]): P
     if (!directory) return createInvalidVerdict(`directory ${pages.length + 1} of the TIFF is missing or truncated`)
     const page = readPage(reader, directory.fields)
     if (typeof page === 'string') return createInvalidVerdict(`page ${pages.length + 1} of the TIFF cannot be opened: ${page}`)
-    const flood = page.compression === 1 ? undefined : checkImageSize('TIFF', { ...page, times: stripFactor }, limits)
+    const flood = page.compression === 1 ? undefined : checkImageSize('TIFF', { ...page, times: stripLimitFactor }, limits)
     if (flood) return flood
     pages.push(page)
     // A file that ends before the pointer to the next page has no more pages.
@@ -183,7 +183,12 @@ function readPage(reader: TiffReader, fields: TiffFields): Page | string {
 const getBlockFields = ({ fields, tiled }: Page) =>
   [fields.get(tiled ? tag.tileOffsets : tag.stripOffsets), fields.get(tiled ? tag.tileCounts : tag.stripCounts)] as const
 
-function findMissingData(reader: TiffReader, page: Page, source: RandomAccessSource, limits: ReaderLimits): string | undefined {
+function findMissingDataProblem(
+  reader: TiffReader,
+  page: Page,
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+): string | undefined {
   const [offsets, counts] = getBlockFields(page)
   const lengths = counts && reader.readValues(counts)
   let [end, bytes, found] = [0, 0, 0]

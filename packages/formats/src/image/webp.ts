@@ -1,7 +1,7 @@
 import { createInvalidVerdict, createValidVerdict, type FormatReader } from '../format.js'
 import { catchFormatError } from '../format-error.js'
 import { readRiffChunks } from '../media/riff.js'
-import { decodeWithinLimits } from './image-decoder.js'
+import { decodeImageWithinLimits } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 
 /** Checks the size and frames of a WebP, then decodes all frames with libvips, which detects any damage. */
@@ -23,7 +23,7 @@ export const readWebp: FormatReader = (source, limits) =>
     if (flood) return flood
     const notes = after > 0 ? [`${after} bytes follow the end of the image`] : []
     const maxPixels = canvas.width * canvas.height * frames
-    const decoding = await decodeWithinLimits(source, limits, { failOn: 'error', pages: -1, maxPixels })
+    const decoding = await decodeImageWithinLimits(source, limits, { failOn: 'error', pages: -1, maxPixels })
     if (decoding.outcome === 'refused') return createInvalidVerdict(`the pixels cannot be decoded: ${decoding.message}`, evidence)
     if (decoding.outcome === 'too_large') notes.push('only its structure was checked: too large to decode')
     return createValidVerdict(notes, evidence)

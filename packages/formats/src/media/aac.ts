@@ -1,6 +1,6 @@
 import { createValidVerdict, type FormatReader } from '../format.js'
 import { type Frame, readFrames } from './frames.js'
-import { skipId3 } from './tags.js'
+import { skipId3Tags } from './tags.js'
 
 /** Parses the ADTS frame header at `at` (ISO 13818-7). Returns undefined if it is invalid. */
 export function parseAdtsFrame(bytes: Buffer, at: number): Frame | undefined {
@@ -13,12 +13,12 @@ export function parseAdtsFrame(bytes: Buffer, at: number): Frame | undefined {
 
 /** Checks an AAC stream (ADTS). For the older ADIF format, only the signature is checked. */
 export const readAac: FormatReader = (source, limits) => {
-  const start = skipId3(source)
+  const start = skipId3Tags(source)
   if (source.read(start, 4).toString('latin1') === 'ADIF') return createValidVerdict(['ADIF: only its signature was checked'])
-  const frameAt = (at: number, previous: Frame | undefined) => {
+  const parseFrameAt = (at: number, previous: Frame | undefined) => {
     const frame = parseAdtsFrame(source.read(at, 8), 0)
     // Without a preceding frame, a truncated frame is not reliable evidence of AAC.
     return frame && !previous && at + frame.length > source.size ? undefined : frame
   }
-  return readFrames(source, limits, { called: 'AAC', start, end: source.size, frameAt, enough: 8 })
+  return readFrames(source, limits, { formatName: 'AAC', start, end: source.size, parseFrameAt, minRun: 8 })
 }

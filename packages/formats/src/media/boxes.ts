@@ -44,7 +44,7 @@ export function* readBoxes(source: RandomAccessSource, limits: ReaderLimits, sta
  * True if the box declares no length, which only the last box of a file may do. QuickTime ends some lists with zeros, which are
  * not a box.
  */
-export const hasNoLength = (box: Box): boolean => box.open && box.type !== '\0\0\0\0'
+export const hasUndeclaredLength = (box: Box): boolean => box.open && box.type !== '\0\0\0\0'
 
 export function findBox(
   source: RandomAccessSource,

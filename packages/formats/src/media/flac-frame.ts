@@ -8,11 +8,11 @@ const blockSizes = [0, 192, 576, 1152, 2304, 4608, 0, 0, 256, 512, 1024, 2048, 4
 export function readSampleCount(bytes: Buffer, at: number): number {
   if (bytes[at] !== 0xff || ((bytes[at + 1] ?? 0) & 0xfe) !== 0xf8) return 0
   const sizeCode = (bytes[at + 2] ?? 0) >> 4
-  const sizeAt = at + 4 + getCodedLength(bytes[at + 4] ?? 0)
+  const sizeAt = at + 4 + getEncodedNumberLength(bytes[at + 4] ?? 0)
   if (sizeCode === 6) return (bytes[sizeAt] ?? 0) + 1
   if (sizeCode === 7) return (bytes[sizeAt] ?? 0) * 256 + (bytes[sizeAt + 1] ?? 0) + 1
   return blockSizes[sizeCode] as number
 }
 
 /** Length of a UTF-8-encoded number, derived from its first byte. */
-const getCodedLength = (first: number): number => (first < 0x80 ? 1 : Math.clz32(~(first << 24)))
+const getEncodedNumberLength = (first: number): number => (first < 0x80 ? 1 : Math.clz32(~(first << 24)))

@@ -2,7 +2,7 @@ import { checkDeadline, createInvalidVerdict, createValidVerdict, type FormatRea
 import type { RandomAccessSource } from '../random-access-source.js'
 import { crc16Table } from './crc.js'
 import { readSampleCount } from './flac-frame.js'
-import { skipId3, skipTrailers } from './tags.js'
+import { findAudioEnd, skipId3Tags } from './tags.js'
 
 interface Frames {
   count: number
@@ -12,12 +12,12 @@ interface Frames {
 
 /** Checks a FLAC file's metadata blocks, frame checksums and declared number of samples. */
 export const readFlac: FormatReader = (source, limits) => {
-  const start = skipId3(source)
+  const start = skipId3Tags(source)
   if (source.read(start, 4).toString('latin1') !== 'fLaC')
     return createInvalidVerdict('the file does not start with the FLAC signature')
   const metadata = readMetadata(source, limits, start + 4)
   if (typeof metadata === 'string') return createInvalidVerdict(metadata)
-  const end = skipTrailers(source, metadata.end)
+  const end = findAudioEnd(source, metadata.end)
   const frames = walkFrames(source, limits, metadata.end, end)
   const declared = metadata.samples
   const evidence = { frames: frames.count, samples: frames.samples, promised_samples: declared }

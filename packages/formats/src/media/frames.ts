@@ -7,26 +7,26 @@ export interface Frame {
   length: number
 }
 
-interface Stream {
-  called: string
+interface FrameStream {
+  formatName: string
   start: number
   end: number
-  frameAt(at: number, previous: Frame | undefined): Frame | undefined
+  parseFrameAt(at: number, previous: Frame | undefined): Frame | undefined
   /** Number of consecutive frames that is sufficient to identify the format, even among other bytes, such as a damaged tag. */
-  enough: number
+  minRun: number
 }
 
 /**
  * Checks audio that consists of frames. Rejects a file only if nearly all of it is not frames, because players skip other bytes.
  */
-export function readFrames(source: RandomAccessSource, limits: ReaderLimits, stream: Stream): FormatVerdict {
-  const { called, start, end, frameAt, enough } = stream
+export function readFrames(source: RandomAccessSource, limits: ReaderLimits, stream: FrameStream): FormatVerdict {
+  const { formatName, start, end, parseFrameAt, minRun } = stream
   let [frames, framed, junk, run, maxRun] = [0, 0, 0, 0, 0]
   let cut = false
   let previous: Frame | undefined
   for (let at = start, steps = 0; at < end && !cut; steps++) {
     if ((steps & 255) === 0) checkDeadline(limits)
-    const frame = frameAt(at, previous)
+    const frame = parseFrameAt(at, previous)
     if (frame) {
       cut = at + frame.length > end
       framed += Math.min(frame.length, end - at)
@@ -46,8 +46,8 @@ export function readFrames(source: RandomAccessSource, limits: ReaderLimits, str
   }
   const evidence = { frames, junk_bytes: junk }
   const lonely = frames === 1 && framed < (end - start) / 2
-  if (frames === 0 || lonely || (maxRun < enough && junk > framed))
-    return createInvalidVerdict(`the file contains no consecutive ${called} frames`, evidence)
+  if (frames === 0 || lonely || (maxRun < minRun && junk > framed))
+    return createInvalidVerdict(`the file contains no consecutive ${formatName} frames`, evidence)
   const notes = cut ? ['its last frame is truncated; players skip it'] : []
   return createValidVerdict(junk > 0 ? [...notes, `${junk} stray bytes between frames; players skip them`] : notes, evidence)
 }

@@ -1,17 +1,17 @@
 import { createInvalidVerdict, type FormatReader } from '../format.js'
 import { type Frame, readFrames } from './frames.js'
 import { parseMp3Frame } from './mp3-frame.js'
-import { skipId3, skipTrailers } from './tags.js'
+import { findAudioEnd, skipId3Tags } from './tags.js'
 
 /** Checks MPEG audio, layers 1 to 3. */
 export const readMp3: FormatReader = (source, limits) => {
-  const start = skipId3(source)
+  const start = skipId3Tags(source)
   if (start >= source.size)
     return createInvalidVerdict(
       start > source.size ? 'the MP3 is truncated within its ID3 tag' : 'the MP3 contains no audio after its ID3 tag',
     )
-  const end = skipTrailers(source, start)
-  const frameAt = (at: number, previous: Frame | undefined) => {
+  const end = findAudioEnd(source, start)
+  const parseFrameAt = (at: number, previous: Frame | undefined) => {
     const frame = parseMp3Frame(source.read(at, 4), 0)
     if (!frame || (previous && frame.kind !== previous.kind)) return undefined
     // Four arbitrary bytes may look like a header, so the first frame must end the file or be followed by another frame.
@@ -19,5 +19,5 @@ export const readMp3: FormatReader = (source, limits) => {
     const following = parseMp3Frame(source.read(at + frame.length, 4), 0)
     return following?.kind === frame.kind ? frame : undefined
   }
-  return readFrames(source, limits, { called: 'MPEG sound', start, end, frameAt, enough: 3 })
+  return readFrames(source, limits, { formatName: 'MPEG sound', start, end, parseFrameAt, minRun: 3 })
 }

@@ -4,10 +4,10 @@ import { type Box, readBoxes } from './boxes.js'
 import { readUint32 } from './table-window.js'
 
 // Number of bytes in a sample entry before its child boxes: an 8-byte header and the fixed fields of video or audio.
-const fixed: Record<string, number> = { vide: 78, soun: 28 }
+const entryHeaderBytes: Record<string, number> = { vide: 78, soun: 28 }
 const configurations: Record<string, string> = { avc1: 'avcC', avc3: 'avcC', hvc1: 'hvcC', hev1: 'hvcC' }
 
-interface Described {
+interface SampleDescription {
   description: Box
   kind: string
   firstSample: number | undefined
@@ -16,9 +16,9 @@ interface Described {
 export function findCodecProblem(
   source: RandomAccessSource,
   limits: ReaderLimits,
-  { description, kind, firstSample }: Described,
+  { description, kind, firstSample }: SampleDescription,
 ): string | undefined {
-  const head = fixed[kind]
+  const head = entryHeaderBytes[kind]
   if (head === undefined) return undefined
   const [entry] = readBoxes(source, limits, description.start + 8, description.end)
   if (!entry) return 'its sample description (stsd) is empty'

@@ -5,7 +5,7 @@ import { readUint32, WindowReader } from './table-window.js'
 
 export interface SampleCheck {
   problem?: string
-  outside?: string
+  outsideProblem?: string
   /** Number of chunks that contain samples according to the sample table. */
   declaredChunks: number
   /** Number of these chunks that start inside the file. */
@@ -43,7 +43,7 @@ export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, b
     : checkChunks(source, limits, { offsets, sizes, runs, chunks, samples, uniform, sizeBytes, wide })
 }
 
-interface Table {
+interface SampleTable {
   offsets: Box
   sizes: Box
   runs: Box
@@ -54,11 +54,11 @@ interface Table {
   wide: number
 }
 
-function checkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Table): SampleCheck {
+function checkChunks(source: RandomAccessSource, limits: ReaderLimits, table: SampleTable): SampleCheck {
   const { offsets, sizes, runs, chunks, samples, uniform, sizeBytes, wide } = table
   const reader = new WindowReader(source)
   const runCount = readUint32(source, runs.start + 4)
-  const runNumber = (run: number, offset: number) => reader.readNumber('runs', runs.start + 8 + run * 12 + offset, 4)
+  const readRunField = (run: number, offset: number) => reader.readNumber('runs', runs.start + 8 + run * 12 + offset, 4)
   const found: SampleCheck = { declaredChunks: 0, presentChunks: 0 }
   let run = -1
   let nextRunAt = 1
@@ -68,8 +68,8 @@ function checkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Ta
     if ((chunk & 255) === 0) checkDeadline(limits)
     while (chunk >= nextRunAt && run + 1 < runCount) {
       run++
-      perChunk = runNumber(run, 4)
-      nextRunAt = run + 1 < runCount ? runNumber(run + 1, 0) : Number.MAX_SAFE_INTEGER
+      perChunk = readRunField(run, 4)
+      nextRunAt = run + 1 < runCount ? readRunField(run + 1, 0) : Number.MAX_SAFE_INTEGER
     }
     const count = Math.min(perChunk, samples - sample)
     if (count === 0) continue
@@ -85,7 +85,7 @@ function checkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Ta
       }
     if (offset < source.size) found.presentChunks++
     if (offset >= source.size || end > source.size)
-      found.outside ??= `chunk ${chunk} of ${chunks} ${offset >= source.size ? 'is' : 'extends'} beyond the end of the file`
+      found.outsideProblem ??= `chunk ${chunk} of ${chunks} ${offset >= source.size ? 'is' : 'extends'} beyond the end of the file`
     sample += count
   }
   return found

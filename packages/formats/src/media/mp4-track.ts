@@ -1,11 +1,11 @@
 import type { ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type Box, hasNoLength, readBoxes } from './boxes.js'
+import { type Box, hasUndeclaredLength, readBoxes } from './boxes.js'
 import { findCodecProblem } from './mp4-entries.js'
 import { checkSamples, noSamples, type SampleCheck } from './mp4-samples.js'
 
 export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, track: Box): SampleCheck {
-  let inside = readChildren(source, limits, track)
+  let inside = readChildBoxes(source, limits, track)
   let kind = ''
   for (const type of ['mdia', 'minf', 'stbl']) {
     if (typeof inside === 'string') return { ...noSamples, problem: inside }
@@ -13,7 +13,7 @@ export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, tra
     if (!next) return { ...noSamples, problem: `the '${type}' box is missing` }
     const handler = inside.find((box) => box.type === 'hdlr')
     if (type === 'minf' && handler) kind = source.read(handler.start + 8, 4).toString('latin1')
-    inside = readChildren(source, limits, next)
+    inside = readChildBoxes(source, limits, next)
   }
   if (typeof inside === 'string') return { ...noSamples, problem: inside }
   const boxes = new Map(inside.toReversed().map((box) => [box.type, box]))
@@ -25,11 +25,12 @@ export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, tra
 }
 
 /** Returns the child boxes, or an error message about the first box that exceeds the parent. Trailing bytes are padding. */
-export function readChildren(source: RandomAccessSource, limits: ReaderLimits, parent: Box): Box[] | string {
+export function readChildBoxes(source: RandomAccessSource, limits: ReaderLimits, parent: Box): Box[] | string {
   const boxes: Box[] = []
   for (const box of readBoxes(source, limits, parent.start, parent.end)) {
     if (box.cut && box.type === '') break
-    if (box.cut || hasNoLength(box)) return `the '${box.type.replace(/[^ -~]/g, '?')}' box does not fit into '${parent.type}'`
+    if (box.cut || hasUndeclaredLength(box))
+      return `the '${box.type.replace(/[^ -~]/g, '?')}' box does not fit into '${parent.type}'`
     boxes.push(box)
   }
   return boxes

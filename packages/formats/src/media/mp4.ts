@@ -9,14 +9,14 @@ import {
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, findBox, readBoxes } from './boxes.js'
-import { checkTrack, readChildren } from './mp4-track.js'
+import { checkTrack, readChildBoxes } from './mp4-track.js'
 
 // Types of boxes that contain media or are required to play it. A truncated box of these types is an error.
-const needed = new Set(['ftyp', 'styp', 'moov', 'moof', 'mdat', 'sidx'])
+const requiredBoxes = new Set(['ftyp', 'styp', 'moov', 'moof', 'mdat', 'sidx'])
 const segmentStarts = new Set(['styp', 'moof', 'sidx', 'emsg', 'prft'])
 const printable = /^[\x20-\x7e\xa9]{4}$/
 
-interface Top {
+interface TopLevelBoxes {
   boxes: Box[]
   notes: string[]
   cut?: string
@@ -24,7 +24,7 @@ interface Top {
 
 interface Movie {
   problem?: string
-  outside?: string
+  outsideProblem?: string
   declaredChunks: number
   presentChunks: number
 }
@@ -33,9 +33,9 @@ interface Movie {
  * Checks MP4, M4A and QuickTime files: boxes must fit, the movie header must contain tracks, and samples must be inside the file.
  */
 export const readMp4: FormatReader = (source, limits) => {
-  const top = readTopLevelBoxes(source, limits)
-  if (!('boxes' in top)) return top
-  const { boxes, notes } = top
+  const topLevel = readTopLevelBoxes(source, limits)
+  if (!('boxes' in topLevel)) return topLevel
+  const { boxes, notes } = topLevel
   const movie = boxes.find((box) => box.type === 'moov')
   const fragments = boxes.filter((box) => box.type === 'moof')
   const evidence: Record<string, unknown> = {
@@ -44,7 +44,7 @@ export const readMp4: FormatReader = (source, limits) => {
   }
   // Media segments of a stream have no movie header, because players receive it separately.
   if (!movie && fragments.length > 0 && segmentStarts.has(boxes[0]?.type ?? '')) {
-    if (top.cut) return createInvalidVerdict(`the segment is truncated within its '${top.cut}' box`, evidence)
+    if (topLevel.cut) return createInvalidVerdict(`the segment is truncated within its '${topLevel.cut}' box`, evidence)
     return createValidVerdict([...notes, 'a stream segment: only its structure was checked'], evidence)
   }
   if (!movie) return createInvalidVerdict('the file has no movie header (moov), so players cannot open it', evidence)
@@ -55,40 +55,40 @@ export const readMp4: FormatReader = (source, limits) => {
   const media = boxes.filter((box) => box.type === 'mdat')
   if (fragments.length > 0 && media.length === 0)
     return createInvalidVerdict('the file is truncated: it has fragments (moof) without their data (mdat)', evidence)
-  return createMovieVerdict({ source, top, found, fragments, media, evidence })
+  return createMovieVerdict({ source, topLevel, found, fragments, media, evidence })
 }
 
-function createMovieVerdict(film: {
+function createMovieVerdict(movieFile: {
   source: RandomAccessSource
-  top: Top
+  topLevel: TopLevelBoxes
   found: Movie
   fragments: Box[]
   media: Box[]
   evidence: Record<string, unknown>
 }): FormatVerdict {
-  const { top, found, fragments, media, evidence } = film
-  const { notes, cut } = top
-  if (!cut && !found.outside) return createValidVerdict(notes, evidence)
-  const missing = cut ? `the file is truncated within its '${cut}' box` : `the file is truncated: ${found.outside}`
+  const { topLevel, found, fragments, media, evidence } = movieFile
+  const { notes, cut } = topLevel
+  if (!cut && !found.outsideProblem) return createValidVerdict(notes, evidence)
+  const missing = cut ? `the file is truncated within its '${cut}' box` : `the file is truncated: ${found.outsideProblem}`
   const plays =
     found.declaredChunks > 0 ? found.presentChunks > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
   if (!plays) return createInvalidVerdict(`${missing}, and all of its audio and video is missing`, evidence)
   // Samples outside an intact data box were removed on purpose. Players skip such samples.
   if (!cut && media.length > 0 && !media.some((box) => box.open))
-    return createValidVerdict([...notes, `${found.outside}; players skip such samples`], evidence)
+    return createValidVerdict([...notes, `${found.outsideProblem}; players skip such samples`], evidence)
   return createPartialVerdict(missing, notes, evidence)
 }
 
-function readTopLevelBoxes(source: RandomAccessSource, limits: ReaderLimits): Top | FormatVerdict {
+function readTopLevelBoxes(source: RandomAccessSource, limits: ReaderLimits): TopLevelBoxes | FormatVerdict {
   const boxes: Box[] = []
   const notes: string[] = []
   let headed = false
   for (const box of readBoxes(source, limits, 0, source.size)) {
     const quoted = printable.test(box.type)
     const fits = quoted && !box.cut
-    if (!fits && boxes.length === 0 && !needed.has(box.type))
+    if (!fits && boxes.length === 0 && !requiredBoxes.has(box.type))
       return createInvalidVerdict('the file does not start with an MP4 or QuickTime box')
-    const missed = !fits && (needed.has(box.type) || !isPlayable(boxes))
+    const missed = !fits && (requiredBoxes.has(box.type) || !isPlayable(boxes))
     if (missed && quoted && headed && box.type !== 'moov') {
       // Players can play truncated media data, but need all other boxes to be complete.
       if (box.type === 'mdat') boxes.push(box)
@@ -116,14 +116,14 @@ const isPlayable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') &&
 
 function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box, evidence: Record<string, unknown>): Movie {
   const found: Movie = { declaredChunks: 0, presentChunks: 0 }
-  const boxes = readChildren(source, limits, movie)
+  const boxes = readChildBoxes(source, limits, movie)
   if (typeof boxes === 'string') return { ...found, problem: `the movie header (moov) is damaged: ${boxes}` }
   let tracks = 0
   for (const box of boxes.filter(({ type }) => type === 'trak')) {
     tracks++
     const track = checkTrack(source, limits, box)
     if (track.problem) return { ...found, problem: `track ${tracks} is damaged: ${track.problem}` }
-    found.outside ??= track.outside
+    found.outsideProblem ??= track.outsideProblem
     found.declaredChunks += track.declaredChunks
     found.presentChunks += track.presentChunks
   }

@@ -9,11 +9,11 @@ export interface Chunk {
   size: number
 }
 
-/** Iterates over the chunks of a RIFF file up to `end`. Throws if the file has too many chunks. `big` means big-endian (RIFX). */
+/** Iterates over the chunks of a RIFF file up to `end`. Throws if the file has too many chunks. RIFX files are big-endian. */
 export function* readRiffChunks(
   source: RandomAccessSource,
   limits: ReaderLimits,
-  { end = source.size, big = false }: { end?: number; big?: boolean },
+  { end = source.size, isBigEndian = false }: { end?: number; isBigEndian?: boolean },
 ): Generator<Chunk> {
   let count = 0
   for (let at = 12; at + 8 <= end; ) {
@@ -21,7 +21,11 @@ export function* readRiffChunks(
     if (++count > limits.maxEntries)
       throw createMaliciousError('chunk_flood', `the file has more than ${limits.maxEntries} chunks`)
     const head = source.read(at, 8)
-    const chunk = { type: head.toString('latin1', 0, 4), start: at + 8, size: big ? head.readUInt32BE(4) : head.readUInt32LE(4) }
+    const chunk = {
+      type: head.toString('latin1', 0, 4),
+      start: at + 8,
+      size: isBigEndian ? head.readUInt32BE(4) : head.readUInt32LE(4),
+    }
     yield chunk
     at = getChunkEnd(source, chunk)
   }

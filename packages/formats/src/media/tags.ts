@@ -1,7 +1,7 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Returns the offset of the audio after any ID3v2 tags. The offset may exceed the file size. */
-export function skipId3(source: RandomAccessSource): number {
+export function skipId3Tags(source: RandomAccessSource): number {
   let at = 0
   for (let tags = 0; tags < 16; tags++) {
     const head = source.read(at, 10)
@@ -15,17 +15,17 @@ export function skipId3(source: RandomAccessSource): number {
 }
 
 /** Returns the end of the audio, before any ID3v1, APE and Lyrics3 tags. It is never less than `start`. */
-export function skipTrailers(source: RandomAccessSource, start: number): number {
+export function findAudioEnd(source: RandomAccessSource, start: number): number {
   let end = source.size
   for (let tags = 0; tags < 8; tags++) {
-    const length = getTrailerLength(source, end)
+    const length = getTrailingTagLength(source, end)
     if (length === 0 || end - length < start) return end
     end -= length
   }
   return end
 }
 
-function getTrailerLength(source: RandomAccessSource, end: number): number {
+function getTrailingTagLength(source: RandomAccessSource, end: number): number {
   if (source.read(end - 128, 3).toString('latin1') === 'TAG' && end >= 128) return 128
   const footer = source.read(Math.max(0, end - 32), 32)
   if (footer.toString('latin1', 0, 8) === 'APETAGEX')

@@ -3,9 +3,9 @@ import { catchFormatError } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { readRiffChunks } from './riff.js'
 
-interface Shape {
+interface WavChunks {
   format?: Buffer
-  data?: { declared: number; present: number }
+  data?: { declaredBytes: number; presentBytes: number }
   notes: string[]
   /** True if a ds64 chunk precedes the audio. */
   hasLongSizes: boolean
@@ -18,8 +18,8 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
   const head = source.read(0, 12)
   if (head.length < 12 || !/^(RIFF|RIFX|RF64|BW64)....WAVE$/s.test(head.toString('latin1')))
     return createInvalidVerdict('the file does not start with the WAV signature')
-  const big = head[3] === 0x58
-  const { format, data, notes, hasLongSizes } = readChunks(source, limits, big)
+  const isBigEndian = head[3] === 0x58
+  const { format, data, notes, hasLongSizes } = readWavChunks(source, limits, isBigEndian)
   // RF64 and BW64 files store their lengths only in the ds64 chunk (EBU Tech 3306).
   if (!hasLongSizes && /^(RF|BW)64/.test(head.toString('latin1')))
     return createInvalidVerdict(
@@ -27,35 +27,42 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
     )
   if (!format || format.length < 14)
     return createInvalidVerdict('the WAV has no complete fmt chunk, which describes the audio format')
-  const short = (at: number) => (big ? format.readUInt16BE(at) : format.readUInt16LE(at))
-  const [channels, rate, blockSize] = [short(2), big ? format.readUInt32BE(4) : format.readUInt32LE(4), short(12)]
-  const evidence = { codec: short(0), channels, sample_rate: rate }
+  const readUint16 = (at: number) => (isBigEndian ? format.readUInt16BE(at) : format.readUInt16LE(at))
+  const [channels, rate, blockSize] = [
+    readUint16(2),
+    isBigEndian ? format.readUInt32BE(4) : format.readUInt32LE(4),
+    readUint16(12),
+  ]
+  const evidence = { codec: readUint16(0), channels, sample_rate: rate }
   if (channels === 0 || rate === 0)
     return createInvalidVerdict(`the WAV declares ${channels} channels at ${rate} Hz, which is invalid`, evidence)
   if (!data) return createInvalidVerdict('the WAV contains no audio (the data chunk is missing)', evidence)
   // Recorders may leave an incomplete last block, which is inaudible.
-  if (data.declared - data.present <= Math.max(blockSize, 2)) return createValidVerdict(notes, evidence)
-  if (8 + (big ? head.readUInt32BE(4) : head.readUInt32LE(4)) > source.size)
-    return createInvalidVerdict(`the WAV is truncated: ${data.present} of ${data.declared} bytes of audio are present`, evidence)
+  if (data.declaredBytes - data.presentBytes <= Math.max(blockSize, 2)) return createValidVerdict(notes, evidence)
+  if (8 + (isBigEndian ? head.readUInt32BE(4) : head.readUInt32LE(4)) > source.size)
+    return createInvalidVerdict(
+      `the WAV is truncated: ${data.presentBytes} of ${data.declaredBytes} bytes of audio are present`,
+      evidence,
+    )
   // Only the data chunk's length is wrong, so the writer miscounted and nothing is missing.
   return createValidVerdict(
-    [...notes, `the header declares ${data.declared} bytes of audio, but the file contains ${data.present}`],
+    [...notes, `the header declares ${data.declaredBytes} bytes of audio, but the file contains ${data.presentBytes}`],
     evidence,
   )
 }
 
-function readChunks(source: RandomAccessSource, limits: ReaderLimits, isBigEndian: boolean): Shape {
-  const shape: Shape = { notes: [], hasLongSizes: false }
+function readWavChunks(source: RandomAccessSource, limits: ReaderLimits, isBigEndian: boolean): WavChunks {
+  const shape: WavChunks = { notes: [], hasLongSizes: false }
   let longSize: number | undefined
-  for (const { type, start, size } of readRiffChunks(source, limits, { big: isBigEndian })) {
-    const present = source.size - start
-    if (type === 'ds64' && present >= 16) longSize = Number(source.read(start + 8, 8).readBigUInt64LE())
+  for (const { type, start, size } of readRiffChunks(source, limits, { isBigEndian })) {
+    const presentBytes = source.size - start
+    if (type === 'ds64' && presentBytes >= 16) longSize = Number(source.read(start + 8, 8).readBigUInt64LE())
     shape.hasLongSizes ||= longSize !== undefined && !shape.data
     if (type === 'fmt ') shape.format ??= source.read(start, Math.min(size, 64))
     if (type !== 'data') continue
-    const declared = size === 0xffffffff && longSize !== undefined ? longSize : isPlaceholderSize(size) ? present : size
-    shape.data ??= { declared, present: Math.min(present, declared) }
-    if (declared !== size && declared !== longSize)
+    const declaredBytes = size === 0xffffffff && longSize !== undefined ? longSize : isPlaceholderSize(size) ? presentBytes : size
+    shape.data ??= { declaredBytes, presentBytes: Math.min(presentBytes, declaredBytes) }
+    if (declaredBytes !== size && declaredBytes !== longSize)
       shape.notes.push('the header contains no length, because the file was written as a stream')
   }
   return shape

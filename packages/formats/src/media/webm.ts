@@ -10,7 +10,7 @@ import {
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type Element, readElement, readVint } from './ebml.js'
-import { readElements, readTracks } from './webm-tracks.js'
+import { readElements, readTrackNumbers } from './webm-tracks.js'
 
 const id = {
   ebml: 0x1a45dfa3,
@@ -28,7 +28,7 @@ const id = {
  * Ids of a segment's top-level elements. Each of them ends a cluster of unknown length. After damage, players resume at the next
  * one.
  */
-const parts = new Set([0x114d9b74, 0x1549a966, id.tracks, id.cluster, 0x1c53bb6b, 0x1941a469, 0x1043a770, 0x1254c367])
+const topLevelIds = new Set([0x114d9b74, 0x1549a966, id.tracks, id.cluster, 0x1c53bb6b, 0x1941a469, 0x1043a770, 0x1254c367])
 
 /** Checks the tracks and the blocks of a WebM or Matroska file. Accepts unknown lengths, which streams use. */
 export const readWebm: FormatReader = (source, limits) => {
@@ -45,7 +45,7 @@ export const readWebm: FormatReader = (source, limits) => {
   for (let skipped = 0; skipped < 16; skipped++) {
     const element = readElement(source, at)
     if (!element) return createInvalidVerdict('the file is truncated: it has no segment')
-    if (element.id === id.segment) return new SegmentWalk(source, limits, element).checkSegment()
+    if (element.id === id.segment) return new SegmentWalker(source, limits, element).checkSegment()
     if (element.end === undefined || element.end > source.size) break
     at = element.end
   }
@@ -66,9 +66,9 @@ function readHeader(source: RandomAccessSource, limits: ReaderLimits, header: El
   return found
 }
 
-class SegmentWalk {
+class SegmentWalker {
   private tracks: Set<number> | undefined
-  private findTrackProblem: string | undefined
+  private trackProblem: string | undefined
   private clusters = 0
   private blocks = 0
   private elements = 0
@@ -112,7 +112,7 @@ class SegmentWalk {
     const missing = cut ? `the file is truncated: it has ${source.size} of ${segment.end} bytes` : damage
     if (!this.tracks)
       return createInvalidVerdict(
-        this.findTrackProblem ?? (missing ? `${missing}; it has no tracks` : 'the file has no tracks'),
+        this.trackProblem ?? (missing ? `${missing}; it has no tracks` : 'the file has no tracks'),
         this.facts(),
       )
     if (missing && this.blocks === 0)
@@ -139,8 +139,8 @@ class SegmentWalk {
     if (element.end === undefined)
       return { problem: 'the file is damaged: the length of an element is unknown, but its type requires a known length', at }
     if (element.id === id.tracks && !this.tracks) {
-      const tracks = readTracks(this.source, this.limits, element)
-      if (typeof tracks === 'string') this.findTrackProblem ??= tracks
+      const tracks = readTrackNumbers(this.source, this.limits, element)
+      if (typeof tracks === 'string') this.trackProblem ??= tracks
       else this.tracks = tracks
     }
     return element.end
@@ -165,7 +165,7 @@ class SegmentWalk {
     while (at < end && !this.hasTooManyElements()) {
       const element = this.readNextElement(at, end)
       if (typeof element === 'string') return { problem: element, at }
-      if (cluster.end === undefined && parts.has(element.id)) return at
+      if (cluster.end === undefined && topLevelIds.has(element.id)) return at
       if (element.end === undefined)
         return { problem: 'the file is damaged: the length of an element is unknown, but its type requires a known length', at }
       this.countBlock(element)
@@ -198,7 +198,7 @@ class SegmentWalk {
       checkDeadline(this.limits)
       const bytes = this.source.read(offset, Math.min(window + 4, this.end - offset))
       for (let index = 0; index + 4 <= bytes.length && index < window; index++)
-        if ((bytes[index] as number) < 0x20 && (bytes[index] as number) >= 0x10 && parts.has(bytes.readUInt32BE(index)))
+        if ((bytes[index] as number) < 0x20 && (bytes[index] as number) >= 0x10 && topLevelIds.has(bytes.readUInt32BE(index)))
           return offset + index
     }
     return this.end

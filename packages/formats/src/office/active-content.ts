@@ -24,13 +24,17 @@ export class OfficeActiveContent {
   #searchRelationships(text: string): void {
     if (!/TargetMode\s*=\s*["']External/i.test(text)) return
     for (const [element] of text.matchAll(/<(?:\w+:)?Relationship\s[^>]*>/g)) {
-      const of = (name: string) =>
+      const getRelationshipAttribute = (name: string) =>
         new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`, 'i')
           .exec(element)
           ?.slice(1)
           .find((each) => each !== undefined) ?? ''
-      const type = of('Type')
-      if (!/^external$/i.test(of('TargetMode')) || clickTypes.test(type) || !remoteTarget.test(unescapeXml(of('Target')).trim()))
+      const type = getRelationshipAttribute('Type')
+      if (
+        !/^external$/i.test(getRelationshipAttribute('TargetMode')) ||
+        clickTypes.test(type) ||
+        !remoteTarget.test(unescapeXml(getRelationshipAttribute('Target')).trim())
+      )
         continue
       this.found.add(
         /\/attachedTemplate$/i.test(type) ? 'remote template' : `external reference (${/[^/]{0,40}$/.exec(type)![0]})`,
@@ -46,14 +50,14 @@ export class OfficeActiveContent {
 
 class TextCollector implements PartSink {
   #text = ''
-  constructor(private readonly ended: (text: string) => void) {}
+  constructor(private readonly onEnd: (text: string) => void) {}
 
   write(chunk: Buffer): void {
     if (this.#text.length < maxChars) this.#text += chunk.toString('latin1').replaceAll('\0', '')
   }
 
   end(): void {
-    this.ended(this.#text)
+    this.onEnd(this.#text)
   }
 }
 
@@ -61,7 +65,7 @@ class TextCollector implements PartSink {
 class FieldCollector implements PartSink {
   #instructions = ''
   #carried = ''
-  constructor(private readonly ended: (instructions: string) => void) {}
+  constructor(private readonly onEnd: (instructions: string) => void) {}
 
   write(chunk: Buffer): void {
     const text = this.#carried + chunk.toString('latin1').replaceAll('\0', '')
@@ -76,7 +80,7 @@ class FieldCollector implements PartSink {
   }
 
   end(): void {
-    this.ended(this.#instructions)
+    this.onEnd(this.#instructions)
   }
 }
 

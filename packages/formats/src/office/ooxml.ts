@@ -1,7 +1,7 @@
 import { checkWholeZip, createArchiveReader } from '../archive/archive.js'
 import type { PartSinkFactory } from '../archive/zip/check.js'
 import { combineSinks } from '../archive/zip/member.js'
-import { resolvePart, toPartKey, ZipPackage } from '../archive/zip/package.js'
+import { resolvePartName, toPartKey, ZipPackage } from '../archive/zip/package.js'
 import type { FormatReader, ReaderLimits } from '../format.js'
 import { createDamageError } from '../format-error.js'
 import type { PartSink } from '../member-observer.js'
@@ -13,12 +13,12 @@ export type OoxmlKind = 'docx' | 'xlsx' | 'pptx'
 
 const roots: Record<OoxmlKind, string> = { docx: 'document', xlsx: 'workbook', pptx: 'presentation' }
 
-const contents: Partial<Record<OoxmlKind, RegExp>> = {
+const contentTypes: Partial<Record<OoxmlKind, RegExp>> = {
   xlsx: /\/(worksheet|chartsheet|dialogsheet|xlMacrosheet|xlIntlMacrosheet)$/,
   pptx: /\/slide$/,
 }
 
-interface Plan {
+interface PartCheckPlan {
   main: string
   parts: Map<string, { root?: string }>
 }
@@ -32,8 +32,8 @@ export const readOoxml = (kind: OoxmlKind): FormatReader =>
     const { limits } = level
     const plan = planPartChecks(new ZipPackage(source, limits), kind)
     const activity = new OfficeActiveContent()
-    const watch: PartSinkFactory = ({ name }) => combineSinks(activity.createSink(name), createPartSink(name, plan, limits))
-    const { entries, unpackedBytes } = await checkWholeZip(source, level, watch)
+    const createSink: PartSinkFactory = ({ name }) => combineSinks(activity.createSink(name), createPartSink(name, plan, limits))
+    const { entries, unpackedBytes } = await checkWholeZip(source, level, createSink)
     return {
       main_part: plan.main,
       parts: entries,
@@ -42,19 +42,19 @@ export const readOoxml = (kind: OoxmlKind): FormatReader =>
     }
   })
 
-function createPartSink(name: string, plan: Plan, limits: ReaderLimits): PartSink | undefined {
+function createPartSink(name: string, plan: PartCheckPlan, limits: ReaderLimits): PartSink | undefined {
   const part = plan.parts.get(toPartKey(name))
   if (part) return new XmlPart(name, { limits, root: part.root, doctype: 'refused' })
   return isXmlPart(name) ? new EntityBombDetector(name) : undefined
 }
 
-function planPartChecks(pack: ZipPackage, kind: OoxmlKind): Plan {
+function planPartChecks(pack: ZipPackage, kind: OoxmlKind): PartCheckPlan {
   if (!pack.has('[Content_Types].xml')) throw createDamageError('[Content_Types].xml is missing from the document')
   if (!pack.has('_rels/.rels')) throw createDamageError('_rels/.rels is missing from the document')
   const main = readRelationships(pack, '').find(({ type }) => type.endsWith('/officeDocument'))
   if (!main) throw createDamageError('no relationship in the document points to a main part')
   if (!pack.has(main.target)) throw createDamageError(`the main part ${main.target.slice(0, 100)} is missing from the document`)
-  const plan: Plan = {
+  const plan: PartCheckPlan = {
     main: main.target,
     parts: new Map([
       ['[content_types].xml', { root: 'Types' }],
@@ -69,7 +69,7 @@ function planPartChecks(pack: ZipPackage, kind: OoxmlKind): Plan {
   // Binary workbooks (xlsb) do not contain XML.
   if (main.target.endsWith('.bin')) return plan
   plan.parts.set(main.target, { root: roots[kind] })
-  const content = related.filter(({ type }) => contents[kind]?.test(type))
+  const content = related.filter(({ type }) => contentTypes[kind]?.test(type))
   if (content.length > 0 ? !content.some(({ target }) => pack.has(target)) : kind === 'xlsx')
     throw createDamageError(`all ${kind === 'xlsx' ? 'sheets' : 'slides'} are missing from the document`)
   return plan
@@ -79,12 +79,13 @@ function readRelationships(pack: ZipPackage, part: string): { type: string; targ
   const slash = part.lastIndexOf('/') + 1
   const name = `${part.slice(0, slash)}_rels/${part.slice(slash)}.rels`
   const found: { type: string; target: string }[] = []
-  const element = (each: XmlElement) => {
+  const addRelationship = (each: XmlElement) => {
     if (each.name !== 'Relationship' || getAttribute(each, 'TargetMode')?.toLowerCase() === 'external') return
     if (found.length < pack.limits.maxEntries)
-      found.push({ type: getAttribute(each, 'Type') ?? '', target: resolvePart(part, getAttribute(each, 'Target') ?? '') })
+      found.push({ type: getAttribute(each, 'Type') ?? '', target: resolvePartName(part, getAttribute(each, 'Target') ?? '') })
   }
   const bytes = pack.has(name) ? pack.read(name) : undefined
-  if (bytes) parseXmlPart(name, bytes, { limits: pack.limits, root: 'Relationships', doctype: 'refused', element })
+  if (bytes)
+    parseXmlPart(name, bytes, { limits: pack.limits, root: 'Relationships', doctype: 'refused', onElement: addRelationship })
   return found
 }

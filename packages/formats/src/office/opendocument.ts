@@ -1,6 +1,6 @@
 import { checkWholeZip, createArchiveReader } from '../archive/archive.js'
 import type { ArchiveLevel } from '../archive/archive-level.js'
-import { resolvePart, toPartKey, ZipPackage } from '../archive/zip/package.js'
+import { resolvePartName, toPartKey, ZipPackage } from '../archive/zip/package.js'
 import type { FormatReader } from '../format.js'
 import { createDamageError } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
@@ -41,8 +41,9 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
       ])
         parts.set(name!, root)
     const active = new Set<string>()
-    const element = ({ name }: XmlElement) => void (/^dde-(source|link|connection-decl)$/.test(name) && active.add('DDE link'))
-    const evidence = await checkParts(source, level, parts, element)
+    const recordActiveElement = ({ name }: XmlElement) =>
+      void (/^dde-(source|link|connection-decl)$/.test(name) && active.add('DDE link'))
+    const evidence = await checkXmlParts(source, level, parts, recordActiveElement)
     return { ...evidence, ...(active.size > 0 && { active_content: [...active] }) }
   })
 
@@ -55,11 +56,15 @@ function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boole
   // LibreOffice opens documents without a manifest.
   if (!manifest) return { encrypted: false, hasContent: true }
   const found = { encrypted: false, hasContent: false }
-  const element = (each: XmlElement) => {
+  const readManifestElement = (each: XmlElement) => {
     if (each.name === 'encryption-data') found.encrypted = true
     if (each.name === 'file-entry' && getAttribute(each, 'full-path') === 'content.xml') found.hasContent = true
   }
-  parseXmlPart('META-INF/manifest.xml', manifest, { limits: pack.limits, doctype: 'without entities', element })
+  parseXmlPart('META-INF/manifest.xml', manifest, {
+    limits: pack.limits,
+    doctype: 'without entities',
+    onElement: readManifestElement,
+  })
   return found
 }
 
@@ -71,7 +76,7 @@ export const readEpub = createArchiveReader(async (source, level) => {
     ['meta-inf/container.xml', 'container'],
     [findPackageDocument(pack), 'package'],
   ])
-  return checkParts(source, level, parts)
+  return checkXmlParts(source, level, parts)
 })
 
 function findPackageDocument(pack: ZipPackage): string {
@@ -82,21 +87,21 @@ function findPackageDocument(pack: ZipPackage): string {
     limits: pack.limits,
     doctype: 'without entities',
     // Programs open the first rendition. Other renditions are optional.
-    element: (element) => {
+    onElement: (element) => {
       if (element.name === 'rootfile') path ??= getAttribute(element, 'full-path')
     },
   })
   if (path === undefined) throw createDamageError('META-INF/container.xml does not name a package document')
-  const part = resolvePart('', path)
+  const part = resolvePartName('', path)
   if (!pack.has(part)) throw createDamageError(`the package document ${part.slice(0, 100)} is missing from the book`)
   return part
 }
 
-async function checkParts(
+async function checkXmlParts(
   source: RandomAccessSource,
   level: ArchiveLevel,
   parts: ReadonlyMap<string, string | undefined>,
-  element?: (element: XmlElement) => void,
+  onElement?: (element: XmlElement) => void,
 ): Promise<Record<string, unknown>> {
   const { entries, unpackedBytes } = await checkWholeZip(source, level, ({ name }) => {
     const key = toPartKey(name)
@@ -106,7 +111,7 @@ async function checkParts(
       limits: level.limits,
       doctype: 'without entities',
       ...(root && { root }),
-      ...(element && { element }),
+      ...(onElement && { onElement }),
     })
   })
   return { parts: entries, unpacked_bytes: unpackedBytes }

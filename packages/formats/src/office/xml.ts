@@ -9,12 +9,12 @@ export interface XmlElement {
   attributes: Record<string, string>
 }
 
-interface PartOptions {
+interface XmlPartOptions {
   limits: ReaderLimits
   root?: string
   /** Policy for document type declarations. Office rejects all of them. Other programs reject only those with entities. */
   doctype: 'refused' | 'without entities'
-  element?: (element: XmlElement) => void
+  onElement?: (element: XmlElement) => void
 }
 
 // For parts above this size, only the checksum is verified, because parsing them would take too long.
@@ -22,7 +22,7 @@ const maxParsedBytes = 64 * 1024 * 1024
 // Limits the parser's memory. The parser buffers whole text nodes, comments and attributes.
 const maxRun = 16 * 1024 * 1024
 const maxPrologue = 2 * 1024 * 1024
-const sniffed = 256
+const sniffedBytes = 256
 
 /** Parses an XML part while it is unpacked. Throws a `FormatError` if it is not well-formed. */
 export class XmlPart implements PartSink {
@@ -36,7 +36,7 @@ export class XmlPart implements PartSink {
 
   constructor(
     private readonly name: string,
-    private readonly options: PartOptions,
+    private readonly options: XmlPartOptions,
   ) {
     this.parser.on('opentag', ({ name: tag, attributes }) => this.openElement(tag, attributes as Record<string, string>))
     this.parser.on('closetag', () => {
@@ -54,7 +54,7 @@ export class XmlPart implements PartSink {
       return
     }
     this.start = this.start.length === 0 ? chunk : Buffer.concat([this.start, chunk])
-    if (this.start.length >= sniffed) this.startParsing()
+    if (this.start.length >= sniffedBytes) this.startParsing()
     // Copies the chunk, because it is valid only during this call.
     else this.start = Buffer.from(this.start)
   }
@@ -109,11 +109,11 @@ export class XmlPart implements PartSink {
       )
     }
     const name = getLocalName(tag)
-    const { root, element } = this.options
+    const { root, onElement } = this.options
     if (!this.rootSeen && root !== undefined && name !== root)
       throw createDamageError(`the root element of the part ${this.name} is <${name.slice(0, 40)}>, not <${root}>`)
     this.rootSeen = true
-    element?.({ name, attributes })
+    onElement?.({ name, attributes })
   }
 
   private checkDoctype(text: string): void {
@@ -123,7 +123,7 @@ export class XmlPart implements PartSink {
   }
 }
 
-export function parseXmlPart(name: string, bytes: Buffer, options: PartOptions): void {
+export function parseXmlPart(name: string, bytes: Buffer, options: XmlPartOptions): void {
   const part = new XmlPart(name, options)
   part.write(bytes)
   part.end()
@@ -142,7 +142,7 @@ function detectEncoding(start: Buffer): string {
   if (hex.startsWith('efbbbf')) return 'utf-8'
   if (hex.startsWith('fffe') || hex.startsWith('3c00')) return 'utf-16le'
   if (hex.startsWith('feff') || hex.startsWith('003c')) return 'utf-16be'
-  const declared = /^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start.toString('latin1', 0, sniffed))?.[1]
+  const declared = /^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start.toString('latin1', 0, sniffedBytes))?.[1]
   // The bytes are not UTF-16, so a UTF-16 declaration is wrong.
   return declared === undefined || /^utf-?16/i.test(declared) ? 'utf-8' : declared
 }

@@ -2,7 +2,7 @@ import { createDecipheriv, createHash } from 'node:crypto'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { applyRc4, type EncryptionFacts, getKeyForEmptyPassword } from './password.js'
 
-const reach = 1024 * 1024
+const searchBytes = 1024 * 1024
 
 /** Encryption of a PDF. `closed` is the reason why it cannot be decrypted. Many encrypted PDFs open without a password. */
 export interface PdfEncryption {
@@ -32,11 +32,11 @@ const createUndecryptableEncryption = (reason: string): PdfEncryption => ({ clos
 /** Finds an object near the start or end of the file. Encryption dictionaries are never compressed (ISO 32000-2, 7.5.7). */
 function findObject(source: RandomAccessSource, marker: string): string | undefined {
   const after = new RegExp(`(?<![0-9])${marker}\\b`)
-  for (const start of [Math.max(0, source.size - reach), 0]) {
-    const text = source.read(start, reach).toString('latin1')
+  for (const start of [Math.max(0, source.size - searchBytes), 0]) {
+    const text = source.read(start, searchBytes).toString('latin1')
     const found = after.exec(text)
     if (found) return text.slice(found.index, found.index + 8192)
-    if (source.size <= reach) return undefined
+    if (source.size <= searchBytes) return undefined
   }
   return undefined
 }
@@ -48,26 +48,26 @@ interface Facts extends EncryptionFacts {
 }
 
 function readEncryptionFacts(dictionary: string, trailer: string): Facts | undefined {
-  const number = (key: string) => Number(new RegExp(`/${key}\\s+(-?\\d+)`).exec(dictionary)?.[1] ?? Number.NaN)
-  const revision = number('R')
-  const owner = readString(dictionary, /\/O(?![A-Za-z])\s*/)
-  const user = readString(dictionary, /\/U(?![A-Za-z])\s*/)
+  const readNumber = (key: string) => Number(new RegExp(`/${key}\\s+(-?\\d+)`).exec(dictionary)?.[1] ?? Number.NaN)
+  const revision = readNumber('R')
+  const owner = readStringValue(dictionary, /\/O(?![A-Za-z])\s*/)
+  const user = readStringValue(dictionary, /\/U(?![A-Za-z])\s*/)
   if (!/\/Filter\s*\/Standard/.test(dictionary) || !owner || !user || Number.isNaN(revision)) return undefined
   return {
     revision,
     owner,
     user,
-    userKey: readString(dictionary, /\/UE\s*/) ?? Buffer.alloc(0),
-    permissions: number('P'),
+    userKey: readStringValue(dictionary, /\/UE\s*/) ?? Buffer.alloc(0),
+    permissions: readNumber('P'),
     // Revision 2 supports only 40 bits. `Length` is in bits, or in bytes in a crypt filter.
-    keyBytes: revision === 2 ? 5 : getKeyBytes(number('Length'), number('V')),
-    id: readString(trailer, /\/ID\s*\[\s*/) ?? Buffer.alloc(0),
+    keyBytes: revision === 2 ? 5 : getKeyLength(readNumber('Length'), readNumber('V')),
+    id: readStringValue(trailer, /\/ID\s*\[\s*/) ?? Buffer.alloc(0),
     metadata: !/\/EncryptMetadata\s+false/.test(dictionary),
-    method: getMethod(dictionary, number('V')),
+    method: getEncryptionMethod(dictionary, readNumber('V')),
   }
 }
 
-function getMethod(dictionary: string, version: number): Method {
+function getEncryptionMethod(dictionary: string, version: number): Method {
   if (version < 4) return 'rc4'
   const filter = /\/StmF\s*\/(\w+)/.exec(dictionary)?.[1] ?? 'Identity'
   if (filter === 'Identity') return 'none'
@@ -75,7 +75,7 @@ function getMethod(dictionary: string, version: number): Method {
   return declared === 'AESV2' ? 'aes-128' : declared === 'AESV3' ? 'aes-256' : 'rc4'
 }
 
-function getKeyBytes(length: number, version: number): number {
+function getKeyLength(length: number, version: number): number {
   if (version === 4) return 16
   if (Number.isNaN(length)) return 5
   return length >= 40 ? Math.floor(length / 8) : length
@@ -108,18 +108,18 @@ function deriveObjectKey(key: Buffer, number: number, generation: number, salt =
     .subarray(0, Math.min(16, key.length + 5))
 }
 
-function readString(text: string, key: RegExp): Buffer | undefined {
+function readStringValue(text: string, key: RegExp): Buffer | undefined {
   const found = key.exec(text)
   if (!found) return undefined
   const rest = text.slice(found.index + found[0].length)
   const hex = /^<([0-9A-Fa-f\s]*)>/.exec(rest)?.[1]
   if (hex !== undefined) return Buffer.from(hex.replace(/\s/g, ''), 'hex')
-  return rest.startsWith('(') ? readLiteral(rest) : undefined
+  return rest.startsWith('(') ? readLiteralString(rest) : undefined
 }
 
 const escapes: Record<string, string> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
 
-function readLiteral(text: string): Buffer {
+function readLiteralString(text: string): Buffer {
   let value = ''
   let depth = 0
   for (let at = 0; at < text.length; at++) {

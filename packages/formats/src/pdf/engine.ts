@@ -38,7 +38,7 @@ interface Pdfium {
 }
 
 type Imports = Record<string, Record<string, (...values: number[]) => number>>
-type Load = (options: Record<string, unknown>) => Promise<Pdfium>
+type PdfiumLoader = (options: Record<string, unknown>) => Promise<Pdfium>
 
 /** PDFium's memory limit in bytes. PDFium reports an error if it is exceeded. */
 const heapLimit = 512 * 1024 * 1024
@@ -47,7 +47,7 @@ const heapLimit = 512 * 1024 * 1024
 // (type (func (param i32 i32 i32 i32) (result i32))) (import "e" "f" (func (type 0))) (export "f" (func 0)))
 const bridge = Buffer.from('0061736d0100000001090160047f7f7f7f017f02070101650166000007050101660000', 'hex')
 
-const protections = [4, 5]
+const passwordErrors = [4, 5]
 
 // `FPDF_ANNOT` draws annotations. `FPDF_REVERSE_BYTE_ORDER` returns RGBA instead of BGRA.
 const renderFlags = 0x01 | 0x10
@@ -60,18 +60,18 @@ export interface PagePixels {
   height: number
 }
 
-export interface Opened {
+export interface OpenedDocument {
   document: number
   password: boolean
 }
 
-/** A PDFium instance. After a WebAssembly trap, `alive` is false and the instance must be replaced. */
+/** A PDFium instance. After a WebAssembly trap, `isAlive` is false and the instance must be replaced. */
 export class PdfEngine {
   private static module: Promise<WasmModule> | undefined
   private source: RandomAccessSource | undefined
   private limits: ReaderLimits | undefined
   private access = 0
-  alive = true
+  isAlive = true
 
   private constructor(
     private readonly pdfium: Pdfium,
@@ -81,7 +81,7 @@ export class PdfEngine {
   static async start(): Promise<PdfEngine> {
     PdfEngine.module ??= compilePdfium()
     const module = await PdfEngine.module
-    const { PDFiumModule } = (await import('@hyzyla/pdfium')) as unknown as { PDFiumModule: Load }
+    const { PDFiumModule } = (await import('@hyzyla/pdfium')) as unknown as { PDFiumModule: PdfiumLoader }
     const memory = { refused: false }
     const pdfium = await PDFiumModule({
       print: () => {},
@@ -102,19 +102,19 @@ export class PdfEngine {
     return engine
   }
 
-  open(source: RandomAccessSource, limits: ReaderLimits): Opened {
+  open(source: RandomAccessSource, limits: ReaderLimits): OpenedDocument {
     this.source = source
     this.limits = limits
-    const document = this.guard(() => this.pdfium._FPDF_LoadCustomDocument(this.writeFileAccess(source.size), 0))
-    return { document, password: document === 0 && protections.includes(this.pdfium._FPDF_GetLastError()) }
+    const document = this.runGuarded(() => this.pdfium._FPDF_LoadCustomDocument(this.writeFileAccess(source.size), 0))
+    return { document, password: document === 0 && passwordErrors.includes(this.pdfium._FPDF_GetLastError()) }
   }
 
-  wasRebuilt = (document: number) => this.guard(() => this.pdfium._FPDF_DocumentHasValidCrossReferenceTable(document) === 0)
+  wasRebuilt = (document: number) => this.runGuarded(() => this.pdfium._FPDF_DocumentHasValidCrossReferenceTable(document) === 0)
 
-  getPageCount = (document: number) => this.guard(() => this.pdfium._FPDF_GetPageCount(document))
+  getPageCount = (document: number) => this.runGuarded(() => this.pdfium._FPDF_GetPageCount(document))
 
   canLoadPage(document: number, index: number): boolean {
-    return this.guard(() => {
+    return this.runGuarded(() => {
       const page = this.pdfium._FPDF_LoadPage(document, index)
       if (page) this.pdfium._FPDF_ClosePage(page)
       return page !== 0
@@ -123,7 +123,7 @@ export class PdfEngine {
 
   /** Renders a page on a white background to fit a square of `size` pixels. Returns undefined if it cannot be rendered. */
   renderPage(document: number, index: number, size: number): PagePixels | undefined {
-    return this.guard(() => {
+    return this.runGuarded(() => {
       const page = this.pdfium._FPDF_LoadPage(document, index)
       if (!page) return undefined
       const [pageWidth, pageHeight] = [this.pdfium._FPDF_GetPageWidthF(page), this.pdfium._FPDF_GetPageHeightF(page)]
@@ -143,7 +143,7 @@ export class PdfEngine {
   }
 
   close(document: number): void {
-    if (document && this.alive) this.guard(() => this.pdfium._FPDF_CloseDocument(document))
+    if (document && this.isAlive) this.runGuarded(() => this.pdfium._FPDF_CloseDocument(document))
     this.source = undefined
   }
 
@@ -152,15 +152,15 @@ export class PdfEngine {
   }
 
   /** True if the engine uses so much memory that it should be replaced. WebAssembly never releases memory. */
-  get grown(): boolean {
+  get hasGrown(): boolean {
     return this.pdfium.HEAPU8.length > 128 * 1024 * 1024
   }
 
-  private guard<T>(call: () => T): T {
+  private runGuarded<T>(call: () => T): T {
     try {
       return call()
     } catch (error) {
-      this.alive = false
+      this.isAlive = false
       throw error
     }
   }

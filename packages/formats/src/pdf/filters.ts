@@ -32,7 +32,7 @@ function decodeAscii85(data: Buffer): Buffer {
   const decoded = Buffer.alloc(text.length * 4)
   let length = 0
   let group: number[] = []
-  const flush = (count: number) => {
+  const flushGroup = (count: number) => {
     const value = group.reduce((sum, digit) => sum * 85 + digit, 0) % 0x1_0000_0000
     for (let byte = 0; byte < count; byte++) decoded[length++] = Math.floor(value / 256 ** (3 - byte)) & 0xff
     group = []
@@ -45,12 +45,12 @@ function decodeAscii85(data: Buffer): Buffer {
     const digit = char.charCodeAt(0) - 33
     if (digit < 0 || digit > 84) continue
     group.push(digit)
-    if (group.length === 5) flush(4)
+    if (group.length === 5) flushGroup(4)
   }
   const rest = group.length
   if (rest > 1) {
     while (group.length < 5) group.push(84)
-    flush(rest - 1)
+    flushGroup(rest - 1)
   }
   return decoded.subarray(0, length)
 }
@@ -79,10 +79,10 @@ function decodeLzw(data: Buffer): Buffer {
   const parts: Buffer[] = []
   let size = 0
   let table: Buffer[] = []
-  const clear = () => {
+  const resetTable = () => {
     table = Array.from({ length: 258 }, (_, byte) => Buffer.from([byte & 0xff]))
   }
-  clear()
+  resetTable()
   let [bits, value, held] = [9, 0, 0]
   let last: Buffer | undefined
   for (const byte of data) {
@@ -93,7 +93,7 @@ function decodeLzw(data: Buffer): Buffer {
     const code = (value >> held) & ((1 << bits) - 1)
     if (code === 257) break
     if (code === 256) {
-      clear()
+      resetTable()
       bits = 9
       last = undefined
       continue

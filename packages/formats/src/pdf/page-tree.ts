@@ -28,7 +28,7 @@ const activeParts: [RegExp, string][] = [
 ]
 
 export interface PageTree {
-  circle: number | undefined
+  cycle: number | undefined
   hiddenPage: number | undefined
   activeContent: string[]
 }
@@ -42,7 +42,7 @@ export function analyzeObjects(source: RandomAccessSource, limits: ReaderLimits)
   if (source.size <= searchLimit) collectObjects(objects, source, limits)
   const circles = [...objects.roots].map((root) => findCycle(objects.kids, root, limits))
   const { hiddenPage, active } = objects
-  return { circle: circles.find((circle) => circle !== undefined), hiddenPage, activeContent: [...active] }
+  return { cycle: circles.find((circle) => circle !== undefined), hiddenPage, activeContent: [...active] }
 }
 
 /** Searches for a cycle depth first, without recursion, because the tree may be arbitrarily deep. */

@@ -29,9 +29,9 @@ export function getKeyForEmptyPassword(facts: EncryptionFacts): Buffer | undefin
 
 /** Algorithm 2.A (ISO 32000-2): two salts follow the password hash, one for the hash and one for the key. */
 function decryptStoredKey({ revision, user, userKey }: EncryptionFacts): Buffer | undefined {
-  const hash = (salt: Buffer) => (revision === 5 ? createHash('sha256').update(salt).digest() : computeHardenedHash(salt))
-  if (!hash(user.subarray(32, 40)).equals(user.subarray(0, 32))) return undefined
-  const decipher = createDecipheriv('aes-256-cbc', hash(user.subarray(40, 48)), Buffer.alloc(16)).setAutoPadding(false)
+  const computeHash = (salt: Buffer) => (revision === 5 ? createHash('sha256').update(salt).digest() : computeHardenedHash(salt))
+  if (!computeHash(user.subarray(32, 40)).equals(user.subarray(0, 32))) return undefined
+  const decipher = createDecipheriv('aes-256-cbc', computeHash(user.subarray(40, 48)), Buffer.alloc(16)).setAutoPadding(false)
   return decipher.update(userKey.subarray(0, 32))
 }
 
@@ -61,23 +61,23 @@ function computeHardenedHash(salt: Buffer): Buffer {
 // RC4 is implemented here, because Node does not load the OpenSSL 3 provider that contains it.
 export function applyRc4(key: Buffer, data: Buffer): Buffer {
   const state = Uint8Array.from({ length: 256 }, (_, index) => index)
-  const at = (index: number) => state[index & 255] as number
-  const swap = (a: number, b: number) => {
-    const kept = at(a)
-    state[a] = at(b)
+  const getState = (index: number) => state[index & 255] as number
+  const swapState = (a: number, b: number) => {
+    const kept = getState(a)
+    state[a] = getState(b)
     state[b] = kept
   }
   for (let i = 0, j = 0; i < 256; i++) {
-    j = (j + at(i) + (key[i % key.length] as number)) & 255
-    swap(i, j)
+    j = (j + getState(i) + (key[i % key.length] as number)) & 255
+    swapState(i, j)
   }
   let j = 0
   return Buffer.from(
     data.map((byte, index) => {
       const i = (index + 1) & 255
-      j = (j + at(i)) & 255
-      swap(i, j)
-      return byte ^ at(at(i) + at(j))
+      j = (j + getState(i)) & 255
+      swapState(i, j)
+      return byte ^ getState(getState(i) + getState(j))
     }),
   )
 }

@@ -13,8 +13,8 @@ import { PdfEngine } from './engine.js'
 import { analyzeObjects } from './page-tree.js'
 import { canFindRoot } from './root.js'
 
-const openedPages = 24
-const engineLimit = 0x7fffffff
+const maxOpenedPages = 24
+const maxEngineBytes = 0x7fffffff
 const headerWindow = 1024
 
 let engine: PdfEngine | undefined
@@ -26,12 +26,12 @@ let engine: PdfEngine | undefined
 export const readPdf: FormatReader = async (source, limits) => {
   const start = source.read(0, headerWindow + 8).indexOf('%PDF-')
   if (start < 0) return createInvalidVerdict('the file has no PDF header in its first 1024 bytes')
-  if (source.size > engineLimit)
-    return hasEndMark(source)
+  if (source.size > maxEngineBytes)
+    return hasEndOfFileMarker(source)
       ? createValidVerdict(['only its structure was checked: larger than 2 GiB'])
       : createInvalidVerdict('the PDF is truncated: its end-of-file marker is missing')
-  const { circle, hiddenPage, activeContent } = analyzeObjects(source, limits)
-  if (circle) return createMaliciousVerdict('page_tree_cycle', `the PDF page tree is circular (at object ${circle})`)
+  const { cycle, hiddenPage, activeContent } = analyzeObjects(source, limits)
+  if (cycle) return createMaliciousVerdict('page_tree_cycle', `the PDF page tree is circular (at object ${cycle})`)
   const verdict = await openDocument(source, { start, hiddenPage }, limits)
   if (activeContent.length > 0) verdict.evidence = { ...verdict.evidence, active_content: activeContent }
   return verdict
@@ -42,7 +42,7 @@ async function openDocument(
   { start, hiddenPage }: { start: number; hiddenPage: number | undefined },
   limits: ReaderLimits,
 ): Promise<FormatVerdict> {
-  if (!engine?.alive || engine.grown || engine.isOutOfMemory) engine = await PdfEngine.start()
+  if (!engine?.isAlive || engine.hasGrown || engine.isOutOfMemory) engine = await PdfEngine.start()
   const running = engine
   let document = 0
   try {
@@ -68,20 +68,20 @@ async function openDocument(
       `Chrome's PDF engine (PDFium) crashes on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
     )
   } finally {
-    if (running.alive) closeIgnoringErrors(running, document)
+    if (running.isAlive) closeDocumentIgnoringErrors(running, document)
   }
 }
 
-function checkPages(running: PdfEngine, document: number, limits: ReaderLimits): FormatVerdict {
-  const pages = running.getPageCount(document)
+function checkPages(pdfEngine: PdfEngine, document: number, limits: ReaderLimits): FormatVerdict {
+  const pages = pdfEngine.getPageCount(document)
   if (pages < 1) return createInvalidVerdict('the PDF has no pages', { pages: 0 })
-  const step = Math.max(1, Math.floor(pages / openedPages))
+  const step = Math.max(1, Math.floor(pages / maxOpenedPages))
   let searchedBytes = 0
   let opened = 0
-  for (let index = 0; index < pages && searchedBytes < openedPages; index += step) {
+  for (let index = 0; index < pages && searchedBytes < maxOpenedPages; index += step) {
     checkDeadline(limits)
     searchedBytes++
-    if (running.canLoadPage(document, index)) opened++
+    if (pdfEngine.canLoadPage(document, index)) opened++
   }
   const evidence = { pages, pages_opened: opened }
   if (opened === 0) return createInvalidVerdict(`none of the ${pages} pages of the PDF can be opened`, evidence)
@@ -92,12 +92,12 @@ function checkPages(running: PdfEngine, document: number, limits: ReaderLimits):
 }
 
 // Closing a damaged document may crash the engine, but does not change the verdict.
-function closeIgnoringErrors(running: PdfEngine, document: number): void {
+function closeDocumentIgnoringErrors(pdfEngine: PdfEngine, document: number): void {
   try {
-    running.close(document)
+    pdfEngine.close(document)
   } catch {
-    running.alive = false
+    pdfEngine.isAlive = false
   }
 }
 
-const hasEndMark = (source: RandomAccessSource) => source.read(Math.max(0, source.size - 2048), 2048).includes('%%EOF')
+const hasEndOfFileMarker = (source: RandomAccessSource) => source.read(Math.max(0, source.size - 2048), 2048).includes('%%EOF')

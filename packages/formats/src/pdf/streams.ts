@@ -19,7 +19,7 @@ const maxDictionaryBytes = 4 * 1024
  * reads.
  */
 export function* findStreams(source: RandomAccessSource, step: () => void): Generator<PdfStream> {
-  const ends = new Ends(source)
+  const ends = new StreamEndFinder(source)
   for (let at = 0; at < source.size; ) {
     step()
     const bytes = source.read(at, windowBytes)
@@ -32,12 +32,12 @@ export function* findStreams(source: RandomAccessSource, step: () => void): Gene
   }
 }
 
-function readStream(source: RandomAccessSource, keywordAt: number, ends: Ends): PdfStream | undefined {
-  const [first, second] = source.read(keywordAt + keyword.length, 2)
+function readStream(source: RandomAccessSource, keywordOffset: number, ends: StreamEndFinder): PdfStream | undefined {
+  const [first, second] = source.read(keywordOffset + keyword.length, 2)
   if (first !== 0x0a && first !== 0x0d) return undefined
-  const start = keywordAt + keyword.length + (first === 0x0d && second === 0x0a ? 2 : 1)
-  const from = Math.max(0, keywordAt - maxDictionaryBytes)
-  const before = source.read(from, keywordAt - from).toString('latin1')
+  const start = keywordOffset + keyword.length + (first === 0x0d && second === 0x0a ? 2 : 1)
+  const from = Math.max(0, keywordOffset - maxDictionaryBytes)
+  const before = source.read(from, keywordOffset - from).toString('latin1')
   if (!/>>\s*(?:%[^\r\n]*[\r\n]\s*)?$/.test(before.slice(-256))) return undefined
   const objectAt = Math.max(0, before.lastIndexOf('obj'))
   const object = /(\d+)\s+(\d+)\s+$/.exec(before.slice(Math.max(0, objectAt - 32), objectAt))
@@ -63,7 +63,7 @@ export const decodeNames = (text: string): string =>
     ? text
     : text.replace(/#([0-9A-Fa-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 
-class Ends {
+class StreamEndFinder {
   readonly #source: RandomAccessSource
   #last = { from: 0, at: -1 }
 

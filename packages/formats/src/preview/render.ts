@@ -41,12 +41,12 @@ export async function renderPreview(
   try {
     return kind === 'pdf' ? await renderPdf(source, { size: box, page }, limits) : await renderImage(source, box, limits)
   } catch (error) {
-    if (error instanceof DeadlineExceeded || isTimeout(error)) return { problem: 'rendering takes too long' }
+    if (error instanceof DeadlineExceeded || isTimeoutError(error)) return { problem: 'rendering takes too long' }
     return { problem: kind === 'pdf' ? 'PDFium cannot render the PDF' : 'libvips cannot decode the image' }
   }
 }
 
-const isTimeout = (error: unknown): boolean => error instanceof Error && /timeout: \d+%/.test(error.message)
+const isTimeoutError = (error: unknown): boolean => error instanceof Error && /timeout: \d+%/.test(error.message)
 
 async function renderImage(source: RandomAccessSource, size: number, limits: ReaderLimits): Promise<Preview> {
   const seconds = Math.max(1, Math.ceil((limits.deadline - Date.now()) / 1000))

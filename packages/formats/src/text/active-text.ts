@@ -1,6 +1,6 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import type { TextSign } from './text.js'
+import type { DetectedText } from './text.js'
 import { decodeText } from './text.js'
 
 type Patterns = [RegExp, string][]
@@ -22,10 +22,10 @@ const rtfPatterns: Patterns = [
   [/\bDDE(?:AUTO)?\s/, 'DDE field'],
 ]
 
-const overlap = 2048
+const overlapLength = 2048
 
-export const findPageActiveContent = (source: RandomAccessSource, sign: TextSign, limits: ReaderLimits): string[] =>
-  findMatches(decodeText(source.chunks(sign.bom), sign.encoding, false), pagePatterns, limits)
+export const findWebPageActiveContent = (source: RandomAccessSource, detected: DetectedText, limits: ReaderLimits): string[] =>
+  findMatches(decodeText(source.chunks(detected.bom), detected.encoding, false), pagePatterns, limits)
 
 export const findRtfActiveContent = (source: RandomAccessSource, limits: ReaderLimits): string[] =>
   findMatches(decodeText(source.chunks(), 'latin1', false), rtfPatterns, limits)
@@ -37,7 +37,7 @@ function findMatches(texts: Iterable<string>, patterns: Patterns, limits: Reader
     checkDeadline(limits)
     const text = carried + chunk
     for (const [pattern, what] of patterns) if (!found.has(what) && pattern.test(text)) found.add(what)
-    carried = text.slice(-overlap)
+    carried = text.slice(-overlapLength)
   }
   return [...found]
 }

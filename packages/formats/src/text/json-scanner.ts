@@ -48,7 +48,7 @@ export class JsonScanner {
         this.#at++
         this.deepest = Math.max(this.deepest, open.push(closing))
         if (this.#skipSpace() !== closing) {
-          if (closing === closeObject) this.#readName()
+          if (closing === closeObject) this.#readMemberName()
           continue
         }
       }
@@ -57,15 +57,15 @@ export class JsonScanner {
   }
 
   /** Reads closing brackets until another value may start. Returns true at the end of the file. */
-  #readToNextValue(open: number[]): boolean {
+  #readToNextValue(openBrackets: number[]): boolean {
     for (;;) {
       const line = this.#lines
       const byte = this.#skipSpace()
-      const closing = open.at(-1)
+      const closing = openBrackets.at(-1)
       if (byte === closing) {
         this.#at++
         this.values++
-        open.pop()
+        openBrackets.pop()
       } else if (closing === undefined) {
         if (byte < 0) return true
         if (this.#many && this.#lines > line) return false
@@ -73,14 +73,14 @@ export class JsonScanner {
       } else {
         if (byte === closeArray || byte === closeObject) this.#throwError('a closing bracket does not match its opening bracket')
         this.#expectByte(comma, "',' or a closing bracket is missing")
-        if (closing === closeObject) this.#readName()
+        if (closing === closeObject) this.#readMemberName()
         return false
       }
     }
   }
   #lines = 0
 
-  #readName(): void {
+  #readMemberName(): void {
     if (this.#skipSpace() !== quote) this.#throwError('a quoted name is missing')
     this.#readString()
     this.#skipSpace()

@@ -15,11 +15,14 @@ export const readJson: FormatReader = (source, limits) => checkJson(source, limi
 
 export const readJsonLines: FormatReader = (source, limits) => checkJson(source, limits, true)
 
-function checkJson(source: RandomAccessSource, limits: ReaderLimits, allowMany: boolean): FormatVerdict {
+function checkJson(source: RandomAccessSource, limits: ReaderLimits, allowMultipleValues: boolean): FormatVerdict {
   const { encoding, bom } = detectText(source) ?? { encoding: 'utf-8', bom: 0 }
   if (bom === 0 && encoding !== 'utf-8' && encoding !== 'legacy')
     return createInvalidVerdict(`the file is ${encoding.toUpperCase()} without a byte-order mark. JSON must be UTF-8`)
-  const scanner = new JsonScanner(utf8Chunks(source, limits, { encoding, bom }), { maxDepth: limits.maxDepth, many: allowMany })
+  const scanner = new JsonScanner(readUtf8Chunks(source, limits, { encoding, bom }), {
+    maxDepth: limits.maxDepth,
+    many: allowMultipleValues,
+  })
   try {
     scanner.scan()
     return createValidVerdict([], { encoding, values: scanner.values, depth: scanner.deepest })
@@ -33,7 +36,7 @@ function checkJson(source: RandomAccessSource, limits: ReaderLimits, allowMany: 
 }
 
 // Yields UTF-8, which RFC 8259 requires. Also accepts UTF-16 with a byte-order mark, which Windows programs write.
-function* utf8Chunks(source: RandomAccessSource, limits: ReaderLimits, text: { encoding: string; bom: number }) {
+function* readUtf8Chunks(source: RandomAccessSource, limits: ReaderLimits, text: { encoding: string; bom: number }) {
   const chunks = source.chunks(text.bom)
   const isBytes = text.encoding === 'utf-8' || text.encoding === 'legacy'
   for (const chunk of isBytes ? chunks : decodeText(chunks, text.encoding, false)) {

@@ -2,41 +2,43 @@ import { getTextType } from '../extensions.js'
 import { createInvalidVerdict, createValidVerdict, type FormatReader } from '../format.js'
 import { readText } from './text.js'
 
-interface Marks {
-  called: string
+interface TextMarks {
+  formatName: string
   begins: RegExp
   ends?: RegExp
 }
 
 /** Text formats with fixed marks at their start and end, by extension. Some extensions have several formats. */
-const marks: Record<string, Marks[]> = {
-  ics: [{ called: 'calendar', begins: /^BEGIN:VCALENDAR/i, ends: /END:VCALENDAR/i }],
+const marks: Record<string, TextMarks[]> = {
+  ics: [{ formatName: 'calendar', begins: /^BEGIN:VCALENDAR/i, ends: /END:VCALENDAR/i }],
   vcf: [
-    { called: 'vCard', begins: /^BEGIN:VCARD/i, ends: /END:VCARD\s*$/i },
-    { called: 'table of genes', begins: /^##fileformat=VCF/ },
+    { formatName: 'vCard', begins: /^BEGIN:VCARD/i, ends: /END:VCARD\s*$/i },
+    { formatName: 'table of genes', begins: /^##fileformat=VCF/ },
   ],
-  vtt: [{ called: 'WebVTT', begins: /^WEBVTT(?=[\s]|$)/ }],
-  step: [{ called: 'STEP exchange file', begins: /^ISO-10303-21;/, ends: /END-ISO-10303-21;/ }],
-  dxf: [{ called: 'DXF drawing', begins: /^(?:0|999)\s*[\r\n]/, ends: /[\r\n]\s*EOF[\s\x1a]*$/ }],
+  vtt: [{ formatName: 'WebVTT', begins: /^WEBVTT(?=[\s]|$)/ }],
+  step: [{ formatName: 'STEP exchange file', begins: /^ISO-10303-21;/, ends: /END-ISO-10303-21;/ }],
+  dxf: [{ formatName: 'DXF drawing', begins: /^(?:0|999)\s*[\r\n]/, ends: /[\r\n]\s*EOF[\s\x1a]*$/ }],
   // Text subtitles also have the extension .stl.
   stl: [
-    { called: 'STL', begins: /^solid\b/i, ends: /endsolid/i },
-    { called: 'subtitle file', begins: /^(?:\$|\/\/)/ },
+    { formatName: 'STL', begins: /^solid\b/i, ends: /endsolid/i },
+    { formatName: 'subtitle file', begins: /^(?:\$|\/\/)/ },
   ],
 }
 
-const reach = 4096
+const markWindowBytes = 4096
 
-export const readMarked: FormatReader = async (source, limits) => {
-  const start = toPlainText(source.read(0, reach)).trimStart()
+export const readMarkedText: FormatReader = async (source, limits) => {
+  const start = toPlainText(source.read(0, markWindowBytes)).trimStart()
   if (start.startsWith('AutoCAD Binary DXF')) return createValidVerdict(['only its signature was checked'])
   const verdict = await readText(source, limits)
   const known = marks[getTextType(source.extension) ?? source.extension] ?? []
   const mark = known.find(({ begins }) => begins.test(start))
   if (!verdict.sound || known.length === 0) return verdict
-  if (!mark) return createInvalidVerdict(`the file does not start as a ${known[0]!.called} should`)
-  const end = toPlainText(source.read(Math.max(0, source.size - reach), reach))
-  return mark.ends && !mark.ends.test(end) ? createInvalidVerdict(`the ${mark.called} is truncated: its end is missing`) : verdict
+  if (!mark) return createInvalidVerdict(`the file does not start as a ${known[0]!.formatName} should`)
+  const end = toPlainText(source.read(Math.max(0, source.size - markWindowBytes), markWindowBytes))
+  return mark.ends && !mark.ends.test(end)
+    ? createInvalidVerdict(`the ${mark.formatName} is truncated: its end is missing`)
+    : verdict
 }
 
 // Removes byte-order marks and zero bytes, because the marks are ASCII characters in every encoding.
@@ -58,6 +60,7 @@ export const readStl: FormatReader = (source, limits) => {
     return createValidVerdict(['subtitles: only the signature was checked'])
   const facets = source.size >= headBytes ? source.read(80, 4).readUInt32LE(0) : 0
   const announced = headBytes + facets * facetBytes
-  if (facets > 0 && announced <= source.size && source.size - announced < reach) return createValidVerdict([], { facets })
-  return readMarked(source, limits)
+  if (facets > 0 && announced <= source.size && source.size - announced < markWindowBytes)
+    return createValidVerdict([], { facets })
+  return readMarkedText(source, limits)
 }

@@ -5,7 +5,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 /** `legacy` means any encoding older than Unicode, because such encodings cannot be distinguished reliably. */
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be' | 'legacy'
 
-export interface TextSign {
+export interface DetectedText {
   encoding: TextEncoding
   bom: number
 }
@@ -22,7 +22,7 @@ nonTextControls[127] = 1
 const isNonTextControlCharacter = (code: number): boolean => nonTextControls[code] === 1
 
 /** Detects the text encoding from the first bytes. Returns null if the content is binary. */
-export function detectText(source: RandomAccessSource): TextSign | null {
+export function detectText(source: RandomAccessSource): DetectedText | null {
   const sample = source.read(0, sampleSize)
   const marked = detectByByteOrderMark(sample)
   if (marked) return isPlausibleText(sample.subarray(marked.bom), marked.encoding) ? marked : null
@@ -31,7 +31,7 @@ export function detectText(source: RandomAccessSource): TextSign | null {
   return encoding ? { encoding, bom: 0 } : null
 }
 
-function detectByByteOrderMark(bytes: Buffer): TextSign | null {
+function detectByByteOrderMark(bytes: Buffer): DetectedText | null {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return { encoding: 'utf-8', bom: 3 }
   if (bytes[0] === 0xff && bytes[1] === 0xfe)
     return bytes.length >= 4 && !bytes[2] && !bytes[3] ? { encoding: 'utf-32le', bom: 4 } : { encoding: 'utf-16le', bom: 2 }
@@ -126,19 +126,19 @@ function* decodeUtf32(chunks: Iterable<Buffer>, isLittleEndian: boolean, fatal: 
 
 export const readText: FormatReader = (source, limits) => {
   if (source.size === 0) return createValidVerdict(['the file is empty'], { encoding: 'none' })
-  const sign = detectText(source)
-  if (!sign) return createInvalidVerdict('the content is binary, not text in a common encoding')
-  if (sign.encoding === 'utf-8' || sign.encoding === 'legacy') return readByteText(source, limits, sign)
-  return readWideText(source, limits, sign)
+  const detected = detectText(source)
+  if (!detected) return createInvalidVerdict('the content is binary, not text in a common encoding')
+  if (detected.encoding === 'utf-8' || detected.encoding === 'legacy') return readByteText(source, limits, detected)
+  return readWideText(source, limits, detected)
 }
 
-function readByteText(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
+function readByteText(source: RandomAccessSource, limits: ReaderLimits, detected: DetectedText) {
   const seen = analyzeBytes(source, limits)
-  if (seen.utf8 && seen.controls <= source.size / 50) return createValidVerdict(getNotes(sign), { encoding: 'utf-8' })
+  if (seen.utf8 && seen.controls <= source.size / 50) return createValidVerdict(getEncodingNotes(detected), { encoding: 'utf-8' })
   // Editors open text with a wrong UTF-8 byte-order mark, but show some wrong characters.
   if (seen.controls <= source.size / 200)
     return createValidVerdict(
-      [`the text is not UTF-8${sign.bom ? ', although it has a byte-order mark' : ''}, but in an older encoding`],
+      [`the text is not UTF-8${detected.bom ? ', although it has a byte-order mark' : ''}, but in an older encoding`],
       {
         encoding: 'legacy',
       },
@@ -180,13 +180,13 @@ function findTextEnd(source: RandomAccessSource): number {
   return from + trimPadding(source.read(from, 4096)).length
 }
 
-function readWideText(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
-  const width = sign.encoding.startsWith('utf-32') ? 4 : 2
-  const notes = getNotes(sign)
+function readWideText(source: RandomAccessSource, limits: ReaderLimits, detected: DetectedText) {
+  const width = detected.encoding.startsWith('utf-32') ? 4 : 2
+  const notes = getEncodingNotes(detected)
   if (source.size % width !== 0) notes.push('the last character is truncated')
   let controls = 0
   let length = 0
-  for (const text of decodeText(source.chunks(sign.bom), sign.encoding, false)) {
+  for (const text of decodeText(source.chunks(detected.bom), detected.encoding, false)) {
     checkDeadline(limits)
     length += text.length
     for (let at = 0; at < text.length; at++)
@@ -194,36 +194,37 @@ function readWideText(source: RandomAccessSource, limits: ReaderLimits, sign: Te
   }
   if (controls > Math.max(1, length / 50))
     return createInvalidVerdict(
-      `the text is not ${sign.encoding.toUpperCase()}: ${controls} of ${length} characters are control characters`,
+      `the text is not ${detected.encoding.toUpperCase()}: ${controls} of ${length} characters are control characters`,
       {
-        encoding: sign.encoding,
+        encoding: detected.encoding,
       },
     )
-  return createValidVerdict(notes, { encoding: sign.encoding })
+  return createValidVerdict(notes, { encoding: detected.encoding })
 }
 
-const getNotes = (sign: TextSign): string[] =>
-  sign.bom > 0 ? [`the text starts with a byte-order mark (${sign.encoding.toUpperCase()})`] : []
+const getEncodingNotes = (detected: DetectedText): string[] =>
+  detected.bom > 0 ? [`the text starts with a byte-order mark (${detected.encoding.toUpperCase()})`] : []
 
 /** Counts control characters that do not occur in text. Tests four bytes at once, because most groups contain none. */
 export function countNonTextControls(bytes: Buffer): number {
-  if (bytes.length < 4) return countInRange(bytes, 0, bytes.length)
+  if (bytes.length < 4) return countNonTextControlsInRange(bytes, 0, bytes.length)
   const start = -bytes.byteOffset & 3
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + start, (bytes.length - start) >> 2)
   const end = start + 4 * words.length
-  let count = countInRange(bytes, 0, start) + countInRange(bytes, end, bytes.length)
+  let count = countNonTextControlsInRange(bytes, 0, start) + countNonTextControlsInRange(bytes, end, bytes.length)
   for (let index = 0; index < words.length; index++) {
-    if (!mayContainControl(words[index]!)) continue
+    if (!mayContainControlCharacter(words[index]!)) continue
     const at = start + 4 * index
-    count += countInRange(bytes, at, at + 4)
+    count += countNonTextControlsInRange(bytes, at, at + 4)
   }
   return count
 }
 
 /** True if one of the four bytes is below 32 or equal to 127. May also be true for other bytes. */
-const mayContainControl = (word: number): boolean => (((word - 0x20202020) | (word + 0x01010101)) & ~word & 0x80808080) !== 0
+const mayContainControlCharacter = (word: number): boolean =>
+  (((word - 0x20202020) | (word + 0x01010101)) & ~word & 0x80808080) !== 0
 
-function countInRange(bytes: Buffer, start: number, end: number): number {
+function countNonTextControlsInRange(bytes: Buffer, start: number, end: number): number {
   let count = 0
   for (let at = start; at < end; at++) count += nonTextControls[bytes[at]!]!
   return count
@@ -232,15 +233,15 @@ function countInRange(bytes: Buffer, start: number, end: number): number {
 /** Checks CSV as plain text, because spreadsheets accept any cell content. */
 export const readCsv: FormatReader = async (source, limits) => {
   const verdict = await readText(source, limits)
-  const sign = detectText(source)
-  if (!verdict.sound || !sign || !hasFormulas(source, sign, limits)) return verdict
+  const detected = detectText(source)
+  if (!verdict.sound || !detected || !hasFormulas(source, detected, limits)) return verdict
   return { ...verdict, notes: [...(verdict.notes ?? []), 'some cells would be executed as formulas by a spreadsheet'] }
 }
 
 // Matches cells that start a formula. A sign before a digit is a number, not a formula.
 const formula = /[\r\n,;\t|][ ]*"?(?:=[^=,;\t|"\s]|@[A-Za-z]|[+-][A-Za-z(@=])/
 
-function hasFormulas(source: RandomAccessSource, { bom, encoding }: TextSign, limits: ReaderLimits): boolean {
+function hasFormulas(source: RandomAccessSource, { bom, encoding }: DetectedText, limits: ReaderLimits): boolean {
   let last = '\n'
   for (const chunk of decodeText(source.chunks(bom), encoding, false)) {
     checkDeadline(limits)

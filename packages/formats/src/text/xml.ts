@@ -53,11 +53,11 @@ export const isSvg = (facts: XmlFacts): boolean => facts.root.replace(/^[^:]*:/,
 function checkXml(
   source: RandomAccessSource,
   limits: ReaderLimits,
-  objection: (facts: XmlFacts) => string | undefined,
+  findProblem: (facts: XmlFacts) => string | undefined,
 ): FormatVerdict {
   try {
     const facts = parseXml(source, limits)
-    const problem = objection(facts)
+    const problem = findProblem(facts)
     if (problem) return createInvalidVerdict(problem, { root: facts.root })
     const active = facts.active.size > 0 ? { active_content: [...facts.active] } : {}
     return createValidVerdict(facts.active.has('script') ? [...facts.notes, 'the file contains a script'] : facts.notes, {
@@ -73,17 +73,17 @@ function checkXml(
 
 /** Parses XML. Throws parser errors, a TypeError for invalid bytes, or a `FormatError`. */
 export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlFacts {
-  const sign = detectText(source)
-  if (!sign) throw new Error('the content is binary')
+  const detected = detectText(source)
+  if (!detected) throw new Error('the content is binary')
   const facts: XmlFacts = { root: '', rootNamespace: undefined, active: new Set(), notes: [] }
   const parser = new SaxesParser({ xmlns: false, position: true })
   attachHandlers(parser, facts, limits, source.size)
   const label =
-    sign.encoding === 'utf-8' || sign.encoding === 'legacy'
-      ? getDeclaredEncoding(source.read(sign.bom, 1024), sign.bom > 0)
-      : sign.encoding
+    detected.encoding === 'utf-8' || detected.encoding === 'legacy'
+      ? getDeclaredEncoding(source.read(detected.bom, 1024), detected.bom > 0)
+      : detected.encoding
   let prologue = 0
-  for (const text of decodeText(source.chunks(sign.bom), label, true)) {
+  for (const text of decodeText(source.chunks(detected.bom), label, true)) {
     checkDeadline(limits)
     // Limits the document type declaration, because the parser needs a multiple of its size in memory.
     if (facts.root === '' && (prologue += text.length) > maxPrologue)

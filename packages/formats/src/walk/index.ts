@@ -4,7 +4,7 @@ export {
   type Visitor,
   WalkEnded,
   type WalkLimits,
-  type WindowPlace,
+  type WindowPosition,
   type WindowReceiver,
   walkLimits,
 } from './visitor.js'

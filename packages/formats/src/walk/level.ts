@@ -4,31 +4,31 @@ import { SpooledBytes } from '../archive/spooled-bytes.js'
 import { toPrintable } from '../format-error.js'
 import type { PartSink } from '../member-observer.js'
 import { MemorySource, type RandomAccessSource } from '../random-access-source.js'
-import type { Members, Observed, Opener } from './opener.js'
+import type { Members, ObservedMembers, Opener } from './opener.js'
 import { containerKinds } from './openers.js'
 import { PushedMembers } from './pushed-members.js'
 import type { WalkRun } from './run.js'
 import { openTarStream } from './tar.js'
-import { type GapCause, LimitExceeded, WalkEnded, type WindowReceiver } from './visitor.js'
+import { LimitExceeded, type UnscannedCause, WalkEnded, type WindowReceiver } from './visitor.js'
 import { acquireWindow, releaseWindow, StreamWindow, visitSource, windowBytes } from './windows.js'
 
-const archiveBehind = 'an archive at the end of a large file was not unpacked'
+const trailingArchiveReason = 'an archive at the end of a large file was not unpacked'
 
-interface OpenOptions {
+interface OpenContainerOptions {
   open?: Opener | undefined
-  isBehind?: boolean
-  observed?: Observed | undefined
+  isTrailing?: boolean
+  observed?: ObservedMembers | undefined
   parent: WindowReceiver
-  common?: boolean
+  isCommon?: boolean
 }
 
-interface LevelPlace {
+interface LevelOptions {
   depth?: number
   container?: Container
-  observed?: Observed | undefined
+  observed?: ObservedMembers | undefined
   /** Receives the raw bytes of the container. Unset for the whole file, and for members that a reader unpacks. */
   parent?: WindowReceiver
-  common?: boolean
+  isCommon?: boolean
 }
 
 /** Members of one container. Level 0 contains only the file itself. */
@@ -36,27 +36,27 @@ export class Level implements Members {
   readonly #run: WalkRun
   readonly #depth: number
   readonly #container: Container | undefined
-  readonly #observed: Observed | undefined
-  readonly #place: LevelPlace
+  readonly #observed: ObservedMembers | undefined
+  readonly #options: LevelOptions
 
-  constructor(run: WalkRun, place: LevelPlace = {}) {
+  constructor(run: WalkRun, options: LevelOptions = {}) {
     this.#run = run
-    this.#place = place
-    this.#depth = place.depth ?? 0
-    this.#container = place.container
-    this.#observed = place.observed
+    this.#options = options
+    this.#depth = options.depth ?? 0
+    this.#container = options.container
+    this.#observed = options.observed
   }
 
-  get uncommon(): Level {
-    return new Level(this.#run, { ...this.#place, common: false })
+  get uncommonMembers(): Level {
+    return new Level(this.#run, { ...this.#options, isCommon: false })
   }
 
-  get separateParts(): boolean {
+  get visitsPartsSeparately(): boolean {
     return this.#run.visitor.separateParts ?? false
   }
 
   reportDeclaredSize(bytes: number): void {
-    if (this.#place.parent) this.#run.visitor.onDeclaredSize?.(bytes, this.#place.parent)
+    if (this.#options.parent) this.#run.visitor.onDeclaredSize?.(bytes, this.#options.parent)
   }
 
   get fileSize(): number {
@@ -75,10 +75,10 @@ export class Level implements Members {
     return this.#run.step
   }
 
-  readonly begin = (name: string): void => {
+  readonly beginMember = (name: string): void => {
     this.#run.countMember(name)
     // Brotli files have no signature, so only the name identifies them.
-    if (/\.br$/i.test(name)) this.addGap('unsupported', 'Brotli files are not unpacked')
+    if (/\.br$/i.test(name)) this.reportUnscannedPart('unsupported', 'Brotli files are not unpacked')
   }
 
   wasObserved(offset: number): boolean {
@@ -87,7 +87,7 @@ export class Level implements Members {
     return true
   }
 
-  getObservedSevenZip(type: string) {
+  getObservedSevenZipResult(type: string) {
     const observed = this.#observed?.sevenZip
     if (observed?.type !== type) return undefined
     const { listing, run } = observed
@@ -95,11 +95,11 @@ export class Level implements Members {
     return run && { listing, run }
   }
 
-  addGap(cause: GapCause, reason: string): void {
-    this.#run.addGap({ cause, ...(this.#container && { container: this.#container }), depth: this.#depth, reason })
+  reportUnscannedPart(cause: UnscannedCause, reason: string): void {
+    this.#run.recordUnscannedPart({ cause, ...(this.#container && { container: this.#container }), depth: this.#depth, reason })
   }
 
-  async addContent(source: RandomAccessSource, observed?: Observed): Promise<void> {
+  async addContent(source: RandomAccessSource, observed?: ObservedMembers): Promise<void> {
     this.#run.countBytes(source.size)
     await this.visitContent(source, observed)
   }
@@ -122,7 +122,7 @@ export class Level implements Members {
         if (error instanceof WalkEnded) throw error
         return error
       })
-      await members.visitSpooled((source) => this.uncommon.visitContent(source))
+      await members.visitSpooledMembers((source) => this.uncommonMembers.visitContent(source))
       if (damage) throw damage
     } finally {
       members.close()
@@ -131,39 +131,40 @@ export class Level implements Members {
 
   createPushedMembers(maxBytes: number): PushedMembers {
     // The content counts as uncommon, because other programs support fewer formats and methods than 7-Zip.
-    const content = () => this.#beginContent(false)
-    const missed = () => this.addGap('unsupported', archiveBehind)
-    return new PushedMembers({ content, count: (bytes) => this.#run.countBytes(bytes), missed, maxBytes })
+    const beginContent = () => this.#beginContent(false)
+    const onMissedArchive = () => this.reportUnscannedPart('unsupported', trailingArchiveReason)
+    return new PushedMembers({ beginContent, countBytes: (bytes) => this.#run.countBytes(bytes), onMissedArchive, maxBytes })
   }
 
   /** Visits content and everything inside it, except observed members. */
-  async visitContent(source: RandomAccessSource, observed?: Observed): Promise<void> {
+  async visitContent(source: RandomAccessSource, observed?: ObservedMembers): Promise<void> {
     const parent = this.#beginContent()
     visitSource(source, parent, this.step)
     const head = source.read(0, headLength)
     const container = detectContainer(head)
-    if (container) await this.#open(container, source, { observed, parent, common: isCommon(container, head) })
+    if (container)
+      await this.#openContainer(container, source, { observed, parent, isCommon: isCommonContainer(container, head) })
     // The file may still be a tar: PDF and mail signatures may occur in its first member or member name.
-    if (container !== 'tar' && isTar(head)) await this.#open('tar', source, { parent })
+    if (container !== 'tar' && isTar(head)) await this.#openContainer('tar', source, { parent })
     if (container === 'zip' || container === 'gzip' || container === 'tar') return
     const behind = detectContainerAtEnd(source.read(Math.max(0, source.size - tailLength), tailLength))
-    if (behind) await this.#open(behind, source, { isBehind: true, observed, parent })
+    if (behind) await this.#openContainer(behind, source, { isTrailing: true, observed, parent })
   }
 
-  #beginContent(common = this.#place.common ?? false): WindowReceiver {
-    const { container, parent } = this.#place
-    return this.#run.visitor.onContent(container && parent && { container, parent, isCommon: common })
+  #beginContent(isCommon = this.#options.isCommon ?? false): WindowReceiver {
+    const { container, parent } = this.#options
+    return this.#run.visitor.onContent(container && parent && { container, parent, isCommon })
   }
 
-  async #open(
+  async #openContainer(
     container: Container,
     source: RandomAccessSource,
-    { open = containerKinds[container].open, isBehind = false, observed, parent, common = false }: OpenOptions,
+    { open = containerKinds[container].open, isTrailing = false, observed, parent, isCommon = false }: OpenContainerOptions,
   ): Promise<void> {
     const { name, sevenZipType } = containerKinds[container]
-    const inside = new Level(this.#run, { depth: this.#depth + 1, container, observed, parent, common })
-    if (!open) return inside.addGap('unsupported', `a container was not unpacked (${name})`)
-    if (container === 'pdf' && this.#depth === 0) this.#run.raisePdfLimit()
+    const inside = new Level(this.#run, { depth: this.#depth + 1, container, observed, parent, isCommon })
+    if (!open) return inside.reportUnscannedPart('unsupported', `a container was not unpacked (${name})`)
+    if (container === 'pdf' && this.#depth === 0) this.#run.raiseRatioExemption()
     const { maxNesting } = this.limits
     if (inside.#depth > maxNesting) throw new LimitExceeded(`archives are nested ${maxNesting} or more levels deep`)
     try {
@@ -172,8 +173,11 @@ export class Level implements Members {
       if (error instanceof WalkEnded) throw error
       // A damaged container behind other content is usually a false detection, so its damage is ignored unless 7-Zip could unpack
       // more.
-      if (!isBehind || sevenZipType)
-        inside.addGap('damaged', `a container is damaged (${name}: ${toPrintable(String((error as Error).message))})`)
+      if (!isTrailing || sevenZipType)
+        inside.reportUnscannedPart(
+          'damaged',
+          `a container is damaged (${name}: ${toPrintable(String((error as Error).message))})`,
+        )
     }
   }
 
@@ -185,7 +189,7 @@ export class Level implements Members {
         this.#run.countBytes(next.value.length)
         const copied = next.value.copy(window, filled)
         filled += copied
-        if (copied < next.value.length) return await this.#visitLarge(window, next.value.subarray(copied), iterator)
+        if (copied < next.value.length) return await this.#visitLargeStream(window, next.value.subarray(copied), iterator)
       }
     } catch (error) {
       if (error instanceof WalkEnded && !(error instanceof LimitExceeded)) throw error
@@ -199,18 +203,18 @@ export class Level implements Members {
   }
 
   /** Visits large content while it is unpacked. Containers that need random access are stored first. */
-  async #visitLarge(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
+  async #visitLargeStream(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     const container = detectContainer(window.subarray(0, headLength))
     const rest = this.#countBytes(first, iterator)
-    if (container && container !== 'tar') return this.#visitSpooled(window, rest)
+    if (container && container !== 'tar') return this.#spoolAndVisit(window, rest)
     const parent = this.#beginContent()
     const view = new StreamWindow(window, parent)
     if (!container) {
       for await (const chunk of rest) view.pushChunk(chunk)
-      if (view.endsAsArchive) this.addGap('unsupported', archiveBehind)
+      if (view.endsWithArchive) this.reportUnscannedPart('unsupported', trailingArchiveReason)
     } else {
-      const open: Opener = (_, inside) => openLargeTar(window, view, rest, inside)
-      await this.#open('tar', new MemorySource(window), { open, parent, common: true })
+      const openTar: Opener = (_, inside) => openLargeTar(window, view, rest, inside)
+      await this.#openContainer('tar', new MemorySource(window), { open: openTar, parent, isCommon: true })
     }
     view.sendLastWindow()
   }
@@ -223,7 +227,7 @@ export class Level implements Members {
     }
   }
 
-  async #visitSpooled(window: Buffer, rest: AsyncIterable<Buffer>): Promise<void> {
+  async #spoolAndVisit(window: Buffer, rest: AsyncIterable<Buffer>): Promise<void> {
     const held = new SpooledBytes()
     try {
       held.write(window)
@@ -236,7 +240,7 @@ export class Level implements Members {
 }
 
 /** True if other programs also recognize the container by its first bytes. */
-const isCommon = (container: Container, head: Buffer): boolean =>
+const isCommonContainer = (container: Container, head: Buffer): boolean =>
   !(container in firstBytes) || head.toString('latin1', 0, 8).startsWith(firstBytes[container]!)
 
 const firstBytes: Partial<Record<Container, string>> = { zip: 'PK\x03\x04', pdf: '%PDF-' }

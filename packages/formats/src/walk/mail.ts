@@ -10,14 +10,15 @@ const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer
 
 /** Visits the decoded parts of a mail message, including nested messages. */
 export const openMail: Opener = async (source, members) => {
-  if (source.size > maxBytes) return members.addGap('limit', `a mail message is larger than ${maxBytes} bytes`)
+  if (source.size > maxBytes) return members.reportUnscannedPart('limit', `a mail message is larger than ${maxBytes} bytes`)
   const mail = await PostalMime.parse(removeByteOrderMark(source.readAll(maxBytes)), options).catch((error: Error) => error)
   // The parser throws only if parts are nested too deep or headers are too large.
-  if (mail instanceof Error) return members.addGap('limit', `a mail message cannot be decoded (${toPrintable(mail.message)})`)
-  for (const text of [mail.text, mail.html]) if (text) await addPart(Buffer.from(text), members)
+  if (mail instanceof Error)
+    return members.reportUnscannedPart('limit', `a mail message cannot be decoded (${toPrintable(mail.message)})`)
+  for (const text of [mail.text, mail.html]) if (text) await addMailPart(Buffer.from(text), members)
   for (const { filename, content } of mail.attachments) {
-    members.begin(filename ?? '')
-    await addPart(typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer), members)
+    members.beginMember(filename ?? '')
+    await addMailPart(typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer), members)
   }
 }
 
@@ -29,10 +30,10 @@ function removeByteOrderMark(bytes: Buffer): Buffer {
 }
 
 /** Visits a part and the uuencoded files in it. */
-async function addPart(bytes: Buffer, members: Members): Promise<void> {
+async function addMailPart(bytes: Buffer, members: Members): Promise<void> {
   await members.addContent(new MemorySource(bytes))
   for (const { name, data } of decodeUuencodedFiles(bytes)) {
-    members.begin(name)
+    members.beginMember(name)
     await members.addContent(new MemorySource(data))
   }
 }
@@ -49,19 +50,23 @@ function* decodeUuencodedFiles(part: Buffer): Generator<{ name: string; data: Bu
       const end = text.indexOf('\n', at)
       const line = text.slice(at, end < 0 ? text.length : end)
       if (/^(?:end|`|begin )/.test(line)) break
-      lines.push(decodeLine(line))
+      lines.push(decodeUuencodedLine(line))
       at = end < 0 ? text.length : end + 1
     }
     yield { name: match[1]!, data: Buffer.concat(lines) }
   }
 }
 
-function decodeLine(line: string): Buffer {
+function decodeUuencodedLine(line: string): Buffer {
   const length = (line.charCodeAt(0) - 32) & 63
-  const value = (at: number) => ((line.charCodeAt(at) || 32) - 32) & 63
+  const decodeCharacter = (at: number) => ((line.charCodeAt(at) || 32) - 32) & 63
   const bytes = Buffer.alloc(Math.ceil(length / 3) * 3)
   for (let at = 0, from = 1; at < bytes.length; at += 3, from += 4) {
-    const group = (value(from) << 18) | (value(from + 1) << 12) | (value(from + 2) << 6) | value(from + 3)
+    const group =
+      (decodeCharacter(from) << 18) |
+      (decodeCharacter(from + 1) << 12) |
+      (decodeCharacter(from + 2) << 6) |
+      decodeCharacter(from + 3)
     bytes.writeUIntBE(group, at, 3)
   }
   return bytes.subarray(0, length)

@@ -1,22 +1,22 @@
 import type { MemberObserver, SevenZipListing, SevenZipObserver } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { Handover } from './handover.js'
+import { ChunkChannel } from './chunk-channel.js'
 import { Level } from './level.js'
-import type { Observed } from './opener.js'
+import type { ObservedMembers } from './opener.js'
 import { getContainerBySevenZipType } from './openers.js'
 import type { WalkRun } from './run.js'
 import { maxUnpackedBytes, sumUnpackedBytes } from './sevenzip.js'
 import { WalkEnded } from './visitor.js'
 
 /** Thrown if the reader stops before the end of a member, so that the walk visits the member again. */
-class Abandoned extends WalkEnded {}
+class ReaderStopped extends WalkEnded {}
 
 /** Visits the members of a container while a format reader unpacks them. If the walk ends, the reader continues. */
 export class ContainerObserver implements MemberObserver {
-  readonly observed: Observed = { members: new Set() }
+  readonly observed: ObservedMembers = { members: new Set() }
   readonly #run: WalkRun
   readonly #depth: number
-  readonly #inside = new Map<number, Observed>()
+  readonly #inside = new Map<number, ObservedMembers>()
 
   constructor(run: WalkRun, depth = 1) {
     this.#run = run
@@ -36,7 +36,7 @@ export class ContainerObserver implements MemberObserver {
     if (run.endedBy || members.has(offset)) return
     const inside = this.#inside.get(offset)
     this.#inside.delete(offset)
-    await new Level(run, { depth: this.#depth, container: 'zip' }).addContent(content, inside).catch(run.end)
+    await new Level(run, { depth: this.#depth, container: 'zip' }).addContent(content, inside).catch(run.recordEnd)
     members.add(offset)
   }
 
@@ -44,24 +44,24 @@ export class ContainerObserver implements MemberObserver {
     const run = this.#run
     if (run.endedBy || this.observed.members.has(offset)) return yield* chunks
     const { used } = run
-    const handover = new Handover()
+    const channel = new ChunkChannel()
     let isVisited = true
     const visiting = new Level(run, { depth: this.#depth, container })
-      .addStream(handover)
+      .addStream(channel)
       .catch((error) => {
-        if (error instanceof WalkEnded && !(error instanceof Abandoned)) run.endedBy = error
+        if (error instanceof WalkEnded && !(error instanceof ReaderStopped)) run.endedBy = error
         else isVisited = false
       })
-      .finally(() => handover.close())
+      .finally(() => channel.close())
     let isComplete = false
     try {
       for await (const chunk of chunks) {
-        await handover.passChunk(chunk)
+        await channel.sendChunk(chunk)
         yield chunk
       }
       isComplete = true
     } finally {
-      handover.close(isComplete ? undefined : new Abandoned())
+      channel.close(isComplete ? undefined : new ReaderStopped())
       await visiting
       if (run.endedBy || (isComplete && isVisited)) this.observed.members.add(offset)
       else run.used = used
@@ -74,26 +74,27 @@ export class ContainerObserver implements MemberObserver {
     const container = getContainerBySevenZipType(type)
     const level = new Level(run, { depth: this.#depth, ...(container && { container }) })
     const { used } = run
-    const attempt = (work: () => void) => {
+    const runUnlessEnded = (work: () => void) => {
       if (run.endedBy) return
       try {
         work()
       } catch (error) {
-        run.end(error)
+        run.recordEnd(error)
       }
     }
-    attempt(() => {
+    runUnlessEnded(() => {
       for (const { name } of listing.members) run.countMember(name)
     })
     const members = level.createPushedMembers(maxUnpackedBytes)
     return {
       begin: () => {
         const sink = members.sink()
-        return { write: (chunk) => attempt(() => sink.write(chunk)), end: () => attempt(() => sink.end()) }
+        return { write: (chunk) => runUnlessEnded(() => sink.write(chunk)), end: () => runUnlessEnded(() => sink.end()) }
       },
       end: async (result) => {
         try {
-          if (result && !run.endedBy) await members.visitSpooled((source) => level.visitContent(source)).catch(run.end)
+          if (result && !run.endedBy)
+            await members.visitSpooledMembers((source) => level.visitContent(source)).catch(run.recordEnd)
         } finally {
           members.close()
         }

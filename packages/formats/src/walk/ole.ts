@@ -9,11 +9,11 @@ const chunkBytes = 64 * 1024
 export const openOle: Opener = async (source, members) => {
   const container = new OleContainer(source)
   const how = detectOleEncryption(container)
-  if (how) members.addGap('encrypted', `an Office document is encrypted (${how})`)
+  if (how) members.reportUnscannedPart('encrypted', `an Office document is encrypted (${how})`)
   let damage: unknown
   for (const entry of container.entries) {
     if (entry.kind !== 'stream') continue
-    members.begin(entry.name)
+    members.beginMember(entry.name)
     try {
       await members.addStream(readChunks(container.openStream(entry)))
     } catch (error) {

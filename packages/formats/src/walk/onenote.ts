@@ -6,22 +6,22 @@ const revisionStore = Buffer.from('3fdd9a101b91f549a5d01791edc8aed8', 'hex')
 const fileData = Buffer.from('e716e3bd65261145a4c48d4d0b7a9eac', 'hex')
 const encryptionKey = Buffer.from('67a0d1da85a36bfb', 'hex')
 
-const formatAt = 48
+const formatOffset = 48
 const fileDataHeader = 36
 const windowBytes = 1024 * 1024
 
 /** Visits the files embedded in a OneNote section. Its text was already visited, because it is not compressed. */
 export const openOneNote: Opener = async (source, members) => {
-  if (!source.read(formatAt, revisionStore.length).equals(revisionStore))
-    return members.addGap('unsupported', 'a OneNote section in the OneDrive format was not unpacked')
-  for (const _ of findAll(source, encryptionKey, members)) {
-    members.addGap('encrypted', 'a OneNote section is encrypted')
+  if (!source.read(formatOffset, revisionStore.length).equals(revisionStore))
+    return members.reportUnscannedPart('unsupported', 'a OneNote section in the OneDrive format was not unpacked')
+  for (const _ of findOccurrences(source, encryptionKey, members)) {
+    members.reportUnscannedPart('encrypted', 'a OneNote section is encrypted')
     break
   }
-  for (const at of findAll(source, fileData, members)) {
+  for (const at of findOccurrences(source, fileData, members)) {
     const size = source.read(at + fileData.length, 8)
     if (size.length < 8) continue
-    members.begin('')
+    members.beginMember('')
     const start = at + fileDataHeader
     await members.addContent(
       new WindowSource(source, start, Math.max(0, Math.min(Number(size.readBigUInt64LE()), source.size - start))),
@@ -29,7 +29,7 @@ export const openOneNote: Opener = async (source, members) => {
   }
 }
 
-function* findAll(source: RandomAccessSource, pattern: Buffer, { step }: Members): Generator<number> {
+function* findOccurrences(source: RandomAccessSource, pattern: Buffer, { step }: Members): Generator<number> {
   for (let from = 0; from < source.size; from += windowBytes) {
     step()
     // Includes the start of the next window, so that a signature across the boundary is found.

@@ -1,10 +1,10 @@
 import type { ReaderLimits } from '../format.js'
 import type { PartSink, SevenZipListing, SevenZipRun } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import type { GapCause, WalkLimits } from './visitor.js'
+import type { UnscannedCause, WalkLimits } from './visitor.js'
 
 /** Members of a container that the walk visited while a format reader unpacked them. */
-export interface Observed {
+export interface ObservedMembers {
   /** Offsets of the zip members' local headers. Offset 0 represents the content of a gzip file. */
   members: Set<number>
   /** Result from 7-Zip. `run` is undefined if the walk ended before 7-Zip exited. */
@@ -18,16 +18,16 @@ export interface Members {
   readonly limits: WalkLimits
   readonly readerLimits: ReaderLimits
   /** Receives content that other programs may not find or may be unable to unpack. */
-  readonly uncommon: Members
+  readonly uncommonMembers: Members
   /** True if small parts must be visited separately instead of joined. */
-  readonly separateParts: boolean
+  readonly visitsPartsSeparately: boolean
   /** Reports the unpacked size that a header declares for a member. */
   reportDeclaredSize(bytes: number): void
-  /** Counts a member. The caller then adds the member's content or a `Gap`. */
-  readonly begin: (name: string) => void
+  /** Counts a member. The caller then adds the member's content or an `UnscannedPart`. */
+  readonly beginMember: (name: string) => void
   /** True if the walk already visited the member at this offset. Throws `WalkEnded` if the walk ended during that visit. */
   wasObserved(offset: number): boolean
-  getObservedSevenZip(type: string): { listing: SevenZipListing; run: SevenZipRun } | undefined
+  getObservedSevenZipResult(type: string): { listing: SevenZipListing; run: SevenZipRun } | undefined
   addContent(source: RandomAccessSource): Promise<void>
   addStream(chunks: AsyncIterable<Buffer>): Promise<void>
   /** Adds members from a synchronous unpacker. `unpack` writes each member to its own sink, `maxBytes` in total. */
@@ -35,7 +35,7 @@ export interface Members {
   /** Throws if the walk was cancelled. Must be called in every loop whose length depends on the content. */
   readonly step: () => void
   /** Reports a part that cannot be opened. The opener continues with the remaining parts. */
-  addGap(cause: GapCause, reason: string): void
+  reportUnscannedPart(cause: UnscannedCause, reason: string): void
 }
 
 /** Unpacks a container. Throws if it is damaged, but only after adding everything that can be unpacked. */

@@ -13,7 +13,7 @@ import { openZip } from './zip.js'
 
 interface ContainerKind {
   name: string
-  /** Undefined if the container is not supported. The walk then reports a `Gap`. */
+  /** Undefined if the container is not supported. The walk then reports an `UnscannedPart`. */
   open?: Opener
   /** Format name of 7-Zip, if 7-Zip unpacks the container. */
   sevenZipType?: string

@@ -1,5 +1,5 @@
 import { detectContainer, detectContainerAtEnd, headLength, tailLength } from '../archive/containers.js'
-import { inflateChunks, inflateToBuffer, wholeLimits } from '../archive/inflate.js'
+import { inflateChunks, inflateToBuffer, singleCallLimits } from '../archive/inflate.js'
 import { type PdfEncryption, readEncryption } from '../pdf/encryption.js'
 import { filters, flateFilters, maxDecodedBytes } from '../pdf/filters.js'
 import { findStreams, type PdfStream } from '../pdf/streams.js'
@@ -16,10 +16,10 @@ const maxFilters = 8
 /** Visits all streams of a PDF, such as pages, scripts and attachments. Does not decode images. */
 export const openPdf: Opener = async (source, members) => {
   const encryption = readEncryption(source)
-  if (encryption?.closed) return members.addGap('encrypted', `a PDF is encrypted (${encryption.closed})`)
-  const { uncommon } = members
+  if (encryption?.closed) return members.reportUnscannedPart('encrypted', `a PDF is encrypted (${encryption.closed})`)
+  const { uncommonMembers } = members
   const commonTarget = { members, parts: new SmallParts(members) }
-  const uncommonTarget = { members: uncommon, parts: new SmallParts(uncommon) }
+  const uncommonTarget = { members: uncommonMembers, parts: new SmallParts(uncommonMembers) }
   let read = 0
   for (const stream of findStreams(source, members.step)) {
     const length = stream.end - stream.start
@@ -28,7 +28,7 @@ export const openPdf: Opener = async (source, members) => {
     const isCommon = !encryption && stream.filters.length <= 1 && (stream.filters[0] ?? flate) === flate
     // The bytes of an unfiltered stream were already visited with the file.
     if (!encryption && !isCompressed(stream)) await addUnfilteredStream(members, new WindowSource(source, stream.start, length))
-    else if (length > maxDecodedBytes) members.addGap('limit', 'a PDF stream exceeds the decoding limit')
+    else if (length > maxDecodedBytes) members.reportUnscannedPart('limit', 'a PDF stream exceeds the decoding limit')
     else
       await addDecodedData(
         isCommon ? commonTarget : uncommonTarget,
@@ -55,34 +55,34 @@ function readStreamData(members: Members, source: RandomAccessSource, stream: Pd
   const data = source.read(stream.start, stream.end - stream.start)
   // Predictors store tables and images as differences between rows. No known program uses them for attachments.
   if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
-    members.addGap('unsupported', 'a PDF attachment uses a predictor')
+    members.reportUnscannedPart('unsupported', 'a PDF attachment uses a predictor')
   return encryption && !/\/Type\s*\/XRef/.test(stream.dictionary)
     ? encryption.decrypt(data, stream.number, stream.generation)
     : data
 }
 
-interface Target {
+interface DecodeTarget {
   members: Members
   parts: SmallParts
 }
 
-async function addDecodedData(target: Target, data: Buffer, filterNames: string[]): Promise<void> {
+async function addDecodedData(target: DecodeTarget, data: Buffer, filterNames: string[]): Promise<void> {
   const [name, ...rest] = filterNames
   const { members, parts } = target
-  if (filterNames.length > maxFilters) return members.addGap('limit', 'a PDF stream has too many filters')
+  if (filterNames.length > maxFilters) return members.reportUnscannedPart('limit', 'a PDF stream has too many filters')
   try {
     if (name !== undefined && flateFilters.has(name)) return await addInflatedData(target, data, rest)
     const decode = filters[name ?? '']
     if (decode) return await addDecodedData(target, decode(data), rest)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    return members.addGap('limit', 'a PDF stream exceeds the decoding limit')
+    return members.reportUnscannedPart('limit', 'a PDF stream exceeds the decoding limit')
   }
   await parts.addPart(data)
 }
 
-async function addInflatedData(target: Target, data: Buffer, rest: string[]): Promise<void> {
-  const small = data.length <= wholeLimits.input ? inflateToBuffer('zlib', data, wholeLimits.output) : undefined
+async function addInflatedData(target: DecodeTarget, data: Buffer, rest: string[]): Promise<void> {
+  const small = data.length <= singleCallLimits.input ? inflateToBuffer('zlib', data, singleCallLimits.output) : undefined
   if (small) return addDecodedData(target, small, rest)
   if (rest.some((name) => name in filters || flateFilters.has(name))) {
     const bytes = inflateToBuffer('zlib', data, maxDecodedBytes)

@@ -5,22 +5,22 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { LimitExceeded, type WindowReceiver } from './visitor.js'
 import { acquireWindow, releaseWindow, StreamWindow, windowBytes } from './windows.js'
 
-export interface PushedOptions {
-  content(): WindowReceiver
-  count(bytes: number): void
+export interface PushedMembersOptions {
+  beginContent(): WindowReceiver
+  countBytes(bytes: number): void
   /** Called if a large member ends with an archive, which cannot be opened. */
-  missed(): void
+  onMissedArchive(): void
   maxBytes: number
 }
 
 /** Visits members that an unpacker writes. Nested containers are stored and visited after the unpacker has finished. */
 export class PushedMembers {
-  readonly #options: PushedOptions
+  readonly #options: PushedMembersOptions
   readonly #held: SpooledBytes[] = []
   readonly #window = acquireWindow()
   #bytes = 0
 
-  constructor(options: PushedOptions) {
+  constructor(options: PushedMembersOptions) {
     this.#options = options
   }
 
@@ -36,11 +36,11 @@ export class PushedMembers {
         rest ??= this.#createLargeMemberSink()
         rest.write(chunk.subarray(copied))
       },
-      end: () => (rest ? rest.end() : this.#visitSmall(this.#window.subarray(0, filled))),
+      end: () => (rest ? rest.end() : this.#visitSmallMember(this.#window.subarray(0, filled))),
     }
   }
 
-  async visitSpooled(visit: (source: RandomAccessSource) => Promise<void>): Promise<void> {
+  async visitSpooledMembers(visit: (source: RandomAccessSource) => Promise<void>): Promise<void> {
     for (const held of this.#held) await visit(held.toSource())
   }
 
@@ -50,15 +50,15 @@ export class PushedMembers {
   }
 
   #countBytes(bytes: number): void {
-    this.#options.count(bytes)
+    this.#options.countBytes(bytes)
     this.#bytes += bytes
     const { maxBytes } = this.#options
     if (this.#bytes > maxBytes) throw new LimitExceeded(`the file expands to more than ${maxBytes} bytes`)
   }
 
-  #visitSmall(bytes: Buffer): void {
+  #visitSmallMember(bytes: Buffer): void {
     if (mayContainContainer(bytes)) this.#createSpool().write(bytes)
-    else this.#options.content()(bytes, { first: true, last: true })
+    else this.#options.beginContent()(bytes, { first: true, last: true })
   }
 
   #createLargeMemberSink(): PartSink {
@@ -67,9 +67,9 @@ export class PushedMembers {
       held.write(this.#window.subarray(0, windowBytes))
       return { write: (chunk) => held.write(chunk), end: () => {} }
     }
-    const view = new StreamWindow(this.#window, this.#options.content())
+    const view = new StreamWindow(this.#window, this.#options.beginContent())
     const end = () => {
-      if (view.endsAsArchive) this.#options.missed()
+      if (view.endsWithArchive) this.#options.onMissedArchive()
       view.sendLastWindow()
     }
     return { write: (chunk) => view.pushChunk(chunk), end }

@@ -7,13 +7,13 @@ const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
 /** Visits the objects embedded in an RTF document. Ignores braces and control words between their hexadecimal digits. */
 export const openRtf: Opener = async (source, members) => {
-  if (source.size > maxBytes) return members.addGap('limit', `a rich text document is larger than ${maxBytes} bytes`)
+  if (source.size > maxBytes) return members.reportUnscannedPart('limit', `a rich text document is larger than ${maxBytes} bytes`)
   const [, ...objects] = source
     .readAll(maxBytes)
     .toString('latin1')
     .split(/\\objdata/)
   for (const object of objects) {
-    members.begin('')
+    members.beginMember('')
     const data = Buffer.from(extractHexDigits(object), 'hex')
     await members.addContent(new MemorySource(data))
     const inner = data.indexOf(compoundFile)

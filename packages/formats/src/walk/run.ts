@@ -1,18 +1,18 @@
 import type { ReaderLimits } from '../format.js'
-import { type Gap, LimitExceeded, type Visitor, WalkEnded, type WalkLimits, type WalkResult } from './visitor.js'
+import { LimitExceeded, type UnscannedPart, type Visitor, WalkEnded, type WalkLimits, type WalkResult } from './visitor.js'
 
-const maxReported = 100
-const freeBytes = 64 * 1024 * 1024
+const maxReportedParts = 100
+const ratioExemptBytes = 64 * 1024 * 1024
 // Allows about 40 blank pages of a color scan (A4, 300 dpi), which Deflate compresses 1000:1.
-const freePdfBytes = 1024 * 1024 * 1024
+const ratioExemptPdfBytes = 1024 * 1024 * 1024
 
 /** Limits, usage and results of one walk over all nesting levels. */
 export class WalkRun {
-  readonly gaps: Gap[] = []
+  readonly unscannedParts: UnscannedPart[] = []
   /** Error that ended the walk while it was observing a reader. */
   endedBy: WalkEnded | undefined
   used = { bytes: 0, members: 0 }
-  #freeBytes = freeBytes
+  #ratioExemptBytes = ratioExemptBytes
 
   constructor(
     readonly size: number,
@@ -27,7 +27,7 @@ export class WalkRun {
   }
 
   get result(): WalkResult {
-    return { gaps: this.gaps }
+    return { unscannedParts: this.unscannedParts }
   }
 
   countMember(name: string): void {
@@ -44,22 +44,22 @@ export class WalkRun {
     this.used = { bytes: unpacked, members: this.used.members }
     const { maxUnpackedBytes, maxRatio } = this.limits
     if (unpacked > maxUnpackedBytes) throw new LimitExceeded(`the file expands to more than ${maxUnpackedBytes} bytes`)
-    if (unpacked > this.#freeBytes && unpacked > maxRatio * this.size)
+    if (unpacked > this.#ratioExemptBytes && unpacked > maxRatio * this.size)
       throw new LimitExceeded(`the file expands to more than ${maxRatio} times its size`)
   }
 
   /** Raises the number of bytes that the ratio limit ignores, because PDF images are unpacked one by one. */
-  raisePdfLimit(): void {
-    this.#freeBytes = freePdfBytes
+  raiseRatioExemption(): void {
+    this.#ratioExemptBytes = ratioExemptPdfBytes
   }
 
   /** Records a `WalkEnded` error that occurred while observing a reader. Rethrows any other error. */
-  readonly end = (error: unknown): void => {
+  readonly recordEnd = (error: unknown): void => {
     if (!(error instanceof WalkEnded)) throw error
     this.endedBy = error
   }
 
-  addGap(gap: Gap): void {
-    if (this.gaps.length < maxReported) this.gaps.push(gap)
+  recordUnscannedPart(part: UnscannedPart): void {
+    if (this.unscannedParts.length < maxReportedParts) this.unscannedParts.push(part)
   }
 }

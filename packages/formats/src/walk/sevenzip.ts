@@ -1,5 +1,5 @@
 import { headLength } from '../archive/containers.js'
-import { createUnsizedMember, listMembers, unpackMembers } from '../archive/sevenzip/members.js'
+import { createMemberOfUnknownSize, listMembers, unpackMembers } from '../archive/sevenzip/members.js'
 import {
   getFailureReason,
   hasEncryptedDirectory,
@@ -19,27 +19,28 @@ export const maxUnpackedBytes = 1024 * 1024 * 1024
 const emptyBytes = 32
 
 /** 7-Zip names of compressed streams, which have no directory. */
-const streams = new Set(['xz', 'bzip2', 'zstd', 'lzma', 'Z'])
+const streamTypes = new Set(['xz', 'bzip2', 'zstd', 'lzma', 'Z'])
 
 export const openSevenZip =
   (type: string, name: string): Opener =>
   async (source, members) => {
-    const observed = members.getObservedSevenZip(type)
-    if (streams.has(type)) {
-      if (!observed) members.begin('')
-      return addPackedMembers(source, { type, name, packed: [createUnsizedMember('')], members })
+    const observed = members.getObservedSevenZipResult(type)
+    if (streamTypes.has(type)) {
+      if (!observed) members.beginMember('')
+      return addPackedMembers(source, { type, name, packed: [createMemberOfUnknownSize('')], members })
     }
     const start = type === '7z' ? readStartHeader(source) : {}
-    if (start.isHidden) return members.addGap('encrypted', 'a 7z archive has an encrypted directory')
-    const { run, members: packed } = observed?.listing ?? (await listMembers(source, type, members.readerLimits, members.begin))
+    if (start.isHidden) return members.reportUnscannedPart('encrypted', 'a 7z archive has an encrypted directory')
+    const { run, members: packed } =
+      observed?.listing ?? (await listMembers(source, type, members.readerLimits, members.beginMember))
     if (start.damage && run.exitCode > 0) throw start.damage
-    reportRunGap(run, name, members)
+    reportRunProblem(run, name, members)
     if (packed.some(({ encrypted }) => encrypted))
-      return members.addGap('encrypted', `a container has encrypted members (${name})`)
+      return members.reportUnscannedPart('encrypted', `a container has encrypted members (${name})`)
     if (packed.length === 0 && run.exitCode === 0 && source.size > emptyBytes) throw new Error('it lists no members')
     const open = packed.filter(({ size, folder }) => !folder && !Number.isFinite(size))
     if (open.length > 1 || (open.length === 1 && packed.length > 1))
-      return members.addGap('unsupported', `a container does not declare the sizes of its members (${name})`)
+      return members.reportUnscannedPart('unsupported', `a container does not declare the sizes of its members (${name})`)
     const sized = packed.map((each) => (each.folder ? { ...each, size: 0 } : each))
     await addPackedMembers(source, { type, name, packed: sized, members })
   }
@@ -64,13 +65,13 @@ export const openIso: Opener = async (source, members) => {
   if (head.includes('\x01NSR0', 32_768, 'latin1') || head.includes('\0NSR0', 32_768, 'latin1')) await openUdf(source, members)
 }
 
-interface Packed {
+interface PackedContainer {
   type: string
   name: string
   packed: PackedMember[]
   members: Members
   /** Members to visit. Undefined means all members. */
-  wanted?: ReadonlySet<PackedMember>
+  membersToVisit?: ReadonlySet<PackedMember>
 }
 
 export const sumUnpackedBytes = (members: PackedMember[]): number =>
@@ -78,25 +79,25 @@ export const sumUnpackedBytes = (members: PackedMember[]): number =>
 
 export async function addPackedMembers(
   source: RandomAccessSource,
-  { type, name, packed, members, wanted }: Packed,
+  { type, name, packed, members, membersToVisit }: PackedContainer,
 ): Promise<void> {
-  const observed = members.getObservedSevenZip(type)
-  if (observed) return reportRunGap(observed.run, name, members)
+  const observed = members.getObservedSevenZipResult(type)
+  if (observed) return reportRunProblem(observed.run, name, members)
   if (sumUnpackedBytes(packed) > maxUnpackedBytes)
-    return members.addGap('limit', `a container exceeds the unpacking limit (${name})`)
+    return members.reportUnscannedPart('limit', `a container exceeds the unpacking limit (${name})`)
   await members.addPushedMembers(maxUnpackedBytes, async (sink) => {
-    const begin = (member: PackedMember) => (!wanted || wanted.has(member) ? sink() : undefined)
-    const run = await unpackMembers(source, { type, members: packed, limits: members.readerLimits, begin })
-    reportRunGap(run, name, members)
+    const createSink = (member: PackedMember) => (!membersToVisit || membersToVisit.has(member) ? sink() : undefined)
+    const run = await unpackMembers(source, { type, members: packed, limits: members.readerLimits, createSink })
+    reportRunProblem(run, name, members)
   })
 }
 
-/** Reports a `Gap` if 7-Zip failed for a reason other than damage. Throws if the container is damaged. */
-function reportRunGap(run: SevenZipRun, name: string, members: Members): void {
+/** Reports an `UnscannedPart` if 7-Zip failed for a reason other than damage. Throws if the container is damaged. */
+function reportRunProblem(run: SevenZipRun, name: string, members: Members): void {
   if (run.errors.some((text) => /encrypted|password/i.test(text)))
-    members.addGap('encrypted', `a container is encrypted (${name})`)
-  else if (isOutOfMemory(run)) members.addGap('limit', `a container needs more memory than allowed (${name})`)
+    members.reportUnscannedPart('encrypted', `a container is encrypted (${name})`)
+  else if (isOutOfMemory(run)) members.reportUnscannedPart('limit', `a container needs more memory than allowed (${name})`)
   else if (hasUnsupportedMethod(run))
-    members.addGap('unsupported', `a container uses an unsupported compression method (${name})`)
+    members.reportUnscannedPart('unsupported', `a container uses an unsupported compression method (${name})`)
   else if (run.exitCode > 0 && !hasTrailingData(run)) throw new Error(getFailureReason(run))
 }

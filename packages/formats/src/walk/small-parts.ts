@@ -19,7 +19,7 @@ export class SmallParts {
   }
 
   async addPart(bytes: Buffer): Promise<void> {
-    if (this.#members.separateParts || bytes.length > joinedBytes || mayContainContainer(bytes))
+    if (this.#members.visitsPartsSeparately || bytes.length > joinedBytes || mayContainContainer(bytes))
       return this.#members.addContent(new MemorySource(bytes))
     this.#parts.push(bytes, separator)
     this.#bytes += bytes.length

@@ -6,8 +6,8 @@ export async function openTarStream(stream: ByteStream, members: Members): Promi
   let damage: unknown
   await walkTar(stream, {
     step: members.step,
-    member: ({ name }) => members.begin(name),
-    data: async ({ size }, data) => members.addStream(data.take(size)),
+    onMember: ({ name }) => members.beginMember(name),
+    onData: async ({ size }, data) => members.addStream(data.readChunks(size)),
     onError: (error) => {
       damage ??= error
     },

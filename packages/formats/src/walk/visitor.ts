@@ -1,12 +1,12 @@
 import type { Container } from '../archive/containers.js'
 
-export interface WindowPlace {
+export interface WindowPosition {
   first: boolean
   last: boolean
 }
 
 /** Receives content in overlapping windows. A window is valid only during the call. */
-export type WindowReceiver = (bytes: Buffer, place: WindowPlace) => void
+export type WindowReceiver = (bytes: Buffer, position: WindowPosition) => void
 
 /** Origin of content: its container and how it was unpacked. */
 export interface Origin {
@@ -32,11 +32,11 @@ export interface Visitor {
   onDeclaredSize?(bytes: number, container: WindowReceiver): void
 }
 
-export type GapCause = 'encrypted' | 'unsupported' | 'limit' | 'damaged'
+export type UnscannedCause = 'encrypted' | 'unsupported' | 'limit' | 'damaged'
 
 /** A container, or a part of one, that the walk could not open. Its bytes were visited only in compressed form. */
-export interface Gap {
-  cause: GapCause
+export interface UnscannedPart {
+  cause: UnscannedCause
   /** Undefined if a limit ended the whole walk. */
   container?: Container
   /** Nesting depth of the container. The outermost file has depth 1. */
@@ -45,8 +45,8 @@ export interface Gap {
 }
 
 export interface WalkResult {
-  /** First 100 gaps. A limit that ended the walk comes first. */
-  gaps: Gap[]
+  /** First 100 unscanned parts. A limit that ended the walk comes first. */
+  unscannedParts: UnscannedPart[]
 }
 
 export interface WalkLimits {

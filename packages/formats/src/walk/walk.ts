@@ -32,15 +32,15 @@ export class Walk {
   }
 
   /**
-   * Finishes the walk and returns the gaps. Without gaps, the visitor received the whole file. Rethrows errors that the visitor
-   * threw.
+   * Finishes the walk and returns the unscanned parts. Without any, the visitor received the whole file. Rethrows errors from
+   * the visitor.
    */
   async finish(): Promise<WalkResult> {
     try {
       await new Level(this.#run).visitContent(this.#source, this.#observer.observed)
     } catch (error) {
       if (!(error instanceof LimitExceeded)) throw error
-      this.#run.gaps.unshift({ cause: 'limit', depth: 0, reason: error.message })
+      this.#run.unscannedParts.unshift({ cause: 'limit', depth: 0, reason: error.message })
     }
     return this.#run.result
   }

@@ -6,14 +6,14 @@ import type { WindowReceiver } from './visitor.js'
 export const windowBytes = 4 * 1024 * 1024
 export const overlapBytes = 68 * 1024
 
-const maxIdle = 8
-const idle: Buffer[] = []
+const maxIdleWindows = 8
+const idleWindows: Buffer[] = []
 
 /** Returns a buffer that an earlier walk in this thread released, because allocating 4 MiB for every member would be too slow. */
-export const acquireWindow = (): Buffer => idle.pop() ?? Buffer.allocUnsafeSlow(windowBytes)
+export const acquireWindow = (): Buffer => idleWindows.pop() ?? Buffer.allocUnsafeSlow(windowBytes)
 
 export function releaseWindow(window: Buffer): void {
-  if (idle.length < maxIdle) idle.push(window)
+  if (idleWindows.length < maxIdleWindows) idleWindows.push(window)
 }
 
 export function visitSource(source: RandomAccessSource, receive: WindowReceiver, step: () => void): void {
@@ -57,7 +57,7 @@ export class StreamWindow {
   }
 
   /** True if the content ends with an archive trailer. The archive cannot be opened, because the content is not stored. */
-  get endsAsArchive(): boolean {
+  get endsWithArchive(): boolean {
     return detectContainerAtEnd(this.#buffer.subarray(Math.max(0, this.#filled - tailLength), this.#filled)) !== undefined
   }
 

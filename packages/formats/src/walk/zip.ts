@@ -1,8 +1,8 @@
-import { inflateChunks, inflateToBuffer, wholeLimits } from '../archive/inflate.js'
+import { inflateChunks, inflateToBuffer, singleCallLimits } from '../archive/inflate.js'
 import { readZipDirectory, type ZipEntry } from '../archive/zip/directory.js'
 import { hasEncryptedZipDirectory } from '../archive/zip/encrypted-directory.js'
 import { describesSameContent, findUnknownHeaders, type LocalMember, readLocalMember } from '../archive/zip/local-headers.js'
-import { knownToSevenZip } from '../archive/zip/other-methods.js'
+import { sevenZipMethods } from '../archive/zip/other-methods.js'
 import { quoteName } from '../format-error.js'
 import type { PackedMember } from '../member-observer.js'
 import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
@@ -19,7 +19,7 @@ const deflated = 8
  */
 export const openZip: Opener = async (source, members) => {
   if (hasEncryptedZipDirectory(source, members.readerLimits))
-    return members.addGap('encrypted', 'a zip archive has an encrypted directory')
+    return members.reportUnscannedPart('encrypted', 'a zip archive has an encrypted directory')
   const known = new Map<number, number | undefined>()
   const others: ZipEntry[] = []
   let entries: ZipEntry[] = []
@@ -32,9 +32,9 @@ export const openZip: Opener = async (source, members) => {
       const local = readLocalMember(source, entry.localHeaderOffset)
       const name = entry.nameBytes.toString('utf8')
       members.reportDeclaredSize(entry.uncompressedSize)
-      members.begin(name)
-      if (entry.unicodeName !== undefined) members.begin(entry.unicodeName)
-      if (entry.encrypted) addEncryptedGap(name, members)
+      members.beginMember(name)
+      if (entry.unicodeName !== undefined) members.beginMember(entry.unicodeName)
+      if (entry.encrypted) reportEncryptedMember(name, members)
       else if (entry.method !== stored && entry.method !== deflated) others.push(entry)
       else damage = (await addEntry(source, entry, local, members)) ?? damage
       if (local && describesSameContent(local, entry)) known.set(local.offset, local.dataEnd)
@@ -46,31 +46,34 @@ export const openZip: Opener = async (source, members) => {
   const readLimit = new ReadLimit(members)
   for (const offset of findUnknownHeaders(source, known, { maxCount: members.limits.maxMembers, step: members.step })) {
     const local = readLocalMember(source, offset)
-    if (local) await addLocalMember(source, local, members.uncommon, readLimit)
+    if (local) await addLocalMember(source, local, members.uncommonMembers, readLimit)
   }
-  if (others.length > 0) await addWithSevenZip(source, { entries, others: new Set(others), members })
+  if (others.length > 0) await addMembersWithSevenZip(source, { entries, others: new Set(others), members })
   if (damage) throw damage
 }
 
-function addEncryptedGap(name: string, members: Members): void {
-  members.addGap('encrypted', `the zip member ${quoteName(name)} is encrypted`)
+function reportEncryptedMember(name: string, members: Members): void {
+  members.reportUnscannedPart('encrypted', `the zip member ${quoteName(name)} is encrypted`)
 }
 
 /** Uses 7-Zip to unpack members that are neither stored nor deflated. 7-Zip needs the sizes of all members. */
-async function addWithSevenZip(
+async function addMembersWithSevenZip(
   source: RandomAccessSource,
   { entries, others, members }: { entries: ZipEntry[]; others: Set<ZipEntry>; members: Members },
 ): Promise<void> {
   const methods = [...new Set([...others].map(({ method }) => method))]
-  if (entries.some(({ encrypted }) => encrypted) || !methods.every((method) => knownToSevenZip.has(method)))
-    return members.addGap('unsupported', `a zip member uses the unsupported compression method ${methods.join(', ')}`)
-  const wanted = new Set<PackedMember>()
+  if (entries.some(({ encrypted }) => encrypted) || !methods.every((method) => sevenZipMethods.has(method)))
+    return members.reportUnscannedPart(
+      'unsupported',
+      `a zip member uses the unsupported compression method ${methods.join(', ')}`,
+    )
+  const membersToVisit = new Set<PackedMember>()
   const packed = entries.map((entry) => {
     const member = { name: entry.name, size: entry.uncompressedSize, symlink: false, encrypted: false }
-    if (others.has(entry)) wanted.add(member)
+    if (others.has(entry)) membersToVisit.add(member)
     return member
   })
-  await addPackedMembers(source, { type: 'zip', name: 'ZIP archive', packed, members, wanted })
+  await addPackedMembers(source, { type: 'zip', name: 'ZIP archive', packed, members, membersToVisit })
 }
 
 /** Visits a member. Returns the error if the member is damaged. */
@@ -100,8 +103,8 @@ async function addEntry(
  */
 async function addDeflatedMember(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
-  if (compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output) {
-    const bytes = inflateToBuffer('raw', source.read(start, compressedSize), wholeLimits.output, uncompressedSize)
+  if (compressedSize <= singleCallLimits.input && uncompressedSize <= singleCallLimits.output) {
+    const bytes = inflateToBuffer('raw', source.read(start, compressedSize), singleCallLimits.output, uncompressedSize)
     if (bytes) return members.addContent(new MemorySource(bytes))
   }
   await members.addStream(inflateChunks('raw', source.chunks(start, Math.min(source.size, start + compressedSize))))
@@ -119,8 +122,8 @@ async function addLocalMember(
   const { method, dataStart, dataEnd = source.size } = local
   if (method !== stored && method !== deflated) return
   const name = local.name.toString('utf8')
-  members.begin(name)
-  if (local.encrypted) return addEncryptedGap(name, members)
+  members.beginMember(name)
+  if (local.encrypted) return reportEncryptedMember(name, members)
   try {
     if (method === stored) {
       readLimit.countReadBytes(dataEnd - dataStart)
@@ -130,7 +133,7 @@ async function addLocalMember(
     const bytes = inflateToBuffer('raw', packed, maxInflatedAtOnce)
     readLimit.countReadBytes(packed.length)
     if (bytes) await members.addContent(new MemorySource(bytes))
-    else await members.addStream(inflateChunks('raw', readLimit.chunks(source, dataStart, dataEnd)))
+    else await members.addStream(inflateChunks('raw', readLimit.readChunks(source, dataStart, dataEnd)))
   } catch (error) {
     // Ignores errors, because the bytes may not be a real local header.
     if (error instanceof WalkEnded) throw error
@@ -154,7 +157,7 @@ class ReadLimit {
     if (this.#bytes > maxRead.bytes + maxRead.times * this.#members.fileSize) throw new LimitExceeded('its members overlap')
   }
 
-  *chunks(source: RandomAccessSource, start: number, end: number): Iterable<Buffer> {
+  *readChunks(source: RandomAccessSource, start: number, end: number): Iterable<Buffer> {
     for (const chunk of source.chunks(start, end, localChunkBytes)) {
       this.countReadBytes(chunk.length)
       yield chunk

@@ -21,10 +21,10 @@ export async function verifyFiles({ receiptPath, filePath, keysPath }: VerifiedF
 }
 
 async function readTextFile(path: string): Promise<string> {
-  const { size } = await stat(path).catch(throwReadError(path))
+  const { size } = await stat(path).catch(createReadErrorThrower(path))
   if (size > maxTextFileBytes)
     throw new Error(`${path} has ${size} bytes. The maximum for a receipt or key set is ${maxTextFileBytes} bytes.`)
-  return readFile(path, 'utf8').catch(throwReadError(path))
+  return readFile(path, 'utf8').catch(createReadErrorThrower(path))
 }
 
 async function hashFile(path: string) {
@@ -36,12 +36,12 @@ async function hashFile(path: string) {
       sizeBytes += chunk.length
     }
   } catch (error) {
-    throwReadError(path)(error as NodeJS.ErrnoException)
+    createReadErrorThrower(path)(error as NodeJS.ErrnoException)
   }
   return { name: basename(path), sizeBytes, sha256: hash.digest('hex') }
 }
 
-const throwReadError =
+const createReadErrorThrower =
   (path: string) =>
   ({ code }: NodeJS.ErrnoException): never => {
     throw new Error(code === 'ENOENT' ? `File ${path} does not exist.` : `Cannot read ${path} (${code}).`)

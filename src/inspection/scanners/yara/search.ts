@@ -1,5 +1,5 @@
 import type { MemberObserver, RandomAccessSource } from '@assay/formats'
-import { type Visitor, Walk, WalkEnded, type WalkLimits, type WindowPlace } from '@assay/formats/walk'
+import { type Visitor, Walk, WalkEnded, type WalkLimits, type WindowPosition } from '@assay/formats/walk'
 import type { UnprovedVerdict } from '../verdict.js'
 import type { MatchRules } from './engine.js'
 import { findDeceptiveName } from './rules.js'
@@ -41,23 +41,23 @@ export class Search implements Visitor {
 
   onContent() {
     const seen = new Seen()
-    return (bytes: Buffer, place: WindowPlace) => throwIfFound(this.#search(bytes, place, seen))
+    return (bytes: Buffer, position: WindowPosition) => throwIfFound(this.#search(bytes, position, seen))
   }
 
   async finish(): Promise<UnprovedVerdict> {
     try {
-      const { gaps } = await this.#walk.finish()
-      return gaps[0] ? { verdict: 'incomplete', reason: gaps[0].reason } : { verdict: 'clean' }
+      const { unscannedParts } = await this.#walk.finish()
+      return unscannedParts[0] ? { verdict: 'incomplete', reason: unscannedParts[0].reason } : { verdict: 'clean' }
     } catch (error) {
       if (error instanceof Found) return { verdict: 'infected', signature: error.message }
       throw error
     }
   }
 
-  #search(bytes: Buffer, place: WindowPlace, seen: Seen): string | undefined {
+  #search(bytes: Buffer, position: WindowPosition, seen: Seen): string | undefined {
     const start = performance.now()
     try {
-      return findInWindow(bytes, place, seen, this.#find) ?? findInMacros(bytes, this.#find)
+      return findInWindow(bytes, position, seen, this.#find) ?? findInMacros(bytes, this.#find)
     } catch (error) {
       // Wrap engine failures, so that neither the reader nor the walk treats them as damage to the file.
       throw new EngineFailed((error as Error).message, { cause: error })
@@ -74,7 +74,7 @@ function throwIfFound(signature: string | undefined): void {
 const endBytes = 256 * 1024
 
 /** Searches a window. Script rules take a few ms per MiB, so they apply only to text and to both ends of other files. */
-function findInWindow(bytes: Buffer, { first, last }: WindowPlace, seen: Seen, find: MatchRules): string | undefined {
+function findInWindow(bytes: Buffer, { first, last }: WindowPosition, seen: Seen, find: MatchRules): string | undefined {
   if (bytes.length <= 2 * endBytes || looksLikeText(bytes)) return find(bytes, true, seen)
   return (
     find(bytes, false) ??

@@ -25,9 +25,9 @@ export interface SevenZipCommand {
   /** Command-line arguments: `l` (list) or `x` (extract), followed by switches. */
   command: string[]
   type: string
-  line?: (text: string) => void
+  onLine?: (text: string) => void
   /** Receives the standard output as bytes instead of lines. The bytes are valid only during the call. */
-  output?: (bytes: Buffer) => void
+  onOutput?: (bytes: Buffer) => void
   /** Error messages of 7-Zip to ignore. Each entry matches one occurrence. */
   expectedErrors?: string[]
 }
@@ -38,38 +38,38 @@ const maxErrors = 20
 const maxMemory = 384 * 1024 * 1024
 const pageSize = 64 * 1024
 
-let compiled: Promise<{ factory: SevenZipModuleFactory; module: WebAssembly.Module }> | undefined
+let compiledEngine: Promise<{ factory: SevenZipModuleFactory; module: WebAssembly.Module }> | undefined
 
 function loadEngine() {
-  compiled ??= (async () => {
+  compiledEngine ??= (async () => {
     const { default: factory } = (await import('7z-wasm')) as unknown as { default: SevenZipModuleFactory }
     const wasm = createRequire(import.meta.url).resolve('7z-wasm/7zz.wasm')
     return { factory, module: await WebAssembly.compile(readFileSync(wasm)) }
   })()
-  return compiled
+  return compiledEngine
 }
 
 /** Runs 7-Zip in WebAssembly. 7-Zip reads the source through a virtual file, so no copy of the source is needed. */
 export async function runSevenZip(
   source: RandomAccessSource,
   limits: ReaderLimits,
-  { command, type, line, output, expectedErrors = [] }: SevenZipCommand,
+  { command, type, onLine, onOutput, expectedErrors = [] }: SevenZipCommand,
 ): Promise<SevenZipRun> {
   const errors = new ErrorLines(expectedErrors)
   const { factory, module } = await loadEngine()
   // 7-Zip swallows exceptions that a callback throws while the output is flushed at the end.
   let thrown: { error: unknown } | undefined
-  const print = (text: string) => {
+  const printLine = (text: string) => {
     if (thrown) return
     try {
-      line?.(text)
+      onLine?.(text)
     } catch (error) {
       thrown = { error }
       throw error
     }
   }
   const sevenZip = await factory({
-    print,
+    print: printLine,
     printErr: (text) => errors.addLine(text),
     stdin: () => null as unknown as number,
     instantiateWasm: (
@@ -84,7 +84,7 @@ export async function runSevenZip(
     },
   } as Parameters<SevenZipModuleFactory>[0])
   mountSource(sevenZip, source, limits)
-  if (output) redirectOutput(sevenZip, output)
+  if (onOutput) redirectOutput(sevenZip, onOutput)
   // `-p-` passes a dummy password. Otherwise, 7-Zip would prompt for one and report a different error.
   const exitCode = callMain(sevenZip, [...command, '-bd', '-y', '-p-', `-t${type}`, '/archive'])
   if (thrown) throw thrown.error
@@ -148,11 +148,11 @@ interface Node {
   stream_ops: Record<string, unknown>
 }
 
-function redirectOutput({ FS }: SevenZipModule, output: (bytes: Buffer) => void): void {
+function redirectOutput({ FS }: SevenZipModule, onOutput: (bytes: Buffer) => void): void {
   const { streams } = FS as unknown as { streams: { stream_ops: Record<string, unknown> }[] }
   streams[1]!.stream_ops = {
     write(_stream: unknown, from: Uint8Array, offset: number, length: number): number {
-      output(Buffer.from(from.buffer, from.byteOffset + offset, length))
+      onOutput(Buffer.from(from.buffer, from.byteOffset + offset, length))
       return length
     },
   }

@@ -4,28 +4,28 @@ import type { PackedMember, PartSink, SevenZipListing, SevenZipRun } from '../..
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { runSevenZip } from './engine.js'
 
-export const createUnsizedMember = (name: string): PackedMember => ({
+export const createMemberOfUnknownSize = (name: string): PackedMember => ({
   name,
   size: Number.POSITIVE_INFINITY,
   symlink: false,
   encrypted: false,
 })
 
-/** Lists the members of an archive. `began` is called at the start of each member, and may throw to stop the listing. */
+/** Lists the members of an archive. `onMember` is called at the start of each member. It can throw to stop the listing. */
 export async function listMembers(
   source: RandomAccessSource,
   type: string,
   limits: ReaderLimits,
-  began?: (name: string) => void,
+  onMember?: (name: string) => void,
 ): Promise<SevenZipListing> {
   const members: PackedMember[] = []
   let packed = 0
-  const line = (text: string) => {
+  const parseLine = (text: string) => {
     const [, key, value = ''] =
       /^(Path|Size|Packed Size|Encrypted|Attributes|Folder|(?:Symbolic|Hard|Copy) Link) = (.*)$/.exec(text) ?? []
     if (key === 'Path') {
-      began?.(value)
-      members.push(createUnsizedMember(value))
+      onMember?.(value)
+      members.push(createMemberOfUnknownSize(value))
       return
     }
     const member = members.at(-1)
@@ -43,20 +43,23 @@ export async function listMembers(
     // 7-Zip unpacks a RAR 5 file reference as a copy of the referenced file. Other links have no content.
     if (key !== 'Copy Link') member.size = 0
   }
-  const run = await runSevenZip(source, limits, { command: ['l', '-slt', '-ba'], type, line })
+  const run = await runSevenZip(source, limits, { command: ['l', '-slt', '-ba'], type, onLine: parseLine })
   return { run, members }
 }
 
-export interface Unpacking {
+export interface UnpackMembersOptions {
   type: string
   members: PackedMember[]
   limits: ReaderLimits
-  begin(member: PackedMember): PartSink | undefined
+  createSink(member: PackedMember): PartSink | undefined
 }
 
 /** Unpacks all members in one synchronous run of 7-Zip. The sinks must therefore also be synchronous. */
-export function unpackMembers(source: RandomAccessSource, { type, members, limits, begin }: Unpacking): Promise<SevenZipRun> {
-  const splitter = new MemberSplitter(members, begin)
+export function unpackMembers(
+  source: RandomAccessSource,
+  { type, members, limits, createSink }: UnpackMembersOptions,
+): Promise<SevenZipRun> {
+  const splitter = new MemberSplitter(members, createSink)
   // 7-Zip reports a data error for each link. Any other error with the same member name indicates damage.
   const expectedErrors = members.flatMap(({ name, target, size }) =>
     target === undefined || size > 0 ? [] : `ERROR: Data Error : ${name}`,
@@ -67,14 +70,14 @@ export function unpackMembers(source: RandomAccessSource, { type, members, limit
 
 class MemberSplitter {
   readonly #members: PackedMember[]
-  readonly #begin: Unpacking['begin']
+  readonly #createSink: UnpackMembersOptions['createSink']
   #next = 0
   #sink: PartSink | undefined
   #left = 0
 
-  constructor(members: PackedMember[], begin: Unpacking['begin']) {
+  constructor(members: PackedMember[], createSink: UnpackMembersOptions['createSink']) {
     this.#members = members
-    this.#begin = begin
+    this.#createSink = createSink
   }
 
   write(bytes: Buffer): void {
@@ -100,6 +103,6 @@ class MemberSplitter {
     while (member?.size === 0)
     if (!member) throw createDamageError('the archive expands to more bytes than its directory declares')
     this.#left = member.size
-    this.#sink = this.#begin(member)
+    this.#sink = this.#createSink(member)
   }
 }

@@ -1,6 +1,6 @@
 import { quoteName } from '../../format-error.js'
 import type { PackedMember, PartSink } from '../../member-observer.js'
-import { selectSearch } from '../active-members.js'
+import { selectSearchFunction } from '../active-members.js'
 import { detectArchiveKind } from '../archive-kind.js'
 import type { ArchiveLevel } from '../archive-level.js'
 import { SourceStream } from '../byte-stream.js'
@@ -22,7 +22,7 @@ export class NestedMembers {
     this.#links = links
   }
 
-  readonly begin = (member: PackedMember): PartSink => {
+  readonly createSink = (member: PackedMember): PartSink => {
     const { name, size, symlink } = member
     const wanted = symlink ? Math.min(size, maxLinkBytes) : Math.min(size, tarBlock)
     let head = Buffer.alloc(0)
@@ -53,8 +53,8 @@ export class NestedMembers {
 
   /** True if the member is searched for active content. Searched documents share one storage limit with nested archives. */
   #shouldSearch({ name, size }: PackedMember, head: Buffer): boolean {
-    if (!selectSearch(head.subarray(0, tarBlock), name)) return false
-    const fits = size <= this.#level.budget.searchableBytes && this.#keptBytes + size <= maxSpooledBytes
+    if (!selectSearchFunction(head.subarray(0, tarBlock), name)) return false
+    const fits = size <= this.#level.budget.maxSearchableBytes && this.#keptBytes + size <= maxSpooledBytes
     if (!fits) this.#level.recordUnsearchedMember(name)
     return fits
   }

@@ -3,21 +3,21 @@ import type { RandomAccessSource } from '../../random-access-source.js'
 import { detectText } from '../../text/text.js'
 import { createArchiveReader } from '../archive.js'
 import { ArchiveLinks } from '../member-names.js'
-import { createUnsizedMember } from './members.js'
+import { createMemberOfUnknownSize } from './members.js'
 import { checkMembers, checkUnpackRun, type SevenZipKind, unpackWithNestedArchives } from './sevenzip.js'
 
 export const readRar: FormatReader = (source, limits, observer) => {
   if (!startsWith(source, 'Rar!\x1a\x07')) return checkVariantWithoutSignature(source, 'rev')
   const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
   if (isRarVolume(source, type)) return createValidVerdict(['one volume of a split archive: only its signature was checked'])
-  return createDirectoryReader({ type, called: 'RAR archive' })(source, limits, observer)
+  return createDirectoryReader({ type, displayName: 'RAR archive' })(source, limits, observer)
 }
 
 export const readCab: FormatReader = (source, limits, observer) => {
   if (!startsWith(source, 'MSCF')) return checkVariantWithoutSignature(source, 'msu')
   if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0)
     return createValidVerdict(['one cabinet of a set: only its signature was checked'])
-  return createDirectoryReader({ type: 'cab', called: 'cabinet' })(source, limits, observer)
+  return createDirectoryReader({ type: 'cab', displayName: 'cabinet' })(source, limits, observer)
 }
 
 const createDirectoryReader = (kind: SevenZipKind): FormatReader =>
@@ -38,7 +38,7 @@ const checkVariantWithoutSignature = (source: RandomAccessSource, variant: strin
 // Maximum size of a stream to unpack. 7-Zip in WebAssembly unpacks bzip2 at only about 15 MB/s.
 const maxStreamBytes = 32 * 1024 * 1024
 
-export const readStream =
+export const readCompressedStream =
   (kind: SevenZipKind): FormatReader =>
   (source, limits, observer) => {
     if (source.size > maxStreamBytes) return createValidVerdict(['too large to unpack: only its signature was checked'])
@@ -52,13 +52,13 @@ export const readStream =
     return createStreamReader(kind)(source, halved, observer)
   }
 
-const createStreamReader = ({ type, called }: SevenZipKind): FormatReader =>
+const createStreamReader = ({ type, displayName }: SevenZipKind): FormatReader =>
   createArchiveReader(async (source, level) => {
     const links = new ArchiveLinks()
     try {
-      const listing = { run: { exitCode: 0, errors: [] }, members: [createUnsizedMember('')] }
-      const members = [createUnsizedMember('content')]
-      checkUnpackRun(await unpackWithNestedArchives(source, { type, members, links, listing }, level), called, level)
+      const listing = { run: { exitCode: 0, errors: [] }, members: [createMemberOfUnknownSize('')] }
+      const members = [createMemberOfUnknownSize('content')]
+      checkUnpackRun(await unpackWithNestedArchives(source, { type, members, links, listing }, level), displayName, level)
     } catch (error) {
       if (!(error instanceof DeadlineExceeded)) throw error
       level.addNote('unpacking would take too long: only a part was read')
@@ -70,7 +70,7 @@ function isRarVolume(source: RandomAccessSource, type: 'Rar' | 'Rar5'): boolean 
   const head = source.read(0, 64)
   if (type === 'Rar') return head.length > 12 && (head.readUInt16LE(10) & 1) !== 0
   let at = 12
-  const next = () => {
+  const readVint = () => {
     let value = 0
     for (let shift = 0; at < head.length; shift += 7) {
       const byte = head[at++]!
@@ -79,8 +79,8 @@ function isRarVolume(source: RandomAccessSource, type: 'Rar' | 'Rar5'): boolean 
     }
     return value
   }
-  next()
-  const [kind, flags] = [next(), next()]
-  if (flags & 1) next()
-  return kind === 1 && (next() & 1) !== 0
+  readVint()
+  const [kind, flags] = [readVint(), readVint()]
+  if (flags & 1) readVint()
+  return kind === 1 && (readVint() & 1) !== 0
 }

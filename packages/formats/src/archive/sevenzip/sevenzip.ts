@@ -25,18 +25,18 @@ export async function checkSevenZip(source: RandomAccessSource, level: ArchiveLe
     level.addNote('the archive and its directory are encrypted: only the outer headers were checked')
     return { entries: 0, unpackedBytes: 0 }
   }
-  return checkMembers(source, level, { type: '7z', called: '7z archive' })
+  return checkMembers(source, level, { type: '7z', displayName: '7z archive' })
 }
 
 export interface SevenZipKind {
   type: string
-  called: string
+  displayName: string
 }
 
 export async function checkMembers(source: RandomAccessSource, level: ArchiveLevel, kind: SevenZipKind): Promise<SevenZipFacts> {
-  const { type, called } = kind
+  const { type, displayName } = kind
   const listing = await listMembers(source, type, level.limits, (name) => {
-    level.budget.countEntries(1)
+    level.budget.addEntries(1)
     checkMemberName(name)
   })
   const { run, members } = listing
@@ -51,7 +51,7 @@ export async function checkMembers(source: RandomAccessSource, level: ArchiveLev
     return facts
   }
   if (run.exitCode > 1 && !hasTrailingData(run))
-    throw createDamageError(`the ${called} cannot be opened: ${getFailureReason(run)}`)
+    throw createDamageError(`the ${displayName} cannot be opened: ${getFailureReason(run)}`)
   level.budget.checkDeclaredBytes(facts.unpackedBytes)
   const encrypted = members.filter((member) => member.encrypted).length
   if (encrypted > 0) {
@@ -93,7 +93,7 @@ export const hasEncryptedDirectory = (source: RandomAccessSource): boolean =>
 async function testMembers(
   source: RandomAccessSource,
   listing: SevenZipListing,
-  { type, called, unpackedBytes }: SevenZipKind & { unpackedBytes: number },
+  { type, displayName, unpackedBytes }: SevenZipKind & { unpackedBytes: number },
   level: ArchiveLevel,
 ): Promise<void> {
   if (!canUnpackBeforeDeadline(unpackedBytes, level.limits)) {
@@ -104,16 +104,16 @@ async function testMembers(
   for (const { name, target, symlink } of listing.members) if (target !== undefined) links.addLink(name, target, symlink)
   const members = listing.members.map((each) => ({ ...each, size: each.folder ? 0 : toFiniteSize(each.size) }))
   const run = await unpackWithNestedArchives(source, { type, members, links, listing }, level)
-  checkUnpackRun(run, called, level)
+  checkUnpackRun(run, displayName, level)
   links.checkLinks()
 }
 
-export function checkUnpackRun(run: SevenZipRun, called: string, level: ArchiveLevel): void {
+export function checkUnpackRun(run: SevenZipRun, displayName: string, level: ArchiveLevel): void {
   if (isOutOfMemory(run)) level.addNote('unpacking needs more memory than allowed: only the directory was checked')
   else if (hasUnsupportedMethod(run))
     level.addNote('the bundled 7-Zip does not support the compression method of a member: only the directory was checked')
-  else if (hasTrailingData(run)) level.addNote(`bytes after the end of the ${called}`)
-  else if (run.exitCode > 1) throw createDamageError(`the ${called} is damaged: ${getFailureReason(run)}`)
+  else if (hasTrailingData(run)) level.addNote(`bytes after the end of the ${displayName}`)
+  else if (run.exitCode > 1) throw createDamageError(`the ${displayName} is damaged: ${getFailureReason(run)}`)
   else if (run.exitCode === 1) level.addNote(`7-Zip warns: ${getFailureReason(run)}`)
 }
 
@@ -123,7 +123,7 @@ interface UnpackOptions {
   links: ArchiveLinks
   /** Member listing that is passed to the observer. If omitted, the observer receives no members. */
   listing?: SevenZipListing
-  seen?(member: PackedMember): boolean
+  isAlreadyChecked?(member: PackedMember): boolean
 }
 
 export async function unpackWithNestedArchives(
@@ -131,13 +131,14 @@ export async function unpackWithNestedArchives(
   nested: UnpackOptions,
   level: ArchiveLevel,
 ): Promise<SevenZipRun> {
-  const { type, members, links, listing, seen } = nested
+  const { type, members, links, listing, isAlreadyChecked } = nested
   const inside = new NestedMembers(level, links)
   const observer = listing && level.observer?.observeSevenZip(type, listing)
   let run: SevenZipRun | undefined
   try {
-    const begin = (member: PackedMember) => (seen?.(member) ? undefined : combineSinks(inside.begin(member), observer?.begin()))
-    run = await unpackMembers(source, { type, members, limits: level.limits, begin })
+    const createSink = (member: PackedMember) =>
+      isAlreadyChecked?.(member) ? undefined : combineSinks(inside.createSink(member), observer?.begin())
+    run = await unpackMembers(source, { type, members, limits: level.limits, createSink })
     // After an error, output bytes cannot be attributed to members.
     if (run.exitCode <= 1 && run.errors.length === 0) await inside.checkNestedArchives()
     return run

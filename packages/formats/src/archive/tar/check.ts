@@ -19,13 +19,13 @@ export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise
   const links = new ArchiveLinks()
   await walkTar(stream, {
     step: () => checkDeadline(level.limits),
-    member: (header) => {
+    onMember: (header) => {
       facts.entries++
       facts.contentBytes += header.size
-      level.budget.countEntries(1)
+      level.budget.addEntries(1)
       checkTarMember(header, level, links)
     },
-    data: async (header, data) => {
+    onData: async (header, data) => {
       // Reads regular files only, because the size of a directory may be only a hint. Smaller files cannot be archives.
       if (header.size >= minArchiveBytes && (header.type === '0' || header.type === '\0' || header.type === '7'))
         await level.checkNestedArchive(data, header.name)

@@ -14,7 +14,7 @@ export function looksLikeTar(block: Buffer): boolean {
   return block.length === tarBlock && block.toString('latin1', 257, 262) === 'ustar' && hasValidTarChecksum(block)
 }
 
-export const isZero = (block: Buffer) => block.every((byte) => byte === 0)
+export const isZeroBlock = (block: Buffer) => block.every((byte) => byte === 0)
 
 /** Validates the header checksum. Like other readers, accepts the sum of unsigned or of signed bytes. */
 export function hasValidTarChecksum(block: Buffer): boolean {

@@ -1,6 +1,6 @@
 import { createDamageError, createMaliciousError, type FormatError, quoteName } from '../../format-error.js'
 import { type ByteStream, IteratorStream } from '../byte-stream.js'
-import { hasValidTarChecksum, isZero, readTarHeader, type TarHeader, tarBlock } from './header.js'
+import { hasValidTarChecksum, isZeroBlock, readTarHeader, type TarHeader, tarBlock } from './header.js'
 import { applyPaxRecords, type PaxRecords, parsePaxRecords } from './pax.js'
 
 // Maximum size of long names and extended headers, because they are read into memory. Most are a few hundred bytes long.
@@ -8,8 +8,8 @@ const maxExtensionBytes = 1024 * 1024
 
 export interface TarHandlers {
   step(): void
-  member(header: TarHeader): void
-  data(header: TarHeader, data: ByteStream): Promise<void>
+  onMember(header: TarHeader): void
+  onData(header: TarHeader, data: ByteStream): Promise<void>
   /**
    * Receives errors that GNU tar tolerates. Reading continues unless the handler throws. Without a handler, the errors are
    * thrown.
@@ -17,24 +17,24 @@ export interface TarHandlers {
   onError?(error: FormatError): void
 }
 
-interface Pending {
+interface PendingExtensions {
   pax: PaxRecords
   longName?: string
   longLink?: string
 }
 
 export async function walkTar(stream: ByteStream, handlers: TarHandlers): Promise<void> {
-  const shared: PaxRecords = new Map()
-  let pending: Pending = { pax: new Map() }
+  const globalRecords: PaxRecords = new Map()
+  let pending: PendingExtensions = { pax: new Map() }
   for (let first = true; ; first = false) {
     handlers.step()
     const block = await readNextHeader(stream, first, handlers)
     if (!block) return
     const header = readTarHeader(block, toErrorHandler(handlers))
-    if (await readExtension(stream, header, pending, shared)) continue
-    applyExtensions(header, pending, shared)
+    if (await readExtensionHeader(stream, header, pending, globalRecords)) continue
+    applyExtensions(header, pending, globalRecords)
     pending = { pax: new Map() }
-    handlers.member(header)
+    handlers.onMember(header)
     await readData(stream, header, handlers)
   }
 }
@@ -50,53 +50,58 @@ const toErrorHandler =
 async function readNextHeader(stream: ByteStream, isFirst: boolean, handlers: TarHandlers): Promise<Buffer | undefined> {
   let block = await stream.read(tarBlock)
   // `tar -i` skips blocks of zeros and continues after them.
-  while (handlers.onError && block.length === tarBlock && isZero(block)) {
+  while (handlers.onError && block.length === tarBlock && isZeroBlock(block)) {
     handlers.step()
     block = await stream.read(tarBlock)
   }
   // An incomplete block of zeros also ends the archive.
-  if (!isFirst && isZero(block)) return undefined
+  if (!isFirst && isZeroBlock(block)) return undefined
   if (block.length < tarBlock)
     throw createDamageError(isFirst ? 'the file is too short for a tar archive' : 'the tar archive is truncated within a header')
-  if (isZero(block)) return undefined
+  if (isZeroBlock(block)) return undefined
   if (!hasValidTarChecksum(block))
     throw createDamageError(isFirst ? 'the file does not start with a tar header' : 'the checksum of a tar header is incorrect')
   return block
 }
 
-async function readExtension(stream: ByteStream, header: TarHeader, pending: Pending, shared: PaxRecords): Promise<boolean> {
+async function readExtensionHeader(
+  stream: ByteStream,
+  header: TarHeader,
+  pending: PendingExtensions,
+  globalRecords: PaxRecords,
+): Promise<boolean> {
   if (!'xgXLK'.includes(header.type)) return false
   if (header.size > maxExtensionBytes)
     throw createMaliciousError('tar_header', `an extended tar header has ${header.size} bytes, which exceeds the limit`)
   const bytes = Buffer.from(await stream.read(header.size))
   if (bytes.length < header.size) throw createDamageError('the tar archive is truncated within an extended header')
   await skipPadding(stream, header.size)
-  const text = () => bytes.toString('utf8').replace(/\0.*$/s, '')
-  if (header.type === 'L') pending.longName = text()
-  else if (header.type === 'K') pending.longLink = text()
-  else parsePaxRecords(bytes, header.type === 'g' ? shared : pending.pax)
+  const decodeText = () => bytes.toString('utf8').replace(/\0.*$/s, '')
+  if (header.type === 'L') pending.longName = decodeText()
+  else if (header.type === 'K') pending.longLink = decodeText()
+  else parsePaxRecords(bytes, header.type === 'g' ? globalRecords : pending.pax)
   return true
 }
 
-function applyExtensions(header: TarHeader, pending: Pending, shared: PaxRecords): void {
+function applyExtensions(header: TarHeader, pending: PendingExtensions, globalRecords: PaxRecords): void {
   if (pending.longName !== undefined) header.name = pending.longName
   if (pending.longLink !== undefined) header.linkName = pending.longLink
-  applyPaxRecords(header, shared)
+  applyPaxRecords(header, globalRecords)
   applyPaxRecords(header, pending.pax)
 }
 
 async function readData(stream: ByteStream, header: TarHeader, handlers: TarHandlers): Promise<void> {
   if (header.sparse?.extended) await skipSparseMap(stream)
   let seen = 0
-  const counted = async function* () {
-    for await (const chunk of stream.take(header.size - seen)) {
+  const readCountedChunks = async function* () {
+    for await (const chunk of stream.readChunks(header.size - seen)) {
       seen += chunk.length
       yield chunk
     }
   }
   if (header.size > 0) {
-    const data = new IteratorStream(counted())
-    await handlers.data(header, data)
+    const data = new IteratorStream(readCountedChunks())
+    await handlers.onData(header, data)
     await data.close()
   }
   seen += await stream.skip(header.size - seen)

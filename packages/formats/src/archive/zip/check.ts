@@ -23,7 +23,7 @@ export interface ZipFacts {
 const maxLinkBytes = 4096
 
 /** Checks a zip archive like `unzip -t`: the directory, the local headers, then the data and checksum of every member. */
-export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, watch?: PartSinkFactory): Promise<ZipFacts> {
+export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, createSink?: PartSinkFactory): Promise<ZipFacts> {
   if (hasEncryptedZipDirectory(source, level.limits)) {
     level.budget.encrypted = true
     level.addNote('the archive and its directory are encrypted: only the outer records were checked')
@@ -33,12 +33,12 @@ export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, 
   if (directory.prefix > 0) level.addNote(`${directory.prefix} bytes precede the zip archive, as in self-extracting programs`)
   if (directory.commentTruncated) level.addNote('the zip archive comment is truncated')
   if (directory.entries.length === 0) rejectHiddenMembers(source, level)
-  level.budget.countEntries(directory.entries.length)
+  level.budget.addEntries(directory.entries.length)
   const names = checkHeaders(directory.entries, level)
   const members = locateMembers(source, directory, level.limits)
   const facts: ZipFacts = { entries: members.length, encrypted: 0, unpackedBytes: 0, otherMethods: new Set(), names }
   const links = new ArchiveLinks()
-  for (const member of members) await checkZipMember(source, member, { level, watch, facts, links })
+  for (const member of members) await checkZipMember(source, member, { level, createSink, facts, links })
   links.checkLinks()
   if (facts.encrypted > 0)
     level.addNote(`${facts.encrypted} of ${facts.entries} members are encrypted: only their headers were checked`)
@@ -71,7 +71,7 @@ function checkHeaders(entries: ZipEntry[], level: ArchiveLevel): Set<string> {
 
 interface CheckState {
   level: ArchiveLevel
-  watch: PartSinkFactory | undefined
+  createSink: PartSinkFactory | undefined
   facts: ZipFacts
   links: ArchiveLinks
 }
@@ -79,7 +79,7 @@ interface CheckState {
 async function checkZipMember(
   source: RandomAccessSource,
   member: ZipMember,
-  { level, watch, facts, links }: CheckState,
+  { level, createSink, facts, links }: CheckState,
 ): Promise<void> {
   const { entry } = member
   facts.unpackedBytes += entry.uncompressedSize
@@ -92,7 +92,7 @@ async function checkZipMember(
     facts.otherMethods.add(entry.method)
     return
   }
-  await verifyMember(source, member, level, watch?.(entry))
+  await verifyMember(source, member, level, createSink?.(entry))
   if (!entry.symlink) return
   const target = readSmallMember(source, member, maxLinkBytes)
   if (target) links.addLink(entry.name, target.toString('utf8'), true)

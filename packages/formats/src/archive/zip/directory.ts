@@ -148,13 +148,13 @@ function readZip64End(source: RandomAccessSource, end: EndRecord): EndRecord | u
 
 function findZip64Record(
   source: RandomAccessSource,
-  locatorAt: number,
-  announced: number,
+  locatorOffset: number,
+  declaredOffset: number,
 ): { position: number; shift: number; bytes: Buffer } {
-  for (const position of [announced, locatorAt - 56]) {
-    if (!Number.isSafeInteger(position) || position < 0 || position > locatorAt - 56) continue
+  for (const position of [declaredOffset, locatorOffset - 56]) {
+    if (!Number.isSafeInteger(position) || position < 0 || position > locatorOffset - 56) continue
     const bytes = source.read(position, 56)
-    if (bytes.length === 56 && bytes.readUInt32LE(0) === 0x06064b50) return { position, shift: position - announced, bytes }
+    if (bytes.length === 56 && bytes.readUInt32LE(0) === 0x06064b50) return { position, shift: position - declaredOffset, bytes }
   }
   throw createDamageError('the zip64 end record is not at the offset that its locator declares')
 }
@@ -227,11 +227,11 @@ function readEntry(header: Buffer, prefix: number): ZipEntry {
   return entry
 }
 
-function readZip64Sizes(extra: Buffer, ...plain: [number, number, number]): [number, number, number] {
+function readZip64Sizes(extra: Buffer, ...values: [number, number, number]): [number, number, number] {
   const field = findExtraField(extra, 1)
-  if (!field) return plain
+  if (!field) return values
   let at = 0
-  return plain.map((value) => {
+  return values.map((value) => {
     if (value !== 0xffffffff || at + 8 > field.length) return value
     at += 8
     return Number(field.readBigUInt64LE(at - 8))

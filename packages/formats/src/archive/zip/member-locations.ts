@@ -49,31 +49,28 @@ function findHeaderMismatch(entry: ZipEntry, header: Buffer, name: Buffer, nameL
   // Strong encryption masks the values in the local header (ZIP specification, 7.3).
   if (entry.flags & 0x2000) return undefined
   if (nameLength !== entry.nameBytes.length || !name.equals(entry.nameBytes)) {
-    if (!isSameName(entry, flags, name, nameLength)) return 'name'
+    if (!namesMatch(entry, flags, name, nameLength)) return 'name'
   }
   if (header.readUInt16LE(8) !== entry.method) return 'method'
   if ((flags & 1) !== (entry.flags & 1)) return 'encryption flag'
   // With a data descriptor (bit 3), the local header does not contain the sizes.
   if ((flags | entry.flags) & 8) return undefined
   if (header.readUInt32LE(14) !== entry.crc32) return 'checksum'
-  if (
-    isDifferentSize(header.readUInt32LE(18), entry.compressedSize) ||
-    isDifferentSize(header.readUInt32LE(22), entry.uncompressedSize)
-  )
+  if (sizesDiffer(header.readUInt32LE(18), entry.compressedSize) || sizesDiffer(header.readUInt32LE(22), entry.uncompressedSize))
     return 'size'
   return undefined
 }
 
 // The zip64 field contains the actual value of a saturated number.
-const saturated = 0xffffffff
-const isDifferentSize = (localValue: number, centralValue: number) => localValue !== saturated && localValue !== centralValue
+const saturatedSize = 0xffffffff
+const sizesDiffer = (localValue: number, centralValue: number) => localValue !== saturatedSize && localValue !== centralValue
 
 /**
  * Checks that the zip64 field contains the actual value of a saturated size. If a data descriptor follows, only its presence is
  * checked.
  */
 function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Buffer): void {
-  const [packed, unpacked] = [header.readUInt32LE(18) === saturated, header.readUInt32LE(22) === saturated]
+  const [packed, unpacked] = [header.readUInt32LE(18) === saturatedSize, header.readUInt32LE(22) === saturatedSize]
   if (!packed && !unpacked) return
   const place = entry.localHeaderOffset + localSize + header.readUInt16LE(26)
   const field = findExtraField(source.read(place, header.readUInt16LE(28)), 1)
@@ -87,9 +84,9 @@ function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Bu
 }
 
 /** Compares names as common programs do, ignoring differences in slashes and encoding. */
-function isSameName(entry: ZipEntry, flags: number, name: Buffer, nameLength: number): boolean {
+function namesMatch(entry: ZipEntry, flags: number, name: Buffer, nameLength: number): boolean {
   if (((flags ^ entry.flags) & 0x800) !== 0 && entry.nameBytes.some((byte) => byte >= 0x80)) return true
   if (nameLength !== entry.nameBytes.length) return false
-  const slashes = (bytes: Buffer) => bytes.toString('latin1').replaceAll('\\', '/')
-  return slashes(name) === slashes(entry.nameBytes)
+  const toForwardSlashes = (bytes: Buffer) => bytes.toString('latin1').replaceAll('\\', '/')
+  return toForwardSlashes(name) === toForwardSlashes(entry.nameBytes)
 }

@@ -5,24 +5,24 @@ import { MemorySource, type RandomAccessSource } from '../../random-access-sourc
 import { detectArchiveKind } from '../archive-kind.js'
 import type { ArchiveLevel } from '../archive-level.js'
 import { IteratorStream, SourceStream } from '../byte-stream.js'
-import { getInflateErrorMessage, getOutputBufferSize, inflateChunks, wholeLimits } from '../inflate.js'
+import { getInflateErrorMessage, getOutputBufferSize, inflateChunks, singleCallLimits } from '../inflate.js'
 import { tarBlock } from '../tar/header.js'
 import type { ZipEntry } from './directory.js'
 import type { ZipMember } from './member-locations.js'
 
-export const combineSinks = (one: PartSink | undefined, other: PartSink | undefined): PartSink | undefined =>
-  one && other
+export const combineSinks = (first: PartSink | undefined, second: PartSink | undefined): PartSink | undefined =>
+  first && second
     ? {
         write: (chunk) => {
-          one.write(chunk)
-          other.write(chunk)
+          first.write(chunk)
+          second.write(chunk)
         },
         end: () => {
-          one.end()
-          other.end()
+          first.end()
+          second.end()
         },
       }
-    : (one ?? other)
+    : (first ?? second)
 
 /** Unpacks a member and verifies its size and checksum. Checks nested archives unless a `sink` receives the content. */
 export async function verifyMember(
@@ -37,12 +37,12 @@ export async function verifyMember(
     throw createDamageError(
       `the member ${quoteName(name)} is stored uncompressed, but its compressed and uncompressed sizes differ`,
     )
-  const small = compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output
+  const small = compressedSize <= singleCallLimits.input && uncompressedSize <= singleCallLimits.output
   if (!small && method !== 0) return verifyDeflatedMember(source, member, level, sink)
   const end = dataStart + compressedSize
   const sum = new MemberChecksum(entry, level)
   // Inflates small members synchronously. Most members are small, and a stream per member would take longer than inflating it.
-  const held = small ? readMemberContent(source, member, wholeLimits.output) : undefined
+  const held = small ? readMemberContent(source, member, singleCallLimits.output) : undefined
   for (const chunk of held ? [held] : source.chunks(dataStart, end)) {
     sum.addChunk(chunk)
     sink?.write(chunk)
@@ -67,8 +67,8 @@ async function verifyDeflatedMember(
 ): Promise<void> {
   const content = new DeflatedContent(source, member, level)
   const { name, localHeaderOffset } = member.entry
-  const stream = new IteratorStream(content.chunks())
-  const chunks = copyToSink(sink, stream.take(Number.POSITIVE_INFINITY))
+  const stream = new IteratorStream(content.readChunks())
+  const chunks = copyToSink(sink, stream.readChunks(Number.POSITIVE_INFINITY))
   let passing: IteratorStream | undefined
   try {
     const kind = sink ? undefined : detectArchiveKind(await stream.peek(tarBlock))
@@ -152,7 +152,7 @@ class DeflatedContent {
     private readonly level: ArchiveLevel,
   ) {}
 
-  async *chunks(): AsyncGenerator<Buffer> {
+  async *readChunks(): AsyncGenerator<Buffer> {
     const { entry } = this.member
     const sum = new MemberChecksum(entry, this.level)
     try {

@@ -5,7 +5,7 @@ import { readSmallMember } from './member.js'
 import { locateMembers, type ZipMember } from './member-locations.js'
 
 // Maximum size of relationship parts and manifests. Even large ones contain only a few hundred kilobytes.
-const smallPart = 16 * 1024 * 1024
+const maxPartBytes = 16 * 1024 * 1024
 
 export class ZipPackage {
   private readonly members = new Map<string, ZipMember>()
@@ -31,8 +31,8 @@ export class ZipPackage {
   /** Returns the content of a part. Returns undefined if the part is missing, encrypted or too large. */
   read(name: string): Buffer | undefined {
     const member = this.members.get(toPartKey(name))
-    if (!member || member.entry.encrypted || member.entry.uncompressedSize > smallPart) return undefined
-    return readSmallMember(this.source, member, smallPart)
+    if (!member || member.entry.encrypted || member.entry.uncompressedSize > maxPartBytes) return undefined
+    return readSmallMember(this.source, member, maxPartBytes)
   }
 }
 
@@ -40,7 +40,7 @@ export function toPartKey(name: string): string {
   return name.replaceAll('\\', '/').replace(/^\/+/, '').toLowerCase()
 }
 
-export function resolvePart(from: string, target: string): string {
+export function resolvePartName(from: string, target: string): string {
   const path = decodeTarget(target.replaceAll('\\', '/')).replace(/[#?].*$/s, '')
   const at = path.startsWith('/') ? [] : from.split('/').slice(0, -1)
   for (const segment of path.split('/')) {

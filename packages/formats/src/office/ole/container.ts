@@ -64,24 +64,24 @@ export class OleContainer {
 
   openStream(entry: OleEntry): OleStream {
     const layout = this.getLayout(entry)
-    const { sectors, place, unit, size } = layout
+    const { sectors, getSectorOffset, unit, size } = layout
     for (const [index, sector] of sectors.entries()) {
       // The last sector may be incomplete, because many programs omit its padding.
-      const end = place(sector) + Math.min(unit, size - index * unit)
+      const end = getSectorOffset(sector) + Math.min(unit, size - index * unit)
       if (end > this.source.size) throw createDamageError(`the stream '${entry.name}' extends beyond the end of the file`)
     }
     return new OleStream(this.source, layout)
   }
 
-  /** Opens all streams except `except`. Throws if a chain of sectors is circular or shares sectors with another stream. */
-  openAllStreams(limits: ReaderLimits, except?: OleEntry): void {
+  /** Opens all streams except `excludedEntry`. Throws if a chain of sectors is circular or shares sectors with another stream. */
+  openAllStreams(limits: ReaderLimits, excludedEntry?: OleEntry): void {
     const used = { mini: new Set<number>(), regular: new Uint8Array((this.sectorCount >> 3) + 1) }
     for (const entry of this.entries) {
       checkDeadline(limits)
-      if (entry.kind !== 'stream' || entry === except) continue
+      if (entry.kind !== 'stream' || entry === excludedEntry) continue
       const { sectors, unit } = this.getLayout(entry)
       for (const [index, sector] of sectors.entries()) {
-        if (!markUsed(used, unit === miniUnit, sector)) continue
+        if (!markSectorUsed(used, unit === miniUnit, sector)) continue
         if (sectors.subarray(0, index).includes(sector))
           throw createMaliciousError('ole_circle', `the compound file's stream '${entry.name}' is circular`)
         throw createDamageError(`the compound file's stream '${entry.name}' overlaps another stream`)
@@ -95,14 +95,14 @@ export class OleContainer {
     const unit = mini ? miniUnit : this.sectorSize
     const count = Math.ceil(entry.size / unit)
     const of = `the stream '${entry.name}'`
-    if (count === 0) return { size: 0, unit, sectors: new Uint32Array(0), place: () => 0 }
+    if (count === 0) return { size: 0, unit, sectors: new Uint32Array(0), getSectorOffset: () => 0 }
     return {
       size: entry.size,
       unit,
       sectors: mini
         ? followChain(this.readMiniFat(), entry.firstSector, count, of)
         : this.readChain(entry.firstSector, count, of),
-      place: mini ? (sector) => this.getMiniSectorOffset(sector, of) : (sector) => (sector + 1) * this.sectorSize,
+      getSectorOffset: mini ? (sector) => this.getMiniSectorOffset(sector, of) : (sector) => (sector + 1) * this.sectorSize,
     }
   }
 
@@ -121,7 +121,7 @@ export class OleContainer {
     const announced = sectors.slice(0, header.readUInt32LE(44))
     const fat = new Uint32Array(Math.min(this.sectorCount, announced.length * perSector)).fill(free)
     for (const [index, number] of announced.entries())
-      fillTable(fat, index * perSector, this.readSector(number, 'the allocation table'))
+      fillSectorTable(fat, index * perSector, this.readSector(number, 'the allocation table'))
     return fat
   }
 
@@ -161,7 +161,7 @@ export class OleContainer {
     const sectors = this.readWholeChain(this.miniFatStart, of)
     this.miniFat = new Uint32Array((sectors.length * this.sectorSize) / 4)
     for (const [index, number] of sectors.entries())
-      fillTable(this.miniFat, (index * this.sectorSize) / 4, this.readSector(number, of))
+      fillSectorTable(this.miniFat, (index * this.sectorSize) / 4, this.readSector(number, of))
     return this.miniFat
   }
 
@@ -185,7 +185,7 @@ export class OleContainer {
   }
 }
 
-function fillTable(table: Uint32Array, from: number, bytes: Buffer): void {
+function fillSectorTable(table: Uint32Array, from: number, bytes: Buffer): void {
   for (let at = 0; at + 4 <= bytes.length && from + at / 4 < table.length; at += 4) table[from + at / 4] = bytes.readUInt32LE(at)
 }
 
@@ -201,8 +201,8 @@ function followChain(table: Uint32Array, first: number, count: number, descripti
   return sectors
 }
 
-function markUsed(used: { mini: Set<number>; regular: Uint8Array }, mini: boolean, sector: number): boolean {
-  if (mini) {
+function markSectorUsed(used: { mini: Set<number>; regular: Uint8Array }, isMini: boolean, sector: number): boolean {
+  if (isMini) {
     if (used.mini.has(sector)) return true
     used.mini.add(sector)
     return false

@@ -17,13 +17,13 @@ const maxStorages = 100
 
 export function readOleDirectory(read: (id: number) => Buffer, sectorSize: number): { root: OleEntry; entries: OleEntry[] } {
   const bytes = read(0)
-  const root = readEntry(bytes, [], sectorSize)
+  const root = parseDirectoryEntry(bytes, [], sectorSize)
   if (root.kind !== 'root') throw createDamageError("the compound file's directory has no root entry")
-  return { root, entries: walkTree(bytes.readUInt32LE(76), read, sectorSize) }
+  return { root, entries: walkDirectoryTree(bytes.readUInt32LE(76), read, sectorSize) }
 }
 
 /** Traverses the red-black trees depth first, without recursion. Visits each id at most once. */
-function walkTree(rootChild: number, read: (id: number) => Buffer, sectorSize: number): OleEntry[] {
+function walkDirectoryTree(rootChild: number, read: (id: number) => Buffer, sectorSize: number): OleEntry[] {
   const entries: OleEntry[] = []
   const seen = new Set<number>()
   const open: { id: number; parents: string[] }[] = [{ id: rootChild, parents: [] }]
@@ -37,7 +37,7 @@ function walkTree(rootChild: number, read: (id: number) => Buffer, sectorSize: n
       throw createMaliciousError('nesting', `the compound file has storages nested more than ${maxStorages} levels deep`)
     seen.add(id)
     const bytes = read(id)
-    const entry = readEntry(bytes, parents, sectorSize)
+    const entry = parseDirectoryEntry(bytes, parents, sectorSize)
     entries.push(entry)
     open.push({ id: bytes.readUInt32LE(68), parents }, { id: bytes.readUInt32LE(72), parents })
     if (entry.kind === 'storage') open.push({ id: bytes.readUInt32LE(76), parents: [...parents, entry.name] })
@@ -47,7 +47,7 @@ function walkTree(rootChild: number, read: (id: number) => Buffer, sectorSize: n
 
 const kinds: Record<number, OleEntry['kind']> = { 1: 'storage', 2: 'stream', 5: 'root' }
 
-function readEntry(bytes: Buffer, parents: string[], sectorSize: number): OleEntry {
+function parseDirectoryEntry(bytes: Buffer, parents: string[], sectorSize: number): OleEntry {
   const kind = kinds[bytes.readUInt8(66)]
   const nameLength = bytes.readUInt16LE(64)
   if (!kind || nameLength > 64) throw createDamageError("an entry in the compound file's directory is damaged")

@@ -26,7 +26,7 @@ export function checkPresentation(container: OleContainer): OleFacts {
   if (user.length < 20 || user.readUInt16LE(2) !== currentUserAtom)
     throw createDamageError("the presentation's 'Current User' stream is damaged")
   const encrypted = user.readUInt32LE(12) === encryptedToken
-  checkEdits(document, user.readUInt32LE(16))
+  checkUserEdits(document, user.readUInt32LE(16))
   return { stream: entry.name, encrypted }
 }
 
@@ -37,7 +37,7 @@ export function isEncryptedPresentation(container: OleContainer): boolean {
 }
 
 /** Checks the chain of edits. Each edit points to the previous one, which has a lower offset. */
-function checkEdits(document: OleStream, lastOffset: number): void {
+function checkUserEdits(document: OleStream, lastOffset: number): void {
   const seen = new Set<number>()
   for (let offset = lastOffset; offset !== 0 || seen.size === 0; ) {
     if (seen.has(offset)) throw createMaliciousError('ole_circle', "the presentation's edit history is circular")

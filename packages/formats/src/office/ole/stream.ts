@@ -5,7 +5,7 @@ export interface OleLayout {
   size: number
   unit: number
   sectors: Uint32Array
-  place: (sector: number) => number
+  getSectorOffset: (sector: number) => number
 }
 
 export class OleStream {
@@ -19,13 +19,13 @@ export class OleStream {
   }
 
   read(offset: number, length: number): Buffer {
-    const { unit, sectors, place, size } = this.layout
+    const { unit, sectors, getSectorOffset, size } = this.layout
     const end = Math.min(size, offset + length)
     const parts: Buffer[] = []
     for (let at = offset; at < end; ) {
       const within = at % unit
       const wanted = Math.min(unit - within, end - at)
-      const part = this.source.read(place(sectors[Math.floor(at / unit)]!) + within, wanted)
+      const part = this.source.read(getSectorOffset(sectors[Math.floor(at / unit)]!) + within, wanted)
       if (part.length < wanted) throw createDamageError('a stream in the compound file extends beyond the end of the file')
       parts.push(Buffer.from(part))
       at += wanted

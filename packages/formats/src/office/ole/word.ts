@@ -22,7 +22,8 @@ export function checkWordDocument(container: OleContainer): OleFacts {
   const flags = base.readUInt16LE(10)
   const encrypted = (flags & encryptedFlag) !== 0
   // Word 6 and Word 95 store everything in the WordDocument stream.
-  if (magic === word97 && version >= 0x00c1) checkTable(container, document, flags & tableFlag ? '1Table' : '0Table', encrypted)
+  if (magic === word97 && version >= 0x00c1)
+    checkTableStream(container, document, flags & tableFlag ? '1Table' : '0Table', encrypted)
   return { stream: entry.name, encrypted, active: !encrypted && hasDdeField(document) ? ['DDE field'] : [] }
 }
 
@@ -43,7 +44,7 @@ export function isEncryptedWord(container: OleContainer): boolean {
   return base?.length === 12 && (base.readUInt16LE(10) & encryptedFlag) !== 0
 }
 
-function checkTable(container: OleContainer, document: OleStream, name: string, encrypted: boolean): void {
+function checkTableStream(container: OleContainer, document: OleStream, name: string, encrypted: boolean): void {
   const entry = container.findStream(name)
   if (!entry) throw createDamageError(`the ${name} stream, which the Word document needs, is missing`)
   const table = container.openStream(entry)

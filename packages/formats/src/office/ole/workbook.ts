@@ -19,7 +19,7 @@ export function checkWorkbook(container: OleContainer): OleFacts {
   const start = stream.read(0, 4)
   if (start.length < 4 || !bofRecords.has(start.readUInt16LE(0)))
     throw createDamageError(`the ${entry.name} stream does not start with the header of an Excel workbook`)
-  const { sheets, encrypted, active } = readGlobals(stream)
+  const { sheets, encrypted, active } = readWorkbookGlobals(stream)
   for (const position of sheets) {
     const head = stream.read(position, 4)
     if (head.length < 4 || !bofRecords.has(head.readUInt16LE(0)))
@@ -34,7 +34,7 @@ const leadingRecords = 64
 export function isEncryptedWorkbook(container: OleContainer): boolean {
   const entry = container.findStream('Workbook') ?? container.findStream('Book')
   if (!entry) return false
-  const records = new Records(container.openStream(entry))
+  const records = new RecordReader(container.openStream(entry))
   for (let count = 0; count < leadingRecords; count++) {
     const record = records.readNext()
     if (!record || record.type === filePass) return record !== undefined
@@ -42,8 +42,8 @@ export function isEncryptedWorkbook(container: OleContainer): boolean {
   return false
 }
 
-function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean; active: Set<string> } {
-  const records = new Records(stream)
+function readWorkbookGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean; active: Set<string> } {
+  const records = new RecordReader(stream)
   const sheets: number[] = []
   const active = new Set<string>()
   let encrypted = false
@@ -64,7 +64,7 @@ function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean;
 }
 
 /** Iterates over BIFF records through a window, so that each small record does not require its own read. */
-class Records {
+class RecordReader {
   private window: Buffer = Buffer.alloc(0)
   private windowAt = 0
   private position = 0

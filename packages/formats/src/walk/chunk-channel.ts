@@ -6,7 +6,7 @@ interface Request {
 }
 
 /** Passes chunks to a second consumer in lockstep, because a chunk is valid only until the next one is requested. */
-export class Handover implements AsyncIterableIterator<Buffer, undefined> {
+export class ChunkChannel implements AsyncIterableIterator<Buffer, undefined> {
   #request: Request | undefined
   #end: { error: Error | undefined } | undefined
   #onRequest: () => void = () => {};
@@ -16,7 +16,7 @@ export class Handover implements AsyncIterableIterator<Buffer, undefined> {
   }
 
   /** Passes one chunk. Resolves when the consumer requests the next chunk or stops. */
-  async passChunk(chunk: Buffer): Promise<void> {
+  async sendChunk(chunk: Buffer): Promise<void> {
     await this.#waitForRequest()
     this.#takeRequest()?.resolve({ done: false, value: chunk })
     await this.#waitForRequest()
