@@ -43,7 +43,7 @@ test('the configuration table contains exactly the variables that the service re
 })
 
 test('the configuration page lists exactly the variables that support secret files', () => {
-  const sentence = /`NAME_FILE`[^:]*: ([^.]+)\./.exec(read('docs/configuration.md'))![1]!
+  const sentence = /Secret files are supported for ([^.]+)\./.exec(read('docs/configuration.md'))![1]!
   expect([...sentence.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name]) => name).sort()).toEqual([...secretVariables].sort())
 })
 
@@ -60,7 +60,7 @@ test('numeric defaults in the configuration table match those of the service', (
 test('the documented Node.js versions match package.json and the container image', () => {
   const [, minimum] = /^>=(\d+\.\d+)$/.exec(JSON.parse(read('package.json')).engines.node)!
   const [, image] = /^ARG NODE_IMAGE=node:(\d+)-/m.exec(read('Dockerfile'))!
-  expect(read('README.md')).toContain(`Node.js\n${minimum}, 22 or ${image} (`)
+  expect(read('README.md')).toMatch(new RegExp(`Node\\.js\\s${minimum!.replace('.', '\\.')}, 22 or ${image}\\s\\(`))
   expect(read('docs/deploy.md')).toMatch(new RegExp(`^\\| ${minimum} or later \\| complete suite \\|`, 'm'))
   expect(read('docs/deploy.md')).toMatch(new RegExp(`^\\| ${image} \\| fresh start, tour and API tests \\|`, 'm'))
 })

@@ -1,29 +1,32 @@
 import { getReaderNameByType, sharedExtensions, textTypes, types } from '@assay/formats'
 import { containers } from './containers.js'
 
+const unpacking = { reader: 'unpacked by Assay', engine: 'unpacked by ClamAV', none: 'not unpacked' }
+
 export function createTypeTable(): string {
   const lines = Object.entries({ ...types, ...textTypes }).map(([type, { mime, extensions }]) => {
     const reader = getReaderNameByType(type)
-    const how = reader ? `opened${reader === type ? '' : `, as ${reader}`}` : 'signature'
+    const how = reader ? `opened${reader === type ? '' : ` as ${reader}`}` : 'signature'
     return `| ${type} | ${mime} | ${how} | \`${extensions.join(' ')}\` |`
   })
   return [
     '# Types',
     '',
-    'This page lists the file types that Assay recognizes and their extensions. `npm run types:table` generates the page from the code. To check a file:',
+    'This page lists the file types that Assay recognizes, and their extensions. The command `npm run types:table` generates this page. To check a file:',
     '',
     '```sh',
     'npm run --silent validate -- report.pdf',
     '```',
     '',
-    '- *opened*: a reader opens the file as common programs do.',
-    '- *signature*: only the first bytes are checked.',
+    '- *opened*: Assay opens the file as common programs do. *opened as zip* means that the ZIP reader opens the file.',
+    '- *signature*: Assay checks only the first bytes of the file.',
     '',
-    'An extension that is not listed is accepted for any content except programs. Under a binary extension in this table, text is rejected, and so is',
-    "content without the type's signature. Some types have variants without a signature, such as raw disk images. For their extensions, unknown",
-    'binary content is accepted with a note in the report. [Validation](validation.md) describes the checks.',
+    'A file with an unlisted extension passes the type check, unless it is a program. A file with a binary extension in this table is rejected if it',
+    "contains text or lacks the type's signature. Some types, such as raw disk images, have variants without a signature. Unknown binary content is",
+    'accepted under the extensions of these types, with a note in the report. [Validation](validation.md) describes the checks.',
     '',
-    `Extensions that other formats share also accept text and unknown content: \`${[...sharedExtensions].join(' ')}\`.`,
+    `Several formats share the extensions \`${[...sharedExtensions].join(' ')}\`. Files with these extensions may therefore also contain`,
+    'text or unknown content.',
     '',
     '## Types and extensions',
     '',
@@ -33,12 +36,12 @@ export function createTypeTable(): string {
     '',
     '## Unpacking for the virus scan',
     '',
-    'A scan is incomplete if a container is not unpacked. *reader* means that Assay unpacks the container before the scan. *engine* means that ClamAV',
-    'unpacks the container. *none* means that the container is not unpacked.',
+    'Containers are unpacked for the virus scan, either by Assay before the scan or by ClamAV. A scan is incomplete if the file is or contains a container',
+    'that is not unpacked.',
     '',
-    '| container | built-in scanner | ClamAV |',
+    '| container | with the built-in scanner | with ClamAV |',
     '|---|---|---|',
-    ...Object.values(containers).map(({ name, builtIn, clamav }) => `| ${name} | ${builtIn} | ${clamav} |`),
+    ...Object.values(containers).map(({ name, builtIn, clamav }) => `| ${name} | ${unpacking[builtIn]} | ${unpacking[clamav]} |`),
     '',
   ].join('\n')
 }
