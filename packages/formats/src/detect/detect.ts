@@ -126,7 +126,7 @@ const typeAliases: Record<string, string> = {
 }
 
 const textualTypes = new Set(['pdf', 'rtf', 'ps', 'eps'])
-// True if file-type may detect a textual format. Other text is not compared with its 150 signatures, which saves time.
+// True if file-type may detect a textual format. For other text, file-type's 150 signatures are not checked, which saves time.
 const mayBeTextualFormat = (source: RandomAccessSource): boolean =>
   /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
 const textOnlyTypes = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
