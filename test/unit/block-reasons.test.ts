@@ -7,7 +7,7 @@ const script = fileURLToPath(new URL('../../scripts/block-reason-migration.mjs',
 const generateMigration = (reason: string) => execFileSync(process.execPath, [script, reason], { encoding: 'utf8' }).trim()
 const blockReasons = [...known.blockReasons, 'too_odd']
 const findRow = (reason: string) =>
-  reason === 'too_odd' ? { status: 422, meaning: 'it is too odd.' } : known.blockReasonRows[reason as known.BlockReason]
+  reason === 'too_odd' ? { status: 422, meaning: 'It is too odd.' } : known.blockReasonRows[reason as known.BlockReason]
 
 beforeAll(() => {
   jest.unstable_mockModule('../../src/platform/errors/block-reasons.js', () => ({

@@ -13,12 +13,10 @@ export const createCodeEnum = <Code extends ErrorCode>(codes: readonly Code[], t
   createEnum(
     type.name,
     type.description,
-    Object.fromEntries(codes.map((code) => [code, toSentence(errorCodeRows[code].meaning)])) as Record<Code, string>,
+    Object.fromEntries(codes.map((code) => [code, errorCodeRows[code].meaning])) as Record<Code, string>,
   )
-
-const toSentence = (meaning: string): string => `${meaning[0]!.toUpperCase()}${meaning.slice(1)}`
 
 export const ErrorCodeName = createCodeEnum(errorCodes, {
   name: 'ErrorCode',
-  description: 'Code of an error. REST returns it in lower case, GraphQL in upper case in `extensions.code`.',
+  description: 'Error code. REST returns the code in lower case. GraphQL returns it in upper case, in `extensions.code`.',
 })

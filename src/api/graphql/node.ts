@@ -19,7 +19,7 @@ export const AsNodeId = (): PropertyDecorator =>
   Field(() => ID, {
     name: 'id',
     simple: false,
-    description: 'Identifier of the object, unique within its type. Client caches use it as the key.',
+    description: 'ID of the object, unique within its type. Clients can use it as a cache key.',
   })
 
 // GraphQL type for each id prefix, and the query whose scope it requires.
@@ -59,7 +59,7 @@ export class NodeResolver {
 
   @Requires('any', {}, getNodeEndpoint)
   @Query(() => Node, {
-    description: 'Returns one object of any type by its ID. Requires the same scope as the query for that type.',
+    description: "Returns an object of any type by its ID. The caller also needs the scope of that type's own query.",
   })
   async node(
     @CurrentAttempt() attempt: Attempt,

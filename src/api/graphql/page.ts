@@ -46,7 +46,7 @@ export const toSkipAndTake = ({ page, pageSize, afterId }: PagePosition<unknown>
 export class ConnectionArgs {
   @Field(() => Int, {
     nullable: true,
-    description: 'Number of items from the start of the list, or after the cursor `after`, 1 to 100. The default is 20.',
+    description: 'Maximum number of items to return from the start of the list, or after the `after` cursor, 1 to 100. The default is 20.',
   })
   @IntegerRange(1, 100)
   first?: number | null
@@ -60,7 +60,7 @@ export class ConnectionArgs {
   @Field(() => Int, {
     nullable: true,
     description:
-      'Number of items from the end of the list, or before the cursor `before`, 1 to 100. It cannot be combined with `first`.',
+      'Maximum number of items to return from the end of the list, or before the `before` cursor, 1 to 100. It cannot be combined with `first`.',
   })
   @IntegerRange(1, 100)
   last?: number | null
@@ -165,18 +165,18 @@ export function pageType<T extends object>(item: ClassType<T>, name: string): Cl
 
 @ObjectType({ simpleResolvers: true, description: 'Pagination information of a Relay cursor connection.' })
 export class PageInfo {
-  @Field(() => Boolean, { description: 'True if there are more items after these. With `last`, true if `before` was set.' })
+  @Field(() => Boolean, { description: 'True if more items follow the returned items. With `last`, true if `before` is set.' })
   hasNextPage!: boolean
-  @Field(() => Boolean, { description: 'True if there are more items before these. With `first`, true if `after` was set.' })
+  @Field(() => Boolean, { description: 'True if more items precede the returned items. With `first`, true if `after` is set.' })
   hasPreviousPage!: boolean
   @Field(() => String, {
     nullable: true,
-    description: 'Cursor of the first item, for the argument `before`. Null if there are no items.',
+    description: 'Cursor of the first item, for use in the `before` argument. Null if there are no items.',
   })
   startCursor!: string | null
   @Field(() => String, {
     nullable: true,
-    description: 'Cursor of the last item, for the argument `after`. Null if there are no items.',
+    description: 'Cursor of the last item, for use in the `after` argument. Null if there are no items.',
   })
   endCursor!: string | null
 }
@@ -189,16 +189,16 @@ export interface Connection<T> {
 }
 
 export function connectionType<T extends object>(item: ClassType<T>, name: string): ClassType<Connection<T>> {
-  @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `An item of type \`${name}\` and its cursor.` })
+  @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `A \`${name}\` item and its cursor.` })
   class Edge {
     @Field(() => item, { description: 'Item that the cursor refers to.' })
     node!: T
-    @Field(() => String, { description: 'Cursor of the item, for the arguments `after` and `before`.' })
+    @Field(() => String, { description: 'Cursor of the item, for use in the `after` and `before` arguments.' })
     cursor!: string
   }
   @ObjectType(`${name}Connection`, {
     simpleResolvers: true,
-    description: `A cursor connection of \`${name}\` items. Fetching a page costs the same at any position in the list.`,
+    description: `A Relay connection of \`${name}\` items. The cost of fetching a page does not depend on its position in the list.`,
   })
   class ConnectionOfItems {
     @Field(() => [Edge], { description: 'Items and their cursors, newest first unless a different order was requested.' })

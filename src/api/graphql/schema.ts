@@ -20,7 +20,7 @@ export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors
     pubSub: {
       publish: () => {},
       subscribe: () => {
-        throw new Error('No topics are published here.')
+        throw new Error('The service does not use PubSub topics.')
       },
     },
     scalarsMap: [{ type: Date, scalar: DateTimeScalar }],
@@ -43,14 +43,14 @@ export const describeRequiredAccess = ({ access, tenantWide }: Endpoint): string
     access === 'public'
       ? 'Requires no credential.'
       : access === 'any'
-        ? 'Works with any valid credential.'
+        ? 'Available with any valid credential.'
         : `Requires scope \`${access}\`.`,
     ...(tenantWide ? ['Rejects API keys that are restricted to certain contexts.'] : []),
   ].join(' ')
 
 /** Descriptions of the root types, which have no class in the code. */
 const rootTypes: Record<string, string> = {
-  Query: 'Read operations. Each one states the credential and scope that it requires.',
+  Query: 'Operations that read data. Each description states the required credential and scope.',
   Mutation: 'Operations that change data. Mutations in one request run sequentially.',
   Subscription: 'Event streams over a WebSocket (graphql-transport-ws). Send the credential in `connection_init`.',
 }

@@ -40,7 +40,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
         minItems: 1,
         items: createClosedObjectSchema({
           field: createTextSchema('Name of the field, as in the request.'),
-          message: createTextSchema('Rule that the value must follow.'),
+          message: createTextSchema('Rule that the value violates.'),
         }),
         description: 'All invalid fields, named as in the request.',
       },
@@ -83,7 +83,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
       status: createTextSchema('Current status of the resource.'),
       files: createIntegerSchema('Number of files in the context.'),
       limit: createIntegerSchema('Maximum number of resources of this kind.'),
-      upload_offset: createIntegerSchema('Number of received bytes of a resumable upload.'),
+      upload_offset: createIntegerSchema('Number of bytes received in a resumable upload.'),
       resumable: { type: 'boolean', description: 'True if the upload can be resumed.' },
     },
   ),
@@ -100,7 +100,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     { size_bytes: 10485761, limit_bytes: 10485760 },
     createClosedObjectSchema({
       size_bytes: createIntegerSchema('Size of the file in bytes, or its minimum size if the upload was stopped.'),
-      limit_bytes: createIntegerSchema('Maximum size of a file in bytes.'),
+      limit_bytes: createIntegerSchema('Maximum file size in bytes.'),
     }),
   ),
   unsupported_media_type: describeError('The body has no Content-Type. Send application/json.'),
@@ -109,7 +109,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     { extension: 'exe', allowed: ['pdf', 'png'] },
     {
       extension: createTextSchema('Extension of the file name, without the dot.'),
-      allowed: createTextListSchema('Extensions that the context allows, if it rejects the extension of the file.'),
+      allowed: createTextListSchema("Extensions that the context allows. Present if the file's extension is not allowed."),
       recognised: { type: ['string', 'null'], description: 'Detected file type, if it does not match the extension.' },
       content_type: { type: ['string', 'null'], description: 'Media type of the detected file type.' },
     },
@@ -149,13 +149,13 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   scan_incomplete: describeErrorWithOptionalDetails(
     'A part of the file is encrypted and cannot be scanned.',
     { cause: 'a part of the file is encrypted and cannot be scanned', engine: 'ClamAV 1.4.3' },
-    { cause: createTextSchema('Part of the file that was not scanned, with the reason.'), ...scanner },
+    { cause: createTextSchema('Unscanned part of the file and the reason why it was not scanned.'), ...scanner },
   ),
   quota_exceeded: describeErrorWithOptionalDetails(
-    "Context 'invoices' has 1024 bytes of its quota of 10240 MB left. The file has 48213 bytes. Delete files or increase the quota.",
+    "Context 'invoices' has 1024 bytes left of its 10240 MB quota. The file has 48213 bytes. Delete files or increase the quota.",
     { quota_mb: 10240, used_bytes: 10737417216, remaining_bytes: 1024, size_bytes: 48213 },
     {
-      quota_mb: createIntegerSchema('Quota of the context or of the tenant, in MB of 1,048,576 bytes.'),
+      quota_mb: createIntegerSchema('Quota of the context or tenant in MB (1 MB is 1,048,576 bytes).'),
       used_bytes: createIntegerSchema('Number of stored bytes.'),
       unfinished_bytes: createIntegerSchema('Number of bytes in unfinished uploads, if they exhaust the quota.'),
       remaining_bytes: createIntegerSchema('Number of bytes remaining in the quota.'),

@@ -22,14 +22,14 @@ function describe(list: DescribedOperation, names: { summary: string; operationI
     parameters: [format, ...filters.map((input) => list.createParameter(input, 'query'))],
     headers: { 'Content-Disposition': { $ref: '#/components/headers/Content-Disposition' } },
     response:
-      'Entries of the list. The first line of a CSV file contains the column names. A cell that a spreadsheet would treat as a formula starts with an apostrophe.',
+      'Exported entries. The first line of a CSV file contains the column names. A cell that a spreadsheet would treat as a formula starts with an apostrophe.',
     content: {
       'application/x-ndjson': {
-        schema: { type: 'string', description: 'One JSON object per line. Each object is an item of the list.' },
+        schema: { type: 'string', description: 'One JSON object per line. Each object is a list item.' },
         example: `${JSON.stringify(item)}\n`,
       },
       'text/csv': {
-        schema: { type: 'string', description: 'Header line, followed by one line per item of the list.' },
+        schema: { type: 'string', description: 'Header line, followed by one line per list item.' },
         example: `${Object.keys(item).join(',')}\n${cells.join(',')}\n`,
       },
     },
@@ -40,7 +40,7 @@ function describe(list: DescribedOperation, names: { summary: string; operationI
 const format: Json = {
   name: 'format',
   in: 'query',
-  description: 'Format of the entries: newline-delimited JSON or CSV.',
+  description: 'Export format: newline-delimited JSON or CSV.',
   required: false,
   schema: { type: 'string', enum: ['csv', 'ndjson'], default: 'ndjson' },
 }

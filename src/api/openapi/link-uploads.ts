@@ -6,7 +6,7 @@ import { createClosedObjectSchema, type Json, type NamedSchemas } from './schema
 const token: Json = {
   name: 'token',
   in: 'path',
-  description: 'Secret token of the upload link, from the `url` of the response that created it.',
+  description: 'Secret token of the upload link, as contained in the `url` that was returned when the link was created.',
   required: true,
   schema: { type: 'string', pattern: '^ulk_[0-9a-z]{26}_[0-9a-z]{26}_[A-Za-z0-9_-]{43}$' },
 }
@@ -14,7 +14,7 @@ const token: Json = {
 const filename: Json = {
   name: 'filename',
   in: 'path',
-  description: 'Percent-encoded name of the file.',
+  description: 'Percent-encoded file name.',
   required: true,
   schema: { type: 'string', minLength: 1 },
 }
@@ -31,7 +31,7 @@ export function describeLinkUploads(named: NamedSchemas, upload: DescribedOperat
     ...shared,
     operationId: 'uploadFormThroughLink',
     summary: 'Upload form data through a link',
-    description: `Validates and stores the file in a form, like \`POST /api/v1/files/upload\`. Pairs in the metadata of the link take precedence.\n\n${invalid}`,
+    description: `Validates and stores the file in a form, like \`POST /api/v1/files/upload\`. Key/value pairs in the link's metadata take precedence.\n\n${invalid}`,
     parameters: [token, idempotencyKey],
     requestBody: upload.createRequestBody(
       route,

@@ -10,7 +10,7 @@ const resources: Record<string, Omit<DescribedEndpoint, 'description' | 'facts'>
     operationId: 'getLogCheckpoint',
     sentence:
       'Returns the signed checkpoint of the transparency log. It covers all changes confirmed before the request (https://c2sp.org/tlog-checkpoint).',
-    response: 'Signed note with the name of the log, the number of entries, the root hash in base64, and the signature.',
+    response: "Signed note that contains the log's name, number of entries, root hash in base64, and signature.",
     parameters: [],
     content: {
       'text/plain': {
@@ -34,8 +34,8 @@ const resources: Record<string, Omit<DescribedEndpoint, 'description' | 'facts'>
     summary: 'Get a log tile',
     operationId: 'getLogTile',
     sentence:
-      'Returns a tile of hashes or of entries (https://c2sp.org/tlog-tiles). An entry is an event as canonical JSON (RFC 8785), preceded by its length in two bytes. Tiles never change.',
-    response: 'Content of the tile. A tile beyond the end of the log returns 404.',
+      'Returns a hash tile or an entry tile (https://c2sp.org/tlog-tiles). An entry is an event as canonical JSON (RFC 8785), preceded by its length in two bytes. Tiles never change.',
+    response: 'Tile content. A request for a tile beyond the end of the log returns 404.',
     content: { 'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } } },
     parameters: [
       {

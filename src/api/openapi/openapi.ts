@@ -61,13 +61,13 @@ const tags: Record<string, string> = {
   'api-keys': 'Create, list, rotate and revoke API keys.',
   contexts: 'Manage contexts: sets of upload rules, with their policies and versions.',
   files: 'Upload, check, list, download and delete files.',
-  holds: 'List the files that cannot be deleted.',
+  holds: 'List files on hold, which cannot be deleted.',
   trash: 'List, restore and purge deleted files.',
   stats: 'Read statistics, charts and the call log.',
   quarantine: 'Manage stored files in which a later scan found a virus.',
-  'audit-logs': 'List changes in the tenant, with the users and keys that made them.',
+  'audit-logs': 'List changes to the tenant, with the users and API keys that made them.',
   events: 'Read changes and verdicts in commit order, as a list or a stream.',
-  webhooks: 'Deliver events by HTTP, signed according to Standard Webhooks.',
+  webhooks: 'Deliver events by HTTP, signed as specified by Standard Webhooks.',
   'upload-links': 'Create, list and revoke links through which browsers and devices upload files without an API key.',
   upload: 'Upload files through an upload link. The token in the path is the only credential.',
   calls: 'Get the receipts of upload calls.',
@@ -116,8 +116,8 @@ const headers: Record<string, Json> = {
     type: 'string',
   }),
   'Retry-After': createHeader('Number of seconds to wait before a retry.', { type: 'string', pattern: '^\\d+$' }),
-  'Content-Disposition': createHeader('Suggested name of the downloaded file.', { type: 'string', pattern: '^attachment;' }),
-  'WWW-Authenticate': createHeader('Required authentication scheme, which is `Bearer`.', { type: 'string' }),
+  'Content-Disposition': createHeader('Suggested file name for the download.', { type: 'string', pattern: '^attachment;' }),
+  'WWW-Authenticate': createHeader('Required authentication scheme: `Bearer`.', { type: 'string' }),
 }
 
 function readPackageVersion(): string {

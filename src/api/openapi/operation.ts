@@ -163,7 +163,7 @@ export class DescribedOperation {
     let target: InputTarget = this.field.args.find(({ name }) => name === first)!
     for (const name of rest) {
       const type = isNonNullType(target.type) ? target.type.ofType : target.type
-      if (!isInputObjectType(type)) throw new Error(`${this.name}: '${path}' is not a path of input objects.`)
+      if (!isInputObjectType(type)) throw new Error(`${this.name}: '${path}' does not lead to a field of an input object.`)
       target = type.getFields()[name]!
     }
     return target
@@ -174,7 +174,7 @@ export class DescribedOperation {
     const example = toExample(this.#shared.named, schema)
     return {
       description: idempotent
-        ? 'The operation succeeded. With a known `Idempotency-Key`, this is the stored response of the first request.'
+        ? 'The operation succeeded. If the `Idempotency-Key` was used before, this is the stored response to the first request.'
         : 'The operation succeeded, and `data` contains its result.',
       headers: route.listedBy === undefined ? successHeaders : { ...successHeaders, Link: { $ref: '#/components/headers/Link' } },
       content: {
@@ -189,7 +189,7 @@ export class DescribedOperation {
           'text/event-stream': {
             schema: {
               type: 'string',
-              description: 'Server-sent events: each item of the list as one event, followed by new items.',
+              description: 'Server-sent events: one event for each item in the list, followed by new items as they occur.',
             },
             example: `id: 4711\ndata: ${JSON.stringify(this.createExampleItem())}\n\n`,
           },
@@ -249,12 +249,12 @@ const successHeaders: Json = Object.fromEntries(
 )
 
 const previewResponse: Json = {
-  description: 'Preview of the file: a rendered image, or the first 64 KiB of a text in UTF-8.',
+  description: 'Preview of the file: a rendered image, or the first 64 KiB of a text file in UTF-8.',
   headers: {
     ...successHeaders,
-    ETag: { description: 'Entity tag, which changes with the content of the preview.', schema: { type: 'string' } },
+    ETag: { description: 'Entity tag, which changes when the content of the preview changes.', schema: { type: 'string' } },
     'Preview-Pages': {
-      description: 'Number of pages in the file. 1 if the file is not a PDF.',
+      description: 'Number of pages in the file. Always 1 unless the file is a PDF.',
       schema: { type: 'string', pattern: '^\\d+$' },
     },
     'Preview-Truncated': {

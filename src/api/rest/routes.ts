@@ -57,17 +57,17 @@ export const routes: readonly Route[] = [
   route('GET /contexts', 'ListContexts', 'List contexts', { listedBy: 'context_id' }),
   route('GET /contexts/{context_key}', 'GetContext', 'Get a context'),
   route('PATCH /contexts/{context_key}', 'UpdateContext', 'Update a context', { body: 'json' }),
-  route('GET /contexts/{context_key}/policy', 'GetContextPolicy', 'Get the policy of a context'),
-  route('PATCH /contexts/{context_key}/policy', 'UpdateContextPolicy', 'Update the policy of a context', {
+  route('GET /contexts/{context_key}/policy', 'GetContextPolicy', 'Get a context policy'),
+  route('PATCH /contexts/{context_key}/policy', 'UpdateContextPolicy', 'Update a context policy', {
     body: 'json',
     nullable: ['retention_days'],
   }),
-  route('GET /contexts/{context_key}/versions', 'ListContextVersions', 'List the rule versions of a context', {
+  route('GET /contexts/{context_key}/versions', 'ListContextVersions', 'List the rule versions for a context', {
     listedBy: 'version',
   }),
   route('POST /contexts/{context_key}/preview', 'PreviewContext', 'Preview a context change', { body: 'json' }),
-  route('POST /contexts/{context_key}/rescan', 'RescanContext', 'Rescan the files of a context'),
-  route('GET /contexts/{context_key}/rescan', 'GetContextRescan', 'Get the rescan progress of a context'),
+  route('POST /contexts/{context_key}/rescan', 'RescanContext', 'Rescan the files in a context'),
+  route('GET /contexts/{context_key}/rescan', 'GetContextRescan', 'Get the rescan progress for a context'),
   route('DELETE /contexts/{context_key}', 'DeleteContext', 'Delete a context'),
 
   route('POST /files/upload', 'UploadFile', 'Upload a file', {
@@ -76,22 +76,22 @@ export const routes: readonly Route[] = [
     timestamp: false,
     body: 'multipart',
   }),
-  route('POST /files/validate', 'ValidateFile', 'Check a file without storing it', { body: 'multipart' }),
+  route('POST /files/validate', 'ValidateFile', 'Validate a file without storing it', { body: 'multipart' }),
   route('GET /files', 'ListFiles', 'List files', { listedBy: 'file_id' }),
   route('GET /files/{file_id}', 'CreateDownloadUrl', 'Get a download URL', { timestamp: false }),
-  route('GET /files/{file_id}/preview', 'GetFilePreview', 'Get a preview of a file', { sendsPreview: true }),
+  route('GET /files/{file_id}/preview', 'GetFilePreview', 'Get a file preview', { sendsPreview: true }),
   route('DELETE /files/{file_id}', 'DeleteFile', 'Delete a file'),
   route('POST /files/delete', 'DeleteFiles', 'Delete up to 100 files', { body: 'json' }),
-  route('GET /files/{file_id}/metadata', 'GetFileMetadata', 'Get the metadata of a file'),
+  route('GET /files/{file_id}/metadata', 'GetFileMetadata', 'Get file metadata'),
   route('GET /files/{file_id}/validation', 'GetFileValidation', 'Get the latest validation report for a file'),
-  route('GET /files/{file_id}/validations', 'ListFileValidations', 'List the validation reports of a file'),
+  route('GET /files/{file_id}/validations', 'ListFileValidations', 'List the validation reports for a file'),
 
   route('GET /quarantine', 'ListQuarantine', 'List quarantined files', { listedBy: 'file_id', sortedBy: 'quarantined_at' }),
   route('POST /quarantine/{file_id}/release', 'ReleaseFromQuarantine', 'Release a quarantined file', { body: 'json' }),
   route('DELETE /quarantine/{file_id}', 'PurgeFromQuarantine', 'Purge a quarantined file'),
 
   route('PUT /files/{file_id}/hold', 'HoldFile', 'Put a file on hold', { body: 'json' }),
-  route('DELETE /files/{file_id}/hold', 'ReleaseHold', 'Release the hold of a file'),
+  route('DELETE /files/{file_id}/hold', 'ReleaseHold', 'Release the hold on a file'),
   route('GET /holds', 'ListHolds', 'List holds', { listedBy: 'file_id', sortedBy: 'held_at' }),
   route('GET /trash', 'ListTrash', 'List deleted files', { listedBy: 'file_id', sortedBy: 'deleted_at' }),
   route('POST /trash/{file_id}/restore', 'RestoreFile', 'Restore a file from the trash'),
@@ -99,14 +99,14 @@ export const routes: readonly Route[] = [
 
   route('GET /stats', 'GetStats', 'Get the statistics overview'),
   route('GET /stats/charts/api-calls', 'GetApiCallsChart', 'Get the API calls chart'),
-  route('GET /stats/charts/storage', 'GetStorageChart', 'Get the used storage chart'),
+  route('GET /stats/charts/storage', 'GetStorageChart', 'Get the storage usage chart'),
   route('GET /stats/charts/uploads', 'GetUploadsChart', 'Get the uploads chart'),
   route('GET /stats/by-context/api-calls', 'GetApiCallsByContext', 'List API calls by context'),
   route('GET /stats/by-context/files', 'GetFilesByContext', 'List file totals by context'),
   route('GET /stats/logs', 'ListCallLogs', 'List call log entries', { listedBy: 'call_id' }),
 
   route('GET /audit-logs', 'ListAuditLogs', 'List audit log entries', { listedBy: 'audit_id' }),
-  route('GET /audit-logs/entity/{entity_type}/{entity_id}', 'ListAuditLogsOfEntity', 'List audit log entries of an entity', {
+  route('GET /audit-logs/entity/{entity_type}/{entity_id}', 'ListAuditLogsOfEntity', 'List audit log entries for an entity', {
     listedBy: 'audit_id',
   }),
 
@@ -134,16 +134,16 @@ export const routes: readonly Route[] = [
   route('PATCH /webhooks/{webhook_id}', 'UpdateWebhook', 'Update a webhook', { body: 'json', nullable: ['contexts'] }),
   route('DELETE /webhooks/{webhook_id}', 'DeleteWebhook', 'Delete a webhook'),
   route('POST /webhooks/{webhook_id}/test', 'TestWebhook', 'Test a webhook'),
-  route('POST /webhooks/{webhook_id}/rotate-secret', 'RotateWebhookSecret', 'Rotate the secret of a webhook', {
+  route('POST /webhooks/{webhook_id}/rotate-secret', 'RotateWebhookSecret', 'Rotate a webhook secret', {
     message: 'Webhook secret rotated. Store the new secret now: it cannot be shown again.',
   }),
-  route('GET /webhooks/{webhook_id}/deliveries', 'ListWebhookDeliveries', 'List the deliveries of a webhook', {
+  route('GET /webhooks/{webhook_id}/deliveries', 'ListWebhookDeliveries', 'List webhook deliveries', {
     listedBy: 'delivery_id',
   }),
   route('POST /webhooks/{webhook_id}/replay', 'ReplayWebhook', 'Replay events to a webhook', { body: 'json' }),
 
-  route('GET /files/{file_id}/receipt', 'GetFileReceipt', 'Get the receipt of a file', { receipt: true }),
-  route('GET /calls/{call_id}/receipt', 'GetCallReceipt', 'Get the receipt of an upload call', { receipt: true }),
+  route('GET /files/{file_id}/receipt', 'GetFileReceipt', 'Get a file receipt', { receipt: true }),
+  route('GET /calls/{call_id}/receipt', 'GetCallReceipt', 'Get an upload call receipt', { receipt: true }),
   route('POST /log/share', 'ShareLog', 'Create a log access token', {
     status: 201,
     message: 'Log token created. Store the token now: it cannot be shown again.',

@@ -102,7 +102,7 @@ export class ApiKeyResolver {
   @Requires('admin')
   @FieldResolver(() => [String], {
     nullable: true,
-    description: 'Keys of the contexts that the API key can access, except deleted contexts. Null means all contexts.',
+    description: 'Keys of the contexts that the API key can access, excluding deleted contexts. Null means all contexts.',
   })
   async contexts(@CurrentCall() call: Call, @Root() key: ApiKey): Promise<string[] | null> {
     const { tenantId } = call.requireActor()

@@ -6,7 +6,7 @@ import { ContextKeys, IntegerRange, Metadata, Rule, SingleLineText } from '../..
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { type Scope, scopes } from '../../platform/actor.js'
 
-export const ScopeName = createEnum('Scope', 'Permission of an API key or a dashboard user.', {
+export const ScopeName = createEnum('Scope', 'Permission granted to an API key or a dashboard user.', {
   upload: 'Permits uploads and dry runs.',
   download: 'Permits creating download URLs.',
   metadata: 'Permits reading lists, file metadata, statistics and the call log.',
@@ -44,7 +44,7 @@ export class ApiKey {
   apiKeyId!: string
   @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
   name!: string
-  @Field(() => String, { description: 'First characters of the secret, which help to identify a leaked key.' })
+  @Field(() => String, { description: 'First characters of the secret, which help identify a leaked key.' })
   keyPrefix!: string
   @Field(() => [ScopeName], { description: 'Scopes granted to the API key.' })
   scopes!: Scope[]
@@ -55,7 +55,7 @@ export class ApiKey {
   @Field(() => Date, {
     nullable: true,
     description:
-      'Time at which the API key was last used. Null if the key was never used. Uses on other replicas appear after a few seconds.',
+      'Time at which the API key was last used. Null if the key was never used. Usage on other replicas appears after a few seconds.',
   })
   lastUsedAt!: Date | null
   @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs stored with the API key.' })
@@ -73,7 +73,7 @@ export class ApiKey {
 export class CreatedApiKey {
   @Field(() => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
   apiKeyId!: string
-  @Field(() => String, { description: 'Secret of the API key: `assay_` followed by 43 characters. It is returned only once.' })
+  @Field(() => String, { description: 'API key secret: `assay_` followed by 43 characters. It is returned only once.' })
   apiKey!: string
   @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
   name!: string

@@ -11,7 +11,7 @@ export const AuditTypeName = createEnum('AuditType', 'Category of an audit log e
   file: "Changes to the tenant's files.",
   context: "Changes to the tenant's contexts.",
   tenant: 'Changes to the tenant and its users, sessions, webhooks and upload links.',
-  security: 'Rejected sign-ins, credentials and scopes, and exceeded limits. The number of these entries is limited.',
+  security: 'Rejected sign-ins and credentials, missing scopes, and exceeded limits. The number of these entries is limited.',
 })
 export type AuditTypeName = keyof typeof AuditTypeName
 

@@ -6,10 +6,10 @@ import { DateString } from '../../api/graphql/rules.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 
 export const OperationName = createEnum('Operation', 'Category of a call, named after the scope that its endpoint requires.', {
-  upload: 'Uploads and dry runs of files.',
+  upload: 'File uploads and dry runs.',
   download: 'Requests for a download URL.',
-  metadata: 'Reads of lists, file metadata, statistics and logs.',
-  delete: 'Deletions of files, and operations on the trash.',
+  metadata: 'Requests that read lists, file metadata, statistics or logs.',
+  delete: 'File deletions and trash operations.',
 })
 export type OperationName = keyof typeof OperationName
 
@@ -19,7 +19,7 @@ export const CallStatusName = createEnum('CallStatus', 'Result of an API call.',
 })
 export type CallStatusName = keyof typeof CallStatusName
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'A successful or failed call made with an API key.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'A log entry for a successful or failed call made with an API key.' })
 export class CallLog {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the call: `call_` followed by a ULID.' })
@@ -32,16 +32,16 @@ export class CallLog {
   operation!: OperationName
   @Field(() => CallStatusName, { description: 'Result of the call.' })
   status!: CallStatusName
-  @Field(() => ID, { nullable: true, description: 'ID of the file that the call used. Null if the call used no file.' })
+  @Field(() => ID, { nullable: true, description: 'ID of the file involved in the call. Null if no file was involved.' })
   fileId!: string | null
   @Field(() => String, {
     nullable: true,
-    description: 'Key of the context that the call used. Null if the call used no context.',
+    description: 'Key of the context involved in the call. Null if no context was involved.',
   })
   contextKey!: string | null
   @Field(() => ErrorCodeName, { nullable: true, description: 'Error code of a failed call. Null on success.' })
   errorCode!: ErrorCode | null
-  @Field(() => String, { nullable: true, description: 'Error message that states which rule failed and why. Null on success.' })
+  @Field(() => String, { nullable: true, description: 'Error message that explains why the call failed. Null on success.' })
   errorMessage!: string | null
   @Field(() => String, { description: 'IP address of the client.' })
   ipAddress!: string
@@ -64,12 +64,12 @@ const withFilters = <Base extends ClassType<object>>(base: Base) => {
     operation?: OperationName | null
     @Field(() => CallStatusName, { nullable: true, description: 'Returns only calls with this result.' })
     status?: CallStatusName | null
-    @Field(() => String, { nullable: true, description: 'Earliest time of the calls, inclusive, in ISO 8601 format.' })
+    @Field(() => String, { nullable: true, description: 'Earliest call time, inclusive, in ISO 8601 format.' })
     @DateString()
     startDate?: string | null
     @Field(() => String, {
       nullable: true,
-      description: 'Latest time of the calls, inclusive, in ISO 8601 format. A date without a time includes the whole day.',
+      description: 'Latest call time, inclusive, in ISO 8601 format. A date without a time includes the whole day.',
     })
     @DateString()
     endDate?: string | null

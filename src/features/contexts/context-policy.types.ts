@@ -35,7 +35,7 @@ export class ContextPolicy {
 
 const isValidDayCount = (value: unknown) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 36_500
 
-@InputType({ description: 'Fields of a context policy to change. Omitted fields keep their values.' })
+@InputType({ description: 'Context policy fields to change. Omitted fields keep their values.' })
 export class UpdateContextPolicyInput {
   @Field(() => Int, {
     nullable: true,

@@ -34,7 +34,7 @@ export class FilesByReason {
 export class FileAtOdds {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Original file name sent by the client, sanitized.' })
+  @Field(() => String, { description: 'Sanitized file name, as sent by the client.' })
   originalFilename!: string
   @Field(() => ErrorCodeName, { description: 'First reason why the changed rules would reject the file.' })
   reason!: ErrorCode
@@ -60,6 +60,6 @@ export class ContextPreview {
     description: 'Number of files that the changed rules would reject, grouped by the first reason.',
   })
   byReason!: FilesByReason
-  @Field(() => [FileAtOdds], { description: 'Newest files that the changed rules would reject, at most 20.' })
+  @Field(() => [FileAtOdds], { description: 'Up to 20 of the newest files that the changed rules would reject.' })
   sample!: FileAtOdds[]
 }

@@ -6,7 +6,7 @@ import { ContextPolicy } from './context-policy.types.js'
 export class ContextRules {
   @Field(() => [String], { description: 'Allowed file extensions, in lower case and without the dot.' })
   allowedExtensions!: string[]
-  @Field(() => Int, { description: 'Maximum file size in MB of 1,048,576 bytes.' })
+  @Field(() => Int, { description: 'Maximum file size in MB (1 MB is 1,048,576 bytes).' })
   maxFileSizeMb!: number
   @Field(() => Boolean, { description: 'True if the context rejects blank files.' })
   rejectBlankFiles!: boolean

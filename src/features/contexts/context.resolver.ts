@@ -74,7 +74,7 @@ export class FileContextResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => FileContext, { description: 'Changes fields of a context. The key of a context cannot be changed.' })
+  @Mutation(() => FileContext, { description: 'Updates a context. The context key cannot be changed.' })
   updateContext(
     @CurrentActor() actor: Actor,
     @ContextKey() contextKey: string,

@@ -33,7 +33,7 @@ export class FileContext {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the context: `ctx_` followed by a ULID.' })
   contextId!: string
-  @Field(() => String, { description: 'Key of the context in paths and upload forms. It is unique in the tenant and immutable.' })
+  @Field(() => String, { description: 'Key that identifies the context in paths and upload forms. It is unique in the tenant and immutable.' })
   contextKey!: string
   @Field(() => ID, { description: 'ID of the tenant that owns the context: `ten_` followed by a ULID.' })
   tenantId!: string
@@ -43,7 +43,7 @@ export class FileContext {
   description!: string
   @Field(() => [String], { description: 'Allowed file extensions, in lower case and without the dot.' })
   allowedExtensions!: string[]
-  @Field(() => Int, { description: 'Maximum file size in MB of 1,048,576 bytes. A file of exactly this size is accepted.' })
+  @Field(() => Int, { description: 'Maximum file size in MB (1 MB is 1,048,576 bytes). A file of exactly this size is accepted.' })
   maxFileSizeMb!: number
   @Field(() => String, {
     description:
@@ -56,10 +56,10 @@ export class FileContext {
   rejectCorruptFiles!: boolean
   @Field(() => Boolean, { description: 'True if the context scans files for viruses.' })
   scanForViruses!: boolean
-  @Field(() => Int, { description: 'Storage quota of the context in MB of 1,048,576 bytes.' })
+  @Field(() => Int, { description: 'Storage quota of the context in MB (1 MB is 1,048,576 bytes).' })
   storageQuotaMb!: number
   @Field(() => LongScalar, {
-    description: 'Exact total size of all files in the context in bytes, including the trash.',
+    description: 'Exact total size of all files in the context in bytes, including files in the trash.',
   })
   storageUsedBytes!: number
   @Field(() => ContextStatus, { description: 'Status of the context.' })
@@ -97,11 +97,11 @@ export class ContextUsage {
   totalBytes!: number
   @Field(() => LongScalar, { description: "Number of bytes left in the context's storage quota." })
   remainingBytes!: number
-  @Field(() => LongScalar, { description: 'Number of files that the context has ever accepted.' })
+  @Field(() => LongScalar, { description: 'Number of files that the context has accepted since its creation.' })
   filesUploaded!: number
-  @Field(() => LongScalar, { description: 'Number of files that the context has ever blocked.' })
+  @Field(() => LongScalar, { description: 'Number of files that the context has blocked since its creation.' })
   filesBlocked!: number
-  @Field(() => LongScalar, { description: 'Number of API calls that used the context.' })
+  @Field(() => LongScalar, { description: 'Number of API calls that involved the context.' })
   calls!: number
 }
 
@@ -121,7 +121,7 @@ export const ExtensionList = () =>
 const PathTemplate = () =>
   Rule(
     (value) => typeof value === 'string' && findTemplateError(value) === null,
-    'must be a relative path that consists of {context_key}, {year}, {month} and plain names, without "..", empty parts or control characters',
+    'must be a relative path that consists of {context_key}, {year}, {month} and plain names, without "..", empty segments or control characters',
   )
 const Megabytes = () => IntegerRange(1, 2_147_483_647)
 
@@ -168,7 +168,7 @@ export class CreateContextInput {
   metadata?: Record<string, unknown> | null
 }
 
-@InputType({ description: 'Fields of a context to change. Omitted fields keep their values.' })
+@InputType({ description: 'Context fields to change. Omitted fields keep their values.' })
 export class UpdateContextInput {
   @UpdateField(() => String, 'Display name of the context, 1 to 255 characters.')
   @SingleLineText(1, 255)

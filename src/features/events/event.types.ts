@@ -21,7 +21,7 @@ export class Event {
   data!: Record<string, unknown>
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Events after a position in the journal.' })
+@ObjectType({ simpleResolvers: true, description: 'A page of events that follow a journal position.' })
 export class EventPage {
   @Field(() => [Event], { description: 'Events in ascending order of `sequence`.' })
   data!: Event[]

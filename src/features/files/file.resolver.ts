@@ -75,7 +75,7 @@ export class FileResolver {
   @Requires('upload')
   @Mutation(() => File, {
     description:
-      'Checks a file against the rules of a context and stores it. If a check fails, the error code is the reason, such as `virus_detected`.',
+      "Validates a file against a context's rules and stores it. If a check fails, the error code states the reason, such as `virus_detected`.",
   })
   uploadFile(@CurrentAttempt() attempt: Attempt, @Args(() => UploadFileArgs) input: UploadFileArgs) {
     return this.uploadService.upload(attempt, input)
@@ -83,7 +83,7 @@ export class FileResolver {
 
   @Requires('upload', { dryRun: true })
   @Mutation(() => ValidationReportType, {
-    description: 'Checks a file without storing it. Returns the same validation report as an upload.',
+    description: 'Validates a file without storing it. Returns the same validation report as an upload.',
   })
   validateFile(@CurrentAttempt() attempt: Attempt, @Args(() => ValidateFileArgs) input: ValidateFileArgs) {
     return this.uploadService.validate(attempt, input)
@@ -129,7 +129,7 @@ export class FileResolver {
   @Requires('metadata')
   @FieldResolver(() => Uploader, {
     nullable: true,
-    description: 'User or API key that uploaded the file. Null if it was deleted.',
+    description: 'User or API key that uploaded the file. Null if the uploader was deleted.',
   })
   uploader(@CurrentCall() call: Call, @Root() file: File) {
     return loadRelation(call, 'File.uploader', file.uploadedBy, (ids) => this.fileService.getUploadersByIds(file.tenantId, ids))

@@ -12,16 +12,16 @@ import type { IncomingFile } from '../../platform/spool/content.js'
 @ObjectType({
   implements: Node,
   simpleResolvers: true,
-  description: 'A stored file, which passed the validation checks of its context.',
+  description: "A stored file that passed its context's validation checks.",
 })
 export class File {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Original file name sent by the client, sanitized.' })
+  @Field(() => String, { description: 'Sanitized file name, as sent by the client.' })
   originalFilename!: string
   @Field(() => String, {
-    description: 'Content type detected from the content. If none was detected, the content type for the extension.',
+    description: 'Content type detected from the content, or derived from the extension if none was detected.',
   })
   contentType!: string
   @Field(() => LongScalar, { description: 'Size of the file in bytes.' })
@@ -39,11 +39,11 @@ export class File {
     description: 'Name of the API key that uploaded the file. Null if the uploader is a user.',
   })
   uploadedByName!: string | null
-  @Field(() => LongScalar, { description: 'Number of download URLs created for the file, used or not.' })
+  @Field(() => LongScalar, { description: 'Number of download URLs created for the file, whether or not they were used.' })
   downloadCount!: number
   @Field(() => Date, {
     nullable: true,
-    description: 'Time at which the last download URL was created. Null if none was created.',
+    description: 'Time at which the most recent download URL was created. Null if none was created.',
   })
   lastDownloadedAt!: Date | null
   @Field(() => Date, { description: 'Time at which the file was uploaded.' })
@@ -60,7 +60,7 @@ export class File {
   tenantId!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A pre-signed download URL with a short lifetime.' })
+@ObjectType({ simpleResolvers: true, description: 'A short-lived, pre-signed download URL.' })
 export class DownloadUrl {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
@@ -80,7 +80,7 @@ export class DeletedFile {
 
 @ObjectType({ simpleResolvers: true, description: 'Error for one file in a bulk deletion.' })
 export class DeletionRefusal {
-  @Field(() => ErrorCodeName, { description: 'Error code that an individual deletion of this file would return.' })
+  @Field(() => ErrorCodeName, { description: 'Error code, as returned when the file is deleted individually.' })
   code!: ErrorCode
   @Field(() => String, { description: 'Human-readable explanation of the error.' })
   message!: string
@@ -112,10 +112,10 @@ export const FileConnection = connectionType(File, 'File')
 /** Each value is the name of the field by which files are sorted. */
 export const FileSort = createEnum(
   'FileSort',
-  'Property that files are sorted by. Files with equal values are sorted by creation time.',
+  'Property by which files are sorted. Files with equal values are sorted by creation time.',
   {
     created_at: 'Time at which the file was uploaded.',
-    original_filename: 'File name, case-insensitive for the letters A to Z.',
+    original_filename: 'File name. The letters A to Z are compared case-insensitively.',
     size_bytes: 'Size of the file in bytes.',
   },
 )
@@ -190,7 +190,7 @@ export class FilesConnectionArgs extends withFilters(ConnectionArgs) {}
 
 @ArgsType()
 export class ValidateFileArgs {
-  @Field(() => UploadScalar, { description: 'File to upload or check.' })
+  @Field(() => UploadScalar, { description: 'File to upload or validate.' })
   file!: IncomingFile
   @Field(() => String, { description: 'Key of the context whose rules apply to the file.' })
   @Text(1, 255)
@@ -216,7 +216,7 @@ export class DownloadUrlArgs {
   fileId!: string
   @Field(() => Boolean, {
     defaultValue: false,
-    description: 'True to create a single-use URL, which only the first GET request can use. Buckets do not support it.',
+    description: 'True to create a URL that works for one GET request only. Buckets do not support single-use URLs.',
   })
   once!: boolean
 }

@@ -17,7 +17,7 @@ const RefusalReasonName = createCodeEnum(refusalReasons, {
   description: 'Reason why a file was rejected. It is also the error code.',
 })
 
-export const CheckOutcomeName = createEnum('CheckOutcome', 'Outcome of one check of a file.', {
+export const CheckOutcomeName = createEnum('CheckOutcome', 'Outcome of a validation check.', {
   passed: 'The check found no problem.',
   failed: 'The check failed and caused the rejection.',
   skipped: 'The check did not run: the context disables it, or an earlier check failed.',
@@ -86,7 +86,7 @@ export class ValidationReportType {
     description: 'Checksum: `sha256:` followed by the hexadecimal digest. Null if the upload was aborted.',
   })
   checksum!: string | null
-  @Field(() => ScanEngine, { nullable: true, description: 'Scanner that was used. Null if no scan was performed.' })
+  @Field(() => ScanEngine, { nullable: true, description: 'Scanner that scanned the file. Null if no scan was performed.' })
   engine!: ScanEngine | null
   @Field(() => Date, { description: 'Time at which the file was validated.' })
   validatedAt!: Date

@@ -13,7 +13,7 @@ export class HoldResolver {
   constructor(private readonly holdService: HoldService) {}
 
   @Requires('admin')
-  @Query(() => HoldPage, { description: 'Lists the files on hold, most recent hold first.' })
+  @Query(() => HoldPage, { description: 'Lists the files on hold, most recently held first.' })
   holds(@CurrentActor() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.holdService.list(actor, args)
   }

@@ -36,7 +36,7 @@ export class FilePreview {
   width!: number | null
   @Field(() => Int, { nullable: true, description: 'Height of the image in pixels. Null for text files.' })
   height!: number | null
-  @Field(() => Int, { description: 'Number of pages in the file. 1 if the file is not a PDF.' })
+  @Field(() => Int, { description: 'Number of pages in the file. Always 1 unless the file is a PDF.' })
   pageCount!: number
   @Field(() => Boolean, { description: 'True if the text is longer than its preview.' })
   isTruncated!: boolean

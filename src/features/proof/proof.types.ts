@@ -33,7 +33,7 @@ export class ReceiptArgs {
   description: 'A signed checkpoint of the transparency log. It covers all changes confirmed before the request.',
 })
 export class LogCheckpoint {
-  @Field(() => String, { description: 'Name of the log and its signing key.' })
+  @Field(() => String, { description: 'Name of the log, which is also the name of its signing key.' })
   origin!: string
   @Field(() => LongScalar, { description: 'Number of entries in the log.' })
   size!: number

@@ -20,7 +20,7 @@ export class QuarantineResolver {
   constructor(private readonly quarantineService: QuarantineService) {}
 
   @Requires('admin')
-  @Query(() => QuarantinedFilePage, { description: "Lists the tenant's quarantined files, most recent first." })
+  @Query(() => QuarantinedFilePage, { description: "Lists the tenant's quarantined files, most recently quarantined first." })
   quarantine(@CurrentActor() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.quarantineService.list(actor, args)
   }

@@ -29,9 +29,9 @@ export class RescanProgress {
     description: 'Number of files that were scanned, or that already had a report for these signatures.',
   })
   filesDone!: number
-  @Field(() => LongScalar, { description: 'Number of files that were scanned.' })
+  @Field(() => LongScalar, { description: 'Number of scanned files.' })
   filesScanned!: number
-  @Field(() => LongScalar, { description: 'Number of bytes that were scanned.' })
+  @Field(() => LongScalar, { description: 'Number of scanned bytes.' })
   bytesScanned!: number
   @Field(() => LongScalar, { description: 'Number of files that were quarantined because of a virus.' })
   filesQuarantined!: number

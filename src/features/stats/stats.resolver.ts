@@ -47,7 +47,7 @@ export class StatsResolver {
 
   @Requires('metadata')
   @Query(() => [ContextApiCalls], {
-    description: 'Lists the number of API calls for each context, highest first.',
+    description: 'Lists the number of API calls for each context, in descending order.',
     complexity: estimateCostByContext,
   })
   apiCallsByContext(@CurrentActor() actor: Actor) {

@@ -14,7 +14,7 @@ export class StatsOverview {
   totalApiKeys!: number
   @Field(() => LongScalar, {
     description:
-      'Number of download URLs ever created. Actual downloads are not counted. They appear in the service or bucket log.',
+      'All-time number of created download URLs. Actual downloads are not counted, but appear in the service or bucket log.',
   })
   totalDownloads!: number
 }
@@ -25,9 +25,9 @@ export class CallsByOperation {
   upload!: number
   @Field(() => LongScalar, { description: 'Number of requests for a download URL.' })
   download!: number
-  @Field(() => LongScalar, { description: 'Number of reads of lists, metadata, statistics and logs.' })
+  @Field(() => LongScalar, { description: 'Number of requests that read lists, metadata, statistics or logs.' })
   metadata!: number
-  @Field(() => LongScalar, { description: 'Number of deletions, including operations on the trash.' })
+  @Field(() => LongScalar, { description: 'Number of file deletions and trash operations.' })
   delete!: number
 }
 
@@ -61,7 +61,7 @@ abstract class ContextFields {
   contextName!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage used by one context.' })
+@ObjectType({ simpleResolvers: true, description: 'Storage used by a context.' })
 export class ContextStorage extends ContextFields {
   @Field(() => LongScalar, { description: 'Number of files in the context.' })
   count!: number
@@ -81,24 +81,24 @@ export class StorageStats {
 
 @ObjectType({ simpleResolvers: true, description: 'Storage quota and current storage usage of the tenant.' })
 export class StorageQuota {
-  @Field(() => Int, { description: 'Storage quota in MB of 1,048,576 bytes.' })
+  @Field(() => Int, { description: 'Storage quota in MB (1 MB is 1,048,576 bytes).' })
   quotaMb!: number
   @Field(() => LongScalar, { description: 'Number of bytes in use.' })
   usedBytes!: number
-  @Field(() => String, { description: 'Formatted number of bytes in use, such as `1.5 MB`.' })
+  @Field(() => String, { description: 'Formatted amount of used storage, such as `1.5 MB`.' })
   usedFormatted!: string
-  @Field(() => Float, { description: 'Percentage of the quota that is in use, with two decimals.' })
+  @Field(() => Float, { description: 'Percentage of the quota that is in use, rounded to two decimal places.' })
   usedPercent!: number
   @Field(() => LongScalar, { description: 'Number of bytes left in the storage quota.' })
   remainingBytes!: number
-  @Field(() => String, { description: 'Formatted number of remaining bytes, such as `1.5 MB`.' })
+  @Field(() => String, { description: 'Formatted amount of remaining storage, such as `1.5 MB`.' })
   remainingFormatted!: string
 }
 
 @ObjectType({ simpleResolvers: true, description: "Statistics on the tenant's accepted uploads." })
 export class FilesUploaded {
   @Field(() => LongScalar, {
-    description: 'Number of uploads ever accepted, including uploads of files that were deleted later.',
+    description: 'All-time number of accepted uploads, including files that have since been deleted.',
   })
   total!: number
   @Field(() => LongScalar, { description: 'Number of uploads accepted today (UTC).' })
@@ -109,17 +109,17 @@ export class FilesUploaded {
   changePercent!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of files ever blocked, grouped by reason.' })
+@ObjectType({ simpleResolvers: true, description: 'All-time number of blocked files, grouped by reason.' })
 export class BlockedByReason {}
 for (const reason of blockReasons)
-  Field(() => LongScalar, { description: `Number of files blocked because ${blockReasonRows[reason].meaning}` })(
+  Field(() => LongScalar, { description: `All-time number of files blocked with the reason \`${reason}\`.` })(
     BlockedByReason.prototype,
     toReasonField(reason),
   )
 
-@ObjectType({ simpleResolvers: true, description: 'Statistics on files that a check rejected.' })
+@ObjectType({ simpleResolvers: true, description: 'Statistics on files rejected by validation checks.' })
 export class SecurityStats {
-  @Field(() => LongScalar, { description: 'Number of files ever blocked.' })
+  @Field(() => LongScalar, { description: 'All-time number of blocked files.' })
   filesBlockedTotal!: number
   @Field(() => LongScalar, { description: 'Number of files blocked today (UTC).' })
   blockedToday!: number
@@ -127,7 +127,7 @@ export class SecurityStats {
   blockedYesterday!: number
   @Field(() => Float, { description: 'Percentage change from yesterday to today, rounded to one decimal place.' })
   changePercent!: number
-  @Field(() => BlockedByReason, { description: 'Number of files ever blocked, grouped by reason.' })
+  @Field(() => BlockedByReason, { description: 'All-time number of blocked files, grouped by reason.' })
   byReason!: Record<BlockReasonField, number>
 }
 
@@ -237,19 +237,19 @@ export const ApiCallsChart = chartType('ApiCallsChart', ApiCallsPoint, ChartPeri
 export const StorageChart = chartType('StorageChart', StoragePoint, StorageChartPeriod, 'Chart of storage usage over time.')
 export const UploadsChart = chartType('UploadsChart', UploadsPoint, ChartPeriod, 'Chart of accepted uploads over time.')
 
-@ObjectType({ simpleResolvers: true, description: 'Number of API calls that used one context.' })
+@ObjectType({ simpleResolvers: true, description: 'API call statistics for a context.' })
 export class ContextApiCalls extends ContextFields {
-  @Field(() => LongScalar, { description: 'Number of API calls that used the context.' })
+  @Field(() => LongScalar, { description: 'Number of API calls that involved the context.' })
   total!: number
-  @Field(() => LongScalar, { description: 'Number of successful API calls that used the context.' })
+  @Field(() => LongScalar, { description: 'Number of successful API calls that involved the context.' })
   success!: number
-  @Field(() => LongScalar, { description: 'Number of failed API calls that used the context.' })
+  @Field(() => LongScalar, { description: 'Number of failed API calls that involved the context.' })
   failure!: number
-  @Field(() => CallsByOperation, { description: 'Number of API calls that used the context, grouped by operation.' })
+  @Field(() => CallsByOperation, { description: 'Number of API calls that involved the context, grouped by operation.' })
   byOperation!: CallsByOperation
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number and size of the files in one context.' })
+@ObjectType({ simpleResolvers: true, description: 'Number and total size of the files in a context.' })
 export class ContextFiles extends ContextFields {
   @Field(() => LongScalar, { description: 'Number of files currently in the context.' })
   fileCount!: number

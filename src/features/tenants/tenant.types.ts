@@ -10,7 +10,7 @@ export class Tenant {
   tenantId!: string
   @Field(() => String, { description: 'Name of the tenant, 1 to 255 characters.' })
   name!: string
-  @Field(() => Int, { description: 'Storage quota of the tenant in MB of 1,048,576 bytes.' })
+  @Field(() => Int, { description: 'Storage quota of the tenant in MB (1 MB is 1,048,576 bytes).' })
   storageQuotaMb!: number
   @Field(() => Int, {
     description: "Maximum storage quota that the tenant's admins can set, in MB. Only the operator can change it.",
@@ -19,7 +19,7 @@ export class Tenant {
   @Field(() => Boolean, { description: 'True if dashboard users must have a second factor.' })
   secondFactorRequired!: boolean
   @Field(() => LongScalar, {
-    description: "Exact total size of the tenant's files in bytes, including the trash.",
+    description: "Exact total size of the tenant's files in bytes, including files in the trash.",
   })
   storageUsedBytes!: number
   @Field(() => Date, { description: 'Time at which the tenant was created.' })
@@ -28,7 +28,7 @@ export class Tenant {
   updatedAt!: Date
 }
 
-@InputType({ description: 'Fields of the tenant to change. Omitted fields keep their values.' })
+@InputType({ description: 'Tenant fields to change. Omitted fields keep their values.' })
 export class UpdateTenantInput {
   @UpdateField(() => String, 'Name of the tenant, 1 to 255 characters.')
   @SingleLineText(1, 255)

@@ -32,10 +32,10 @@ abstract class UploadLinkFields {
   acceptedFiles!: number
   @Field(() => Int, {
     description:
-      'Number of files that were rejected. The service revokes the link after 10 × `maxFiles` or 20 rejected files, whichever is greater.',
+      'Number of files rejected through the link. The service revokes the link after 10 × `maxFiles` or 20 rejected files, whichever is greater.',
   })
   rejectedFiles!: number
-  @Field(() => Int, { description: "Maximum file size in MB, at most the context's limit." })
+  @Field(() => Int, { description: "Maximum file size in MB. It does not exceed the context's limit." })
   maxSizeMb!: number
   @Field(() => [String], {
     description: "File extensions that the link accepts, without the dot: a subset of the context's allowed extensions.",
@@ -74,7 +74,7 @@ export class NewUploadLink extends UploadLinkFields {
     description: 'URL that accepts uploads. It contains the secret token of the link and is returned only once.',
   })
   url!: string
-  @Field(() => UploadLink, { description: 'The link without its URL, so that clients can cache it safely.' })
+  @Field(() => UploadLink, { description: 'The upload link without its URL, which makes it safe to cache.' })
   uploadLink!: UploadLink
 }
 
@@ -134,7 +134,7 @@ export class CreateUploadLinkInput {
   @Field(() => [String], {
     defaultValue: [],
     description:
-      'Origins from which browsers can use the link, such as `https://example.com`. Empty means all. This does not restrict other clients.',
+      'Origins from which browsers can use the link, such as `https://example.com`. An empty list means all origins. Clients other than browsers are not restricted.',
   })
   @Rule(
     (value) => Array.isArray(value) && value.length <= maxOrigins && value.every(isOrigin),

@@ -15,7 +15,7 @@ export class UserSession {
   ipAddress!: string
   @Field(() => String, { description: '`User-Agent` header sent at sign-in.' })
   userAgent!: string
-  @Field(() => Boolean, { description: 'True if this session sent the request.' })
+  @Field(() => Boolean, { description: 'True if the request was made in this session.' })
   isCurrent!: boolean
 }
 

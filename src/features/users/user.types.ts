@@ -15,7 +15,7 @@ export const UserStatusName = createEnum('UserStatus', 'Status of a dashboard us
 })
 export type UserStatusName = keyof typeof UserStatusName
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'A user of the dashboard.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'A dashboard user.' })
 export class User {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })
@@ -40,7 +40,7 @@ export const UserPage = pageType(User, 'User')
 
 @ObjectType({ simpleResolvers: true, description: 'A new session of a dashboard user.' })
 export class SignIn {
-  @Field(() => String, { description: 'Session token for the header `Authorization: Bearer`.' })
+  @Field(() => String, { description: 'Session token to send in the `Authorization: Bearer` header.' })
   token!: string
   @Field(() => Date, { description: 'Time at which the session expires.' })
   expiresAt!: Date
@@ -72,11 +72,11 @@ export class PasswordReset {
   password!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'User or API key that the credential belongs to.' })
+@ObjectType({ simpleResolvers: true, description: 'The authenticated user or API key.' })
 export class Me {
   @Field(() => ID, { description: 'ID of the user (`usr_`) or API key (`key_`).' })
   id!: string
-  @Field(() => PerformerTypeName, { description: 'Kind of actor that the credential belongs to.' })
+  @Field(() => PerformerTypeName, { description: 'Type of the authenticated actor.' })
   type!: PerformerTypeName
   @Field(() => ID, { description: 'ID of the tenant: `ten_` followed by a ULID.' })
   tenantId!: string
@@ -125,12 +125,12 @@ export class InviteUserInput {
   password?: string | null
 }
 
-@InputType({ description: 'Fields of a dashboard user to change. Omitted fields keep their values.' })
+@InputType({ description: 'Dashboard user fields to change. Omitted fields keep their values.' })
 export class UpdateUserInput {
   @UpdateField(() => String, 'Name of the user, 1 to 255 characters.')
   @SingleLineText(1, 255)
   name?: string
-  @UpdateField(() => [ScopeName], 'Scopes that replace the existing scopes of the user.')
+  @UpdateField(() => [ScopeName], "Scopes that replace the user's existing scopes.")
   @ScopeList()
   scopes?: Scope[]
 }

@@ -97,7 +97,7 @@ export class WebhookWithSecret extends WebhookFields {
       'Secret used to sign deliveries as specified by Standard Webhooks: `whsec_` followed by base64. It is returned only once.',
   })
   secret!: string
-  @Field(() => Webhook, { description: 'The webhook without its secret, so that clients can cache it safely.' })
+  @Field(() => Webhook, { description: 'The webhook without its secret, which makes it safe to cache.' })
   webhook!: Webhook
 }
 
@@ -164,7 +164,7 @@ export class CreateWebhookInput {
   description!: string
 }
 
-@InputType({ description: 'Fields of a webhook to change. Omitted fields keep their values.' })
+@InputType({ description: 'Webhook fields to change. Omitted fields keep their values.' })
 export class UpdateWebhookInput {
   @UpdateField(() => String, 'URL that receives events. It must use `https:`, have a public address and contain no credentials.')
   @Text(1, 2048)

@@ -11,11 +11,11 @@ interface BlockReasonRow {
  * rows.
  */
 const rows = {
-  invalid_extension: { status: 422, meaning: 'the extension is not allowed, or the content has another type.' },
-  size_exceeded: { status: 413, meaning: 'the file is larger than the context allows.' },
-  blank_file: { status: 422, meaning: 'the file is empty, or contains only whitespace, NUL bytes and byte-order marks.' },
-  corrupt_file: { status: 422, meaning: 'the file is too damaged for common programs to open, or it was maliciously crafted.' },
-  virus_detected: { status: 422, meaning: 'the scanner found a virus.' },
+  invalid_extension: { status: 422, meaning: 'The extension is not allowed, or does not match the content.' },
+  size_exceeded: { status: 413, meaning: 'The file is larger than the context allows.' },
+  blank_file: { status: 422, meaning: 'The file is empty, or contains only whitespace, NUL bytes and byte-order marks.' },
+  corrupt_file: { status: 422, meaning: 'The file is too damaged for common programs to open, or it was maliciously crafted.' },
+  virus_detected: { status: 422, meaning: 'The scanner found a virus.' },
 } as const satisfies Record<string, BlockReasonRow>
 
 export type BlockReason = keyof typeof rows
@@ -24,11 +24,11 @@ export type BlockReason = keyof typeof rows
  * Rejections that a context's policy requires. Each has its own error code, but statistics count it as the reason `countedAs`.
  */
 export const policyRejections = {
-  encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'the file requires a password.' },
+  encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'The file requires a password.' },
   active_content: {
     countedAs: 'corrupt_file',
     status: 422,
-    meaning: 'the file contains active content, such as macros, scripts, programs or attachments.',
+    meaning: 'The file contains active content, such as macros, scripts, programs or attachments.',
   },
 } as const satisfies Record<string, BlockReasonRow & { countedAs: BlockReason }>
 
