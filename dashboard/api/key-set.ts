@@ -18,7 +18,7 @@ export async function loadKeySet(): Promise<void> {
   const stored = localStorage.getItem(storageKey)
   try {
     const response = await fetch('/.well-known/jwks.json')
-    if (!response.ok) throw new Error(`The service returned ${response.status}.`)
+    if (!response.ok) throw new Error(`The service returned status ${response.status}.`)
     const text = await response.text()
     localStorage.setItem(storageKey, text)
     keySet.value = { text, source: location.origin }

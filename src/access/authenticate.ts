@@ -56,10 +56,10 @@ interface AuthenticatorParts {
 export const suspendedTenant = 'This tenant is suspended. Contact the operator of this service.'
 
 const isLogShareToken =
-  'This is a log-share token. It reads only the transparency log: GET /api/v1/log/checkpoint, /api/v1/log/key and /api/v1/log/tile/…. Send an API key or a session token here.'
+  'This is a log access token, which grants access only to the transparency log (/api/v1/log/checkpoint, /api/v1/log/key and /api/v1/log/tile/…). Send an API key or a session token instead.'
 
 const isUploadToken =
-  'This is the token of an upload link. It works only in the path of the link: /upload/TOKEN. Send an API key or a session token here.'
+  'This is an upload link token, which is accepted only in the path /upload/TOKEN. Send an API key or a session token instead.'
 
 export class Authenticator {
   readonly #parts: AuthenticatorParts
@@ -170,7 +170,8 @@ function readCredential(rawHeaders: readonly string[]): { credential: string } |
     value = rawHeaders[at + 1]!
   }
   if (value === undefined) return undefined
-  if (value.length > maxTokenBytes + 16) return { error: `The Authorization header is longer than ${maxTokenBytes} bytes.` }
+  if (value.length > maxTokenBytes + 16)
+    return { error: `The Authorization header exceeds ${maxTokenBytes} bytes. Send a valid API key or token.` }
   const bearer = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(value)
   return bearer
     ? { credential: bearer[1]! }

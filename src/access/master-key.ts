@@ -43,7 +43,9 @@ export class MasterKey {
 
   async decrypt(envelope: Buffer, label: string): Promise<Buffer> {
     if (envelope.length < headerBytes || envelope[0] !== version)
-      throw new Error(`${label}: the stored secret is not a version ${version} envelope. Restore it from a backup.`)
+      throw new Error(
+        `${label}: the stored secret does not have the expected format (version ${version}). Restore it from a backup.`,
+      )
     const head = envelope.subarray(0, 1 + idBytes)
     const key = await this.#findKey(head.subarray(1), label)
     const iv = envelope.subarray(head.length, head.length + ivBytes)
@@ -53,7 +55,9 @@ export class MasterKey {
     try {
       return Buffer.concat([decipher.update(envelope.subarray(headerBytes)), decipher.final()])
     } catch (cause) {
-      throw new Error(`${label}: the stored secret was changed, or belongs to another row. Restore it from a backup.`, { cause })
+      throw new Error(`${label}: the stored secret was modified, or was copied from another row. Restore it from a backup.`, {
+        cause,
+      })
     }
   }
 
@@ -72,7 +76,7 @@ export class MasterKey {
     const key = find()
     if (key) return key
     throw new Error(
-      `${label} is encrypted with another MASTER_KEY. Set MASTER_KEY to the key of this database, or add that key to MASTER_KEY_PREVIOUS.`,
+      `${label} is encrypted with another MASTER_KEY. Set MASTER_KEY to this database's key, or add that key to MASTER_KEY_PREVIOUS.`,
     )
   }
 }
@@ -148,7 +152,8 @@ async function readKeyFile(path: string): Promise<Buffer[]> {
 }
 
 function assertKey(key: Buffer, where: string): Buffer {
-  if (key.length !== keyBytes) throw new Error(`${where} has ${key.length} bytes. It must be ${keyBytes} bytes in base64.`)
+  if (key.length !== keyBytes)
+    throw new Error(`${where} contains ${key.length} bytes. It must contain ${keyBytes} bytes, encoded in base64.`)
   return key
 }
 

@@ -67,7 +67,7 @@ export class ExternalTokens {
     const payload = await this.#verify(token)
     const facts = this.toClaims(payload)
     const user = await this.#options.findOrCreateUser(facts)
-    if (!user) throw new RejectedToken('token_claims', 'The tenant of this token does not exist.')
+    if (!user) throw new RejectedToken('token_claims', "This token's tenant does not exist.")
     return { user, issuer: facts.issuer, validUntil: (payload.exp! + skewSeconds) * 1000 }
   }
 
@@ -83,7 +83,8 @@ export class ExternalTokens {
     }
     const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwAsRejectedToken)
     // The provider's key also signs logout tokens and DPoP proofs, which are not access tokens (RFC 8725, section 3.11).
-    if (!isAccessTokenType(protectedHeader.typ)) throw new RejectedToken('token_claims', 'This token is not an access token.')
+    if (!isAccessTokenType(protectedHeader.typ))
+      throw new RejectedToken('token_claims', 'This token is not an access token. Send an access token.')
     if (payload.iat! > now() / 1000 + skewSeconds) throw new RejectedToken('token_claims', 'This token is not valid yet.')
     return payload
   }
@@ -102,9 +103,8 @@ export class ExternalTokens {
     const text = (name: string) => parseTextClaim(getClaim(payload, name))
     const subject = parseTextClaim(payload.sub)
     const tenantId = text(this.#claims.tenant)
-    if (!subject) throw new RejectedToken('token_claims', "The claim 'sub' of this token is missing or invalid.")
-    if (!tenantId)
-      throw new RejectedToken('token_claims', `The claim '${this.#claims.tenant}' of this token is missing or invalid.`)
+    if (!subject) throw new RejectedToken('token_claims', "The token's 'sub' claim is missing or invalid.")
+    if (!tenantId) throw new RejectedToken('token_claims', `The token's '${this.#claims.tenant}' claim is missing or invalid.`)
     const scopes = parseScopes(getClaim(payload, this.#claims.scopes))
     return {
       issuer: this.#options.issuer,

@@ -19,9 +19,10 @@ export function readSessionCookie(rawHeaders: readonly string[]): { session: str
   if (!isSigned || found.length === 0) return undefined
   // A page on a sibling host can set a second cookie with this name. The service cannot determine which cookie is the user's.
   if (found.length > 1)
-    return { error: `The request has two cookies '${sessionCookie}'. Delete this site's cookies and sign in again.` }
+    return { error: `The request contains two '${sessionCookie}' cookies. Delete this site's cookies and sign in again.` }
   const session = found[0]!
-  if (session.length > maxTokenBytes) return { error: `The cookie '${sessionCookie}' is longer than ${maxTokenBytes} bytes.` }
+  if (session.length > maxTokenBytes)
+    return { error: `The '${sessionCookie}' cookie exceeds ${maxTokenBytes} bytes. Sign in again.` }
   return { session }
 }
 

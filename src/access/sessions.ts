@@ -49,7 +49,7 @@ export class Sessions {
     if (!session || session.revokedAt || session.expiresAt.getTime() <= now())
       throw new RejectedToken('session_ended', 'This session has ended. Sign in again.')
     if (session.user.userId !== sub || session.user.tenantId !== tid)
-      throw new RejectedToken('token_claims', 'The claims of this token do not match its session.')
+      throw new RejectedToken('token_claims', "The token's claims do not match its session. Sign in again.")
     const validUntil = Math.min(Number(exp) * 1000, session.expiresAt.getTime())
     return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
   }
@@ -102,16 +102,16 @@ export function throwRejectedToken(error: unknown): never {
   if (error instanceof errors.JOSEAlgNotAllowed)
     throw new RejectedToken('token_signature', 'This token is signed with an unsupported algorithm.')
   if (error instanceof errors.JWSSignatureVerificationFailed)
-    throw new RejectedToken('token_signature', 'The signature of this token is invalid.')
+    throw new RejectedToken('token_signature', "The token's signature is invalid.")
   throw new RejectedToken('token_malformed', 'This token is malformed.')
 }
 
 const claimMessages: Record<string, string> = {
   nbf: 'This token is not valid yet.',
   iat: 'This token is not valid yet.',
-  iss: 'This token is from another issuer.',
-  aud: 'This token is for another audience.',
+  iss: 'This token was issued by another issuer.',
+  aud: 'This token was issued for another audience.',
 }
 
 const toClaimMessage = ({ claim, reason }: errors.JWTClaimValidationFailed) =>
-  (reason === 'missing' ? undefined : claimMessages[claim]) ?? `The claim '${claim}' of this token is missing or invalid.`
+  (reason === 'missing' ? undefined : claimMessages[claim]) ?? `The token's '${claim}' claim is missing or invalid.`

@@ -32,7 +32,7 @@ export class Tokens {
   /** Returns the token's user. Throws RejectedToken. The caller must check the status of the user and the tenant. */
   async verify(token: string): Promise<TokenRecord> {
     if (token.length > maxTokenBytes)
-      throw new RejectedToken('token_malformed', `This token is longer than ${maxTokenBytes} bytes.`)
+      throw new RejectedToken('token_malformed', `This token exceeds the maximum length of ${maxTokenBytes} bytes.`)
     const record = await this.#cache.get(fingerprint(token), () => this.#load(token))
     if (!record || record.validUntil <= now()) throw new RejectedToken('token_expired', 'This token has expired.')
     return record
@@ -63,7 +63,7 @@ export class Tokens {
     const issuer = readClaimedIssuer(token)
     if (issuer === ownIssuer) return sessions.verify(token)
     if (outside && issuer === outside.issuer) return outside.verify(token)
-    throw new RejectedToken('token_claims', 'This token is from another issuer.')
+    throw new RejectedToken('token_claims', 'This token was issued by another issuer.')
   }
 }
 

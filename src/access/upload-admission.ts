@@ -53,7 +53,7 @@ export class UploadAdmission {
       throw quotaExceeded(`The upload has at least ${minBytes} bytes, which exceeds the tenant's remaining quota.`, {
         size_bytes: minBytes,
       })
-    throw quotaExceeded(`The tenant has ${remaining} bytes of its quota left. The upload has at least ${minBytes} bytes.`, {
+    throw quotaExceeded(`The tenant has ${remaining} bytes left of its quota. The upload has at least ${minBytes} bytes.`, {
       remaining_bytes: remaining,
       size_bytes: minBytes,
     })
@@ -90,17 +90,18 @@ export class UploadSlots {
   acquire({ tenantId, id }: { tenantId: string; id: string }): () => void {
     const quarter = Math.ceil(this.#max / 4)
     const own = this.#running.get(id)
-    if (own >= quarter) throw createTooManyUploadsError(`this credential already has the maximum of ${own}`)
+    if (own >= quarter) throw createTooManyUploadsError(`This credential already has the maximum of ${own} concurrent uploads.`)
     const held = this.#running.get(tenantId)
-    if (held >= Math.ceil(this.#max / 2)) throw createTooManyUploadsError(`this tenant already has the maximum of ${held}`)
+    if (held >= Math.ceil(this.#max / 2))
+      throw createTooManyUploadsError(`This tenant already has the maximum of ${held} concurrent uploads.`)
     const free = this.#max - this.taken
-    if (free === 0) throw createTooManyUploadsError(`the service already has the maximum of ${this.#max}`)
+    if (free === 0) throw createTooManyUploadsError(`The service already has the maximum of ${this.#max} concurrent uploads.`)
     if (held >= quarter && held >= free)
       throw createTooManyUploadsError(
-        `this tenant already has ${held}, and the ${free} free slots are reserved for other tenants`,
+        `This tenant already has ${held} concurrent uploads. The ${free} free upload slots are reserved for other tenants.`,
       )
     return this.#running.begin('all', tenantId, id)
   }
 }
 
-const createTooManyUploadsError = (reason: string) => rateLimited(`Too many concurrent uploads: ${reason}. Retry later.`, 1)
+const createTooManyUploadsError = (reason: string) => rateLimited(`${reason} Retry later.`, 1)

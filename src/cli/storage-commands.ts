@@ -15,7 +15,7 @@ export const storageCommands: Record<string, Command> = {
       if (paused) return { result: { paused }, error: 'The sweep is paused. To continue, run `sweep --resume`.' }
       let firstError = ''
       const saveFirstError = (blob: string, reason: unknown) => {
-        firstError ||= ` The first error, for '${blob}': ${reason instanceof Error ? reason.message : String(reason)}`
+        firstError ||= ` First error (blob '${blob}'): ${reason instanceof Error ? reason.message : String(reason)}`
       }
       // Sweep uploads first, because sweeping makes their blobs due for deletion.
       const uploads = await services.resumableUploads.sweep()
@@ -26,7 +26,7 @@ export const storageCommands: Record<string, Command> = {
       return {
         result: { removed, failed, uploads, aborted_uploads: abortedUploads, idempotency_keys: idempotencyKeys, sessions },
         ...(failed > 0 && {
-          error: `The store failed to delete ${failed} blobs. The next sweep retries them.${firstError}`,
+          error: `The store failed to delete ${failed} blobs. The next sweep will retry them.${firstError}`,
         }),
       }
     },

@@ -37,7 +37,7 @@ export const tenantCommands: Record<string, Command> = {
   },
 
   'tenant quota': {
-    usage: 'tenant quota --tenant TEN --mb N (tenant admins cannot exceed it)',
+    usage: 'tenant quota --tenant TEN --mb N (tenant admins cannot set a higher quota)',
     options: { tenant: text, mb: text },
     required: ['tenant', 'mb'],
     run: async ({ services }, values) => {
@@ -50,7 +50,7 @@ export const tenantCommands: Record<string, Command> = {
   'tenant resume': createStatusCommand('resume'),
 
   'tenant delete': {
-    usage: 'tenant delete --tenant TEN --name NAME (the name confirms the deletion)',
+    usage: "tenant delete --tenant TEN --name NAME (NAME must match the tenant's name)",
     options: { tenant: text, name: text },
     required: ['tenant', 'name'],
     run: async ({ services, print }, values) => {

@@ -25,8 +25,8 @@ const usage = `Usage:
 
 Checks files without storing them. Exits with status 1 if a file is rejected.
 
-  PATH           A file: prints its validation report as JSON. A folder: prints a table of its files and a summary.
-                 Folders named node_modules and .git are skipped, except as PATH.
+  PATH           File or folder. For a file, prints its validation report as JSON. For a folder, prints a table of its files
+                 and a summary. Skips folders named node_modules and .git, unless PATH names one.
   --labels=FILE  A CSV file with the columns path and label (valid, encrypted, broken).
                  Prints the files whose verdict differs from the label, and both error rates.
   --no-scan      Disables the virus scanner.

@@ -78,7 +78,7 @@ async function openBaseServices(parts: ServiceParts) {
   await synchronizeClock(pool)
   await database.durability.getExpression()
   const stopTime = startClockSync(pool)
-  const onError = (error: unknown) => logger.warn({ err: error }, 'A background task failed. The service retries it.')
+  const onError = (error: unknown) => logger.warn({ err: error }, 'A background task failed. The service will retry it.')
   const fold = new Fold(database.writes, onError)
   const journal = new JournalService(database, serviceEvents)
   const isDistributed = await hasCitus(pool)
@@ -144,7 +144,7 @@ function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookA
   const log = new LogService({ ...base, publicUrl })
   const rescans = new RescanService({ ...base, contexts })
   const onNotMoved = (error: unknown) =>
-    logger.warn({ err: error }, 'A quarantined object was not moved. The service retries within a minute.')
+    logger.warn({ err: error }, 'A quarantined object could not be moved. The service will retry within a minute.')
   const quarantineMoves = new QuarantineMoves({ ...base, onError: onNotMoved })
   return {
     contexts,

@@ -49,19 +49,24 @@ const extension: Check = async (file) => {
     const message = `${what} is not allowed in context '${rules.contextKey}'. Allowed extensions: ${allowed.join(', ')}.`
     return { outcome: 'failed', message, evidence: { extension: name, allowed } }
   }
-  const isAllowed = `Extension '${file.extension}' is allowed`
   const notRead = (why: string): CheckVerdict => ({
     outcome: 'passed',
-    message: `${isAllowed}. The content was not checked, ${why}.`,
+    message: `Extension '${file.extension}' is allowed. The content was not checked because ${why}.`,
     evidence: { extension: file.extension },
   })
-  if (file.tooLarge) return notRead('because the file is too large')
+  if (file.tooLarge) return notRead('the file is too large')
   const findings = await file.findings()
-  if ('failure' in findings) return notRead('because the file could not be read')
+  if ('failure' in findings) return notRead('the file could not be read')
   const { type, mime, fits, durationMs } = findings.recognition
   const evidence = { extension: file.extension, recognised: type, content_type: mime }
   const found = type ? `is ${typeNames[type] ?? `of type ${type.toUpperCase()}`}` : 'has an unknown type'
-  if (fits) return { outcome: 'passed', message: `${isAllowed}, and the content ${found}.`, evidence, durationMs }
+  if (fits)
+    return {
+      outcome: 'passed',
+      message: `Extension '${file.extension}' is allowed, and the content ${found}.`,
+      evidence,
+      durationMs,
+    }
   const usual = types[type!]?.extensions[0]
   const hint = usual ? ` The usual extension for that type is .${usual}.` : ''
   return {
@@ -141,14 +146,14 @@ const corrupt: Check = async (file) => {
   if (rules.rejectCorruptFiles) return verdict
   return {
     outcome: 'skipped',
-    message: `Context '${rules.contextKey}' accepts damaged files. No signs of malicious crafting were found.`,
+    message: `Context '${rules.contextKey}' accepts damaged files. This file shows no signs of malicious crafting.`,
     evidence,
   }
 }
 
 const toChecksumVerdict = (found: string, required: string): CheckVerdict => ({
   outcome: 'failed',
-  message: `The file has the SHA-256 checksum ${found}. The upload link accepts only a file with the SHA-256 checksum ${required}.`,
+  message: `The file's SHA-256 checksum is ${found}. The upload link accepts only a file with the checksum ${required}.`,
   evidence: { sha256: found, expected_sha256: required },
 })
 

@@ -185,4 +185,4 @@ function isStatementRejection(error: unknown): boolean {
 export const toUnavailableError = (error: unknown) =>
   error instanceof AssayError || getSqlErrorKind(error) === 'unreachable'
     ? error
-    : databaseUnavailable('The database could not store the call. Retry later.', error)
+    : databaseUnavailable('The call could not be stored in the database. Retry later.', error)

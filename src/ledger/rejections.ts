@@ -73,7 +73,7 @@ export function toRejectionError(rejection: Rejection, { upload, deletion }: Ent
         `This ${upload!.actor.kind === 'user' ? 'user' : 'API key'} is no longer active. Use an active credential.`,
       )
     case 'no_tenant':
-      return unauthenticated('The tenant of this credential was deleted. Use a credential of another tenant.')
+      return unauthenticated("This credential's tenant was deleted. Use another tenant's credential.")
     case 'suspended':
       return forbidden('This tenant is suspended. Contact the operator of this service.')
     case 'disabled':
@@ -123,7 +123,7 @@ function createQuotaError(owner: string, { quota, held }: StorageUsage, sizeByte
   const remaining = Math.max(0, quota - held)
   const quotaMb = quota / megabyte
   return quotaExceeded(
-    `${owner} has ${remaining} bytes of its quota of ${quotaMb} MB left. The file has ${sizeBytes} bytes. Delete files or increase the quota.`,
+    `${owner} has ${remaining} bytes left of its ${quotaMb} MB quota. The file has ${sizeBytes} bytes. Delete files or increase the quota.`,
     {
       quota_mb: quotaMb,
       used_bytes: held,

@@ -239,9 +239,9 @@ test('reports an object with an unsupported name as failed and adopts the other 
 })
 
 test.each([
-  ['of another store', 'file:///somewhere/else', "It must be a tenant's folder in the object store"],
+  ['of another store', 'file:///somewhere/else', "It must point to a tenant's folder in the object store"],
   ['without a tenant', `file://ROOT/import`, 'such as file://'],
-  ['of a whole tenant folder', 'file://ROOT/TENANT', "It must be a tenant's folder"],
+  ['of a whole tenant folder', 'file://ROOT/TENANT', "It must point to a tenant's folder"],
   ['of an unknown tenant', 'file://ROOT/ten_01arz3ndektsv4rrffq69g5fav/import', 'Tenant'],
 ])('rejects adoption from the URL %s', async (_, url, message) => {
   const words = ['adopt', '--context', 'notes', url.replace('ROOT', root).replace('TENANT', tenant.tenantId)]

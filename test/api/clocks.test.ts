@@ -59,7 +59,7 @@ test('the service stays ready and reports a difference of more than five seconds
     expect(response.body.checks.clock).toEqual({
       status: 'degraded',
       reason: expect.stringMatching(
-        /^the clock of this machine is 7(199|200)\.\d s ahead of the database clock\. Synchronize both clocks with NTP$/,
+        /^This machine's clock is 7(199|200)\.\d s ahead of the database clock\. Synchronize both clocks with NTP\.$/,
       ),
     })
   } finally {

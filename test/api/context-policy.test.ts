@@ -56,8 +56,8 @@ test('reports all invalid policy fields in one response and suggests the nearest
     'retention_days',
     'trash_days',
   ])
-  expect(response.body.message).toContain("did you mean 'reject_active_content'?")
-  expect(response.body.message).toContain('retention_days: must be null or between 1 and 36500')
+  expect(response.body.message).toContain("Did you mean 'reject_active_content'?")
+  expect(response.body.message).toContain('`retention_days` must be null or between 1 and 36500')
   expect(getData(await tenant.admin.get(getPolicyPath('faulty')))).toEqual(asItBegins)
   expect(toStatusAndCode(await tenant.admin.patch(getPolicyPath('unknown'), { accept_unscanned: true }))).toEqual([
     404,

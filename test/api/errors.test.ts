@@ -351,12 +351,12 @@ test('every response has a Date header', async () => {
 
 test('rejects an unknown query parameter and suggests the nearest known parameter', async () => {
   const cases: [string, string, string][] = [
-    ['GET', '/files?pagesize=5', "pagesize: is not a query parameter of this endpoint; did you mean 'page_size'?"],
-    ['GET', '/contexts/notes?colour=red', 'colour: is not a query parameter of this endpoint'],
-    ['DELETE', '/files/file_x?force=1', 'force: is not a query parameter of this endpoint'],
-    ['GET', '/stats/logs?operatoin=upload', "did you mean 'operation'?"],
-    ['GET', '/stats/logs/export?operatoin=upload', "did you mean 'operation'?"],
-    ['GET', '/audit-logs/entity/context/x?entity_id=y', 'entity_id: is not a query parameter of this endpoint'],
+    ['GET', '/files?pagesize=5', "`pagesize` is not a query parameter of this endpoint. Did you mean 'page_size'?"],
+    ['GET', '/contexts/notes?colour=red', '`colour` is not a query parameter of this endpoint'],
+    ['DELETE', '/files/file_x?force=1', '`force` is not a query parameter of this endpoint'],
+    ['GET', '/stats/logs?operatoin=upload', "Did you mean 'operation'?"],
+    ['GET', '/stats/logs/export?operatoin=upload', "Did you mean 'operation'?"],
+    ['GET', '/audit-logs/entity/context/x?entity_id=y', '`entity_id` is not a query parameter of this endpoint'],
   ]
   for (const [method, path, message] of cases) {
     const response = await tenant.admin.rest(method, path)
@@ -368,7 +368,7 @@ test('rejects an unknown query parameter and suggests the nearest known paramete
   // The error lists every invalid parameter, and the log entry contains the key name.
   expect(getInvalidFields(await tenant.admin.get('/files?page=0&pgae=1'))).toEqual(expect.arrayContaining(['page', 'pgae']))
   const member = await tenant.admin.post('/api-keys', { name: 'x', scope: ['upload'] })
-  expect(member.body.message).toContain("did you mean 'scopes'?")
+  expect(member.body.message).toContain("Did you mean 'scopes'?")
 })
 
 describe('invalid numbers in queries', () => {
@@ -417,7 +417,7 @@ describe('invalid numbers in queries', () => {
   test('reports invalid numbers together with other invalid fields', async () => {
     const { message } = (await tenant.admin.get('/files?page_size=500&pgae=1&page=-1')).body
     expect(message).toBe(
-      "pgae: is not a query parameter of this endpoint; did you mean 'page'?; `page` is -1. It must be between 1 and 2147483647. `page_size` is 500. It must be between 1 and 100.",
+      "`pgae` is not a query parameter of this endpoint. Did you mean 'page'? `page` is -1. It must be between 1 and 2147483647. `page_size` is 500. It must be between 1 and 100.",
     )
   })
 })

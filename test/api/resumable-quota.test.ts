@@ -52,7 +52,7 @@ describe('quota for unfinished uploads', () => {
     const second = await tus.begin('raw', 'b.bin', 2 * megabyte)
     const answer = await tus.patch(second, 0, createBytes(2 * megabyte))
     expect(toStatusAndCode(answer)).toEqual([422, 'quota_exceeded'])
-    expect(answer.body.message).toContain('The tenant has 1048576 bytes of its quota of 4 MB left')
+    expect(answer.body.message).toContain('The tenant has 1048576 bytes left of its 4 MB quota')
     expect(answer.body.error.details).toEqual({
       quota_mb: 4,
       used_bytes: 0,
@@ -82,7 +82,7 @@ describe('quota for unfinished uploads', () => {
     const second = await tus.begin('raw', 'b.bin', 2 * megabyte)
     const answer = await tus.patch(second, 0, createBytes(megabyte))
     expect(toStatusAndCode(answer)).toEqual([422, 'quota_exceeded'])
-    expect(answer.body.message).toContain("Context 'raw' has 524288 bytes of its quota of 2 MB left")
+    expect(answer.body.message).toContain("Context 'raw' has 524288 bytes left of its 2 MB quota")
     const elsewhere = await tus.begin('other', 'c.bin', 2 * megabyte)
     expect((await tus.patch(elsewhere, 0, createBytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
   })

@@ -117,7 +117,7 @@ describe('rejected tokens', () => {
     expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({
       entity_id: userId,
       performed_by_id: 'system',
-      details: { message: 'The signature of this token is invalid.' },
+      details: { message: "The token's signature is invalid." },
     })
     expect(await getRejections()).toContain('token_signature')
   })

@@ -195,14 +195,14 @@ describe('auditor tokens', () => {
       expect([path, ...toStatusAndCode(response)]).toEqual([path, 401, 'unauthenticated'])
       expect([path, response.body.message]).toEqual([
         path,
-        expect.stringMatching(/^This is a log-share token\. It reads only .*\/log\//),
+        expect.stringMatching(/^This is a log access token, which grants access only to .*\/log\//),
       ])
     }
     for (const path of ['/stats/logs/export', '/audit-logs/export', '/uploads/upl_x'])
       expect([path, ...toStatusAndCode(await reader.get(path))]).toEqual([path, 401, 'unauthenticated'])
     const graphql = await reader.graphql('{ logCheckpoint { size } me { name } }')
     expect(graphql.body.errors.length).toBeGreaterThan(0)
-    expect(graphql.body.errors[0].message).toMatch(/^This is a log-share token\./)
+    expect(graphql.body.errors[0].message).toMatch(/^This is a log access token,/)
     expect(graphql.body.data ?? {}).not.toHaveProperty('logCheckpoint.size')
   })
 

@@ -65,7 +65,7 @@ describe('multipart upload parts', () => {
     ]) {
       const response = await send(tenant.admin, [context, file, part])
       expect(getInvalidFields(response)).toEqual(['contxt'])
-      expect(response.body.message).toContain("did you mean 'context'?")
+      expect(response.body.message).toContain("Did you mean 'context'?")
     }
   })
 

@@ -147,5 +147,7 @@ test('counts one download for a download URL, and logs every request to the URL'
       .sort(),
   ).toEqual([200, 200, 403])
   const { components } = (await world.unauthenticated.raw('/api/v1/openapi.json')).body
-  expect(components.schemas.StatsOverview.properties.total_downloads.description).toMatch(/^All-time number of created download URLs/)
+  expect(components.schemas.StatsOverview.properties.total_downloads.description).toMatch(
+    /^All-time number of created download URLs/,
+  )
 })

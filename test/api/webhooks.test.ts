@@ -73,7 +73,7 @@ describe('webhook management', () => {
     })
     expect(status).toBe(400)
     expect(body.error.details.fields).toEqual([
-      { field: 'url', message: 'must not contain credentials. The signature authenticates the sender.' },
+      { field: 'url', message: 'must not contain credentials, because the signature authenticates the sender' },
       { field: 'contexts', message: 'must contain only existing context keys. Unknown key: nowhere' },
     ])
     const odd = await tenant.admin.post('/webhooks', { url: '', types: ['file.exploded'], contexts: [] })

@@ -92,13 +92,13 @@ describe('external identity provider', () => {
     ['that expired before the skew', { exp: now() - 90 }, 'This token has expired.'],
     ['that becomes valid after the skew', { nbf: now() + 600 }, 'This token is not valid yet.'],
     ['issued in the future beyond the skew', { iat: now() + 600 }, 'This token is not valid yet.'],
-    ['without an issue time', { iat: undefined }, "The claim 'iat' of this token is missing or invalid."],
-    ['without an expiry', { exp: undefined }, "The claim 'exp' of this token is missing or invalid."],
-    ['for another audience', { aud: ['else', 'other'] }, 'This token is for another audience.'],
-    ['without a subject', { sub: undefined }, "The claim 'sub' of this token is missing or invalid."],
-    ['without a tenant', { tenant_id: undefined }, "The claim 'tenant_id' of this token is missing or invalid."],
-    ['whose tenant is not a string', { tenant_id: { $ne: '' } }, "The claim 'tenant_id' of this token is missing or invalid."],
-    ['of an unknown tenant', { tenant_id: 'ten_else' }, 'The tenant of this token does not exist.'],
+    ['without an issue time', { iat: undefined }, "The token's 'iat' claim is missing or invalid."],
+    ['without an expiry', { exp: undefined }, "The token's 'exp' claim is missing or invalid."],
+    ['for another audience', { aud: ['else', 'other'] }, 'This token was issued for another audience.'],
+    ['without a subject', { sub: undefined }, "The token's 'sub' claim is missing or invalid."],
+    ['without a tenant', { tenant_id: undefined }, "The token's 'tenant_id' claim is missing or invalid."],
+    ['whose tenant is not a string', { tenant_id: { $ne: '' } }, "The token's 'tenant_id' claim is missing or invalid."],
+    ['of an unknown tenant', { tenant_id: 'ten_else' }, "This token's tenant does not exist."],
   ])('rejects an external token %s', async (_, change, message) => {
     expect(await authenticate(here, await signed(change as JWTPayload))).toMatchObject({ outcome: 'rejected', message })
   })
@@ -113,7 +113,7 @@ describe('external identity provider', () => {
   test.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', ''])(
     'rejects external tokens of type %j, even if they are signed with a valid key',
     async (typ) => {
-      const message = 'This token is not an access token.'
+      const message = 'This token is not an access token. Send an access token.'
       expect(await authenticate(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({
         outcome: 'rejected',
         message,
@@ -188,7 +188,7 @@ describe('external identity provider', () => {
       },
     })
     const token = await signed({ 'https://files/tenant': 'ten_x', realm_access: { roles: ['admin', 'user'] } })
-    await expect(tokens.verify(token)).rejects.toThrow(/tenant of this token does not exist/)
+    await expect(tokens.verify(token)).rejects.toThrow(/token's tenant does not exist/)
     expect(seen).toMatchObject([{ tenantId: 'ten_x', scopes: ['admin'], name: null }])
     await expect(tokens.verify(await signed({ 'https://files/tenant': 'ten_x' }))).rejects.toThrow()
     expect(seen[1]).toMatchObject({ scopes: null })

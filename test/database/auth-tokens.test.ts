@@ -156,12 +156,12 @@ describe('forged service tokens', () => {
 
   test.each([
     ['that has expired', { exp: now() - 1 }, 'This token has expired.'],
-    ['without an expiry', { exp: undefined }, "The claim 'exp' of this token is missing or invalid."],
+    ['without an expiry', { exp: undefined }, "The token's 'exp' claim is missing or invalid."],
     ['that is not valid yet', { nbf: now() + 600 }, 'This token is not valid yet.'],
-    ['for another audience', { aud: 'files' }, 'This token is for another audience.'],
-    ['of another issuer', { iss: 'https://elsewhere' }, 'This token is from another issuer.'],
-    ['of another user', { sub: 'usr_someone' }, 'The claims of this token do not match its session.'],
-    ['of another tenant', { tid: 'ten_another' }, 'The claims of this token do not match its session.'],
+    ['for another audience', { aud: 'files' }, 'This token was issued for another audience.'],
+    ['of another issuer', { iss: 'https://elsewhere' }, 'This token was issued by another issuer.'],
+    ['of another user', { sub: 'usr_someone' }, "The token's claims do not match its session. Sign in again."],
+    ['of another tenant', { tid: 'ten_another' }, "The token's claims do not match its session. Sign in again."],
     ['without a session', { sid: 'ses_00000000000000000000000000' }, 'This session has ended. Sign in again.'],
     ['whose session is not an id', { sid: { $ne: null } }, 'This session has ended. Sign in again.'],
   ])('rejects a forged token %s', async (_, change, message) => {
@@ -211,7 +211,7 @@ describe('forged service tokens', () => {
     ).toMatchObject(unknown)
     expect(await authenticate(here, await forged({}, { alg: 'EdDSA', kid: "' or true --" }, mine))).toMatchObject(unknown)
     expect(await authenticate(here, await forged({}, { alg: 'EdDSA' }, mine))).toMatchObject(unknown)
-    const wrong = { outcome: 'rejected', message: 'The signature of this token is invalid.' }
+    const wrong = { outcome: 'rejected', message: "The token's signature is invalid." }
     expect(await authenticate(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject(wrong)
   })
 

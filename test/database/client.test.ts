@@ -33,7 +33,7 @@ describe('database values and connections', () => {
 
   test('throws an error for values above 2^53 instead of rounding them, and keeps the connection usable', async () => {
     await expect(database.pool.query('SELECT 9007199254740993::int8')).rejects.toThrow(
-      '9007199254740993, which exceeds the exact range',
+      '9007199254740993, which JavaScript cannot represent exactly',
     )
     expect((await database.pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
   })

@@ -103,7 +103,7 @@ test('every table is listed as distributed, reference or local, and unique keys 
 
 test('rejects the distribution of a database without the Citus extension', async () => {
   const client = await world.database.connectDedicated('distribute')
-  await expect(distribute(client, () => {})).rejects.toThrow(/^The database does not have the extension citus\./)
+  await expect(distribute(client, () => {})).rejects.toThrow(/^The citus extension is not installed in the database\./)
   await client.end()
 })
 

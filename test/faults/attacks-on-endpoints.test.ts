@@ -146,7 +146,7 @@ test("a key restricted to some contexts cannot read its tenant's totals", async 
   for (const content of [megabyte, Buffer.concat([megabyte, megabyte])]) {
     const { status, body } = await key.upload('inbox', 'a.txt', content)
     expect([status, body.error]).toEqual([422, { code: 'quota_exceeded', details: { size_bytes: expect.any(Number) } }])
-    expect(body.message).not.toMatch(/of its quota|bytes left/)
+    expect(body.message).not.toMatch(/of its|bytes left/)
   }
 })
 
@@ -177,7 +177,7 @@ describe('information hidden from unauthorized clients', () => {
     const withoutScanner = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' }, world)
     try {
       const ready = await withoutScanner.unauthenticated.raw('/health/ready')
-      expect(ready.body.checks.scanner).toEqual({ status: 'down', reason: 'No clamd server responds.' })
+      expect(ready.body.checks.scanner).toEqual({ status: 'down', reason: 'No clamd server is responding.' })
       const rejected = await withoutScanner.createCaller(tenant.admin.credential!).upload('inbox', 'a.txt', 'a')
       expect(toStatusAndCode(rejected)).toEqual([503, 'scanner_unavailable'])
       for (const { body } of [ready, rejected]) expect(JSON.stringify(body)).not.toMatch(/127\.0\.0\.1|ECONN|:1\b/)

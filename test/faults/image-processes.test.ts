@@ -125,7 +125,7 @@ describe('native crashes during image decoding', () => {
 
   test('returns an error without a verdict if no image process can be started', async () => {
     const inspector = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
-    const expectedError = { code: 'overloaded', cause: expect.stringContaining('does not start: it ended with') }
+    const expectedError = { code: 'overloaded', cause: expect.stringContaining('the worker process exited with') }
     await expect(inspector.inspect(image())).rejects.toMatchObject(expectedError)
     expect(await inspector.inspect(createSubmission('a.txt', Buffer.from('words\n')))).toMatchObject({ outcome: 'accepted' })
   })

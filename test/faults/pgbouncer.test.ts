@@ -48,7 +48,7 @@ describeWith('pgbouncer')('startup and migration through PgBouncer', () => {
     const { url } = await bouncer(database.url, transactions, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
-      'DATABASE_URL points to a pooler in transaction mode. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, because some functions need a session.\n',
+      'DATABASE_URL points to a pooler in transaction mode. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, because some features require a session.\n',
     ])
     expect(await migrating({ DATABASE_URL: `${url}&x=1`, DATABASE_DIRECT_URL: url })).toEqual([
       1,

@@ -60,7 +60,7 @@ async function waitForRescanStatus(expected: object): Promise<void> {
 const failsOnFile = {
   status: 'degraded',
   reason:
-    'some files could not be rescanned (the scanner failed on the file). Their reports are marked as incomplete. To retry, start a rescan of the context',
+    'Some files could not be rescanned (the scanner could not scan the file). Their reports are marked as incomplete. To retry, start a rescan of the context.',
 }
 
 describe('files that the scanner cannot scan', () => {
@@ -188,7 +188,7 @@ describe('files that the scanner cannot scan', () => {
     const [report] = await reportsOf(files[2]!)
     expect(report.checks.at(-1)).toMatchObject({
       outcome: 'incomplete',
-      evidence: { cause: 'The service stopped during each scan.' },
+      evidence: { cause: 'The service stopped during every scan attempt.' },
     })
   })
 })

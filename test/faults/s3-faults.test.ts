@@ -179,11 +179,11 @@ describe('verification of S3 stores', () => {
 
 test('reports a clock difference between the service and the S3 store', async () => {
   fakeS3.clockOffsetMs = 3_600_000
-  const problem = /^The clock of this machine is 3(600|599|601) s behind the bucket's clock\. Synchronize it \(NTP\)\./
+  const problem = /^This machine's clock is 3(600|599|601) s behind the bucket's clock\. Synchronize the clock with NTP\./
   await expect(storage.assertReady()).rejects.toThrow(problem)
   fakeS3.plan('put', status(403, 'RequestTimeTooSkewed'))
   await expect(storage.put('a/b', inMemory(small), type)).rejects.toMatchObject({
-    cause: { message: expect.stringMatching(/The clock of this machine is 3\d{3} s behind/) },
+    cause: { message: expect.stringMatching(/This machine's clock is 3\d{3} s behind/) },
   })
   fakeS3.clockOffsetMs = 0
   await storage.assertReady()
@@ -206,7 +206,7 @@ test('reports missing S3 credentials, and names the variables that set them', as
     limits: longTimeouts,
   })
   await expect(bare.assertReady()).rejects.toThrow(
-    'There are no credentials for the bucket. Set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY',
+    'No credentials for the bucket were found. Set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY',
   )
   await bare.close()
   for (const [name, value] of before)

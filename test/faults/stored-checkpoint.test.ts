@@ -78,9 +78,9 @@ test('verification against a stored checkpoint detects a consistently rewritten 
 
 test('reports a malformed checkpoint and a checkpoint from another log in one sentence each', async () => {
   const kept = await getCheckpoint()
-  for (const note of ['', 'hello\n', kept.trimEnd()]) expect(await verify(note)).toContain('This is not a log checkpoint')
+  for (const note of ['', 'hello\n', kept.trimEnd()]) expect(await verify(note)).toContain('The file is not a log checkpoint')
   const changed = kept.replace('\n300\n', '\n299\n')
   expect(changed).not.toBe(kept)
-  expect(await verify(changed)).toContain('was changed, or was not signed with a key of this service.')
+  expect(await verify(changed)).toContain("was modified, or was not signed with one of this service's keys.")
   await expect(verifyFile(join(folder, 'nowhere'))).rejects.toThrow(/The checkpoint file .*nowhere cannot be read \(ENOENT\)\./)
 })

@@ -3,7 +3,7 @@ import { exchange } from './raw-exchange.js'
 import type { TestTenant, World } from './world.js'
 
 // Database connection warnings that a busy machine causes regardless of the attack.
-const busyMachine = ['A database connection was lost.', 'A background task failed. The service retries it.']
+const busyMachine = ['A database connection was lost.', 'A background task failed. The service will retry it.']
 
 /** Checks that the service responds and has logged no errors or warnings. */
 export async function expectHealthy(world: World, tenant: TestTenant): Promise<void> {

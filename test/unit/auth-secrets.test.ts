@@ -16,7 +16,7 @@ describe('encrypted secrets', () => {
     const sealed = new MasterKey([one]).encrypt(secret, 'sig_1')
     expect(sealed.includes(secret)).toBe(false)
     expect(await new MasterKey([one]).decrypt(sealed, 'sig_1')).toEqual(secret)
-    await expect(new MasterKey([one]).decrypt(sealed, 'sig_2')).rejects.toThrow(/belongs to another row/)
+    await expect(new MasterKey([one]).decrypt(sealed, 'sig_2')).rejects.toThrow(/copied from another row/)
     await expect(new MasterKey([two]).decrypt(sealed, 'sig_1')).rejects.toThrow(/another MASTER_KEY/)
   })
 

@@ -50,7 +50,7 @@ describe('validation reports', () => {
     const report = await own.inspect(createSubmission('a.pdf', Buffer.from('no pdf'), { scanForViruses: true }))
     await own.close()
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'passed', 'failed', 'skipped'])
-    expect(report.checks[4]?.message).toBe('This check was skipped, because the file was already rejected (corrupt_file).')
+    expect(report.checks[4]?.message).toBe('This check was skipped because the file was already rejected (corrupt_file).')
     expect([scanner.scanned, report.engine?.name]).toEqual([0, 'Scripted'])
   })
 

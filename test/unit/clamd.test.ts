@@ -107,7 +107,7 @@ describe('readiness and identity of clamd', () => {
     const scanner = createScanner([dead])
     await expect(scanner.prove()).rejects.toMatchObject({
       ...unavailable,
-      message: 'No clamd server responds.',
+      message: 'No clamd server is responding.',
       cause: expect.objectContaining({ message: expect.stringContaining('ECONNREFUSED') }),
     })
     await expect(scanner.getIdentity()).rejects.toMatchObject(unavailable)

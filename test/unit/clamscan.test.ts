@@ -74,7 +74,7 @@ describe('command-line scanner output', () => {
     ['too much output', 'yes'],
     ['truncated output', 'printf "stdin: O"; kill -9 $$'],
   ])('rejects the command-line scanner output: %s', async (_, script) => {
-    await expect(ask(script)).rejects.toThrow(/ended with status|exceeds the maximum length/)
+    await expect(ask(script)).rejects.toThrow(/exited with status|exceeds the maximum length/)
   })
 
   test('kills a hanging clamscan process when the scan is aborted', async () => {

@@ -119,7 +119,7 @@ describe('invalid configuration variables', () => {
     [{ PORT: '80 80' }, "PORT is '80 80'. It must be a whole number from 0 to 65535."],
     [
       { DATABASE_DIRECT_URL: 'postgresql://u@h/d', MASTER_KEY: key },
-      'DATABASE_URL is not set. It must be the URL of the pooler if DATABASE_DIRECT_URL is set.',
+      "DATABASE_URL is not set. It must be the pooler's URL if DATABASE_DIRECT_URL is set.",
     ],
     [{ PORT: '-1' }, "PORT is '-1'. It must be a whole number from 0 to 65535."],
     [{ PORT: '65536' }, "PORT is '65536'. It must be a whole number from 0 to 65535."],

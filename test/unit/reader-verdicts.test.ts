@@ -96,9 +96,9 @@ test('opens a video with the extension of a similar format and reports its actua
   }
   const film = mp4()
   for (let at = 8; at < film.readUInt32BE(); at += 4) if (at !== 12) film.write('qt  ', at, 'latin1')
-  expect(await notesOf('mp4', film)).toMatchObject({ notes: ['its brand identifies it as a QuickTime movie'] })
+  expect(await notesOf('mp4', film)).toMatchObject({ notes: ['the brand identifies the file as a QuickTime movie'] })
   expect(await notesOf('webm', media.webm({ type: 'matroska' }))).toMatchObject({
-    notes: ['its type identifies it as a Matroska file'],
+    notes: ['the document type identifies the file as Matroska'],
   })
 })
 

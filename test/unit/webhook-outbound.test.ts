@@ -91,8 +91,8 @@ describe('webhook URLs at creation', () => {
     ['https:', 'must be an https: URL of at most 2048 characters'],
     [`https://hooks.example.com/${'x'.repeat(2048)}`, 'must be an https: URL of at most 2048 characters'],
     ['file:///etc/passwd', 'must be an https: URL of at most 2048 characters'],
-    ['https://user@hooks.example.com/', 'must not contain credentials. The signature authenticates the sender.'],
-    ['https://:secret@hooks.example.com/', 'must not contain credentials. The signature authenticates the sender.'],
+    ['https://user@hooks.example.com/', 'must not contain credentials, because the signature authenticates the sender'],
+    ['https://:secret@hooks.example.com/', 'must not contain credentials, because the signature authenticates the sender'],
     ['https://hooks.example.com/#top', 'must not have a fragment'],
     ['https://127.0.0.1/', 'must resolve to public addresses only'],
     ['https://127.1/', 'must resolve to public addresses only'],
@@ -114,7 +114,7 @@ describe('webhook URLs at creation', () => {
     expect(await outbound(['8.8.8.8', '2606:4700::1']).to.validateUrl(url)).toEqual({ url })
     const lost = new Outbound({ allowPrivate: false, resolve: () => Promise.reject(new Error('ENOTFOUND')) })
     expect(await lost.validateUrl('https://nowhere.example.com')).toEqual({
-      error: "must have a host that DNS can resolve ('nowhere.example.com' cannot be resolved)",
+      error: "must contain a resolvable host name ('nowhere.example.com' cannot be resolved)",
     })
   })
 
@@ -184,7 +184,7 @@ describe('webhook connections', () => {
   test('the connection error for a webhook contains no data from the receiver', () => {
     expect(describeConnectionError(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe('the connection was refused')
     expect(describeConnectionError(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe(
-      'no response in time',
+      'the request timed out',
     )
     expect(describeConnectionError(Object.assign(new Error('x'), { code: 'CERT_HAS_EXPIRED' }))).toBe(
       'the connection failed: CERT_HAS_EXPIRED',
@@ -227,7 +227,7 @@ describe('webhook receivers that do not respond', () => {
       socket.resume().write(text)
       abort.abort()
     })
-    expect(describeConnectionError(await post(abort.signal).catch((error) => error))).toBe('no response in time')
+    expect(describeConnectionError(await post(abort.signal).catch((error) => error))).toBe('the request timed out')
     close()
   })
 })

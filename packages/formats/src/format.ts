@@ -71,4 +71,4 @@ export function createCountedDeadline(steps: number, deadline = Number.POSITIVE_
  * Accepts audio or video with missing or damaged parts, because players play the intact parts. The report states what is missing.
  */
 export const createPartialVerdict = (problem: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
-  createValidVerdict([...notes, `${problem}; players can play the rest`], { ...evidence, incomplete: true })
+  createValidVerdict([...notes, `${problem}, but players can play the rest`], { ...evidence, incomplete: true })

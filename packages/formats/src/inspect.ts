@@ -171,16 +171,16 @@ function findTextDocumentProblem(source: RandomAccessSource, recognized: Recogni
 
 function getUnusualNameNote(extension: string, recognized: Recognition): string | undefined {
   const type = recognized.kind === 'binary' ? recognized.type : undefined
-  if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'its brand identifies it as a QuickTime movie'
-  return type === 'mkv' && /^web[ma]$/.test(extension) ? 'its type identifies it as a Matroska file' : undefined
+  if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'the brand identifies the file as a QuickTime movie'
+  return type === 'mkv' && /^web[ma]$/.test(extension) ? 'the document type identifies the file as Matroska' : undefined
 }
 
 /** Checks only the first bytes, because the type has no format reader. */
 function checkSignature(source: RandomAccessSource, recognized: Recognition): FormatVerdict {
-  if (recognized.kind === 'binary') return createValidVerdict(['only its signature was checked'])
+  if (recognized.kind === 'binary') return createValidVerdict(["only the file's signature was checked"])
   if (!isSignatureOptional(source, recognized))
     return createInvalidVerdict(`the file does not start as a .${source.extension} file should`)
-  return createValidVerdict([recognized.kind === 'text' ? 'the file is text' : 'its type has no known signature'])
+  return createValidVerdict([recognized.kind === 'text' ? 'the file is text' : 'the file type has no known signature'])
 }
 
 /** Runs a format reader. An unexpected error is treated as damage to the file. */
@@ -189,7 +189,7 @@ async function runReader(work: () => FormatVerdict | Promise<FormatVerdict>): Pr
     return await work()
   } catch (error) {
     if (error instanceof DeadlineExceeded) return createMaliciousVerdict('too_slow', error.message)
-    if (error instanceof TooLarge) return createValidVerdict([`only its signature was checked: ${error.message}`])
+    if (error instanceof TooLarge) return createValidVerdict([`only the file's signature was checked: ${error.message}`])
     return createInvalidVerdict(
       `the file cannot be read: ${(error instanceof Error ? error.message : String(error)).slice(0, 300)}`,
     )

@@ -118,7 +118,7 @@ describe('OpenDocument files and e-books', () => {
     const bytes = having(openDocument('odt'), { 'content.xml': noise(500), 'META-INF/manifest.xml': manifest })
     expect(await inspect(readOpenDocument('odt'), bytes)).toMatchObject({
       sound: true,
-      notes: ['the document is encrypted: its content was not checked'],
+      notes: ['the document is encrypted, so its content was not checked'],
     })
   })
 

@@ -119,7 +119,7 @@ class Screen {
       if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth)
         this.recordFirstError(`must be at most ${depth} levels deep`)
       if (size.selections > maxSelections)
-        this.recordFirstError(`must request at most ${maxSelections} fields. Each use of a fragment counts`)
+        this.recordFirstError(`must request at most ${maxSelections} fields, including the fields of every fragment spread`)
       if (this.#error) return createDocumentError(this.#error)
     }
     return undefined

@@ -46,7 +46,8 @@ export const toSkipAndTake = ({ page, pageSize, afterId }: PagePosition<unknown>
 export class ConnectionArgs {
   @Field(() => Int, {
     nullable: true,
-    description: 'Maximum number of items to return from the start of the list, or after the `after` cursor, 1 to 100. The default is 20.',
+    description:
+      'Maximum number of items to return from the start of the list, or after the `after` cursor, 1 to 100. The default is 20.',
   })
   @IntegerRange(1, 100)
   first?: number | null

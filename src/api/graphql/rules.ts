@@ -180,7 +180,10 @@ function withRangeMessage(error: FieldError, input: object, requestName: (field:
   for (const [field, { rules }] of getDeclaredRules(input)) {
     const range = requestName(field) === error.field && rules.find(({ isRange }) => isRange)
     if (range)
-      return { ...error, message: isIntegerText(error.value) ? range.message : range.message.replace('be', 'be a whole number') }
+      return {
+        ...error,
+        message: isIntegerText(error.value) ? range.message : range.message.replace('must be', 'must be a whole number'),
+      }
   }
   return error
 }

@@ -38,7 +38,7 @@ function toDate(value: unknown): Date {
 
 export const JsonObjectScalar = new GraphQLScalarType<Record<string, unknown>, Record<string, unknown>>({
   name: 'JSONObject',
-  description: 'A JSON object with any members.',
+  description: 'A JSON object with arbitrary members.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259#section-4',
   serialize: (value) => toObject(value),
   parseValue: toObject,
@@ -76,12 +76,12 @@ export const UploadScalar = new GraphQLScalarType<unknown, never>({
   specifiedByURL: 'https://github.com/jaydenseric/graphql-multipart-request-spec',
   parseValue: (value) => {
     if (value instanceof IncomingFile) return value
-    throw new GraphQLError('must be a file, sent as the GraphQL multipart request specification describes')
+    throw new GraphQLError('must be a file, sent as described in the GraphQL multipart request specification')
   },
   parseLiteral: () => {
     throw new GraphQLError('must be a variable that contains a file')
   },
   serialize: () => {
-    throw new GraphQLError('a file cannot be part of a response')
+    throw new GraphQLError('A file cannot be part of a response.')
   },
 })

@@ -198,7 +198,7 @@ function sendFailure({ logger }: ApplicationParts, error: unknown, request: Iden
   const status = (error as { status?: number }).status
   const reported =
     !(error instanceof AssayError) && status !== undefined && status >= 400 && status < 500
-      ? badUserInput([{ field: 'request', message: (error as Error).message }])
+      ? badUserInput([{ field: 'request', message: `is malformed (${(error as Error).message})` }])
       : toPublicError(error)
   if (reported.code === 'internal_server_error')
     logger.error({ req: request.callId, err: error }, 'A request failed with an unexpected error.')

@@ -171,7 +171,7 @@ async function assertComplete(path: string, fileId: string, file: ServedFile): P
     throw createUnreadableError(fileId, error)
   })
   if (BigInt(facts.size) === BigInt(file.sizeBytes)) return
-  throw createDamagedError(fileId, `${facts.size} of ${file.sizeBytes} bytes are present`)
+  throw createDamagedError(fileId, `the store has ${facts.size} of ${file.sizeBytes} bytes`)
 }
 
 const descriptiveHeaders = [
@@ -208,7 +208,7 @@ function sendRejection(
 ): void {
   const unsatisfiable = error.status === 416
   const message = unsatisfiable
-    ? `The requested range is outside of the file, which has ${error.size} bytes. Request a range within the file.`
+    ? `The requested range is outside the file, which has ${error.size} bytes. Request a range within the file.`
     : 'The file does not match the precondition. Check If-Match and If-Unmodified-Since.'
   const header = unsatisfiable ? 'range' : 'precondition'
   response

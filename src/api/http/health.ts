@@ -91,7 +91,7 @@ export class Health {
         error instanceof TimeoutError
           ? error.message
           : reported.code === 'internal_server_error'
-            ? 'the check failed. See the log'
+            ? 'The check failed. See the log.'
             : reported.message
       return { status: 'down', reason }
     }
@@ -114,7 +114,7 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
     statements: () =>
       dependencies
         .findRejectedStatements()
-        .then(toStatementCondition, () => ({ status: 'off', reason: 'the database is unavailable' })),
+        .then(toStatementCondition, () => ({ status: 'off', reason: 'The database is unavailable.' })),
     clock: () => checkClock(pool),
     storage: () => checkStorage(dependencies),
     ...(replicaBehindMs && { replica: () => checkReplica(replicaBehindMs) }),
@@ -125,29 +125,29 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
 }
 
 const toStatementCondition = (kind: string | undefined): Condition =>
-  kind === undefined ? { status: 'up' } : { status: 'down', reason: `statements of kind '${kind}' fail. See the log` }
+  kind === undefined ? { status: 'up' } : { status: 'down', reason: `Statements of kind '${kind}' fail. See the log.` }
 
 async function checkClock(pool: Pool): Promise<Condition> {
   const time = await synchronizeClock(pool).catch(() => undefined)
-  if (!time) return { status: 'off', reason: 'the database clock cannot be read' }
+  if (!time) return { status: 'off', reason: 'The database clock cannot be read.' }
   const { aheadMs, uncertainMs } = time
   if (Math.abs(aheadMs) - uncertainMs <= maxAheadMs) return { status: 'up' }
   const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database clock`
   // The status is not "down", because the service uses the database's clock. If the database's clock is wrong, "down" would make
   // all replicas unready.
-  return { status: 'degraded', reason: `the clock of this machine is ${seconds}. Synchronize both clocks with NTP` }
+  return { status: 'degraded', reason: `This machine's clock is ${seconds}. Synchronize both clocks with NTP.` }
 }
 
 async function checkStorage({ storage, spool, isDiskFull, storageFindings }: Dependencies): Promise<Condition> {
   if (isDiskFull())
-    return { status: 'down', reason: 'the disk is full, so uploads are rejected. Delete files, or add disk space' }
+    return { status: 'down', reason: 'The disk is full, so uploads are rejected. Delete files, or add disk space.' }
   await Promise.all([spool.assertReady(), storage.assertReady()])
   return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
 }
 
 /** Scans the EICAR test string. A scanner that does not detect the string is reported as down. */
 async function checkScanner(scanner: VirusScanner | null): Promise<Condition> {
-  if (!scanner) return { status: 'off', reason: 'no scanner is configured (SCANNER_URL=none:)' }
+  if (!scanner) return { status: 'off', reason: 'No scanner is configured (SCANNER_URL=none:).' }
   await scanner.prove()
   const engine = await scanner.getIdentity()
   return {
@@ -167,7 +167,7 @@ const toRescanCondition = (failures: RescanFailures | undefined): Condition => {
     status: 'degraded',
     files_waiting_for_retry: waiting,
     files_given_up: givenUp,
-    reason: `some files could not be rescanned (${reason ?? 'see the log'}). Their reports are marked as incomplete. To retry, start a rescan of the context`,
+    reason: `Some files could not be rescanned (${reason ?? 'see the log'}). Their reports are marked as incomplete. To retry, start a rescan of the context.`,
   }
 }
 
@@ -176,14 +176,14 @@ const toProcessesCondition = ({ running, of }: { running: number; of: number }):
   status: running < of ? 'degraded' : 'up',
   running,
   of,
-  ...(running < of && { reason: `${of - running} of ${of} processes are not serving requests. They are being restarted` }),
+  ...(running < of && { reason: `${of - running} of ${of} processes are not serving requests. They are being restarted.` }),
 })
 
 // The status is not "down", because the primary serves the reads instead.
 const checkReplica = (getLagMs: () => Promise<number>): Promise<Condition> =>
   getLagMs().then(
     (ms) => ({ status: 'up', behind_seconds: Number.isFinite(ms) ? Math.round(ms / 100) / 10 : null }),
-    () => ({ status: 'degraded', reason: 'the read replica is unavailable, so the primary serves all reads. See the log' }),
+    () => ({ status: 'degraded', reason: 'The read replica is unavailable, so the primary serves all reads. See the log.' }),
   )
 
 class TimeoutError extends Error {}
@@ -191,7 +191,10 @@ class TimeoutError extends Error {}
 async function withTimeout<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new TimeoutError(`no response within ${timeoutMs / 1000} s`)), timeoutMs).unref()
+    timer = setTimeout(
+      () => reject(new TimeoutError(`The check did not finish within ${timeoutMs / 1000} s.`)),
+      timeoutMs,
+    ).unref()
   })
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

@@ -37,12 +37,12 @@ function createMeters(registry: Registry) {
   return {
     calls: counter(
       'assay_calls_total',
-      'Number of API key calls by operation, status and error code.',
+      'Number of API key calls, by operation, status and error code.',
       'operation',
       'status',
       'reason',
     ),
-    blocked: counter('assay_files_blocked_total', 'Number of rejected files by reason.', 'reason'),
+    blocked: counter('assay_files_blocked_total', 'Number of rejected files, by reason.', 'reason'),
     requests: histogram('assay_request_duration_seconds', 'Duration of HTTP requests in seconds.', 'edge', 'status'),
     refusedCredentials: counter(
       'assay_refused_credentials_total',
@@ -51,17 +51,17 @@ function createMeters(registry: Registry) {
     ),
     downloads: counter(
       'assay_url_downloads_total',
-      'Number of requests for download URLs of the local store, by outcome: served, refused, cut_off.',
+      "Number of requests to the local store's download URLs, by outcome: served, refused, cut_off.",
       'outcome',
     ),
     securityEvents: counter(
       'assay_security_events_total',
-      'Number of rejected requests of known users and API keys, by reason: sign_in_failed, second_factor_locked, credential_refused, scope_refused, limit_reached.',
+      'Number of rejected requests from identified users and API keys, by reason: sign_in_failed, second_factor_locked, credential_refused, scope_refused, limit_reached.',
       'reason',
     ),
     webhookAttempts: counter(
       'assay_webhook_attempts_total',
-      'Number of requests to webhooks, by outcome: delivered, pending (to be retried), failed.',
+      'Number of webhook delivery attempts, by outcome: delivered, pending (to be retried), failed.',
       'outcome',
     ),
     bytesIn: counter('assay_upload_bytes_total', 'Total size of stored uploads in bytes.'),
@@ -153,7 +153,7 @@ function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnder
   gauge('assay_ledger_waiting', 'Number of ledger entries waiting for the next group commit.', ledgerWaiting)
   gauge(
     'assay_uploads_under_way',
-    'Number of uploads in progress, receiving the body or waiting for the verdict.',
+    'Number of uploads in progress, including uploads that are waiting for a verdict.',
     uploadsUnderWay,
   )
   gauge('assay_storage_findings', 'Number of unrepaired inconsistencies found by the reconciler.', storageFindings)

@@ -36,7 +36,7 @@ export async function sendWholeFile(
   const file = await open(path, 'r')
   try {
     const facts = await fstat(file)
-    if (facts.size !== size) throw new SizeMismatchError(`${facts.size} of ${size} bytes are present`)
+    if (facts.size !== size) throw new SizeMismatchError(`the stored file has ${facts.size} bytes instead of ${size}`)
     await begin()
     await sendBlocks(response, file, size)
   } finally {
@@ -50,7 +50,7 @@ async function readSmall(path: string, size: number): Promise<Buffer> {
     // Request one extra byte, to detect that the file has grown.
     const bytes = Buffer.allocUnsafe(size + 1)
     const { bytesRead } = await read(file, bytes, 0, size + 1, 0)
-    if (bytesRead !== size) throw new SizeMismatchError(`${bytesRead} of ${size} bytes are present`)
+    if (bytesRead !== size) throw new SizeMismatchError(`the stored file has ${bytesRead} bytes instead of ${size}`)
     return bytes.subarray(0, size)
   } finally {
     // Close synchronously. Closing does not wait for the disk, and an asynchronous close would take longer than the read.

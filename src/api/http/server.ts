@@ -53,7 +53,7 @@ export function createHttpServer(listener: RequestListener, app?: Express): Serv
 
 const errors: Record<string, [status: number, message: string, code?: ErrorCode]> = {
   CONNECT: [405, 'Method CONNECT is not allowed.', 'method_not_allowed'],
-  HPE_HEADER_OVERFLOW: [431, `The request line and the headers have more than ${maxHeaderBytes} bytes.`],
+  HPE_HEADER_OVERFLOW: [431, `The request line and headers exceed ${maxHeaderBytes} bytes.`],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request headers were not received in time.'],
 }
 

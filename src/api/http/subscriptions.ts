@@ -211,7 +211,7 @@ async function subscribe(
   try {
     if (Object.keys(subscriptions).length > maxSubscriptions)
       throw overloaded(
-        `This connection already has the maximum of ${maxSubscriptions} subscriptions. End one first, or open another connection.`,
+        `This connection already has the maximum of ${maxSubscriptions} subscriptions. End a subscription first, or open another connection.`,
       )
     const { error } = screenDocument(query)
     if (error) throw error

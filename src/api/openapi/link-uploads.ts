@@ -14,7 +14,7 @@ const token: Json = {
 const filename: Json = {
   name: 'filename',
   in: 'path',
-  description: 'Percent-encoded file name.',
+  description: 'File name of the upload, percent-encoded.',
   required: true,
   schema: { type: 'string', minLength: 1 },
 }

@@ -118,9 +118,9 @@ function completeObject(value: Record<string, unknown>, members: Members): Recor
 
 function completeList(value: unknown, completeItem: Completion): unknown {
   if (Array.isArray(value) || value instanceof LongList) return value.map(completeItem)
-  throw new TypeError('A resolver returned another value than the list that the schema declares.')
+  throw new TypeError('A resolver did not return a list, although the schema declares one.')
 }
 
 function throwMissingValue(type: GraphQLOutputType): never {
-  throw new TypeError(`A resolver returned nothing for the type ${type.toString()} of the schema.`)
+  throw new TypeError(`A resolver returned null for the non-null type ${type.toString()}.`)
 }

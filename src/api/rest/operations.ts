@@ -76,7 +76,7 @@ function toOperation(
     throw new Error(`Operation ${node.name!.value} must select one root field.`)
   const root = node.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType()
   const endpoint = root!.getFields()[selection.name.value]!.extensions.endpoint as Endpoint | undefined
-  if (!endpoint) throw new Error(`The root field ${selection.name.value} has no @Requires.`)
+  if (!endpoint) throw new Error(`The root field ${selection.name.value} has no @Requires decorator. Add one.`)
   const requestNames = new Map<string, string>()
   const variables = (node.variableDefinitions ?? []).map((definition) => ({
     name: definition.variable.name.value,

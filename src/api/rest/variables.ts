@@ -150,7 +150,7 @@ function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
 function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: 'must be a JSON object' }
   const fields = new Map(Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), field]))
-  const errors = findUnknownNames(Object.keys(value), [...fields.keys()], 'a member of it')
+  const errors = findUnknownNames(Object.keys(value), [...fields.keys()], 'a member of this object')
   const members: Record<string, unknown> = {}
   for (const [name, field] of fields) {
     const member = (value as Record<string, unknown>)[name]
@@ -168,7 +168,7 @@ function coerceList(item: GraphQLInputType, value: unknown): Coerced {
   const items = value.map((member) => coerce(item, { value: member, from: 'json' }))
   const error = items.find((member) => 'error' in member)
   return error && 'error' in error
-    ? { error: `must be an array. Every member ${error.error}` }
+    ? { error: `must be an array in which every item ${error.error}` }
     : { value: items.map((member) => ('value' in member ? member.value : null)) }
 }
 
@@ -194,7 +194,7 @@ const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coer
   Upload: (value) => (value instanceof IncomingFile ? { value } : { error: 'must be a file' }),
 }
 
-const noFile = new IncomingFile('', () => Promise.reject(new Error('a placeholder file cannot be received')))
+const noFile = new IncomingFile('', () => Promise.reject(new Error('The placeholder file cannot be received.')))
 
 function createPlaceholder(type: GraphQLInputType): unknown {
   const plain = getNullableType(type) as GraphQLInputType
@@ -221,8 +221,8 @@ export function findUnknownNames(names: Iterable<string>, known: readonly string
 
 function suggestName(name: string, known: readonly string[]): string | undefined {
   const [first] = suggestionList(name.slice(0, 100), known)
-  return first === undefined ? undefined : `; did you mean '${first}'?`
+  return first === undefined ? undefined : `. Did you mean '${first}'?`
 }
 
 const listKnownNames = (known: readonly string[]): string =>
-  known.length > 0 && known.length <= 15 ? `; known: ${known.join(', ')}` : ''
+  known.length > 0 && known.length <= 15 ? `. Known names: ${known.join(', ')}` : ''

@@ -19,7 +19,11 @@ export const CallStatusName = createEnum('CallStatus', 'Result of an API call.',
 })
 export type CallStatusName = keyof typeof CallStatusName
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'A log entry for a successful or failed call made with an API key.' })
+@ObjectType({
+  implements: Node,
+  simpleResolvers: true,
+  description: 'A log entry for a successful or failed call made with an API key.',
+})
 export class CallLog {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the call: `call_` followed by a ULID.' })

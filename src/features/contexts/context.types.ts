@@ -33,7 +33,9 @@ export class FileContext {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the context: `ctx_` followed by a ULID.' })
   contextId!: string
-  @Field(() => String, { description: 'Key that identifies the context in paths and upload forms. It is unique in the tenant and immutable.' })
+  @Field(() => String, {
+    description: 'Key that identifies the context in paths and upload forms. It is unique in the tenant and immutable.',
+  })
   contextKey!: string
   @Field(() => ID, { description: 'ID of the tenant that owns the context: `ten_` followed by a ULID.' })
   tenantId!: string
@@ -43,7 +45,9 @@ export class FileContext {
   description!: string
   @Field(() => [String], { description: 'Allowed file extensions, in lower case and without the dot.' })
   allowedExtensions!: string[]
-  @Field(() => Int, { description: 'Maximum file size in MB (1 MB is 1,048,576 bytes). A file of exactly this size is accepted.' })
+  @Field(() => Int, {
+    description: 'Maximum file size in MB (1 MB is 1,048,576 bytes). A file of exactly this size is accepted.',
+  })
   maxFileSizeMb!: number
   @Field(() => String, {
     description:

@@ -16,6 +16,8 @@ export const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb
 export function addLinkMetadata(uploadLink: UploadLinkRules, metadata: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...metadata, ...uploadLink.metadata }
   if (Buffer.byteLength(JSON.stringify(merged)) > maxMetadataBytes)
-    throw badUserInput([{ field: 'metadata', message: 'must be at most 16 KiB together with the metadata of the upload link' }])
+    throw badUserInput([
+      { field: 'metadata', message: 'must be at most 16 KiB when combined with the metadata of the upload link' },
+    ])
   return merged
 }

@@ -18,7 +18,7 @@ export class SelfTestError extends Error {
     readonly kind: StatementKind,
     cause: unknown,
   ) {
-    super(`The statements of kind '${kind}' fail: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    super(`Statements of kind '${kind}' fail: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
 }
 

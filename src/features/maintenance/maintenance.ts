@@ -59,7 +59,7 @@ export class Maintenance {
     const { pool } = db
     const goOn = () => !this.#closed
     const sweeper = new Sweeper(pool, storage, (blob, error) =>
-      logger.warn({ err: error, blob }, 'A blob was not deleted. The service retries in a minute.'),
+      logger.warn({ err: error, blob }, 'A blob could not be deleted. The service will retry in a minute.'),
     )
     const sweep = () => sweeper.sweep(async () => goOn() && !(await isSweepPaused(pool)))
     const addSweep = this.#createQueue()
@@ -89,7 +89,10 @@ export class Maintenance {
     return this.parts.expiry.expire({
       goOn: () => !this.#closed,
       onFailed: (context, error) =>
-        this.parts.logger.warn({ err: error, context }, 'Expired files were not deleted. The service retries in five minutes.'),
+        this.parts.logger.warn(
+          { err: error, context },
+          'Expired files could not be deleted. The service will retry in five minutes.',
+        ),
     })
   }
 
@@ -134,7 +137,9 @@ export class Maintenance {
     return (name, run) => {
       queue.last = queue.last
         .then(() => (this.#closed ? undefined : run()))
-        .catch((error) => this.parts.logger.warn({ err: error, task: name }, 'Maintenance failed. The service retries.'))
+        .catch((error) =>
+          this.parts.logger.warn({ err: error, task: name }, 'A maintenance task failed. The service will retry it.'),
+        )
       return queue.last
     }
   }

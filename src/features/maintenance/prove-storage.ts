@@ -85,14 +85,17 @@ class StorageProof {
   async testContent(size: number): Promise<void> {
     const bytes = randomBytes(size)
     const path = await this.#putObject(`content-${size}`, bytes)
-    assert((await this.storage.getSize(path)) === size, 'The size differs.')
-    assert((await this.#readObject(path)).equals(bytes), 'The content differs.')
+    assert((await this.storage.getSize(path)) === size, 'The stored size differs.')
+    assert((await this.#readObject(path)).equals(bytes), 'The stored content differs.')
   }
 
   async testRanges(): Promise<void> {
     const bytes = randomBytes(100)
     const path = await this.#putObject('range', bytes)
-    assert((await this.#readObject(path, { start: 10, end: 19 })).equals(bytes.subarray(10, 20)), 'Bytes 10 to 19 differ.')
+    assert(
+      (await this.#readObject(path, { start: 10, end: 19 })).equals(bytes.subarray(10, 20)),
+      'Bytes 10 to 19 of the stored content differ.',
+    )
   }
 
   async testListOrder(): Promise<void> {

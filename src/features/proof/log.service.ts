@@ -86,11 +86,11 @@ export class LogService {
   async findCheckpointError(note: string): Promise<string | undefined> {
     const kept = parseNote(note)
     const checkpoint = kept && parseCheckpoint(kept.text)
-    if (!kept || !checkpoint) return 'This is not a log checkpoint. Store the response of GET /log/checkpoint without changes.'
+    if (!kept || !checkpoint) return 'The file is not a log checkpoint. Store the unmodified response of GET /log/checkpoint.'
     const { origin, size, root } = checkpoint
     const keys = await this.parts.identity.signing.log.getAllKeys()
     if (!keys.some((key) => isSignedBy(kept, origin, parseKeyPair(key).publicKey)))
-      return `The checkpoint of ${toPrintable(origin)} was changed, or was not signed with a key of this service.`
+      return `The checkpoint for ${toPrintable(origin)} was modified, or was not signed with one of this service's keys.`
     const tenantId = origin.slice(origin.lastIndexOf('/') + 1)
     const { size: length } = await this.createCheckpoint(tenantId)
     if (length < size)
@@ -124,7 +124,7 @@ export class LogService {
     const known = new Map(rows.map(({ level, place, hash }) => [`${level}/${place}`, hash]))
     const stored = (level: number, place: number): Buffer => {
       const hash = known.get(`${level}/${place}`)
-      if (!hash) throw new Error(`The journal of ${tenantId} lacks the hash ${place} of level ${level}. Run "admin verify".`)
+      if (!hash) throw new Error(`The journal of ${tenantId} lacks hash ${place} at level ${level}. Run "admin verify".`)
       return hash
     }
     const rootOfRun = ({ level, place, count }: StoredHashes) =>

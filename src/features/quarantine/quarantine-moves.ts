@@ -58,7 +58,7 @@ export class QuarantineMoves {
     )
     if (!rows[0]) return false
     for (let paths = 1; paths <= maxPaths; paths++) if (await this.#moveToNewPath(rows[0].path, { tenantId, fileId })) return true
-    throw new Error(`File '${fileId}' was not moved: the reservations of ${maxPaths} paths expired.`)
+    throw new Error(`File '${fileId}' was not moved, because the reservations for ${maxPaths} successive paths expired.`)
   }
 
   /** Returns false if the reservation of the new path expired. The sweep then deletes the copy. */

@@ -24,11 +24,11 @@ const maxAttempts = 3
 const retrySeconds = 30
 // The readiness check shows these messages to unauthenticated clients, so they contain no details about files.
 const failures = {
-  scanner: 'the scanner failed on the file',
+  scanner: 'the scanner could not scan the file',
   storage: 'the store did not return the content',
   content: 'the stored content is missing or damaged',
-  stopped: 'the service stopped during each scan',
-  other: 'internal error, see the log',
+  stopped: 'the service stopped during every scan attempt',
+  other: 'an internal error occurred, see the log',
 }
 
 interface Parts {
@@ -103,7 +103,7 @@ export class Rescanner {
       } catch (error) {
         if (this.#closed.signal.aborted) return
         waitMs = pauseSeconds * 1000
-        this.parts.logger.warn({ err: error }, 'The rescan is paused. It continues in 30 seconds.')
+        this.parts.logger.warn({ err: error }, 'The rescan is paused. It will continue in 30 seconds.')
       }
       this.#wake = new AbortController()
       if (!this.#closed.signal.aborted) await sleep(waitMs, undefined, { signal: this.#wake.signal }).catch(() => {})
@@ -228,7 +228,7 @@ export class Rescanner {
     try {
       await quarantine.quarantineFile({ ...batch, ...file, report })
     } catch (error) {
-      logger.error({ err: error, file_id: file.fileId }, 'An infected file was not quarantined. The service retries.')
+      logger.error({ err: error, file_id: file.fileId }, 'An infected file could not be quarantined. The service will retry.')
       // Retries are unlimited, because an infected file must not remain available. Throws if the database is unavailable.
       await this.#retryLater(batch, { ...file, attempts: file.attempts - 1 }, failures.other)
     }

@@ -2,7 +2,7 @@ import { ArgsType, type ClassType, Field, Float, Int, ObjectType } from 'type-gr
 import { createEnum } from '../../api/graphql/enum.js'
 import { IntegerRange } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
-import { type BlockReasonField, blockReasonRows, blockReasons, toReasonField } from '../../platform/errors/block-reasons.js'
+import { type BlockReasonField, blockReasons, toReasonField } from '../../platform/errors/block-reasons.js'
 
 @ObjectType({ simpleResolvers: true, description: 'Totals for the tenant.' })
 export class StatsOverview {

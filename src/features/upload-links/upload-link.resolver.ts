@@ -50,7 +50,8 @@ export class UploadLinkResolver {
   @FieldResolver(() => UploadLink, {
     name: 'uploadLink',
     nullable: true,
-    description: 'Upload link through which the file was uploaded. Null if no link was used, or if the caller cannot access the link.',
+    description:
+      'Upload link through which the file was uploaded. Null if no link was used, or if the caller cannot access the link.',
   })
   uploadLinkOfFile(@CurrentCall() call: Call, @Root() file: File) {
     const actor = call.requireActor()

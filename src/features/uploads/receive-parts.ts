@@ -118,7 +118,7 @@ function assertChecksum({ hash, digest }: Checksum, cut: AssayError | undefined)
     throw new ProtocolError(
       460,
       'Upload-Checksum',
-      `does not match the digest of the received body, ${found}. The body was not stored. Retry the request`,
+      `does not match the received body, whose digest is ${found}. The body was not stored. Retry the request`,
     )
 }
 

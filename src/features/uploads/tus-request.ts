@@ -58,7 +58,7 @@ export function parseCreation(request: IncomingMessage, contextKey?: string): Cr
   const length = headers['upload-length']
   const deferred = headers['upload-defer-length']
   if ((length === undefined) === (deferred === undefined))
-    addError('Upload-Length', 'must be sent unless Upload-Defer-Length is sent. Send exactly one of the two headers')
+    addError('Upload-Length', 'is required unless Upload-Defer-Length is sent. Send exactly one of the two headers')
   if (length !== undefined && parseWholeNumber(length) === undefined) addError('Upload-Length', 'must be a whole number of bytes')
   if (deferred !== undefined && deferred !== '1') addError('Upload-Defer-Length', 'must be 1')
   if (headers['upload-concat'] !== undefined)

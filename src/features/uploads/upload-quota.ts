@@ -50,7 +50,7 @@ export function createUnfinishedUploadsQuotaError(
   const owner = ofContext ? `Context '${contextKey}'` : 'The tenant'
   const remaining = getRemaining({ quota, stored, unfinished })
   return quotaExceeded(
-    `${owner} has ${remaining} bytes of its quota of ${quota / megabyte} MB left, because unfinished uploads use ${unfinished} bytes. The request has ${added} bytes. ${fix}`,
+    `${owner} has ${remaining} bytes left of its ${quota / megabyte} MB quota, because unfinished uploads use ${unfinished} bytes. The request has ${added} bytes. ${fix}`,
     {
       quota_mb: quota / megabyte,
       used_bytes: stored,

@@ -53,7 +53,7 @@ export class SecondFactorService {
   /** Enables the second factor that `beginSetUp` created. Only this response contains the recovery codes. */
   async confirmSetUp(actor: Actor, code: string, signal?: AbortSignal): Promise<ConfirmedSecondFactor> {
     const recoveryCodes = generateRecoveryCodes()
-    const wrongCode = 'The code is wrong. Check that the clock of the authenticator is correct, and enter the current code.'
+    const wrongCode = "The code is wrong. Check that the authenticator's clock is correct, and enter the current code."
     await this.#changeByCode({ actor, wrongCode, signal }, async (tx, before) => {
       if (before.totpConfirmedAt) throw conflict('The second factor is already enabled.')
       if (!before.totpSecret) throw conflict('No second factor was created. Call beginSecondFactor first.')

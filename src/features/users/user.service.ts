@@ -68,7 +68,7 @@ export class UserService {
     return this.#updateUser(actor, userId, (before) => {
       // Only another admin can remove or disable an admin, so a tenant always has an admin.
       if (userId === actor.id && before.scopes.includes('admin') && scopes?.includes('admin') === false)
-        throw conflict("You cannot remove the scope 'admin' from yourself. Ask another admin.", { user_id: userId })
+        throw conflict("You cannot remove your own 'admin' scope. Ask another admin.", { user_id: userId })
       return {
         data: { ...(name !== undefined && { name }), ...(scopes !== undefined && { scopes: [...new Set(scopes)] }) },
         getAudit: (after) => toUpdateAudits(actor, before, after),

@@ -15,7 +15,7 @@ export const UserStatusName = createEnum('UserStatus', 'Status of a dashboard us
 })
 export type UserStatusName = keyof typeof UserStatusName
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'A dashboard user.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'A user who can sign in to the dashboard.' })
 export class User {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })

@@ -53,7 +53,8 @@ export class Outbound {
       return {
         error: `must be ${this.#allowPrivate ? 'an https: or http:' : 'an https:'} URL of at most ${longestUrl} characters`,
       }
-    if (url.username || url.password) return { error: 'must not contain credentials. The signature authenticates the sender.' }
+    if (url.username || url.password)
+      return { error: 'must not contain credentials, because the signature authenticates the sender' }
     if (url.hash) return { error: 'must not have a fragment' }
     try {
       await this.#resolveHost(url.hostname)
@@ -63,7 +64,7 @@ export class Outbound {
         error:
           error instanceof PrivateAddress
             ? 'must resolve to public addresses only'
-            : `must have a host that DNS can resolve ('${url.hostname}' cannot be resolved)`,
+            : `must contain a resolvable host name ('${url.hostname}' cannot be resolved)`,
       }
     }
   }
@@ -192,7 +193,7 @@ const messages: Record<string, string> = {
 /** Describes a connection error in a few words, without data from the remote server. */
 export function describeConnectionError(error: unknown): string {
   const { code, name } = error as NodeJS.ErrnoException
-  if (name === 'AbortError' || name === 'TimeoutError') return 'no response in time'
+  if (name === 'AbortError' || name === 'TimeoutError') return 'the request timed out'
   return (
     messages[String(code)] ??
     (/^[A-Z0-9_]{1,60}$/.test(String(code)) ? `the connection failed: ${code}` : 'the connection failed')

@@ -117,7 +117,7 @@ async function runChecks(file: FileChecks): Promise<{ reports: CheckReport[]; re
     }
     const start = performance.now()
     const verdict: CheckVerdict = rejected
-      ? { outcome: 'skipped', message: `This check was skipped, because the file was already rejected (${rejected}).` }
+      ? { outcome: 'skipped', message: `This check was skipped because the file was already rejected (${rejected}).` }
       : await check(file)
     const { outcome, message, evidence = {}, durationMs = performance.now() - start } = verdict
     reports.push({ check: reason, outcome, message, evidence, durationMs: Math.round(durationMs * 100) / 100 })

@@ -112,7 +112,9 @@ export class CoverageVisitor implements Visitor {
 
   #write(unit: Unit, bytes: Buffer): void {
     if (this.#written + bytes.length > maxPartsBytes)
-      throw new TooManyParts(`the members that ClamAV does not unpack have more than ${maxPartsBytes} bytes`)
+      throw new TooManyParts(
+        `the members that ClamAV does not unpack have more than ${maxPartsBytes} bytes in total in total in total`,
+      )
     this.#descriptor ??= openSync(this.#partsFile, 'r+')
     for (let at = 0; at < bytes.length; ) at += writeSync(this.#descriptor, bytes, at, bytes.length - at, this.#written + at)
     const last = unit.ranges.at(-1)

@@ -48,7 +48,7 @@ function readContent(size: number): Buffer {
   const bytes = Buffer.allocUnsafeSlow(size)
   for (let at = 0; at < size; ) {
     const read = readSync(contentPipe, bytes, at, size - at, null)
-    if (read === 0) throw new Error('the service closed the pipe of the content')
+    if (read === 0) throw new Error('The service closed the content pipe.')
     at += read
   }
   return bytes

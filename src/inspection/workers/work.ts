@@ -79,7 +79,7 @@ export class WorkerFailed extends Error {
     /** Time since the start of the first attempt in milliseconds. 0 if unknown. */
     readonly durationMs = 0,
   ) {
-    super(`the worker ended: ${failure}`)
+    super(`the worker failed: ${failure}`)
   }
 }
 

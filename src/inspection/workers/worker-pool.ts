@@ -108,7 +108,7 @@ export class WorkerPool {
       }
       signal.addEventListener('abort', onAbort, { once: true })
       const displaced = this.#queue.add(queued)
-      displaced?.reject(overloaded(`${this.#queue.length} files are waiting for a worker, which is the maximum. Retry later.`))
+      displaced?.reject(overloaded(`The maximum of ${this.#queue.length} files are already waiting for a worker. Retry later.`))
       this.#dispatch()
     })
   }
@@ -140,7 +140,7 @@ export class WorkerPool {
       const begun = queued.attempt.startedAt() !== undefined
       this.#retryOrReject(
         queued,
-        error instanceof WorkerFailed && !begun ? new WorkerNotStarted('a worker does not start') : error,
+        error instanceof WorkerFailed && !begun ? new WorkerNotStarted('a worker failed to start') : error,
       )
     } finally {
       stopTimer()

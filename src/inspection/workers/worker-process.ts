@@ -41,14 +41,14 @@ export class WorkerProcess {
     this.#contents?.on('error', () => {}).unref()
     this.#child.on('message', (message: FromProcess) => this.#receive(message))
     this.#child.on('error', (error) => {
-      if (!this.#child.pid) ended(new WorkerNotStarted(`no process can be started: ${error.message}`))
+      if (!this.#child.pid) ended(new WorkerNotStarted(`the worker process cannot be started: ${error.message}`))
     })
     this.#child.on('exit', (code, signal) => {
       const isStarted = this.#readyAt !== undefined
       ended(
         isStarted
           ? new WorkerFailed(this.#failure ?? 'died')
-          : new WorkerNotStarted(`the process does not start: it ended with ${signal ?? `exit status ${code}`}`),
+          : new WorkerNotStarted(`the worker process exited with ${signal ?? `status ${code}`} before it was ready`),
       )
     })
   }

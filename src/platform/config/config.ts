@@ -157,7 +157,7 @@ function readDatabaseLocation(reader: EnvReader) {
   const databaseUrl = readDatabaseUrl(reader, 'DATABASE_URL')
   const databaseDirectUrl = readDatabaseUrl(reader, 'DATABASE_DIRECT_URL')
   if (databaseDirectUrl && !databaseUrl && !reader.hasError('DATABASE_URL'))
-    reader.addError('DATABASE_URL', undefined, 'the URL of the pooler if DATABASE_DIRECT_URL is set')
+    reader.addError('DATABASE_URL', undefined, "the pooler's URL if DATABASE_DIRECT_URL is set")
   return {
     dataDir: resolve(reader.readText('DATA_DIR') ?? '.data'),
     /** If undefined, the service starts the embedded PostgreSQL in `dataDir`. */
@@ -170,7 +170,7 @@ function readDatabaseLocation(reader: EnvReader) {
 function readReplicaUrl(reader: EnvReader, databaseUrl: string | undefined): string | undefined {
   const url = readDatabaseUrl(reader, 'DATABASE_READ_URL')
   if (url && !databaseUrl && !reader.hasError('DATABASE_URL'))
-    reader.addError('DATABASE_URL', undefined, 'the URL of the primary if DATABASE_READ_URL is set')
+    reader.addError('DATABASE_URL', undefined, "the primary's URL if DATABASE_READ_URL is set")
   return url
 }
 

@@ -191,6 +191,8 @@ pg.defaults.parseInputDatesAsUTC = true
 function parseExactNumber(value: string): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number))
-    throw new RangeError(`The database contains the number ${value}, which exceeds the exact range of JavaScript (2^53).`)
+    throw new RangeError(
+      `The database contains the number ${value}, which JavaScript cannot represent exactly. The limit is 2^53.`,
+    )
   return number
 }

@@ -28,7 +28,7 @@ const lockErrors = new Set(['55P03', '40P01'])
 /** Determines which tables are not distributed yet. Throws if the Citus extension is missing. */
 export async function planDistribution(client: ClientBase): Promise<DistributionPlan> {
   if (!(await hasCitus(client)))
-    throw new Error('The database does not have the extension citus. Run CREATE EXTENSION citus on a Citus cluster first.')
+    throw new Error('The citus extension is not installed in the database. Run CREATE EXTENSION citus on a Citus cluster first.')
   const types = await getTableTypes(client)
   // Citus lists a table as `local` if it merely has a foreign key to another table in the cluster.
   const missing = (tables: readonly string[]) => tables.filter((table) => (types.get(table) ?? 'local') === 'local')

@@ -75,7 +75,7 @@ async function assertStableSessions(first: pg.Client, second: pg.Client, name: s
   if (seen[0] === seen[2] && seen[1] === seen[3] && seen[0] !== seen[1]) return
   throw new Error(
     name === 'DATABASE_URL'
-      ? 'DATABASE_URL points to a pooler in transaction mode. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, because some functions need a session.'
+      ? 'DATABASE_URL points to a pooler in transaction mode. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, because some features require a session.'
       : 'DATABASE_DIRECT_URL points to a pooler in transaction mode. It must point to PostgreSQL itself, or to a pooler in session mode.',
   )
 }

@@ -47,12 +47,12 @@ export class AssayError extends Error implements PublicError {
 }
 
 export const badUserInput = (errors: FieldError[]) =>
-  new AssayError('bad_user_input', errors.map(formatFieldError).join('; ').replaceAll('.; ', '. '), {
+  new AssayError('bad_user_input', errors.map(formatFieldError).join(' '), {
     details: { fields: errors.map(({ field, message }) => ({ field, message })) },
   })
 
 function formatFieldError({ field, message, value }: FieldError): string {
-  if (value === undefined) return `${field}: ${message}`
+  if (value === undefined) return `\`${field}\` ${message}${/[.?]$/.test(message) ? '' : '.'}`
   const text = toPrintable(String(value))
   return `\`${field}\` is ${/^[+-]?\d+(\.\d+)?$/.test(text) ? text : JSON.stringify(text)}. It ${message}.`
 }

@@ -39,8 +39,8 @@ function createListenError(error: NodeJS.ErrnoException, { host, port }: Address
   if (error.code === 'EADDRINUSE')
     return new Error(`PORT ${port} on ${host} is in use. Stop the program that uses it, or set another PORT.`)
   if (error.code === 'EACCES')
-    return new Error(`This user is not permitted to use PORT ${port} on ${host}. Set a PORT above 1023.`)
+    return new Error(`This user is not permitted to use PORT ${port} on ${host}. Set PORT to a value above 1023.`)
   return new Error(
-    `The service cannot listen on HOST '${host}' with PORT ${port} (${error.code}). Set HOST to an address of this machine, such as 0.0.0.0.`,
+    `The service cannot listen on HOST '${host}' and PORT ${port} (${error.code}). Set HOST to an address of this machine, such as 0.0.0.0.`,
   )
 }

@@ -61,7 +61,7 @@ export function openLog({ logLevel, processes }: Config, number?: number): { log
   process.on('exit', flush)
   const logger = pino({ level: logLevel, base: number === undefined ? undefined : { process: number } }, output)
   for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
-    process.on(event, (error) => exitWithError(logger, 'An unhandled error occurred. The process exits.', error))
+    process.on(event, (error) => exitWithError(logger, 'An unhandled error occurred. The process will exit.', error))
   }
   return { logger, flush }
 }

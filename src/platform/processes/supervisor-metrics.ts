@@ -20,7 +20,7 @@ export class SupervisorMetrics {
     })
     new Gauge({
       name: 'assay_processes',
-      help: 'Number of serving processes: running and configured.',
+      help: 'Number of serving processes, by state: running, or wanted according to the configuration.',
       labelNames: ['state'],
       registers,
       collect() {

@@ -120,8 +120,8 @@ export class Supervisor {
     const delayMs = Math.min(previousMs * 2 || minRestartDelayMs, maxRestartDelayMs)
     this.#restartDelaysMs.set(number, delayMs)
     const fields = { process: number, pid: worker.process.pid, how: cause, pause_ms: delayMs }
-    if (isExpected) this.#options.logger.info(fields, 'A process exited as requested. A new process replaces it.')
-    else this.#options.logger.error(fields, 'A process exited unexpectedly. A new process replaces it.')
+    if (isExpected) this.#options.logger.info(fields, 'A process exited as requested. A new process is starting.')
+    else this.#options.logger.error(fields, 'A process exited unexpectedly. A new process is starting.')
     this.#metrics.countReplacement()
     void sleep(delayMs).then(() => {
       // Ignore errors. If the new process also fails, the handler for its 'exit' event starts another one.

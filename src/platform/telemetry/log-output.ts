@@ -88,7 +88,7 @@ export class LogOutput {
     this.#timer = undefined
     const notice =
       this.#droppedLines > 0
-        ? `${JSON.stringify({ level: 40, time: Date.now(), left_out: this.#droppedLines, msg: 'Log lines were dropped, because the output was blocked.' })}\n`
+        ? `${JSON.stringify({ level: 40, time: Date.now(), left_out: this.#droppedLines, msg: 'Log lines were dropped because the output was blocked.' })}\n`
         : ''
     this.#droppedLines = 0
     const lines = this.#takeLines(this.#maxWriteBytes - notice.length)

@@ -15,7 +15,7 @@ import {
   succeeded,
 } from './command.js'
 
-const contextOption = { context: { value: 'KEY', description: 'Context whose rules validate the files.' } }
+const contextOption = { context: { value: 'KEY', description: 'Context whose rules apply to the files.' } }
 
 export const fileCommands: Record<string, Command> = {
   upload: {
@@ -56,7 +56,7 @@ export const fileCommands: Record<string, Command> = {
   ls: {
     usage: 'ls [--context KEY] [--limit N]',
     description: 'Lists files, newest first.',
-    options: { context: { value: 'KEY', description: 'Lists only files of this context.' }, ...limitOption },
+    options: { context: { value: 'KEY', description: 'Lists only files in this context.' }, ...limitOption },
     argumentCount: [0, 0],
     examples: ['assay ls --limit 10', 'assay ls --context invoices --json'],
     run: async (invocation) =>
@@ -106,7 +106,7 @@ export const fileCommands: Record<string, Command> = {
   },
   receipt: {
     usage: 'receipt FILE_ID | receipt CALL_ID',
-    description: 'Prints the signed receipt of a file or of a rejected upload. `assay verify` verifies receipts offline.',
+    description: 'Prints the signed receipt for a file or a rejected upload. `assay verify` verifies receipts offline.',
     options: {},
     argumentCount: [1, 1],
     examples: ['assay receipt file_… > receipt.jws'],

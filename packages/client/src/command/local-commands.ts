@@ -9,10 +9,13 @@ import { storeSettings } from './settings.js'
 export const localCommands: Record<string, Command> = {
   login: {
     usage: 'login --url URL [--key KEY]',
-    description: 'Stores the URL of the service and the API key for the current user.',
+    description: "Stores the service's URL and the API key for the current user.",
     options: {
-      url: { value: 'URL', description: 'URL of the service. Default: ASSAY_URL.' },
-      key: { value: 'KEY', description: 'API key. Default: ASSAY_KEY. If neither is set, the command prompts for the key.' },
+      url: { value: 'URL', description: 'Service URL. Default: the value of ASSAY_URL.' },
+      key: {
+        value: 'KEY',
+        description: 'API key. Default: the value of ASSAY_KEY. If neither is set, the command prompts for the key.',
+      },
     },
     argumentCount: [0, 0],
     examples: ['assay login --url https://files.example.com'],
@@ -33,7 +36,7 @@ export const localCommands: Record<string, Command> = {
     options: {
       keys: {
         value: 'JWKS',
-        description: 'Public keys of the service: a copy of /.well-known/jwks.json from a trusted connection.',
+        description: "The service's public keys: a copy of /.well-known/jwks.json, downloaded over a trusted connection.",
       },
     },
     argumentCount: [1, 2],

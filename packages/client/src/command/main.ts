@@ -62,7 +62,7 @@ function parseCommandLine({ usage, options: knownOptions }: Command, args: strin
 function assertArgumentCount({ usage, argumentCount: [min, max] }: Command, positionals: string[]): void {
   if (positionals.length >= min && positionals.length <= max) return
   throw new UsageError(
-    `Received ${positionals.length} arguments, but expected ${min === max ? min : `${min} to ${max}`}. Usage: assay ${usage}`,
+    `The command expects ${min === max ? min : `${min} to ${max}`} arguments, but received ${positionals.length}. Usage: assay ${usage}`,
   )
 }
 

@@ -17,7 +17,7 @@ import { UsageError } from './output.js'
 export const tenantCommands: Record<string, Command> = {
   contexts: {
     usage: 'contexts',
-    description: 'Lists the contexts.',
+    description: "Lists the tenant's contexts.",
     options: {},
     argumentCount: [0, 0],
     examples: ['assay contexts'],
@@ -35,7 +35,7 @@ export const tenantCommands: Record<string, Command> = {
     options: {
       name: { value: 'NAME', description: 'Name of the new key.' },
       scopes: { value: 'a,b', description: 'Scopes of the new key: upload, download, metadata, delete, admin.' },
-      'expires-in-days': { value: 'N', description: 'Days until the new key expires. Default: never.' },
+      'expires-in-days': { value: 'N', description: 'Number of days until the new key expires. Default: never.' },
     },
     actions: ['create', 'disable', 'enable', 'revoke'],
     argumentCount: [0, 2],
@@ -48,7 +48,7 @@ export const tenantCommands: Record<string, Command> = {
       'Creates, lists or revokes upload links, which accept files without an API key. The URL of a new link is shown only once.',
     options: {
       context: { value: 'KEY', description: 'Context of the uploaded files.' },
-      'expires-in-seconds': { value: 'N', description: 'Seconds until the link expires, 60 to 604,800. Default: 900.' },
+      'expires-in-seconds': { value: 'N', description: 'Number of seconds until the link expires, 60 to 604,800. Default: 900.' },
       'max-files': { value: 'N', description: 'Number of files that the link accepts, 1 to 1,000. Default: 1.' },
       'max-size-mb': { value: 'N', description: "Maximum file size in MB. Default: the context's limit." },
       extensions: { value: 'a,b', description: 'Allowed extensions. The context must allow them too.' },

@@ -37,7 +37,7 @@ export class GifFrameData {
 
   findProblem(): string | undefined {
     if (this.problem) return this.problem
-    if (this.pixels < this.wanted) return `its data ends after ${this.pixels} of ${this.wanted} pixels`
+    if (this.pixels < this.wanted) return `the data ends after ${this.pixels} of ${this.wanted} pixels`
     return undefined
   }
 
@@ -57,7 +57,7 @@ export class GifFrameData {
     if (!known && !(code === this.next && this.previous >= 0 && this.next < 4096)) {
       // Readers stop decoding after the last pixel.
       if (this.pixels >= this.wanted) this.ended = true
-      else this.problem = `its data uses code ${code} before it is defined`
+      else this.problem = `the data uses code ${code} before defining it`
       return
     }
     if (this.previous >= 0 && this.next < 4096) {

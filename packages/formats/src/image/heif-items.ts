@@ -32,7 +32,7 @@ const maxListBytes = 16 * 1024 * 1024
 export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta: Box): HeifItems | string {
   const boxes = new Map<string, Box>()
   for (const box of readBoxes(source, limits, meta.start + 4, meta.end)) {
-    if (box.cut) return `its '${box.type.replace(/[^ -~]/g, '?') || 'next'}' box is longer than its parent box`
+    if (box.cut) return `the '${box.type.replace(/[^ -~]/g, '?') || 'next'}' box is longer than its parent box`
     if (!boxes.has(box.type)) boxes.set(box.type, box)
   }
   const handler = boxes.get('hdlr')
@@ -53,7 +53,7 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
     }
     return found
   } catch (error) {
-    if (error instanceof RangeError) return 'its item lists are truncated or damaged'
+    if (error instanceof RangeError) return 'the item lists are truncated or damaged'
     throw error
   }
 }

@@ -38,7 +38,7 @@ async function readHeif(
   // Image sequences may contain a track but no still image.
   if (!meta)
     return boxes.some((box) => box.type === 'moov')
-      ? createValidVerdict(['an image sequence: only its structure was checked'])
+      ? createValidVerdict(['the file is an image sequence, so only its structure was checked'])
       : createInvalidVerdict(`the ${name} contains no image`)
   const size = getLargestImageSize(source, limits, meta)
   const evidence = size ? { width: size.width, height: size.height } : {}
@@ -98,7 +98,7 @@ function findBoxProblem(source: RandomAccessSource, boxes: Box[], name: string, 
 function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
   const first = primary === undefined ? undefined : items.get(primary)
   if (!first) return 'the primary item is not declared'
-  if (source.read(first.entry + 3, 1)[0]! & 1) return 'its image is marked as hidden'
+  if (source.read(first.entry + 3, 1)[0]! & 1) return 'the image is marked as hidden'
   const wanted = new Set([first, ...getTransparencyMasks(source, first, items)])
   for (const item of wanted) {
     checkDeadline(limits)
@@ -130,7 +130,7 @@ const codedTypes = new Set(['hvc1', 'hev1', 'lhv1', 'av01', 'avc1', 'jpeg', 'j2k
 function findItemProblem(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const { type, extents, sources } = item
   const derived = derivedTypes.has(type)
-  if (!derived && !codedTypes.has(type)) return `its image has an unknown type ('${type.replace(/[^ -~]/g, '?')}')`
+  if (!derived && !codedTypes.has(type)) return `the image has an unknown type ('${type.replace(/[^ -~]/g, '?')}')`
   if (derived && sources.length === 0) return 'the parts of its image are not declared'
   if (!extents) return derived ? undefined : 'the location of its image is missing'
   if (extents.some(({ start, length }) => start + length > source.size))

@@ -20,10 +20,10 @@ export function findHevcProblem(source: RandomAccessSource, limits: ReaderLimits
 
 function readLengthSize(source: RandomAccessSource, box: Box): number | string {
   const bytes = source.read(box.start, Math.min(box.end - box.start, maxConfiguration))
-  if (bytes.length < 23) return 'its decoder configuration (hvcC) is truncated'
-  if (bytes[0]! > 1) return `its decoder configuration (hvcC) has an unknown version (${bytes[0]})`
+  if (bytes.length < 23) return 'the decoder configuration (hvcC) is truncated'
+  if (bytes[0]! > 1) return `the decoder configuration (hvcC) has an unknown version (${bytes[0]})`
   const lengthSize = (bytes[21]! & 3) + 1
-  if (lengthSize === 3) return 'its decoder configuration (hvcC) declares an invalid length size'
+  if (lengthSize === 3) return 'the decoder configuration (hvcC) declares an invalid length size'
   let at = 23
   for (let arrays = bytes[22]!; arrays > 0; arrays--) {
     if (at + 3 > bytes.length) return 'the lists in its decoder configuration (hvcC) are truncated'
@@ -34,8 +34,8 @@ function readLengthSize(source: RandomAccessSource, box: Box): number | string {
       const length = at + 2 <= bytes.length ? bytes.readUInt16BE(at) : 0
       if (length < 3 || at + 2 + length > bytes.length) return 'the lists in its decoder configuration (hvcC) are truncated'
       const unit = bytes.subarray(at + 2, at + 2 + length)
-      if (unit[0]! >> 1 !== kind) return 'its decoder configuration (hvcC) contains NAL units of an undeclared type'
-      if (hasForbiddenZeros(unit)) return 'its decoder configuration (hvcC) is damaged'
+      if (unit[0]! >> 1 !== kind) return 'the decoder configuration (hvcC) contains NAL units of an undeclared type'
+      if (hasForbiddenZeros(unit)) return 'the decoder configuration (hvcC) is damaged'
       at += 2 + length
     }
   }
@@ -47,7 +47,7 @@ function findUnitProblem(data: ExtentReader, limits: ReaderLimits, lengthSize: n
   while (at < data.size) {
     checkDeadline(limits)
     const head = data.read(at, lengthSize + 2)
-    if (head.length < lengthSize + 2) return 'its data ends within a NAL unit header'
+    if (head.length < lengthSize + 2) return 'the data ends within a NAL unit header'
     const length = head.readUIntBE(0, lengthSize)
     if (length < 2 || at + lengthSize + length > data.size)
       return 'the lengths of its NAL units do not match its data, which is damaged or truncated'

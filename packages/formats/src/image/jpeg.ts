@@ -61,7 +61,10 @@ export const readJpeg: FormatReader = async (source, limits) => {
   if (decoding.outcome === 'refused' && !unsupported.test(decoding.message))
     return createInvalidVerdict(`the JPEG is damaged or truncated: ${decoding.message}`, evidence)
   return createValidVerdict(
-    [...notes, `only its structure was checked: ${decoding.outcome === 'too_large' ? 'too large to decode' : decoding.message}`],
+    [
+      ...notes,
+      `only the file's structure was checked: ${decoding.outcome === 'too_large' ? 'too large to decode' : decoding.message}`,
+    ],
     evidence,
   )
 }

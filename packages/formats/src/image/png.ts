@@ -85,7 +85,7 @@ function walkChunks(
     if (!hasMatchingCrc(source, limits, at + 4, length + 4)) {
       // Critical chunks have an upper-case first letter. Readers skip damaged optional chunks, except that some need tRNS.
       if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is incorrect`
-      notes.push(`the checksum of the ${type} chunk is incorrect; viewers skip that chunk`)
+      notes.push(`the checksum of the ${type} chunk is incorrect, so viewers skip that chunk`)
     }
     if (/^[A-Z]/.test(type) && !criticalChunks.has(type)) return `the PNG has the unknown critical chunk ${type}`
     if (type === 'IHDR' && at !== 8) return 'the PNG has two headers'

@@ -83,7 +83,7 @@ async function decodePage(
   if (decoding.outcome === 'refused' && decoding.message === noReasonMessage)
     decoding = await decodeImageWithinLimits(source, limits, { ...options, failOn: 'error' })
   if (decoding.outcome === 'refused' && missingPhotometricPattern.test(decoding.message)) {
-    notes.push('the PhotometricInterpretation tag is missing; viewers assume its usual value')
+    notes.push('the PhotometricInterpretation tag is missing, so viewers assume its usual value')
     const changes = getPhotometricPatches(reader, page)
     decoding = changes ? await decodeImageWithinLimits(source, limits, { ...options, failOn: 'error', changes }) : decoding
   }
@@ -147,7 +147,7 @@ function readPages(reader: TiffReader, limits: ReaderLimits, notes: string[]): P
   for (let offset = reader.first; offset !== 0; ) {
     checkDeadline(limits)
     if (seen.has(offset)) {
-      notes.push('the list of pages is circular; viewers stop at the first repeated page')
+      notes.push('the list of pages is circular, so viewers stop at the first repeated page')
       break
     }
     seen.add(offset)
@@ -198,7 +198,7 @@ function findMissingDataProblem(
     end = Math.max(end, offset + length)
     bytes += length
   }
-  if (end > source.size) return 'its data extends beyond the end of the file'
+  if (end > source.size) return 'the data extends beyond the end of the file'
   const whole = page.compression === 1 && counts && !page.tiled
   return whole && bytes < page.bytes ? `the file contains only ${bytes} of the page's ${page.bytes} bytes` : undefined
 }

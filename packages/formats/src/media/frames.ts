@@ -48,6 +48,9 @@ export function readFrames(source: RandomAccessSource, limits: ReaderLimits, str
   const lonely = frames === 1 && framed < (end - start) / 2
   if (frames === 0 || lonely || (maxRun < minRun && junk > framed))
     return createInvalidVerdict(`the file contains no consecutive ${formatName} frames`, evidence)
-  const notes = cut ? ['its last frame is truncated; players skip it'] : []
-  return createValidVerdict(junk > 0 ? [...notes, `${junk} stray bytes between frames; players skip them`] : notes, evidence)
+  const notes = cut ? ['the last frame is truncated, and players skip it'] : []
+  return createValidVerdict(
+    junk > 0 ? [...notes, `the file has ${junk} stray bytes between frames, which players skip`] : notes,
+    evidence,
+  )
 }

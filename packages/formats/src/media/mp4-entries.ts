@@ -21,7 +21,7 @@ export function findCodecProblem(
   const head = entryHeaderBytes[kind]
   if (head === undefined) return undefined
   const [entry] = readBoxes(source, limits, description.start + 8, description.end)
-  if (!entry) return 'its sample description (stsd) is empty'
+  if (!entry) return 'the sample description (stsd) is empty'
   // Sample entries of QuickTime audio have 16 more bytes in version 1 and 36 in version 2.
   const more = kind === 'soun' ? [0, 16, 36][readUint32(source, entry.start + 8) >>> 16] : 0
   if (entry.cut || entry.open || entry.end - entry.start < head || more === undefined)
@@ -32,12 +32,12 @@ export function findCodecProblem(
     if (box.cut) break
     const fits =
       box.type === 'esds' ? isDescriptorValid(source, box) : box.type === wanted ? areParameterSetsValid(source, box) : undefined
-    if (fits === false) return `its codec description (${box.type}) is damaged`
+    if (fits === false) return `the codec description (${box.type}) is damaged`
     if (box.type === wanted) return undefined
   }
   // Samples with start codes, as in broadcast streams, contain the parameter sets themselves.
   const described = !wanted || (firstSample !== undefined && readUint32(source, firstSample) === 1)
-  return described ? undefined : 'its codec description (avcC or hvcC) is missing'
+  return described ? undefined : 'the codec description (avcC or hvcC) is missing'
 }
 
 /**

@@ -45,11 +45,11 @@ export const readMp4: FormatReader = (source, limits) => {
   // Media segments of a stream have no movie header, because players receive it separately.
   if (!movie && fragments.length > 0 && segmentStarts.has(boxes[0]?.type ?? '')) {
     if (topLevel.cut) return createInvalidVerdict(`the segment is truncated within its '${topLevel.cut}' box`, evidence)
-    return createValidVerdict([...notes, 'a stream segment: only its structure was checked'], evidence)
+    return createValidVerdict([...notes, 'the file is a stream segment, so only its structure was checked'], evidence)
   }
   if (!movie) return createInvalidVerdict('the file has no movie header (moov), so players cannot open it', evidence)
   if (findBox(source, limits, movie.start, movie.end, ['cmov']))
-    return createValidVerdict([...notes, 'its movie header is compressed: only its structure was checked'], evidence)
+    return createValidVerdict([...notes, "the movie header is compressed, so only the file's structure was checked"], evidence)
   const found = checkMovie(source, limits, movie, evidence)
   if (found.problem) return createInvalidVerdict(found.problem, evidence)
   const media = boxes.filter((box) => box.type === 'mdat')

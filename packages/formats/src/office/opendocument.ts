@@ -25,7 +25,7 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
     const { encrypted, hasContent } = readManifest(pack)
     if (encrypted) {
       level.budget.encrypted = true
-      level.addNote('the document is encrypted: its content was not checked')
+      level.addNote('the document is encrypted, so its content was not checked')
     } else if (!pack.has('content.xml')) {
       // Templates that contain only styles neither have nor declare a content.xml.
       if (hasContent || !pack.has('styles.xml')) throw createDamageError('content.xml is missing from the document')

@@ -19,9 +19,9 @@ export function readEncryption(source: RandomAccessSource): PdfEncryption | unde
   const inline = /\/Encrypt\s*<</.exec(trailer)
   if (!reference && !inline) return undefined
   const dictionary = inline ? trailer.slice(inline.index) : findObject(source, `${reference?.[1]} ${reference?.[2]} obj`)
-  if (!dictionary) return createUndecryptableEncryption('its encryption dictionary cannot be found')
+  if (!dictionary) return createUndecryptableEncryption('the encryption dictionary cannot be found')
   const facts = readEncryptionFacts(dictionary, trailer)
-  if (!facts) return createUndecryptableEncryption('without a password')
+  if (!facts) return createUndecryptableEncryption('the encryption does not use a password')
   const key = getKeyForEmptyPassword(facts)
   if (!key) return createUndecryptableEncryption('it requires a password')
   return { decrypt: (data, number, generation) => decryptData(data, { key, method: facts.method, number, generation }) }

@@ -50,7 +50,7 @@ async function openDocument(
     document = opened.document
     if (opened.document === 0)
       return opened.password
-        ? createValidVerdict(['password-protected: its pages were not checked'], { encrypted: true })
+        ? createValidVerdict(['the PDF is password-protected, so its pages were not checked'], { encrypted: true })
         : createInvalidVerdict("Chrome's PDF engine (PDFium) cannot open it")
     const rebuilt = running.wasRebuilt(document)
     if (rebuilt && hiddenPage !== undefined)
@@ -62,10 +62,10 @@ async function openDocument(
     return checkPages(running, document, limits)
   } catch (error) {
     if (error instanceof DeadlineExceeded) throw error
-    if (running.isOutOfMemory) return createMaliciousVerdict('pdf_memory', 'opening its pages takes more memory than allowed')
+    if (running.isOutOfMemory) return createMaliciousVerdict('pdf_memory', 'opening the pages takes more memory than allowed')
     // A `WebAssembly.RuntimeError` or `RangeError` means that PDFium aborted or exhausted its memory.
     return createInvalidVerdict(
-      `Chrome's PDF engine (PDFium) crashes on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
+      `Chrome's PDF engine (PDFium) crashes on the file: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
     )
   } finally {
     if (running.isAlive) closeDocumentIgnoringErrors(running, document)

@@ -29,7 +29,7 @@ const markWindowBytes = 4096
 
 export const readMarkedText: FormatReader = async (source, limits) => {
   const start = toPlainText(source.read(0, markWindowBytes)).trimStart()
-  if (start.startsWith('AutoCAD Binary DXF')) return createValidVerdict(['only its signature was checked'])
+  if (start.startsWith('AutoCAD Binary DXF')) return createValidVerdict(["only the file's signature was checked"])
   const verdict = await readText(source, limits)
   const known = marks[getTextType(source.extension) ?? source.extension] ?? []
   const mark = known.find(({ begins }) => begins.test(start))

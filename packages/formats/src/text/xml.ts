@@ -165,7 +165,7 @@ function getDeclaredEncoding(start: Buffer, hasByteOrderMark: boolean): string {
 
 function describeError(error: unknown): string {
   if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
-    return 'it contains bytes that are invalid in its encoding'
+    return 'some bytes are invalid in the declared encoding'
   const message = error instanceof Error ? error.message : String(error)
   return message.slice(0, 200)
 }

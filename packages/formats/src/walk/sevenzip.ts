@@ -37,7 +37,7 @@ export const openSevenZip =
     reportRunProblem(run, name, members)
     if (packed.some(({ encrypted }) => encrypted))
       return members.reportUnscannedPart('encrypted', `a container has encrypted members (${name})`)
-    if (packed.length === 0 && run.exitCode === 0 && source.size > emptyBytes) throw new Error('it lists no members')
+    if (packed.length === 0 && run.exitCode === 0 && source.size > emptyBytes) throw new Error('the archive lists no members')
     const open = packed.filter(({ size, folder }) => !folder && !Number.isFinite(size))
     if (open.length > 1 || (open.length === 1 && packed.length > 1))
       return members.reportUnscannedPart('unsupported', `a container does not declare the sizes of its members (${name})`)

@@ -154,7 +154,7 @@ class ReadLimit {
   countReadBytes(bytes: number): void {
     this.#members.step()
     this.#bytes += bytes
-    if (this.#bytes > maxRead.bytes + maxRead.times * this.#members.fileSize) throw new LimitExceeded('its members overlap')
+    if (this.#bytes > maxRead.bytes + maxRead.times * this.#members.fileSize) throw new LimitExceeded('the members overlap')
   }
 
   *readChunks(source: RandomAccessSource, start: number, end: number): Iterable<Buffer> {

@@ -155,7 +155,7 @@ export class ClamdScanner implements VirusScanner {
         this.#proofs.forget(daemon)
         // A restarted daemon may have different limits.
         if (fault.line === 'refused') this.#reach.forget(daemon)
-        this.#logger?.warn({ clamd: daemon.address.label, err: error }, 'clamd did not scan a file')
+        this.#logger?.warn({ clamd: daemon.address.label, err: error }, 'clamd could not scan a file')
       } finally {
         this.#daemons.release(daemon)
       }
@@ -188,7 +188,7 @@ export class ClamdScanner implements VirusScanner {
     throw scannerUnavailable(
       settled.some((each) => 'fault' in each && each.fault instanceof EicarNotDetectedError)
         ? unprovedMessage
-        : 'No clamd server responds.',
+        : 'No clamd server is responding.',
       new Error(reasons.join('; ')),
     )
   }

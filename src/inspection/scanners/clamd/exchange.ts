@@ -127,7 +127,7 @@ class Exchange implements ExchangeWriter {
     this.#writable?.()
     clearTimeout(this.#timer)
     this.#timer = setTimeout(
-      () => this.#fail(new ClamdFault(`${this.#address.label} does not close the connection after its response`)),
+      () => this.#fail(new ClamdFault(`${this.#address.label} did not close the connection after its response`)),
       closeMs,
     )
   }

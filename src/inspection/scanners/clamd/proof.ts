@@ -84,7 +84,9 @@ export class ClamdProofs {
     if (answer.verdict === 'error')
       throw new EicarNotDetectedError(`${address.label} returned ${answer.message} for the EICAR test string`)
     if (answer.verdict !== 'infected')
-      throw new EicarNotDetectedError(`${address.label} does not find the EICAR test string: are its signatures loaded?`)
+      throw new EicarNotDetectedError(
+        `${address.label} does not detect the EICAR test string. Check that its signatures are loaded`,
+      )
     const proof = { version, at }
     this.#known.set(daemon, proof)
     return proof

@@ -76,7 +76,7 @@ async function findProgram(name: string): Promise<string> {
   for (const path of folders.map((folder) => join(folder, name))) if (await isAccessible(path, constants.X_OK)) return path
   const debianPackage = name === 'clamscan' ? 'clamav' : name
   throw new Error(
-    `SCANNER_URL requires ${name}, which is not installed in ${folders.join(', ')}; on Debian, install the package ${debianPackage}.`,
+    `SCANNER_URL requires ${name}, which is not installed in ${folders.join(', ')}. On Debian, install the ${debianPackage} package.`,
   )
 }
 

@@ -51,7 +51,7 @@ export async function scan(job: ScanJob, call: WorkerCall): Promise<Scanned> {
     return await scanSource(file ?? new MemorySource(call.bytes ?? Buffer.alloc(0)), job, call)
   } catch (error) {
     // The system's message contains the file's path, which clients must not see.
-    return { fault: `the scan worker cannot open it (${(error as NodeJS.ErrnoException).code})` }
+    return { fault: `the scan worker cannot open the file (${(error as NodeJS.ErrnoException).code})` }
   } finally {
     file?.close()
   }

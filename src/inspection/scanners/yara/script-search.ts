@@ -149,7 +149,7 @@ function groupShortAnchors(anchors: Anchor[]): ShortAnchorGroup[] {
   const groups = new Map<string, Anchor[]>()
   for (const anchor of anchors) {
     const start = /^[^a-z]{0,2}/i.exec(anchor.text)![0]
-    if (!start) throw new Error(`The anchor '${anchor.text}' begins with a letter, so it must be longer.`)
+    if (!start) throw new Error(`The anchor '${anchor.text}' is too short for an anchor that begins with a letter.`)
     const group = `${start} ${anchor.within}`
     groups.set(group, [...(groups.get(group) ?? []), anchor])
   }

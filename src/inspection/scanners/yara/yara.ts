@@ -151,8 +151,8 @@ export class YaraScanner implements VirusScanner {
         throw scannerUnavailable(`Files currently cannot be scanned: ${error.message}.`, error)
       if (!(error instanceof WorkerFailed)) throw error
       if (error.failure === 'hung')
-        throw scannerUnavailable(`The scan was aborted, because it took longer than ${task.deadlineMs} ms.`)
-      throw scannerUnavailable('The scan worker crashed twice on this file.', error)
+        throw scannerUnavailable(`The scan was aborted because it took longer than ${task.deadlineMs} ms.`)
+      throw scannerUnavailable('The scan worker crashed twice while scanning this file.', error)
     }
   }
 

@@ -134,7 +134,7 @@ function createInUseError(dataDir: string, holder: LockHolder | undefined): Erro
     )
   if (isKilled(holder))
     return new Error(
-      `${name} is in use by the PostgreSQL of a killed service. End that PostgreSQL, then start the service again.`,
+      `${name} is in use by the PostgreSQL server of a killed service. Stop that server, then start the service again.`,
     )
   const user = holder.purpose === 'service' ? 'the Assay service' : 'a command'
   return new Error(`${name} is in use by ${user} with process id ${holder.pid}. Stop that process, or set another DATA_DIR.`)

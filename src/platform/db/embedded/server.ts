@@ -119,7 +119,7 @@ function createStartError(folder: string, log: string): Error {
 
 export const createDiskFullError = (folder: string, reason: string) =>
   new Error(
-    `The disk of '${folder}' is full, so PostgreSQL cannot start. Free at least 64 MB, then start the service again. (${reason})`,
+    `The disk that contains '${folder}' is full, so PostgreSQL cannot start. Free at least 64 MB, then start the service again. (${reason})`,
   )
 
 /** True if the server at `url` accepts connections. */

@@ -150,7 +150,7 @@ export class BucketStorage implements BlobStorage {
       this.#probedAt = performance.now()
     }
     const text = await readAll(await this.#api.read({ name, path: 'a probe', limits }))
-    if (text.toString() !== probeText) throw storageUnavailable('The bucket does not return the content that was written to it.')
+    if (text.toString() !== probeText) throw storageUnavailable('The bucket returned different content than was written to it.')
   }
 }
 

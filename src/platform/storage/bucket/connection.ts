@@ -88,7 +88,8 @@ export async function readText(response: BucketResponse): Promise<string> {
   let text = ''
   for await (const chunk of response.body.setEncoding('utf8')) {
     text += chunk
-    if (text.length > maxTextLength) throw new BucketError(response.status, `a response of more than ${maxTextLength} characters`)
+    if (text.length > maxTextLength)
+      throw new BucketError(response.status, `the response has more than ${maxTextLength} characters`)
   }
   if (!response.body.complete) throw Object.assign(new Error('the response was incomplete'), { code: 'ECONNRESET' })
   return text

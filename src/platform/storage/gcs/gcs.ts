@@ -180,7 +180,7 @@ class GcsBucket implements BucketApi {
     return this.#access.call({ action: 'list its blobs' }, async (signal) => {
       const page = await this.#access.requestJson(path, { method: 'GET', headers: {}, signal })
       // The response for a page without items is `{}`.
-      if (typeof page !== 'object' || page === null) throw new BucketError(502, 'a response that is not a list')
+      if (typeof page !== 'object' || page === null) throw new BucketError(502, 'the response is not a list')
       const { items = [], nextPageToken } = page as Page
       // Emulators that are written in Go omit a size of 0.
       const objects = items.map(({ name, size, timeCreated }) => ({

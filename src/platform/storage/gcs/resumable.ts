@@ -100,7 +100,7 @@ async function sendChunks(upload: ResumableUpload, session: string): Promise<Sto
     faultPoint('bucket.chunk')
     stalls = result.received > offset ? 0 : stalls + 1
     if (stalls > maxStalls)
-      throw createUnavailableError(`store '${path}'`, new Error(`the upload makes no progress at byte ${offset}`))
+      throw createUnavailableError(`store '${path}'`, new Error(`the upload makes no progress beyond byte ${offset}`))
     if (stalls > 0)
       await sleep(access.limits.retryDelayMs * 2 ** stalls, undefined, { signal }).catch(() => signal?.throwIfAborted())
     offset = result.received

@@ -49,7 +49,7 @@ export function parseObject(resource: unknown): ObjectMetadata {
   // Emulators that are written in Go omit a size of 0.
   const { size = 0, crc32c, generation, metadata } = (resource ?? {}) as Record<string, unknown>
   if (!/^\d+$/.test(String(size)) || !crc32c || !generation)
-    throw new BucketError(502, 'a response that does not describe an object')
+    throw new BucketError(502, 'the response does not describe an object')
   const { upload } = (metadata ?? {}) as { upload?: unknown }
   return { size: Number(size), crc32c: String(crc32c), generation: String(generation), upload }
 }

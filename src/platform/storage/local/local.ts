@@ -144,13 +144,13 @@ export class LocalStorage implements BlobStorage {
 
   async assertReady(): Promise<void> {
     const probe = createTemporaryPath(this.#temporary)
-    await withStorageErrors('write and read its directory', async () => {
+    await withStorageErrors('write to and read from its directory', async () => {
       await this.#assertMounted()
       await this.#reserve.check({ keep: true })
       await writeDurably(probe, Buffer.from(probe))
       const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
       if (read !== probe)
-        throw storageUnavailable('The file store does not return the content that was written to it.', new Error(this.root))
+        throw storageUnavailable('The file store returned different content than was written to it.', new Error(this.root))
     })
   }
 

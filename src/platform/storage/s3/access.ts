@@ -73,7 +73,7 @@ export class S3Access {
     if (name === 'CredentialsProviderError' || name === 'TokenProviderError')
       return new BucketError(
         401,
-        `There are no credentials for the bucket. Set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, or give the machine a role (${message})`,
+        `No credentials for the bucket were found. Set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, or assign a role to the machine (${message})`,
       )
     const status = $response?.statusCode ?? $metadata?.httpStatusCode
     if (status === undefined) return error
@@ -86,7 +86,7 @@ export class S3Access {
   #describeClockProblem(): string {
     const seconds = Math.round(this.#connection.clockOffsetMs / 1000)
     const difference = `${Math.abs(seconds)} s ${seconds > 0 ? 'behind' : 'ahead of'} the bucket's clock`
-    return `The clock of this machine is ${difference}. Synchronize it (NTP). Otherwise signatures and download URLs are invalid.`
+    return `This machine's clock is ${difference}. Synchronize the clock with NTP. Otherwise, signatures and download URLs are invalid.`
   }
 }
 

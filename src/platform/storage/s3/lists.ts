@@ -22,7 +22,8 @@ export function listObjects(
   }
   return access.call({ action: 'list its blobs' }, async (signal) => {
     const page = await access.send(new ListObjectsV2Command(input), signal)
-    if (page.IsTruncated && !page.NextContinuationToken) throw new BucketError(502, 'a truncated list without its next page')
+    if (page.IsTruncated && !page.NextContinuationToken)
+      throw new BucketError(502, 'the response is a truncated list without a token for the next page')
     const objects = (page.Contents ?? []).map(({ Key = '', Size = 0, LastModified }) => ({
       path: decodeKey(Key),
       size: Size,

@@ -91,7 +91,7 @@ class S3Bucket implements BucketApi {
     return this.#access.call({ action: `describe '${path}'` }, async (signal) => {
       const found = await this.#access.send(new HeadObjectCommand(parameters), signal).catch(ignoreStatus(404))
       if (!found) return null
-      if (found.ContentLength === undefined) throw new BucketError(502, 'a response without a size')
+      if (found.ContentLength === undefined) throw new BucketError(502, 'the response contains no size')
       return { size: found.ContentLength, upload: found.Metadata?.upload }
     })
   }

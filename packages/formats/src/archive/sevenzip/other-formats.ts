@@ -9,14 +9,15 @@ import { checkMembers, checkUnpackRun, type SevenZipKind, unpackWithNestedArchiv
 export const readRar: FormatReader = (source, limits, observer) => {
   if (!startsWith(source, 'Rar!\x1a\x07')) return checkVariantWithoutSignature(source, 'rev')
   const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
-  if (isRarVolume(source, type)) return createValidVerdict(['one volume of a split archive: only its signature was checked'])
+  if (isRarVolume(source, type))
+    return createValidVerdict(['the file is one volume of a split archive, so only its signature was checked'])
   return createDirectoryReader({ type, displayName: 'RAR archive' })(source, limits, observer)
 }
 
 export const readCab: FormatReader = (source, limits, observer) => {
   if (!startsWith(source, 'MSCF')) return checkVariantWithoutSignature(source, 'msu')
   if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0)
-    return createValidVerdict(['one cabinet of a set: only its signature was checked'])
+    return createValidVerdict(['the file is one cabinet of a set, so only its signature was checked'])
   return createDirectoryReader({ type: 'cab', displayName: 'cabinet' })(source, limits, observer)
 }
 
@@ -32,7 +33,7 @@ const startsWith = (source: RandomAccessSource, magic: string): boolean =>
 /** Accepts variants without a known signature: recovery volumes of older RAR versions, and newer .msu files. */
 const checkVariantWithoutSignature = (source: RandomAccessSource, variant: string) =>
   source.extension === variant && !detectText(source)
-    ? createValidVerdict(['its type has no known signature'])
+    ? createValidVerdict(['the file type has no known signature'])
     : createInvalidVerdict(`the file does not start as a .${source.extension} file should`)
 
 // Maximum size of a stream to unpack. 7-Zip in WebAssembly unpacks bzip2 at only about 15 MB/s.
@@ -41,7 +42,8 @@ const maxStreamBytes = 32 * 1024 * 1024
 export const readCompressedStream =
   (kind: SevenZipKind): FormatReader =>
   (source, limits, observer) => {
-    if (source.size > maxStreamBytes) return createValidVerdict(['too large to unpack: only its signature was checked'])
+    if (source.size > maxStreamBytes)
+      return createValidVerdict(['the file is too large to unpack, so only its signature was checked'])
     const spareMs = (limits.deadline - Date.now()) / 2
     const halved = {
       ...limits,
@@ -61,7 +63,7 @@ const createStreamReader = ({ type, displayName }: SevenZipKind): FormatReader =
       checkUnpackRun(await unpackWithNestedArchives(source, { type, members, links, listing }, level), displayName, level)
     } catch (error) {
       if (!(error instanceof DeadlineExceeded)) throw error
-      level.addNote('unpacking would take too long: only a part was read')
+      level.addNote('unpacking the whole file would take too long, so only a part was read')
     }
     return { unpacked_bytes: level.budget.unpacked }
   })

@@ -22,7 +22,7 @@ export async function checkSevenZip(source: RandomAccessSource, level: ArchiveLe
   const start = readStartHeader(source)
   if (isDirectoryEncrypted(source, start)) {
     level.budget.encrypted = true
-    level.addNote('the archive and its directory are encrypted: only the outer headers were checked')
+    level.addNote('the archive and its directory are encrypted, so only the outer headers were checked')
     return { entries: 0, unpackedBytes: 0 }
   }
   return checkMembers(source, level, { type: '7z', displayName: '7z archive' })
@@ -42,12 +42,12 @@ export async function checkMembers(source: RandomAccessSource, level: ArchiveLev
   const { run, members } = listing
   const facts = { entries: members.length, unpackedBytes: members.reduce((sum, { size }) => sum + toFiniteSize(size), 0) }
   if (isOutOfMemory(run)) {
-    level.addNote('reading the archive directory needs more memory than allowed: only the outer headers were checked')
+    level.addNote('reading the archive directory needs more memory than allowed, so only the outer headers were checked')
     return facts
   }
   if (requiresPassword(run)) {
     level.budget.encrypted = true
-    level.addNote('the archive and its directory are encrypted: only the outer headers were checked')
+    level.addNote('the archive and its directory are encrypted, so only the outer headers were checked')
     return facts
   }
   if (run.exitCode > 1 && !hasTrailingData(run))
@@ -109,9 +109,9 @@ async function testMembers(
 }
 
 export function checkUnpackRun(run: SevenZipRun, displayName: string, level: ArchiveLevel): void {
-  if (isOutOfMemory(run)) level.addNote('unpacking needs more memory than allowed: only the directory was checked')
+  if (isOutOfMemory(run)) level.addNote('unpacking needs more memory than allowed, so only the directory was checked')
   else if (hasUnsupportedMethod(run))
-    level.addNote('the bundled 7-Zip does not support the compression method of a member: only the directory was checked')
+    level.addNote('the bundled 7-Zip does not support the compression method of a member, so only the directory was checked')
   else if (hasTrailingData(run)) level.addNote(`bytes after the end of the ${displayName}`)
   else if (run.exitCode > 1) throw createDamageError(`the ${displayName} is damaged: ${getFailureReason(run)}`)
   else if (run.exitCode === 1) level.addNote(`7-Zip warns: ${getFailureReason(run)}`)

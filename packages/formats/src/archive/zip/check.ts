@@ -26,7 +26,7 @@ const maxLinkBytes = 4096
 export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, createSink?: PartSinkFactory): Promise<ZipFacts> {
   if (hasEncryptedZipDirectory(source, level.limits)) {
     level.budget.encrypted = true
-    level.addNote('the archive and its directory are encrypted: only the outer records were checked')
+    level.addNote('the archive and its directory are encrypted, so only the outer records were checked')
     return { entries: 0, encrypted: 0, unpackedBytes: 0, otherMethods: new Set(), names: new Set() }
   }
   const directory = readZipDirectory(source, level.limits)

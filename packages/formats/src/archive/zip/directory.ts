@@ -171,7 +171,8 @@ function locateDirectory(source: RandomAccessSource, end: EndRecord): { start: n
   const start = end.offset + prefix
   // Bytes before the archive shift the directory and the zip64 end record by the same distance.
   if (isCentralHeader(source, start) && (end.shift === undefined || end.shift === prefix)) {
-    if (prefix > 0 && startsWithMember) throw createDamageError('the zip archive is truncated: only a nested archive is complete')
+    if (prefix > 0 && startsWithMember)
+      throw createDamageError('the zip archive is truncated, and only a nested archive is complete')
     return { start, prefix }
   }
   // A digital signature may follow the directory (ZIP specification, 4.3.13).

@@ -169,7 +169,7 @@ export class OleContainer {
     this.miniStream ??= this.readChain(this.root.firstSector, Math.ceil(this.root.size / this.sectorSize), 'the mini stream')
     const offset = miniSector * miniUnit
     const sector = this.miniStream[Math.floor(offset / this.sectorSize)]
-    if (sector === undefined) throw createDamageError(`${description} is outside of the compound file's mini stream`)
+    if (sector === undefined) throw createDamageError(`${description} is outside the compound file's mini stream`)
     return (sector + 1) * this.sectorSize + (offset % this.sectorSize)
   }
 
@@ -178,7 +178,7 @@ export class OleContainer {
     const perSector = this.sectorSize / entrySize
     return readOleDirectory((id) => {
       const sector = sectors[Math.floor(id / perSector)]
-      if (sector === undefined) throw createDamageError("the compound file's directory points outside of itself")
+      if (sector === undefined) throw createDamageError("the compound file's directory points outside itself")
       const at = (id % perSector) * entrySize
       return this.readSector(sector, 'the directory').subarray(at, at + entrySize)
     }, this.sectorSize)

@@ -25,11 +25,11 @@ export const readOle =
   (source, limits) =>
     catchFormatError(() => {
       if (isPreOleExcelFile(source) || isPreOleWordFile(source))
-        return createValidVerdict(['older than compound files: only its signature was checked'])
+        return createValidVerdict(['the format is older than compound files, so only its signature was checked'])
       const container = new OleContainer(source)
       container.openAllStreams(limits)
       const facts = mainStreams[kind](container)
-      const notes = facts.encrypted ? ['the document is password-protected: only its structure was checked'] : []
+      const notes = facts.encrypted ? ['the document is password-protected, so only its structure was checked'] : []
       return createValidVerdict([...notes, ...(facts.notes ?? [])], {
         main_stream: facts.stream,
         streams: container.entries.length,
@@ -47,7 +47,7 @@ export const readEncryptedOoxml: FormatReader = (source, limits) =>
     if (!info || !content) throw createDamageError('the compound file contains no encrypted package')
     if (container.openStream(info).read(0, 8).length < 8) throw createDamageError('the encryption information is missing')
     container.openAllStreams(limits, content)
-    const notes = ['the document is password-protected: only its container was checked']
+    const notes = ['the document is password-protected, so only its container was checked']
     // Damaged ciphertext cannot be detected without the password.
     if (!isStreamIntact(container, content)) notes.push('the encrypted content is shorter than declared')
     return createValidVerdict(notes, { streams: container.entries.length, encrypted: true })

@@ -15,7 +15,7 @@ export function checkPresentation(container: OleContainer): OleFacts {
     return {
       stream: older.name,
       encrypted: false,
-      notes: ['a presentation from PowerPoint 95 or earlier: only its container was checked'],
+      notes: ['the presentation is from PowerPoint 95 or earlier, so only its container was checked'],
     }
   if (!entry)
     throw createDamageError("the compound file has no 'PowerPoint Document' stream, so it is not a PowerPoint presentation")

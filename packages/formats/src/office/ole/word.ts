@@ -46,7 +46,7 @@ export function isEncryptedWord(container: OleContainer): boolean {
 
 function checkTableStream(container: OleContainer, document: OleStream, name: string, encrypted: boolean): void {
   const entry = container.findStream(name)
-  if (!entry) throw createDamageError(`the ${name} stream, which the Word document needs, is missing`)
+  if (!entry) throw createDamageError(`the ${name} stream required by the Word document is missing`)
   const table = container.openStream(entry)
   // All but the first bytes of the file information block are encrypted.
   if (encrypted) return
