@@ -64,7 +64,7 @@ export function unpackMembers(
   const expectedErrors = members.flatMap(({ name, target, size }) =>
     target === undefined || size > 0 ? [] : `ERROR: Data Error : ${name}`,
   )
-  const options = { command: ['x', '-so'], type, expectedErrors, output: (bytes: Buffer) => splitter.write(bytes) }
+  const options = { command: ['x', '-so'], type, expectedErrors, onOutput: (bytes: Buffer) => splitter.write(bytes) }
   return runSevenZip(source, limits, options).finally(() => splitter.endMember())
 }
 
