@@ -25,11 +25,11 @@ import { createSpoolFolder, openConfiguredScanner, openWorkers, type Workers } f
 import { PreviewRenderer } from './inspection/previews/preview-renderer.js'
 import type { VirusScanner } from './inspection/scanners/virus-scanner.js'
 import { ensurePartitions } from './ledger/partitions.js'
-import type { Application, AppParts } from './platform/processes/application.js'
+import type { AppDependencies, Application } from './platform/processes/application.js'
 import { getProcessShare, singleProcess } from './platform/processes/process-number.js'
 import { Spool } from './platform/spool/spool.js'
 import type { BlobStorage } from './platform/storage/blob-storage.js'
-import { UnsafeBucketError } from './platform/storage/bucket/prove-bucket.js'
+import { UnsafeBucketError } from './platform/storage/bucket/bucket-guarantees.js'
 import { openTracing } from './platform/telemetry/tracing.js'
 import { megabyte } from './platform/units.js'
 
@@ -45,33 +45,34 @@ export interface App extends Application {
 }
 
 /** Composition root, which creates all components in dependency order. `close` closes them in reverse order. */
-export async function createApp(parts: AppParts): Promise<App> {
-  const { config, database, logger } = parts
+export async function createApp(dependencies: AppDependencies): Promise<App> {
+  const { config, database, logger } = dependencies
   const spoolFolder = await createSpoolFolder(config.dataDir)
-  const workers = openWorkers(parts, spoolFolder)
+  const workers = openWorkers(dependencies, spoolFolder)
   // Open the scanner during the database queries, because starting a worker and compiling rules takes time.
-  const scannerOpening = openConfiguredScanner(parts, { pool: workers.uploads, directory: spoolFolder })
+  const scannerOpening = openConfiguredScanner(dependencies, { pool: workers.uploads, directory: spoolFolder })
   scannerOpening.catch(() => {})
   await ensurePartitions(database.pool)
   const serviceEvents: ServiceEvents = new EventEmitter()
-  const services = await openServices({ ...parts, serviceEvents, scanner: scannerOpening.then(({ scanner }) => scanner) })
-  const processNumber = parts.siblings?.self ?? singleProcess
+  const services = await openServices({ ...dependencies, serviceEvents, scanner: scannerOpening.then(({ scanner }) => scanner) })
+  const processNumber = dependencies.siblings?.self ?? singleProcess
   const slots = new UploadSlots(getProcessShare(config.maxUploadsAtOnce, processNumber))
-  const metrics = openMetrics(parts, services, slots)
+  const metrics = openMetrics(dependencies, services, slots)
   const spool = await Spool.open({ directory: spoolFolder, memoryBudget: getProcessShare(uploadMemoryBytes, processNumber) })
   const { url, scanner: configured } = await scannerOpening
   const scanner = Object.assign(measureScanner(configured, metrics), { url })
   const inspector = createInspector({ scanner, pool: workers.uploads })
-  const orphanedUploads = openOrphanedUploads(parts, serviceEvents)
+  const orphanedUploads = openOrphanedUploads(dependencies, serviceEvents)
   const uploadStorage = measureStorage(services.storage, metrics, (path) => orphanedUploads.scheduleDeletion(path))
   const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, getTenantQuota: services.tenants.getQuota })
   const maintenance = new Maintenance({ ...services, orphanedUploads, logger, config })
-  const rescanner = createRescanner(parts, { services, inspector, scanner, spool })
+  const rescanner = createRescanner(dependencies, { services, inspector, scanner, spool })
   const downloadCuts = new DownloadAborter(database.pool)
   const tracing = await openTracing(config.otlpEndpoint)
   const selfTest = new SelfTest(database.writes, (error) => logger.error({ err: error }, 'The database self-test failed.'))
   const components = { selfTest, tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
-  const handlers = await openHandlers({ ...parts, ...components, previews: createPreviewService(services, spool, workers) })
+  const previews = createPreviewService(services, spool, workers)
+  const handlers = await openHandlers({ ...dependencies, ...components, previews })
   const firstRun = await bootstrap(config, database, services)
   const server = createHttpServer(handlers.listener, handlers.app)
   handlers.attach(server)
@@ -103,7 +104,7 @@ async function closeInOrder(components: readonly ({ close(): unknown } | undefin
   for (const component of components) await component?.close()
 }
 
-function openOrphanedUploads({ config, database }: AppParts, serviceEvents: ServiceEvents): OrphanedUploads {
+function openOrphanedUploads({ config, database }: AppDependencies, serviceEvents: ServiceEvents): OrphanedUploads {
   // Writing a blob to a bucket takes at most twice the timeout. The bucket may need another minute to complete the upload.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
   serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.scheduleDeletion(upload.file.blobPath))
@@ -116,7 +117,7 @@ function createMetricsServer(metrics: Metrics, token: string | undefined): Serve
 }
 
 function openMetrics(
-  { database, siblings }: AppParts,
+  { database, siblings }: AppDependencies,
   { ledger, rescans, serviceEvents }: Services,
   slots: UploadSlots,
 ): Metrics {
@@ -127,8 +128,8 @@ function openMetrics(
       idle: pool.idleCount + writes.idleCount,
       waiting: pool.waitingCount + writes.waitingCount,
     }),
-    ledgerWaiting: () => ledger.waiting,
-    uploadsUnderWay: () => slots.taken,
+    ledgerWaiting: () => ledger.waitingCount,
+    uploadsInProgress: () => slots.inUse,
     storageFindings: () => countStorageFindings(pool),
     rescans: () => rescans.getCounts(),
     replicaReads: database.replica?.served,
@@ -150,17 +151,17 @@ function createPreviewService({ files, storage }: Services, spool: Spool, worker
 }
 
 function createRescanner(
-  { config, database, logger, siblings }: AppParts,
-  parts: { services: Services; inspector: Inspector; scanner: VirusScanner; spool: Spool },
+  { config, database, logger, siblings }: AppDependencies,
+  dependencies: { services: Services; inspector: Inspector; scanner: VirusScanner; spool: Spool },
 ): Rescanner {
-  const { services, inspector, scanner } = parts
+  const { services, inspector, scanner } = dependencies
   return new Rescanner({
     inspector,
     scanner,
     queue: new RescanQueue(database.pool),
     rescans: services.rescans,
     quarantine: services.quarantine,
-    contents: new StoredContents({ ...parts, storage: services.storage, inSpool: scanner.isSandboxed ?? false }),
+    contents: new StoredContents({ ...dependencies, storage: services.storage, inSpool: scanner.isSandboxed ?? false }),
     megabytesPerSecond: config.rescanMbPerSecond / (siblings?.self ?? singleProcess).of,
     serviceEvents: services.serviceEvents,
     logger,

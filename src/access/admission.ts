@@ -19,7 +19,7 @@ import type { UploadAdmission } from './upload-admission.js'
 /** A rejected credential. If it belongs to a known API key, the call log of the key's tenant records the rejection. */
 export interface Rejection {
   error: AssayError
-  known?: Pick<Actor, 'tenantId' | 'id' | 'name'> | undefined
+  apiKey?: Pick<Actor, 'tenantId' | 'id' | 'name'> | undefined
 }
 
 export interface RequestOptions {
@@ -33,7 +33,7 @@ export interface RequestOptions {
 }
 
 /** Request data shared by all attempts of the request. */
-export class RequestFacts {
+export class RequestData {
   /** Request id (`req_…`), returned as X-Request-Id. */
   readonly id: string
   readonly origin: Origin
@@ -89,12 +89,12 @@ export type CallOutcome =
 /** One execution of an endpoint, which writes at most one call log row. */
 export class Attempt {
   outcome: CallOutcome = { status: 'running' }
-  readonly call: RequestFacts
+  readonly call: RequestData
   readonly endpoint: Endpoint
   #fileId: string | null = null
   #context: { contextId: string; contextKey: string } | null = null
 
-  constructor(call: RequestFacts, endpoint: Endpoint) {
+  constructor(call: RequestData, endpoint: Endpoint) {
     this.call = call
     this.endpoint = endpoint
   }
@@ -119,9 +119,9 @@ export class Attempt {
     return ['succeeded', 'failed', 'unlogged'].includes(this.outcome.status)
   }
 
-  setTarget(facts: { fileId?: string; context?: { contextId: string; contextKey: string } }): void {
-    if (facts.fileId) this.#fileId = facts.fileId
-    if (facts.context) this.#context = { contextId: facts.context.contextId, contextKey: facts.context.contextKey }
+  setTarget(target: { fileId?: string; context?: { contextId: string; contextKey: string } }): void {
+    if (target.fileId) this.#fileId = target.fileId
+    if (target.context) this.#context = { contextId: target.context.contextId, contextKey: target.context.contextKey }
   }
 
   /**
@@ -130,7 +130,7 @@ export class Attempt {
    */
   succeed(): Pick<Entry, 'call'> {
     this.outcome = { status: 'succeeded' }
-    return { call: this.#createRow() }
+    return { call: this.#createCallRow() }
   }
 
   /**
@@ -139,14 +139,14 @@ export class Attempt {
    */
   fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
     this.outcome = { status: 'failed', error, validation }
-    const row = this.#createRow()
+    const row = this.#createCallRow()
     return { call: row && toFailedCall(row, error, validation) }
   }
 
-  #createRow(): CallRow | undefined {
+  #createCallRow(): CallRow | undefined {
     const { operation } = this
     const { actor, rejection, origin } = this.call
-    const key = actor?.kind === 'api_key' ? actor : rejection?.known
+    const key = actor?.kind === 'api_key' ? actor : rejection?.apiKey
     if (!operation || !key) return undefined
     return {
       tenantId: key.tenantId,
@@ -171,8 +171,8 @@ export function getOperation({ access, isUnlogged }: Endpoint): Operation | null
   return isUnlogged || access === 'any' || access === 'public' || access === 'admin' ? null : access
 }
 
-export interface AdmissionParts {
-  limits: Pick<RateLimits, 'countCall' | 'charge'>
+export interface AdmissionDependencies {
+  limits: Pick<RateLimits, 'countCall' | 'chargeExtraCalls'>
   uploads: UploadAdmission
   json: JsonAdmission
   ledger: { commit(entry: Entry): Promise<void> }
@@ -185,10 +185,10 @@ export interface AdmissionParts {
 export class Admission {
   readonly uploads: UploadAdmission
   readonly json: JsonAdmission
-  readonly #parts: AdmissionParts
+  readonly #parts: AdmissionDependencies
   readonly #concurrentCosts = new ConcurrentCosts()
 
-  constructor(parts: AdmissionParts) {
+  constructor(parts: AdmissionDependencies) {
     this.#parts = parts
     this.uploads = parts.uploads
     this.json = parts.json
@@ -198,20 +198,20 @@ export class Admission {
    * Throws 401, 403 or 429 if the attempt is not allowed. `isCounted` is true if the rate limit has already counted the request.
    */
   async admit({ call, actor, endpoint }: Attempt, { isCounted = false } = {}): Promise<void> {
-    if (!isCounted) rejectOverLimit(call, await this.#parts.limits.countCall(actor))
+    if (!isCounted) enforceRateLimit(call, await this.#parts.limits.countCall(actor))
     requireAccess(actor, endpoint)
   }
 
   /** Charges the combined cost of all root fields. If it exceeds a limit, the whole document is rejected. */
   admitExpensive({ call, actor }: Attempt): Promise<void> {
     const { cost } = call
-    const admit = async () => {
+    const acquireAndCharge = async () => {
       const { value, extraCalls: calls } = cost
-      cost.release = await this.#concurrentCosts.acquire(actor.tenantId, value, cost.disconnected)
+      cost.release = await this.#concurrentCosts.acquire(actor.tenantId, value, cost.disconnectSignal)
       // Charge the request only after it gets a slot, so that a request that is never executed costs nothing.
-      if (calls > 0) rejectOverLimit(call, await this.#parts.limits.charge(actor, { cost: value, calls }))
+      if (calls > 0) enforceRateLimit(call, await this.#parts.limits.chargeExtraCalls(actor, { cost: value, calls }))
     }
-    return (cost.admitted ??= admit())
+    return (cost.admitted ??= acquireAndCharge())
   }
 
   /** Writes the call log row for a success, unless a service has already committed it. */
@@ -221,38 +221,38 @@ export class Admission {
     const entry = attempt.succeed()
     if (!entry.call) return
     await this.#parts.ledger.commit(entry).catch((error) => {
-      throw toUnknownOutcome(outcome.status, error)
+      throw replaceErrorAfterCommit(outcome.status, error)
     })
   }
 
   /** Writes the call log row for a failure, unless a service has already committed it. Returns the error for the client. */
-  async logFailure(attempt: Attempt, caught: unknown, response?: PublicError): Promise<unknown> {
-    const error = toUnknownOutcome(attempt.outcome.status, caught)
+  async logFailure(attempt: Attempt, originalError: unknown, response?: PublicError): Promise<unknown> {
+    const error = replaceErrorAfterCommit(attempt.outcome.status, originalError)
     if (attempt.isSettled) return error
     const { call } = attempt
     if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.#parts.onOutage(call.id, error)
     const reported = response ?? toPublicError(error)
     this.recordRejection(call, reported)
-    const entry = { ...attempt.fail(reported), ...toBlockedFile(attempt, reported) }
+    const entry = { ...attempt.fail(reported), ...createBlockedFileEntry(attempt, reported) }
     // If this write fails too, the client still receives the original error.
     if (entry.call || entry.blocked) await this.#parts.ledger.commit(entry).catch(() => {})
     return error
   }
 
   // Records a rejected actor. Rejected credentials are recorded during authentication.
-  recordRejection({ actor, origin }: RequestFacts, { code, message }: PublicError): void {
+  recordRejection({ actor, origin }: RequestData, { code, message }: PublicError): void {
     const reason = code === 'forbidden' ? 'scope_refused' : code === 'rate_limited' ? 'limit_reached' : undefined
     if (actor && reason)
-      this.#parts.security.recordEvent({ reason, message, tenantId: actor.tenantId, about: actor, origin, actor })
+      this.#parts.security.recordEvent({ reason, message, tenantId: actor.tenantId, subject: actor, origin, actor })
   }
 }
 
 /** Replaces a 503 error after the commit, because a 503 response would claim that nothing was stored. */
-function toUnknownOutcome(status: Attempt['outcome']['status'], error: unknown): unknown {
+function replaceErrorAfterCommit(status: Attempt['outcome']['status'], error: unknown): unknown {
   return status === 'committed' && httpStatus[toPublicError(error).code] === 503 ? createOutcomeUnknownError(error) : error
 }
 
-function rejectOverLimit({ responseHeaders }: RequestFacts, state: RateState): void {
+function enforceRateLimit({ responseHeaders }: RequestData, state: RateState): void {
   Object.assign(responseHeaders, createRateLimitHeaders(state))
   if (!state.error) return
   responseHeaders['Retry-After'] = String(state.resetSeconds)
@@ -272,7 +272,7 @@ export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFa
  * Converts a size error into a blocked file. Blocked files are counted for the tenant and the key, even if the context is
  * unknown.
  */
-function toBlockedFile(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
+function createBlockedFileEntry(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
   if (code !== 'size_exceeded' || attempt.endpoint.dryRun || attempt.operation !== 'upload') return {}
   const { actor } = attempt
   const { tenantId } = actor

@@ -1,6 +1,6 @@
 import type { Actor, Origin, Scope } from '../platform/actor.js'
 import { now } from '../platform/clock.js'
-import { fingerprint, type IdentityCache } from './identity-cache.js'
+import { hashCredential, type IdentityCache } from './identity-cache.js'
 import { hashSecret, logTokenForm, uploadTokenForm } from './secrets.js'
 import { readSessionCookie } from './session-cookie.js'
 import { maxTokenBytes, RejectedToken, type RejectionReason, type TokenRecord, type UserRecord } from './token-record.js'
@@ -22,29 +22,29 @@ export interface ApiKeyRecord {
 }
 
 /** Owner of a rejected credential, who gets no access. The audit log and, for an API key, the call log record the rejection. */
-export type KnownCaller = Actor & {
+export type CredentialOwner = Actor & {
   /** False if the owner is only claimed, for example by a token with an invalid signature. */
-  isProven: boolean
+  isVerified: boolean
 }
 
-interface Rejected {
+interface RejectedCredential {
   message: string
-  why: RejectionReason
-  known?: KnownCaller
+  reason: RejectionReason
+  owner?: CredentialOwner
   /** Finds the owner in the database. The caller limits how often this function is called. */
-  find?: () => Promise<KnownCaller | null>
+  findOwner?: () => Promise<CredentialOwner | null>
 }
 
 export type Authentication =
   | { outcome: 'actor'; actor: Actor }
   /** The credential is rejected with 401 (unauthenticated). */
-  | (Rejected & { outcome: 'rejected' })
+  | (RejectedCredential & { outcome: 'rejected' })
   /** The credential is valid but rejected with 403 (forbidden), because its tenant is suspended. */
-  | (Rejected & { outcome: 'forbidden' })
+  | (RejectedCredential & { outcome: 'forbidden' })
   /** The request has no credential. Endpoints that require one respond with 401. */
   | { outcome: 'none' }
 
-interface AuthenticatorParts {
+interface AuthenticatorDependencies {
   keys: IdentityCache<ApiKeyRecord>
   /** Finds the API key by the hash of its current secret or of the secret that its last rotation replaced. */
   loadApiKey(hash: Buffer): Promise<ApiKeyRecord | null>
@@ -62,9 +62,9 @@ const isUploadToken =
   'This is an upload link token, which is accepted only in the path /upload/TOKEN. Send an API key or a session token instead.'
 
 export class Authenticator {
-  readonly #parts: AuthenticatorParts
+  readonly #parts: AuthenticatorDependencies
 
-  constructor(parts: AuthenticatorParts) {
+  constructor(parts: AuthenticatorDependencies) {
     this.#parts = parts
   }
 
@@ -75,11 +75,11 @@ export class Authenticator {
   async authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readCredential(rawHeaders)
     if (presented === undefined) return this.#authenticateSession(rawHeaders, origin)
-    if ('error' in presented) return reject('header', presented.error)
+    if ('error' in presented) return createRejection('header', presented.error)
     const { credential } = presented
-    if (isToken(credential)) return this.#authenticateToken(credential, origin)
-    if (logTokenForm.test(credential)) return reject('log_share', isLogShareToken)
-    if (uploadTokenForm.test(credential)) return reject('upload_link', isUploadToken)
+    if (isJwt(credential)) return this.#authenticateToken(credential, origin)
+    if (logTokenForm.test(credential)) return createRejection('log_share', isLogShareToken)
+    if (uploadTokenForm.test(credential)) return createRejection('upload_link', isUploadToken)
     return this.#authenticateKey(credential, origin)
   }
 
@@ -87,21 +87,21 @@ export class Authenticator {
   async #authenticateSession(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readSessionCookie(rawHeaders)
     if (presented === undefined) return { outcome: 'none' }
-    if ('error' in presented) return reject('header', presented.error)
+    if ('error' in presented) return createRejection('header', presented.error)
     const found = await this.#authenticateToken(presented.session, origin)
     if (found.outcome === 'actor' && !found.actor.sessionId)
-      return reject('token_claims', 'The session cookie is invalid. Sign in again.')
+      return createRejection('token_claims', 'The session cookie is invalid. Sign in again.')
     return found
   }
 
   async #authenticateKey(secret: string, origin: Origin): Promise<Authentication> {
     const { keys, loadApiKey, onKeyUsed } = this.#parts
-    const key = await keys.get(fingerprint(secret), () => loadApiKey(hashSecret(secret)))
-    if (!key) return reject('key_unknown', 'This API key does not exist. Check that the complete key was sent.')
+    const key = await keys.get(hashCredential(secret), () => loadApiKey(hashSecret(secret)))
+    if (!key) return createRejection('key_unknown', 'This API key does not exist. Check that the complete key was sent.')
     if (key.tenantStatus !== 'active')
-      return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownKey(key, origin) }
+      return { outcome: 'forbidden', reason: 'tenant_suspended', message: suspendedTenant, owner: toApiKeyOwner(key, origin) }
     const error = findKeyError(key, now())
-    if (error) return reject(...error, { known: toKnownKey(key, origin) })
+    if (error) return createRejection(...error, { owner: toApiKeyOwner(key, origin) })
     onKeyUsed(key.apiKeyId)
     const { tenantId, apiKeyId: id, name, scopes, contexts } = key
     return { outcome: 'actor', actor: { tenantId, kind: 'api_key', id, name, email: null, scopes, contexts, ...origin } }
@@ -113,19 +113,19 @@ export class Authenticator {
       record = await this.#parts.tokens.verify(token)
     } catch (error) {
       if (!(error instanceof RejectedToken)) throw error
-      const { why, message } = error
-      const find = async () => {
+      const { reason, message } = error
+      const findOwner = async () => {
         const owner = await this.#parts.tokens.findOwner(token)
-        return owner && toKnownUser(owner, origin, hasVerifiedSignature.includes(why))
+        return owner && toTokenOwner(owner, origin, hasVerifiedSignature.includes(reason))
       }
-      return reject(why, message, { find })
+      return createRejection(reason, message, { findOwner })
     }
     const { user, sessionId, issuer } = record
     if (user.tenantStatus !== 'active')
-      return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownUser(user, origin) }
+      return { outcome: 'forbidden', reason: 'tenant_suspended', message: suspendedTenant, owner: toTokenOwner(user, origin) }
     if (user.status !== 'active')
-      return reject('user_disabled', 'This user is disabled. Ask an admin to enable the user.', {
-        known: toKnownUser(user, origin),
+      return createRejection('user_disabled', 'This user is disabled. Ask an admin to enable the user.', {
+        owner: toTokenOwner(user, origin),
       })
     const { tenantId, userId: id, name, email, scopes, secondFactorDue } = user
     const actor: Actor = { tenantId, kind: 'user', id, name, email, scopes, contexts: null, ...origin, issuer }
@@ -136,21 +136,25 @@ export class Authenticator {
 // Rejection reasons that apply only after the token's signature was verified.
 const hasVerifiedSignature: RejectionReason[] = ['token_claims', 'token_expired', 'session_ended']
 
-const reject = (why: RejectionReason, message: string, owner: Pick<Rejected, 'known' | 'find'> = {}): Authentication => ({
+const createRejection = (
+  reason: RejectionReason,
+  message: string,
+  options: Pick<RejectedCredential, 'owner' | 'findOwner'> = {},
+): Authentication => ({
   outcome: 'rejected',
-  why,
+  reason,
   message,
-  ...owner,
+  ...options,
 })
 
 const noAccess = { scopes: [], contexts: null }
 
-const toKnownKey = ({ tenantId, apiKeyId: id, name }: ApiKeyRecord, origin: Origin): KnownCaller => {
-  return { tenantId, kind: 'api_key', id, name, email: null, ...noAccess, ...origin, isProven: true }
+const toApiKeyOwner = ({ tenantId, apiKeyId: id, name }: ApiKeyRecord, origin: Origin): CredentialOwner => {
+  return { tenantId, kind: 'api_key', id, name, email: null, ...noAccess, ...origin, isVerified: true }
 }
 
-const toKnownUser = ({ tenantId, userId: id, name, email }: UserRecord, origin: Origin, isProven = true): KnownCaller => {
-  return { tenantId, kind: 'user', id, name, email, ...noAccess, ...origin, isProven }
+const toTokenOwner = ({ tenantId, userId: id, name, email }: UserRecord, origin: Origin, isVerified = true): CredentialOwner => {
+  return { tenantId, kind: 'user', id, name, email, ...noAccess, ...origin, isVerified }
 }
 
 function findKeyError({ status, expiresAt, graceEndsAt }: ApiKeyRecord, now: number): [RejectionReason, string] | undefined {
@@ -179,7 +183,7 @@ function readCredential(rawHeaders: readonly string[]): { credential: string } |
 }
 
 // API keys contain no dot, unlike JWTs.
-const isToken = (credential: string) => !credential.startsWith('assay_') && credential.includes('.')
+const isJwt = (credential: string) => !credential.startsWith('assay_') && credential.includes('.')
 
 export interface KeyUse {
   apiKeyId: string
@@ -214,7 +218,7 @@ export class LastUsed {
   }
 
   /** Returns the later of the stored time and the time recorded by this replica, which may not be stored yet. */
-  getLatest(apiKeyId: string, storedAt: Date | null): Date | null {
+  getLastUsedAt(apiKeyId: string, storedAt: Date | null): Date | null {
     const at = this.#uses.get(apiKeyId) ?? this.#written.get(apiKeyId) ?? 0
     return at > (storedAt?.getTime() ?? 0) ? new Date(at) : storedAt
   }

@@ -1,10 +1,10 @@
 import type { Actor } from '../platform/actor.js'
 import type { FieldError } from '../platform/errors/errors.js'
-import { type Admission, Attempt, RequestFacts, type RequestOptions } from './admission.js'
+import { type Admission, Attempt, RequestData, type RequestOptions } from './admission.js'
 import type { Endpoint } from './endpoint.js'
 
 /** One incoming request. GraphQL calls this object a context. In Assay, a context is a group of files with common rules. */
-export class Call extends RequestFacts {
+export class Call extends RequestData {
   readonly admission: Admission
   /** Invalid fields found during input coercion. They are reported together with the fields that fail validation. */
   inputErrors: FieldError[] = []
@@ -37,7 +37,7 @@ export class Call extends RequestFacts {
       if (attempt.outcome.status === 'admitted') attempt.outcome = { status: 'running' }
       else await this.admission.admit(attempt, { isCounted })
       if (this.cost.isExpensive) await this.admission.admitExpensive(attempt)
-      result = await this.cost.executeInTurn(() => work(attempt))
+      result = await this.cost.executeSequentially(() => work(attempt))
     } catch (error) {
       throw await this.admission.logFailure(attempt, error)
     }
@@ -94,8 +94,8 @@ export class Call extends RequestFacts {
   }
 
   /** Creates a value once per request, for example `call.getOrCreate('File.context', () => new DataLoader(…))`. */
-  getOrCreate<T>(owner: unknown, make: () => T): T {
-    if (!this.memo.has(owner)) this.memo.set(owner, make())
+  getOrCreate<T>(owner: unknown, create: () => T): T {
+    if (!this.memo.has(owner)) this.memo.set(owner, create())
     return this.memo.get(owner) as T
   }
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { now } from '../platform/clock.js'
 
-interface Pending {
+interface PendingCount {
   counter: ProcessCounter
   key: string
   window: number
@@ -21,8 +21,8 @@ const sweepEvery = 60
  * sums. Calls do not wait for it. While PostgreSQL is unavailable, every replica counts separately.
  */
 export class SharedCounts {
-  readonly #entries = new Map<string, Pending>()
-  readonly #changed = new Set<Pending>()
+  readonly #entries = new Map<string, PendingCount>()
+  readonly #changed = new Set<PendingCount>()
   #timer: NodeJS.Timeout | undefined
   #rounds = 0
   #running: Promise<void> = Promise.resolve()
@@ -68,11 +68,11 @@ export class SharedCounts {
     for (let at = 0; at < batch.length; at += maxKeysAtOnce) await this.#exchangeBatch(batch.slice(at, at + maxKeysAtOnce))
   }
 
-  async #exchangeBatch(batch: Pending[]): Promise<void> {
+  async #exchangeBatch(batch: PendingCount[]): Promise<void> {
     // Lock rows in key order, so that two replicas cannot deadlock.
     const rows = batch
-      .filter((entry) => entry.unreported !== 0 && this.#entries.get(getId(entry)) === entry)
-      .map((entry) => ({ entry, id: getId(entry), points: entry.unreported, start: entry.window * entry.counter.seconds }))
+      .filter((entry) => entry.unreported !== 0 && this.#entries.get(getCounterId(entry)) === entry)
+      .map((entry) => ({ entry, id: getCounterId(entry), points: entry.unreported, start: entry.window * entry.counter.seconds }))
       .sort((one, other) => (one.id < other.id ? -1 : 1))
     if (rows.length === 0) return
     const shared = await this.#upsert(rows)
@@ -83,11 +83,11 @@ export class SharedCounts {
       if (sum === undefined || sum.start !== start) continue
       const others = sum.points - entry.shared - points
       entry.shared = sum.points
-      entry.counter.addOthers(entry.key, entry.window, others)
+      entry.counter.addRemotePoints(entry.key, entry.window, others)
     }
   }
 
-  async #upsert(rows: { entry: Pending; id: string; points: number; start: number }[]) {
+  async #upsert(rows: { entry: PendingCount; id: string; points: number; start: number }[]) {
     const { rows: sums } = await this.#pool.query<{ key: string; points: string; start: string }>(
       `insert into rate_limits as r (key, window_start, points, expires_at)
        select key, to_timestamp(start), points, to_timestamp(start + 2 * seconds)
@@ -115,7 +115,7 @@ export class SharedCounts {
   }
 }
 
-const getId = ({ counter, key }: Pending) => `${counter.name}:${key}`
+const getCounterId = ({ counter, key }: PendingCount) => `${counter.name}:${key}`
 
 export interface Count {
   count: number
@@ -162,9 +162,9 @@ export class ProcessCounter implements WindowCounter {
   }
 
   /** Adds the counts from other replicas since the last exchange. */
-  addOthers(key: string, window: number, others: number): void {
+  addRemotePoints(key: string, window: number, points: number): void {
     const count = this.#counts.get(key)
-    if (window === this.#window && count !== undefined) this.#counts.set(key, count + others)
+    if (window === this.#window && count !== undefined) this.#counts.set(key, count + points)
   }
 }
 

@@ -8,10 +8,10 @@ const maxPauseMs = 50
  * causes about twenty queries per second. A valid credential waits for at most two queries. If lookups are probably guesses,
  * `minPauseMs` sets a pause after every query.
  */
-export function createCredentialBatcher<Credential, Found>(
-  load: (credentials: readonly Credential[]) => Promise<readonly (Found | null)[]>,
+export function createCredentialBatcher<Credential, Match>(
+  load: (credentials: readonly Credential[]) => Promise<readonly (Match | null)[]>,
   { minPauseMs = 0 } = {},
-): Batcher<Credential, Found | null> {
+): Batcher<Credential, Match | null> {
   let misses = 0
   return new Batcher({
     run: load,

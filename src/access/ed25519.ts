@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import type { KnownSigningKey } from './signing-secrets.js'
+import type { StoredSigningKey } from './signing-secrets.js'
 
 interface KeyPair {
   privateKey: KeyObject
@@ -16,9 +16,9 @@ export function createEd25519Key(keyId: string): { secret: Buffer; publicJwk: Re
 }
 
 // Caches parsed keys, because parsing a key takes longer than using it. Retired keys are garbage-collected.
-const parsed = new WeakMap<KnownSigningKey, KeyPair>()
+const parsed = new WeakMap<StoredSigningKey, KeyPair>()
 
-export function parseKeyPair(key: KnownSigningKey): KeyPair {
+export function parseKeyPair(key: StoredSigningKey): KeyPair {
   let pair = parsed.get(key)
   if (!pair) {
     const privateKey = createPrivateKey({ key: key.secret, format: 'der', type: 'pkcs8' })

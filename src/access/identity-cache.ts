@@ -10,7 +10,7 @@ export interface CacheValidity {
 }
 
 /** Returns the cache key for a credential. The key is a hash, so that heap dumps and logs do not contain the credential. */
-export const fingerprint = (credential: string): string => hash('sha256', credential, 'base64')
+export const hashCredential = (credential: string): string => hash('sha256', credential, 'base64')
 
 interface Load<V> {
   result: Promise<V | null>
@@ -86,10 +86,10 @@ export class IdentityCache<V extends object> {
     if (pending && now - pending.startedAt < joinableMs) return pending.result
     const ownLoad: Load<V> = { result: this.#loadAndStore(key, load, now), startedAt: now }
     this.#loading.set(key, ownLoad)
-    const done = () => {
+    const removeFinishedLoad = () => {
       if (this.#loading.get(key) === ownLoad) this.#loading.delete(key)
     }
-    ownLoad.result.then(done, done)
+    ownLoad.result.then(removeFinishedLoad, removeFinishedLoad)
     return ownLoad.result
   }
 

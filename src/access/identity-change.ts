@@ -10,7 +10,7 @@ export async function changeIdentity<T>(
   { tenantId, kind, id }: { tenantId: string; kind: IdentityKind; id: string },
   work: (tx: Transaction) => Promise<{ result: T; audit: AuditRow[] }>,
 ): Promise<T> {
-  const changed = await ledger.change(tenantId, async (tx) => {
+  const changed = await ledger.changeTenant(tenantId, async (tx) => {
     const { result, audit } = await work(tx)
     await notifyIdentityChange({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, kind, id)
     return { result, entry: { audit } }

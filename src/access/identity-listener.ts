@@ -110,13 +110,13 @@ export class IdentityListener implements CacheValidity {
     this.#sendEcho(client)
   }
 
-  #sendEcho(client: Client, hasRead = false): void {
+  #sendEcho(client: Client, hasReadMessages = false): void {
     if (this.#client !== client) return
     const now = performance.now()
     const silentMs = now - Math.max(this.#connectedAt, this.#provenUntil)
     if (silentMs > validityMs) {
       // After the event loop was blocked, timers run before network events. First read the messages that have already arrived.
-      if (!hasRead) return void setImmediate(() => this.#sendEcho(client, true))
+      if (!hasReadMessages) return void setImmediate(() => this.#sendEcho(client, true))
       if (this.#echoing === client || silentMs > maxSilenceMs) {
         this.#onConnectionLost(client, new Error('the connection stopped responding'))
         return

@@ -3,10 +3,10 @@ import type { ClientConfig, Pool } from 'pg'
 import type { SigningPurpose } from '../platform/signing-keys.js'
 import { type ApiKeyRecord, Authenticator, type KeyUse, LastUsed } from './authenticate.js'
 import { createEd25519Key } from './ed25519.js'
+import { ExternalTokens, type ExternalTokensOptions } from './external-tokens.js'
 import { IdentityCache, type IdentityKind } from './identity-cache.js'
 import { IdentityListener } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
-import { ExternalTokens, type ExternalTokensOptions } from './outside-tokens.js'
 import { Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
 import { StoredSigningSecrets, type StoredSigningSecretsOptions } from './signing-secrets.js'
 import { Tokens } from './tokens.js'
@@ -46,15 +46,18 @@ export class Identity {
       ...(onError ? { onError } : {}),
     })
     const trust = this.listener
-    const createSecrets = (purpose: SigningPurpose, make: StoredSigningSecretsOptions['make'], lifetimeSeconds: number | null) =>
-      new StoredSigningSecrets({ pool, masterKey, trust, purpose, make, lifetimeSeconds })
+    const createSigningSecrets = (
+      purpose: SigningPurpose,
+      createKey: StoredSigningSecretsOptions['createKey'],
+      lifetimeSeconds: number | null,
+    ) => new StoredSigningSecrets({ pool, masterKey, trust, purpose, createKey, lifetimeSeconds })
     // One minute longer than the lifetime of URLs and tokens, to tolerate clock differences between replicas.
     this.signing = {
-      download_url: createSecrets('download_url', createRandomSecret, (options.downloadUrlSeconds ?? 300) + 60),
-      session: createSecrets('session', createEd25519Key, sessionSeconds + 60),
+      download_url: createSigningSecrets('download_url', createRandomSecret, (options.downloadUrlSeconds ?? 300) + 60),
+      session: createSigningSecrets('session', createEd25519Key, sessionSeconds + 60),
       // Signatures made with these keys must remain verifiable forever.
-      receipt: createSecrets('receipt', createEd25519Key, null),
-      log: createSecrets('log', createEd25519Key, null),
+      receipt: createSigningSecrets('receipt', createEd25519Key, null),
+      log: createSigningSecrets('log', createEd25519Key, null),
     }
     this.#keys = new IdentityCache({ trust, idsOf: (key) => [key.apiKeyId, key.tenantId] })
     this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })

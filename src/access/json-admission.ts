@@ -25,7 +25,7 @@ export class JsonAdmission {
     this.#idleMs = idleMs
   }
 
-  async read<T>(call: { actor: Actor | undefined; origin: Origin }, read: (limits: JsonLimits) => Promise<T>): Promise<T> {
+  async readBody<T>(call: { actor: Actor | undefined; origin: Origin }, read: (limits: JsonLimits) => Promise<T>): Promise<T> {
     if (call.actor) return read({ ...known, idleMs: this.#idleMs })
     const address = toAddressGroup(call.origin.ip)
     const own = this.#anonymous.get(address)

@@ -26,20 +26,20 @@ export class LiveStreams {
     const free = this.#slots.acquire(tenantId)
     const abort = new AbortController()
     this.#open.add(abort)
-    const leave = () => {
+    const close = () => {
       clearTimeout(timer)
       this.#open.delete(abort)
       free()
       abort.abort()
     }
-    const check = async () => {
+    const checkCredential = async () => {
       // End the stream if the check itself fails.
       const isValid = await isCredentialValid().catch(() => false)
-      if (!isValid) leave()
+      if (!isValid) close()
       else if (!abort.signal.aborted) timer.refresh()
     }
-    const timer = setTimeout(check, checkIntervalMs).unref()
-    return { signal: abort.signal, leave }
+    const timer = setTimeout(checkCredential, checkIntervalMs).unref()
+    return { signal: abort.signal, leave: close }
   }
 
   endAll(): void {

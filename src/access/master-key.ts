@@ -10,7 +10,7 @@ const idBytes = 8
 const version = 1
 const headerBytes = 1 + idBytes + ivBytes + tagBytes
 
-interface KnownKey {
+interface DerivedKey {
   id: Buffer
   encryption: Buffer
 }
@@ -21,23 +21,23 @@ interface KnownKey {
  * authenticated as associated data, so that an envelope copied to another row cannot be decrypted.
  */
 export class MasterKey {
-  #keys: KnownKey[]
+  #keys: DerivedKey[]
 
   /** Reloads the keys. Undefined if they cannot change while the service runs. */
   readonly #reread: (() => Promise<Buffer[]>) | undefined
 
   constructor(keys: Buffer[], reread?: () => Promise<Buffer[]>) {
     this.#reread = reread
-    this.#keys = keys.map(toKnownKey)
+    this.#keys = keys.map(toDerivedKey)
   }
 
-  encrypt(plain: Buffer, label: string): Buffer {
+  encrypt(plaintext: Buffer, label: string): Buffer {
     const [key] = this.#keys
     const head = Buffer.concat([Buffer.of(version), key!.id])
     const iv = randomBytes(ivBytes)
     const cipher = createCipheriv('aes-256-gcm', key!.encryption, iv, { authTagLength: tagBytes })
     cipher.setAAD(Buffer.concat([head, Buffer.from(label)]))
-    const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
+    const sealed = Buffer.concat([cipher.update(plaintext), cipher.final()])
     return Buffer.concat([head, iv, cipher.getAuthTag(), sealed])
   }
 
@@ -69,11 +69,11 @@ export class MasterKey {
     return this.encrypt(await this.decrypt(envelope, label), label)
   }
 
-  async #findKey(id: Buffer, label: string): Promise<KnownKey> {
-    const find = () => this.#keys.find((key) => key.id.equals(id))
+  async #findKey(id: Buffer, label: string): Promise<DerivedKey> {
+    const findLoadedKey = () => this.#keys.find((key) => key.id.equals(id))
     // Another process may have changed DATA_DIR/master.key since this process read the file.
-    if (!find() && this.#reread) this.#keys = (await this.#reread()).map(toKnownKey)
-    const key = find()
+    if (!findLoadedKey() && this.#reread) this.#keys = (await this.#reread()).map(toDerivedKey)
+    const key = findLoadedKey()
     if (key) return key
     throw new Error(
       `${label} is encrypted with another MASTER_KEY. Set MASTER_KEY to this database's key, or add that key to MASTER_KEY_PREVIOUS.`,
@@ -91,25 +91,25 @@ export async function openMasterKey(options: {
   dataDir: string
 }): Promise<MasterKey> {
   const { masterKey, previous = [], dataDir } = options
-  for (const key of masterKey ? [masterKey, ...previous] : previous) assertKey(key, 'MASTER_KEY')
+  for (const key of masterKey ? [masterKey, ...previous] : previous) assertKeyLength(key, 'MASTER_KEY')
   if (masterKey) return new MasterKey([masterKey, ...previous])
   const path = join(dataDir, 'master.key')
   await createKeyFile(dataDir, path)
-  const read = async () => [...(await readKeyFile(path)), ...previous]
-  return new MasterKey(await read(), read)
+  const readKeys = async () => [...(await readKeyFile(path)), ...previous]
+  return new MasterKey(await readKeys(), readKeys)
 }
 
 /**
  * Adds a new current key to DATA_DIR/master.key and keeps the old keys. Re-encrypt all secrets before calling
- * `forgetOldMasterKeys`.
+ * `removeOldMasterKeys`.
  */
-export async function renewMasterKeyFile(dataDir: string): Promise<void> {
+export async function rotateMasterKeyFile(dataDir: string): Promise<void> {
   const path = join(dataDir, 'master.key')
   await writeKeyFile(path, [randomBytes(keyBytes), ...(await readKeyFile(path))], rename)
 }
 
 /** Removes all keys except the current one from DATA_DIR/master.key. Re-encrypt all secrets before calling this function. */
-export async function forgetOldMasterKeys(dataDir: string): Promise<void> {
+export async function removeOldMasterKeys(dataDir: string): Promise<void> {
   const path = join(dataDir, 'master.key')
   await writeKeyFile(path, (await readKeyFile(path)).slice(0, 1), rename)
 }
@@ -148,19 +148,19 @@ async function writeKeyFile(path: string, keys: Buffer[], moveFile: (from: strin
 async function readKeyFile(path: string): Promise<Buffer[]> {
   const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line.trim() !== '')
   if (lines.length === 0) throw new Error(`${path} is empty. Restore the original file from a backup of this DATA_DIR.`)
-  return lines.map((line) => assertKey(Buffer.from(line.trim(), 'base64'), path))
+  return lines.map((line) => assertKeyLength(Buffer.from(line.trim(), 'base64'), path))
 }
 
-function assertKey(key: Buffer, where: string): Buffer {
+function assertKeyLength(key: Buffer, source: string): Buffer {
   if (key.length !== keyBytes)
-    throw new Error(`${where} contains ${key.length} bytes. It must contain ${keyBytes} bytes, encoded in base64.`)
+    throw new Error(`${source} contains ${key.length} bytes. It must contain ${keyBytes} bytes, encoded in base64.`)
   return key
 }
 
 const deriveKey = (master: Buffer, purpose: string, bytes: number) =>
   Buffer.from(hkdfSync('sha256', master, 'assay', purpose, bytes))
 
-const toKnownKey = (master: Buffer): KnownKey => ({
+const toDerivedKey = (master: Buffer): DerivedKey => ({
   id: deriveKey(master, 'key id', idBytes),
   encryption: deriveKey(master, 'secrets at rest', keyBytes),
 })

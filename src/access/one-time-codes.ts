@@ -11,15 +11,15 @@ export const generateTotpSecret = (): Buffer => randomBytes(20)
 
 /** Returns the secret as text to type, and as a URI for the QR code of an authenticator app. */
 export function createTotpSetup(secret: Buffer, label: string): { secret: string; uri: string } {
-  const totp = new TOTP({ ...usual, label, secret: toSecret(secret) })
+  const totp = new TOTP({ ...usual, label, secret: toTotpSecret(secret) })
   return { secret: totp.secret.base32, uri: totp.toString() }
 }
 
 /** Returns the time step of a valid code, or null for an invalid code. Allows clock differences of up to 30 s. */
-export function findTotpStep(secret: Buffer, code: string, at = now()): number | null {
-  const totp = new TOTP({ ...usual, secret: toSecret(secret) })
-  const distance = totp.validate({ token: code, timestamp: at, window: 1 })
-  return distance === null ? null : totp.counter({ timestamp: at }) + distance
+export function findTotpStep(secret: Buffer, code: string, time = now()): number | null {
+  const totp = new TOTP({ ...usual, secret: toTotpSecret(secret) })
+  const distance = totp.validate({ token: code, timestamp: time, window: 1 })
+  return distance === null ? null : totp.counter({ timestamp: time }) + distance
 }
 
 /** Generates ten single-use recovery codes of 80 random bits each. */
@@ -30,6 +30,6 @@ export const generateRecoveryCodes = (): string[] =>
 export const hashRecoveryCode = (code: string): Buffer =>
   createHash('sha256').update(code.toLowerCase().replace(/[\s-]/g, '')).digest()
 
-const toSecret = (bytes: Buffer) => new Secret({ buffer: new Uint8Array(bytes).buffer })
+const toTotpSecret = (bytes: Buffer) => new Secret({ buffer: new Uint8Array(bytes).buffer })
 
 export const getTotpLabel = (userId: string) => `second factor of ${userId}`

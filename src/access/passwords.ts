@@ -57,33 +57,33 @@ export class Passwords {
    * Returns true if the password matches. Checking a missing hash takes the same time, so that the duration does not reveal which
    * accounts exist.
    */
-  async verify(stored: string | null, password: string): Promise<boolean> {
-    return (await this.verifyAll([stored], password))[0]!
+  async verify(storedHash: string | null, password: string): Promise<boolean> {
+    return (await this.verifyAll([storedHash], password))[0]!
   }
 
   /**
    * Returns whether the password matches each hash. Hashes with the same salt require only one computation, for example for one
    * user in several tenants.
    */
-  async verifyAll(stored: readonly (string | null)[], password: string): Promise<boolean[]> {
-    if (Buffer.byteLength(password) > maxPasswordBytes) return stored.map(() => false)
+  async verifyAll(storedHashes: readonly (string | null)[], password: string): Promise<boolean[]> {
+    if (Buffer.byteLength(password) > maxPasswordBytes) return storedHashes.map(() => false)
     this.#decoy ??= hash(generatePassword(), cost)
-    const known = stored.filter((each) => each !== null)
+    const known = storedHashes.filter((each) => each !== null)
     const made = new Map<string, string>()
     for (const each of known.length > 0 ? known : [await this.#decoy])
       if (!made.has(getHashPrefix(each))) made.set(getHashPrefix(each), await this.#hashWithStoredOptions(each, password))
-    return stored.map((each) => each !== null && isEqualText(each, made.get(getHashPrefix(each))!))
+    return storedHashes.map((each) => each !== null && isEqualText(each, made.get(getHashPrefix(each))!))
   }
 
   /** Returns true if the hash has outdated cost parameters. The caller can then rehash the password. */
-  needsRehash(stored: string): boolean {
-    const used = parseOptions(stored)
+  needsRehash(storedHash: string): boolean {
+    const used = parseOptions(storedHash)
     return Object.entries(cost).some(([name, value]) => used[name as keyof typeof cost] !== value)
   }
 
-  #hashWithStoredOptions(stored: string, password: string): Promise<string> {
-    const { algorithm, memoryCost, timeCost, parallelism, outputLen, version } = parseOptions(stored)
-    const options = { algorithm, memoryCost, timeCost, parallelism, outputLen, version, salt: parseSalt(stored) }
+  #hashWithStoredOptions(storedHash: string, password: string): Promise<string> {
+    const { algorithm, memoryCost, timeCost, parallelism, outputLen, version } = parseOptions(storedHash)
+    const options = { algorithm, memoryCost, timeCost, parallelism, outputLen, version, salt: parseSalt(storedHash) }
     return this.#withSlot(() => hash(password.normalize('NFC'), options))
   }
 
@@ -105,10 +105,9 @@ export class Passwords {
 }
 
 // Stored hashes have the format $argon2id$v=19$m=…,t=…,p=…$salt$digest.
-const getHashPrefix = (stored: string) => stored.slice(0, stored.lastIndexOf('$'))
-const parseSalt = (stored: string) => Buffer.from(stored.split('$')[4]!, 'base64')
-const isEqualText = (one: string, other: string) =>
-  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+const getHashPrefix = (storedHash: string) => storedHash.slice(0, storedHash.lastIndexOf('$'))
+const parseSalt = (storedHash: string) => Buffer.from(storedHash.split('$')[4]!, 'base64')
+const isEqualText = (a: string, b: string) => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 
 /** Returns true if two hashes have the same salt and cost. */
-export const hasSameSalt = (one: string, other: string) => getHashPrefix(one) === getHashPrefix(other)
+export const hasSameSalt = (a: string, b: string) => getHashPrefix(a) === getHashPrefix(b)

@@ -39,9 +39,9 @@ export const createProblemBody = ({ code, message, details }: ErrorFields, reque
 })
 
 /** Converts an error to an item of the GraphQL `errors` array, with the code in upper case. */
-export const toGraphqlError = ({ code, message, details, retryAfter }: ErrorFields, place: object = {}) => ({
+export const toGraphqlError = ({ code, message, details, retryAfter }: ErrorFields, location: object = {}) => ({
   message,
-  ...place,
+  ...location,
   extensions: { code: code.toUpperCase(), details, ...(retryAfter !== undefined && { retryAfter }) },
 })
 

@@ -4,7 +4,7 @@ import { type Actor, getCredentialId } from '../platform/actor.js'
 import { type AssayError, rateLimited } from '../platform/errors/errors.js'
 import { toAddressGroup } from './address-group.js'
 import { type Count, ProcessCounter, SharedCounts, type WindowCounter } from './counters.js'
-import { SignInPace, signInWindowSeconds } from './sign-in-pace.js'
+import { SignInThrottle, signInWindowSeconds } from './sign-in-throttle.js'
 
 /** State of the limit with the fewest remaining calls, for the IETF rate limit headers. */
 export interface RateState {
@@ -41,7 +41,7 @@ type Counters = Record<'key' | 'tenant' | 'failed' | 'pair' | 'account' | 'addre
 
 /** Enforces all rate limits. A request above a limit gets 429 with Retry-After. */
 export class RateLimits {
-  readonly signIns: SignInPace
+  readonly signIns: SignInThrottle
   readonly #limits: Limits
   readonly #counters: Counters
   readonly #end: () => Promise<void>
@@ -50,7 +50,7 @@ export class RateLimits {
     this.#limits = limits
     this.#counters = counters
     this.#end = end
-    this.signIns = new SignInPace({ counters })
+    this.signIns = new SignInThrottle({ counters })
   }
 
   countCall(actor: Caller): Promise<RateState> {
@@ -61,7 +61,7 @@ export class RateLimits {
    * Charges an expensive request for additional calls, up to half of the limit per minute, so that no valid request is rejected
    * forever.
    */
-  charge(actor: Caller, request: { cost: number; calls: number }): Promise<RateState> {
+  chargeExtraCalls(actor: Caller, request: { cost: number; calls: number }): Promise<RateState> {
     const calls = Math.min(request.calls, Math.floor(this.#limits.perMinute / 2))
     return this.#count(actor, calls, (state) => createTooExpensiveError({ ...request, calls }, state))
   }
@@ -94,7 +94,7 @@ export class RateLimits {
   }
 
   /** Returns true if the address has reached its limit for rejected credentials. Its next credential is then probably a guess. */
-  async hasFailedOften(ip: string): Promise<boolean> {
+  async hasReachedFailureLimit(ip: string): Promise<boolean> {
     return (await this.#counters.failed.add(toAddressGroup(ip), 0)).count >= this.#limits.failedCredentialsPerMinute
   }
 
@@ -152,13 +152,13 @@ async function openRedisLimits(limits: Limits, url: string, onError?: (error: Er
   return new RateLimits(limits, counters, async () => client.destroy())
 }
 
-const createCounters = (make: (name: string, seconds: number) => WindowCounter): Counters => ({
-  key: make('key', minute),
-  tenant: make('tenant', minute),
-  failed: make('failed', minute),
-  pair: make('pair', signInWindowSeconds),
-  account: make('account', signInWindowSeconds),
-  address: make('address', signInWindowSeconds),
+const createCounters = (createCounter: (name: string, seconds: number) => WindowCounter): Counters => ({
+  key: createCounter('key', minute),
+  tenant: createCounter('tenant', minute),
+  failed: createCounter('failed', minute),
+  pair: createCounter('pair', signInWindowSeconds),
+  account: createCounter('account', signInWindowSeconds),
+  address: createCounter('address', signInWindowSeconds),
 })
 
 const toRateState = (policy: RateState['policy'], limit: number, { count, resetSeconds }: Count): RateState => ({
@@ -169,11 +169,11 @@ const toRateState = (policy: RateState['policy'], limit: number, { count, resetS
   windowSeconds: minute,
 })
 
-const getHolder = ({ policy }: RateState) => (policy === 'key' ? 'this credential' : 'this tenant')
+const describeRateLimitOwner = ({ policy }: RateState) => (policy === 'key' ? 'this credential' : 'this tenant')
 
 const createTooManyCallsError = (state: RateState) =>
   rateLimited(
-    `Too many calls by ${getHolder(state)}. The limit is ${state.limit} per minute. Retry in ${state.resetSeconds} s.`,
+    `Too many calls by ${describeRateLimitOwner(state)}. The limit is ${state.limit} per minute. Retry in ${state.resetSeconds} s.`,
     state.resetSeconds,
   )
 

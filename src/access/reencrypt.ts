@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { MasterKey } from './master-key.js'
 import { getTotpLabel } from './one-time-codes.js'
 import { getWebhookSecretLabel } from './secrets.js'
-import { getLabel } from './signing-secrets.js'
+import { getSigningKeyLabel } from './signing-secrets.js'
 
 interface Sealed {
   id: string
@@ -13,7 +13,7 @@ interface Sealed {
 const places = [
   {
     read: 'select key_id as id, purpose as label, secret_encrypted as secret from signing_keys',
-    label: ({ label, id }: Sealed) => getLabel(label, id),
+    label: ({ label, id }: Sealed) => getSigningKeyLabel(label, id),
     write: 'update signing_keys set secret_encrypted = $2 where key_id = $1 and secret_encrypted = $3',
   },
   {

@@ -34,7 +34,7 @@ export class RequestCost {
   }
 
   /** Signal that `onDisconnect` aborts. */
-  get disconnected(): AbortSignal {
+  get disconnectSignal(): AbortSignal {
     return (this.#disconnected ??= new AbortController()).signal
   }
 
@@ -44,7 +44,7 @@ export class RequestCost {
   }
 
   /** Executes the root fields of an expensive request one after another. Yields to other requests between two fields. */
-  executeInTurn<T>(work: () => Promise<T>): Promise<T> {
+  executeSequentially<T>(work: () => Promise<T>): Promise<T> {
     if (!this.isExpensive) return work()
     const result = this.#lastField.then(() => nextTurn()).then(work)
     this.#lastField = result.catch(() => {})
@@ -52,24 +52,24 @@ export class RequestCost {
   }
 }
 
-interface Tenant {
+interface TenantCosts {
   running: number
   waiting: { cost: number; start: () => void }[]
 }
 
 /** Limits the total cost of a tenant's concurrent requests in this process. Requests above the limit wait in order of arrival. */
 export class ConcurrentCosts {
-  readonly #tenants = new Map<string, Tenant>()
+  readonly #tenants = new Map<string, TenantCosts>()
 
   /**
    * Waits until the request fits within the limit. Resolves to a function that releases the reserved cost. Throws 429 if too many
    * requests are waiting or the wait takes too long.
    */
-  async acquire(tenantId: string, cost: number, disconnected?: AbortSignal): Promise<() => void> {
+  async acquire(tenantId: string, cost: number, disconnectSignal?: AbortSignal): Promise<() => void> {
     const tenant = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] }
     this.#tenants.set(tenantId, tenant)
     if (tenant.waiting.length === 0 && tenant.running + cost <= maxCost) tenant.running += cost
-    else await this.#waitInQueue(tenant, cost, disconnected)
+    else await this.#waitInQueue(tenant, cost, disconnectSignal)
     let isReleased = false
     return () => {
       if (isReleased) return
@@ -80,9 +80,9 @@ export class ConcurrentCosts {
     }
   }
 
-  #waitInQueue(tenant: Tenant, cost: number, disconnected?: AbortSignal): Promise<void> {
+  #waitInQueue(tenant: TenantCosts, cost: number, disconnectSignal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const reject429 = () =>
+      const rejectAsTooExpensive = () =>
         reject(
           rateLimited(
             `The request has a cost of ${cost}. This tenant's requests in progress have a cost of ${tenant.running}. The limit is ${maxCost}. Retry in 1 s, or request fewer fields or smaller pages.`,
@@ -90,7 +90,7 @@ export class ConcurrentCosts {
             { cost, limit: maxCost },
           ),
         )
-      if (tenant.waiting.length >= maxWaiting) return reject429()
+      if (tenant.waiting.length >= maxWaiting) return rejectAsTooExpensive()
       const waiter = {
         cost,
         start: () => {
@@ -98,24 +98,24 @@ export class ConcurrentCosts {
           resolve()
         },
       }
-      const giveUp = () => {
-        const place = tenant.waiting.indexOf(waiter)
-        if (place < 0) return
+      const leaveQueue = () => {
+        const index = tenant.waiting.indexOf(waiter)
+        if (index < 0) return
         clearTimeout(timer)
-        tenant.waiting.splice(place, 1)
-        reject429()
+        tenant.waiting.splice(index, 1)
+        rejectAsTooExpensive()
         // The next waiting request may be cheaper and fit within the limit.
         startQueuedRequests(tenant)
       }
-      const timer = setTimeout(giveUp, maxWaitMs)
-      disconnected?.addEventListener('abort', giveUp)
+      const timer = setTimeout(leaveQueue, maxWaitMs)
+      disconnectSignal?.addEventListener('abort', leaveQueue)
       tenant.waiting.push(waiter)
-      if (disconnected?.aborted) giveUp()
+      if (disconnectSignal?.aborted) leaveQueue()
     })
   }
 }
 
-function startQueuedRequests(tenant: Tenant): void {
+function startQueuedRequests(tenant: TenantCosts): void {
   for (let next = tenant.waiting[0]; next && tenant.running + next.cost <= maxCost; next = tenant.waiting[0]) {
     tenant.waiting.shift()
     tenant.running += next.cost
@@ -143,7 +143,7 @@ export function computeCost(schema: GraphQLSchema, { document, operationName, va
       query: document as never,
       ...(operationName && { operationName }),
       variables: variables ?? {},
-      estimators: [fieldExtensionsEstimator(), estimate],
+      estimators: [fieldExtensionsEstimator(), estimateFieldCost],
     })
   } catch {
     // The cost is unknown because a variable is invalid. The execution reports the error.
@@ -151,7 +151,7 @@ export function computeCost(schema: GraphQLSchema, { document, operationName, va
   }
 }
 
-function estimate({ args, childComplexity, field }: ComplexityEstimatorArgs): number {
+function estimateFieldCost({ args, childComplexity, field }: ComplexityEstimatorArgs): number {
   if (typeof args.days !== 'number' || !field.args.some(({ name }) => name === 'period'))
     return getValueCost(field) + getItemCount(args, field) * childComplexity
   const points = Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)

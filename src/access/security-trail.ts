@@ -16,7 +16,7 @@ export interface SecurityEvent {
   reason: SecurityReason
   message: string
   tenantId: string
-  about: { id: string; name: string }
+  subject: { id: string; name: string }
   origin: Origin
   /** The rejected caller. Undefined if the caller was not authenticated. */
   actor?: Actor | undefined
@@ -44,9 +44,9 @@ export class SecurityTrail {
     this.count = count
   }
 
-  recordEvent({ reason, message, tenantId, about, origin, actor }: SecurityEvent): void {
+  recordEvent({ reason, message, tenantId, subject, origin, actor }: SecurityEvent): void {
     this.count(reason)
-    const key = `${tenantId} ${reason} ${about.id}`
+    const key = `${tenantId} ${reason} ${subject.id}`
     const leftOut = this.#reserveEntry(key, tenantId)
     if (leftOut === undefined) return
     const entry: Entry = {
@@ -57,8 +57,8 @@ export class SecurityTrail {
           auditType: 'security',
           action: 'created',
           entityType: 'security',
-          entityId: about.id,
-          entityName: about.name,
+          entityId: subject.id,
+          entityName: subject.name,
           details: { reason, message, left_out: leftOut },
         },
       ],

@@ -1,13 +1,13 @@
 import type { Pool, PoolClient } from 'pg'
 import { now } from '../platform/clock.js'
-import { inTransaction } from '../platform/db/transaction.js'
+import { withTransaction } from '../platform/db/transaction.js'
 import { isId, newId } from '../platform/ids.js'
 import type { SigningPurpose, SigningSecret, SigningSecrets } from '../platform/signing-keys.js'
 import type { CacheValidity } from './identity-cache.js'
 import { notifyIdentityChange } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
 
-export interface KnownSigningKey extends SigningSecret {
+export interface StoredSigningKey extends SigningSecret {
   publicJwk: Record<string, unknown> | null
   current: boolean
   expiresAt: Date | null
@@ -26,7 +26,7 @@ export interface StoredSigningSecretsOptions {
   masterKey: MasterKey
   trust: CacheValidity
   purpose: SigningPurpose
-  make(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
+  createKey(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
   /** Seconds for which a retired key still verifies signatures. This is the lifetime of the signed data. Null means forever. */
   lifetimeSeconds: number | null
 }
@@ -40,7 +40,7 @@ const maxAgeWithoutNotificationsMs = 500
  * Signatures stay valid after a rotation.
  */
 export class StoredSigningSecrets implements SigningSecrets {
-  #known: KnownSigningKey[] = []
+  #known: StoredSigningKey[] = []
   #loadedAt = Number.NEGATIVE_INFINITY
   #loading: Promise<void> | undefined
   readonly #options: StoredSigningSecretsOptions
@@ -49,7 +49,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     this.#options = options
   }
 
-  async getCurrentKey(): Promise<KnownSigningKey> {
+  async getCurrentKey(): Promise<StoredSigningKey> {
     await this.refresh()
     const current = this.#known.find((key) => key.current)
     if (current) return current
@@ -57,20 +57,20 @@ export class StoredSigningSecrets implements SigningSecrets {
     return this.getCurrentKey()
   }
 
-  async findKey(id: string): Promise<KnownSigningKey | undefined> {
+  async findKey(id: string): Promise<StoredSigningKey | undefined> {
     if (!isId('sig', id)) return undefined
     await this.refresh()
-    const known = this.#getUsable().find((key) => key.id === id)
+    const known = this.#getUsableKeys().find((key) => key.id === id)
     if (known) return known
     // Another replica may have just created the key. Concurrent lookups of unknown ids share one database query.
     await this.refresh(0)
-    return this.#getUsable().find((key) => key.id === id)
+    return this.#getUsableKeys().find((key) => key.id === id)
   }
 
   /** Returns all keys that sign or verify, with the current key first. */
-  async getAllKeys(): Promise<readonly KnownSigningKey[]> {
+  async getAllKeys(): Promise<readonly StoredSigningKey[]> {
     await this.getCurrentKey()
-    return this.#getUsable()
+    return this.#getUsableKeys()
   }
 
   /** Creates a new current key. Signatures made with the old key stay valid for their lifetime, unless `leaked` is true. */
@@ -104,7 +104,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     await this.#loading
   }
 
-  #getUsable(): KnownSigningKey[] {
+  #getUsableKeys(): StoredSigningKey[] {
     return this.#known.filter((key) => key.expiresAt === null || key.expiresAt.getTime() > now())
   }
 
@@ -125,8 +125,11 @@ export class StoredSigningSecrets implements SigningSecrets {
     }
   }
 
-  async #decryptSigningKey(row: SigningKeyRow): Promise<KnownSigningKey> {
-    const secret = await this.#options.masterKey.decrypt(row.secret_encrypted, getLabel(this.#options.purpose, row.key_id))
+  async #decryptSigningKey(row: SigningKeyRow): Promise<StoredSigningKey> {
+    const secret = await this.#options.masterKey.decrypt(
+      row.secret_encrypted,
+      getSigningKeyLabel(this.#options.purpose, row.key_id),
+    )
     return {
       id: row.key_id,
       secret,
@@ -148,19 +151,19 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   async #insert(client: PoolClient): Promise<string> {
-    const { purpose, make, masterKey } = this.#options
+    const { purpose, createKey, masterKey } = this.#options
     const id = newId('sig')
-    const { secret, publicJwk } = make(id)
+    const { secret, publicJwk } = createKey(id)
     await client.query(
       'insert into signing_keys (key_id, purpose, secret_encrypted, public_jwk, created_at) values ($1, $2, $3, $4, now())',
-      [id, purpose, masterKey.encrypt(secret, getLabel(purpose, id)), publicJwk ?? null],
+      [id, purpose, masterKey.encrypt(secret, getSigningKeyLabel(purpose, id)), publicJwk ?? null],
     )
     await notifyIdentityChange(client, 'signing_key', id)
     return id
   }
 
   #withLock<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    return inTransaction(this.#options.pool, async (client) => {
+    return withTransaction(this.#options.pool, async (client) => {
       await client.query("select pg_advisory_xact_lock(hashtextextended('assay signing_keys ' || $1, 0))", [
         this.#options.purpose,
       ])
@@ -169,4 +172,4 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 }
 
-export const getLabel = (purpose: string, keyId: string) => `signing key ${keyId} (${purpose})`
+export const getSigningKeyLabel = (purpose: string, keyId: string) => `signing key ${keyId} (${purpose})`

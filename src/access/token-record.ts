@@ -53,7 +53,7 @@ export class RejectedToken extends Error {
   override readonly name = 'RejectedToken'
 
   constructor(
-    readonly why: RejectionReason,
+    readonly reason: RejectionReason,
     message: string,
   ) {
     super(message)

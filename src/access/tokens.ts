@@ -1,7 +1,7 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { now } from '../platform/clock.js'
-import { type CacheValidity, fingerprint, IdentityCache } from './identity-cache.js'
-import type { ExternalTokens } from './outside-tokens.js'
+import type { ExternalTokens } from './external-tokens.js'
+import { type CacheValidity, hashCredential, IdentityCache } from './identity-cache.js'
 import { ownIssuer, type Sessions } from './sessions.js'
 import { maxTokenBytes, RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
@@ -33,7 +33,7 @@ export class Tokens {
   async verify(token: string): Promise<TokenRecord> {
     if (token.length > maxTokenBytes)
       throw new RejectedToken('token_malformed', `This token exceeds the maximum length of ${maxTokenBytes} bytes.`)
-    const record = await this.#cache.get(fingerprint(token), () => this.#load(token))
+    const record = await this.#cache.get(hashCredential(token), () => this.#load(token))
     if (!record || record.validUntil <= now()) throw new RejectedToken('token_expired', 'This token has expired.')
     return record
   }

@@ -82,7 +82,7 @@ export class UploadSlots {
     this.#max = max
   }
 
-  get taken(): number {
+  get inUse(): number {
     return this.#running.get('all')
   }
 
@@ -94,7 +94,7 @@ export class UploadSlots {
     const held = this.#running.get(tenantId)
     if (held >= Math.ceil(this.#max / 2))
       throw createTooManyUploadsError(`This tenant already has the maximum of ${held} concurrent uploads.`)
-    const free = this.#max - this.taken
+    const free = this.#max - this.inUse
     if (free === 0) throw createTooManyUploadsError(`The service already has the maximum of ${this.#max} concurrent uploads.`)
     if (held >= quarter && held >= free)
       throw createTooManyUploadsError(

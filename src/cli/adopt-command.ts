@@ -116,20 +116,20 @@ async function runWithProgress(
   }
   const result = { dry_run: request.isDryRun, objects: done.objects, bytes: done.bytes, ...counts }
   if (stopped !== undefined)
-    return { result, error: `The adoption stopped. Run the command again to continue. ${getMessage(stopped)}` }
+    return { result, error: `The adoption stopped. Run the command again to continue. ${getErrorMessage(stopped)}` }
   return {
     result,
     ...(counts.failed > 0 && { error: `${counts.failed} objects could not be adopted. Run the command again to retry them.` }),
   }
 }
 
-const getMessage = (error: unknown) => (error instanceof Error ? error.message : String(error))
+const getErrorMessage = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
-function formatProgress(done: { objects: number; bytes: number }, total: { objects: number }, ms: number): string {
-  const share = total.objects === 0 ? 1 : Math.min(1, done.objects / total.objects)
+function formatProgress(adopted: { objects: number; bytes: number }, total: { objects: number }, ms: number): string {
+  const share = total.objects === 0 ? 1 : Math.min(1, adopted.objects / total.objects)
   const bar = '#'.repeat(Math.floor(share * 20)).padEnd(20, '.')
-  const rate = Math.round((done.objects * 1000) / ms)
-  return `[${bar}] ${Math.floor(share * 100)} %: ${done.objects} of ${total.objects} objects, ${toMegabytes(done.bytes)} MB, ${rate} objects/s`
+  const rate = Math.round((adopted.objects * 1000) / ms)
+  return `[${bar}] ${Math.floor(share * 100)} %: ${adopted.objects} of ${total.objects} objects, ${toMegabytes(adopted.bytes)} MB, ${rate} objects/s`
 }
 
 const toMegabytes = (bytes: number) => (bytes / megabyte).toFixed(1)

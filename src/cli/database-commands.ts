@@ -1,7 +1,7 @@
 import { runSelfTest } from '../features/files/self-test.js'
 import type { Database } from '../platform/db/client.js'
 import { checkCluster } from '../platform/db/cluster-check.js'
-import { distribute, planDistribution } from '../platform/db/distribute.js'
+import { distributeDatabase, planDistribution } from '../platform/db/distribute.js'
 import { type Command, flag, UsageError } from './command.js'
 
 export const databaseCommands: Record<string, Command> = {
@@ -13,10 +13,10 @@ export const databaseCommands: Record<string, Command> = {
       const client = await database.connectDedicated('assay distribute')
       try {
         if (values.check) return { result: { ...(await checkCluster(client)) } }
-        if (values['dry-run']) return { result: { dry_run: true, ...toResult(await planDistribution(client)) } }
-        const result = toResult(await distribute(client, print))
+        if (values['dry-run']) return { result: { dry_run: true, ...toJsonResult(await planDistribution(client)) } }
+        const result = toJsonResult(await distributeDatabase(client, print))
         // Test on a new connection, because this one may have cached plans that the distribution made invalid.
-        const failure = await testStatements(database)
+        const failure = await findStatementError(database)
         return { result: { ...result, self_test: failure ?? 'passed' }, ...(failure !== undefined && { error: failure }) }
       } finally {
         await client.end()
@@ -25,7 +25,7 @@ export const databaseCommands: Record<string, Command> = {
   },
 }
 
-async function testStatements(database: Database): Promise<string | undefined> {
+async function findStatementError(database: Database): Promise<string | undefined> {
   const client = await database.connectDedicated('assay self-test')
   try {
     return await runSelfTest(client).then(
@@ -37,7 +37,7 @@ async function testStatements(database: Database): Promise<string | undefined> {
   }
 }
 
-const toResult = ({ foreignKeys, ...plan }: Awaited<ReturnType<typeof planDistribution>>) => ({
+const toJsonResult = ({ foreignKeys, ...plan }: Awaited<ReturnType<typeof planDistribution>>) => ({
   ...plan,
   foreign_keys: foreignKeys,
 })

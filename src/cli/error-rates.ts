@@ -32,13 +32,13 @@ export async function readLabels(manifest: string): Promise<LabeledFile[]> {
 /** Formats a rate with its 95 % confidence interval. */
 export function formatRate(count: number, trials: number): string {
   const [low, high] = computeConfidenceInterval(count, trials)
-  const percent = (value: number) => `${(value * 100).toFixed(2)} %`
-  return `${count} of ${trials}: ${percent(trials === 0 ? 0 : count / trials)}, with 95 % confidence ${percent(low)} to ${percent(high)}`
+  const formatPercent = (value: number) => `${(value * 100).toFixed(2)} %`
+  return `${count} of ${trials}: ${formatPercent(trials === 0 ? 0 : count / trials)}, with 95 % confidence ${formatPercent(low)} to ${formatPercent(high)}`
 }
 
 /** Computes the Clopper-Pearson interval, which is also valid for small counts and for 0. */
 function computeConfidenceInterval(count: number, trials: number): [number, number] {
-  const solve = (isTooLow: (p: number) => boolean) => {
+  const bisect = (isTooLow: (p: number) => boolean) => {
     let [low, high] = [0, 1]
     for (let step = 0; step < 60; step++) {
       const middle = (low + high) / 2
@@ -47,8 +47,8 @@ function computeConfidenceInterval(count: number, trials: number): [number, numb
     }
     return (low + high) / 2
   }
-  const low = count === 0 ? 0 : solve((p) => 1 - computeBinomialCdf(count - 1, trials, p) < 0.025)
-  const high = count === trials ? 1 : solve((p) => computeBinomialCdf(count, trials, p) > 0.025)
+  const low = count === 0 ? 0 : bisect((p) => 1 - computeBinomialCdf(count - 1, trials, p) < 0.025)
+  const high = count === trials ? 1 : bisect((p) => computeBinomialCdf(count, trials, p) > 0.025)
   return [low, high]
 }
 

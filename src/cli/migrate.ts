@@ -12,7 +12,7 @@ try {
     )
   const database = await openCommandDatabase(readDatabaseConfig(), (message) => console.error(message))
   try {
-    await database.prove()
+    await database.verify()
     const converted = option ? { converted: await migrateFromPrerelease(database.directUrl) } : {}
     console.log(JSON.stringify({ ...converted, applied: await migrate(database.directUrl) }))
   } finally {

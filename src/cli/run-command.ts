@@ -60,7 +60,7 @@ export async function runCommand(
     () => openCommandDatabase(config, print),
     (database) => database.stop(),
   )
-  await opened.prove()
+  await opened.verify()
   await migrate(opened.directUrl)
   const database = await lifecycle.open(
     async () => createDatabase(opened.url, { poolSize: 4, directUrl: opened.directUrl, logger }),

@@ -1,9 +1,9 @@
-import { forgetOldMasterKeys, openMasterKey, renewMasterKeyFile } from '../access/master-key.js'
+import { openMasterKey, removeOldMasterKeys, rotateMasterKeyFile } from '../access/master-key.js'
 import { reencryptSecrets } from '../access/reencrypt.js'
 import { type SigningPurpose, signingPurposes } from '../platform/signing-keys.js'
 import { type Command, flag, text, UsageError } from './command.js'
 
-const isPurpose = (value: unknown): value is SigningPurpose => signingPurposes.some((purpose) => purpose === value)
+const isSigningPurpose = (value: unknown): value is SigningPurpose => signingPurposes.some((purpose) => purpose === value)
 
 export const secretCommands: Record<string, Command> = {
   'secrets rotate': {
@@ -13,7 +13,8 @@ export const secretCommands: Record<string, Command> = {
     run: async ({ services }, values) => {
       const { purpose } = values
       const leaked = values.leaked === true
-      if (!isPurpose(purpose)) throw new UsageError(`--purpose is '${purpose}'. It must be one of ${signingPurposes.join(', ')}.`)
+      if (!isSigningPurpose(purpose))
+        throw new UsageError(`--purpose is '${purpose}'. It must be one of ${signingPurposes.join(', ')}.`)
       return { result: { purpose, key_id: await services.identity.signing[purpose].rotate({ leaked }) } }
     },
   },
@@ -34,11 +35,11 @@ export const secretCommands: Record<string, Command> = {
         throw new UsageError(
           'MASTER_KEY is set, so this command cannot replace it. Set MASTER_KEY to the new key and MASTER_KEY_PREVIOUS to the old one. Then restart the service and run: secrets reencrypt.',
         )
-      await renewMasterKeyFile(config.dataDir)
+      await rotateMasterKeyFile(config.dataDir)
       // The file now contains both keys. If the process is killed after this point, the operator can repeat the command.
       const renewed = await openMasterKey({ previous: [...config.previousMasterKeys], dataDir: config.dataDir })
       const reencrypted = await reencryptSecrets(database.pool, renewed)
-      await forgetOldMasterKeys(config.dataDir)
+      await removeOldMasterKeys(config.dataDir)
       return { result: { reencrypted } }
     },
   },

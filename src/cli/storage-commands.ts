@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { proveStorage } from '../features/maintenance/prove-storage.js'
+import { testStorageGuarantees } from '../features/maintenance/storage-guarantees.js'
 import { isSweepPaused, pauseSweep, resumeSweep, Sweeper } from '../features/maintenance/sweeper.js'
 import { type Command, flag, pickFields, text, UsageError } from './command.js'
 
@@ -36,7 +36,7 @@ export const storageCommands: Record<string, Command> = {
     usage: 'storage prove',
     options: {},
     run: async ({ config, services }) => {
-      const guarantees = await proveStorage(services.storage, config.s3UnconditionalWrites)
+      const guarantees = await testStorageGuarantees(services.storage, config.s3UnconditionalWrites)
       const failed = guarantees.filter(({ result, accepted }) => result === 'fail' && !accepted)
       return {
         result: { storage: services.storage.description, guarantees },

@@ -16,7 +16,7 @@ export const userCommands: Record<string, Command> = {
         scopes: splitList(scopes),
         ...(chosen !== undefined && { password: chosen }),
       })
-      assertValid(input)
+      assertValidInput(input)
       // Report an unknown tenant here, because the database's foreign key error would not name the tenant.
       const actor = await findTenantActor(context, tenant)
       const created = await context.services.users.create(actor, input)
@@ -56,7 +56,7 @@ export const userCommands: Record<string, Command> = {
   },
 }
 
-function assertValid(input: InviteUserInput): void {
+function assertValidInput(input: InviteUserInput): void {
   const errors = findFieldErrors(input)
   if (errors.length === 0) return
   const sentences = errors.map(({ field, message }) => `--${field} ${message}`)

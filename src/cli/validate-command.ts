@@ -14,7 +14,7 @@ export interface CommandIo {
 }
 
 /** `scanner` can be a function that opens the scanner. It is called only if the command scans files. */
-export interface CommandParts {
+export interface CommandDependencies {
   scanner: VirusScanner | (() => Promise<VirusScanner>)
   io?: CommandIo
 }
@@ -36,8 +36,8 @@ All other checks are enabled. Every extension and every size up to 1 TB is allow
 const consoleIo: CommandIo = { out: (line) => console.log(line), err: (line) => console.error(line) }
 
 /** Runs `npm run validate` and returns the exit status: 0 if all files are accepted, otherwise 1. */
-export async function validateCommand(argv: string[], parts: CommandParts): Promise<number> {
-  const io = parts.io ?? consoleIo
+export async function runValidateCommand(argv: string[], dependencies: CommandDependencies): Promise<number> {
+  const io = dependencies.io ?? consoleIo
   const flags = argv.filter((arg) => arg.startsWith('--'))
   const paths = argv.filter((arg) => !arg.startsWith('--'))
   const labels = flags.find((flag) => flag.startsWith('--labels='))?.slice('--labels='.length)
@@ -45,15 +45,19 @@ export async function validateCommand(argv: string[], parts: CommandParts): Prom
   if (unknown) return printFailure(io, `Unknown option '${unknown}'. The options are --no-scan and --labels=FILE.`)
   if (flags.includes('--help') || (paths.length === 0 && !labels)) return printFailure(io, usage)
   const scan = !flags.includes('--no-scan')
-  const scanner = !scan ? noScanner : typeof parts.scanner === 'function' ? await parts.scanner() : parts.scanner
+  const scanner = !scan
+    ? noScanner
+    : typeof dependencies.scanner === 'function'
+      ? await dependencies.scanner()
+      : dependencies.scanner
   const inspector = createInspector({ scanner })
   try {
     let allAccepted = true
     if (labels) allAccepted = await printErrorRates(await readLabels(labels), inspector, scan, io)
     for (const path of paths) {
       const accepted = (await stat(path)).isDirectory()
-        ? await printFolder(path, inspector, scan, io)
-        : await printFile(path, inspector, scan, io)
+        ? await validateAndPrintFolder(path, inspector, scan, io)
+        : await validateAndPrintFile(path, inspector, scan, io)
       allAccepted &&= accepted
     }
     return allAccepted ? 0 : 1
@@ -70,13 +74,13 @@ function printFailure(io: CommandIo, message: string): number {
   return 1
 }
 
-async function printFile(path: string, inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
+async function validateAndPrintFile(path: string, inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
   const report = await validateFile(path, inspector, scan)
-  io.out(JSON.stringify(toReport(report), null, 2))
+  io.out(JSON.stringify(toJsonReport(report), null, 2))
   return report.outcome === 'accepted'
 }
 
-async function printFolder(folder: string, inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
+async function validateAndPrintFolder(folder: string, inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
   const counts = new Map<string, number>()
   let bytes = 0
   const start = performance.now()
@@ -158,7 +162,7 @@ async function* walkFiles(folder: string): AsyncIterable<string> {
   }
 }
 
-function toReport(report: ValidationReport): Record<string, unknown> {
+function toJsonReport(report: ValidationReport): Record<string, unknown> {
   const { checks, engine } = report
   const fields = ['outcome', 'reason', 'checks', 'detectedContentType', 'sizeBytes', 'checksum', 'engine', 'validatedAt'] as const
   return {
@@ -168,8 +172,13 @@ function toReport(report: ValidationReport): Record<string, unknown> {
   }
 }
 
-const never = async (): Promise<never> => {
+const throwScannerDisabled = async (): Promise<never> => {
   throw new Error('--no-scan disables the scanner')
 }
 /** Scanner for --no-scan, whose methods are never called. */
-const noScanner: VirusScanner = { scan: never, getIdentity: never, prove: never, close: async () => {} }
+const noScanner: VirusScanner = {
+  scan: throwScannerDisabled,
+  getIdentity: throwScannerDisabled,
+  verifyDetection: throwScannerDisabled,
+  close: async () => {},
+}

@@ -1,6 +1,6 @@
 import { findLocalClamd, openScanner } from '../inspection/scanners/index.js'
 import { readConfig } from '../platform/config/config.js'
-import { validateCommand } from './validate-command.js'
+import { runValidateCommand } from './validate-command.js'
 
 async function openConfiguredScanner() {
   const config = readConfig()
@@ -11,7 +11,7 @@ async function openConfiguredScanner() {
 }
 
 try {
-  process.exitCode = await validateCommand(process.argv.slice(2), { scanner: openConfiguredScanner })
+  process.exitCode = await runValidateCommand(process.argv.slice(2), { scanner: openConfiguredScanner })
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error))
   process.exitCode = 1

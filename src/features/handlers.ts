@@ -8,10 +8,10 @@ import { UploadAdmission, type UploadSlots } from '../access/upload-admission.js
 import { buildSchema } from '../api/graphql/schema.js'
 import { openGraphql } from '../api/graphql/server.js'
 import { createApplication } from '../api/http/application.js'
-import type { ApplicationParts } from '../api/http/application-parts.js'
+import type { ApplicationDependencies } from '../api/http/application-dependencies.js'
 import { createCall } from '../api/http/caller.js'
 import { openDashboard } from '../api/http/dashboard.js'
-import { createDownloads } from '../api/http/downloads.js'
+import { createDownloadRequestHandler } from '../api/http/downloads.js'
 import { openGraphqlPage } from '../api/http/graphql-page.js'
 import { Health } from '../api/http/health.js'
 import type { Metrics } from '../api/http/metrics.js'
@@ -21,7 +21,7 @@ import { createLinkUpload } from '../api/rest/link-upload.js'
 import { createRestHandler } from '../api/rest/router.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
 import type { Origin } from '../platform/actor.js'
-import type { AppParts } from '../platform/processes/application.js'
+import type { AppDependencies } from '../platform/processes/application.js'
 import type { Spool } from '../platform/spool/spool.js'
 import type { BlobStorage } from '../platform/storage/blob-storage.js'
 import { LocalStorage } from '../platform/storage/local/local.js'
@@ -45,11 +45,11 @@ import {
   createResumableUploadHandler,
   describeProtocol,
   exposedHeaders,
-  type ProtocolParts,
+  type ProtocolDependencies,
 } from './uploads/resumable-uploads.js'
 import { createSessionHandler } from './users/session-endpoint.js'
 
-interface HandlerParts extends AppParts {
+interface HandlerDependencies extends AppDependencies {
   services: Services
   uploads: UploadService
   previews: PreviewService
@@ -80,18 +80,18 @@ interface Handlers {
 type CallDependencies = ReturnType<typeof createCallDependencies>
 
 /** Opens all HTTP handlers: GraphQL, REST, subscriptions, downloads and exports. */
-export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
-  const { config, services, uploads, previews, database, spool, logger, tracing } = parts
+export async function openHandlers(dependencies: HandlerDependencies): Promise<Handlers> {
+  const { config, services, uploads, previews, database, spool, logger, tracing } = dependencies
   const { identity, contexts } = services
   const schema = buildSchema(createResolvers({ ...services, uploads, previews }), (input) => contexts.findInputErrors(input))
-  const onError = createErrorLogger(parts, 'A GraphQL request failed because of an internal error.')
+  const onError = createErrorLogger(dependencies, 'A GraphQL request failed because of an internal error.')
   const graphql = await openGraphql({ schema, explorer: config.graphqlExplorer, onError })
-  const callers = createCallDependencies(parts)
-  const health = createHealthCheck(parts)
-  const streams = createStreams(parts, schema, callers)
+  const callers = createCallDependencies(dependencies)
+  const health = createHealthCheck(dependencies)
+  const streams = createStreamHandlers(dependencies, schema, callers)
   const { app, listener, getAddress } = createApplication({
     ...callers,
-    ...(await createFeatureHandlers(parts, schema, callers)),
+    ...(await createFeatureHandlers(dependencies, schema, callers)),
     graphql: graphql.handle,
     events: streams.events,
     documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
@@ -119,26 +119,26 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
 }
 
 const createErrorLogger =
-  ({ logger }: HandlerParts, message: string) =>
+  ({ logger }: HandlerDependencies, message: string) =>
   (error: unknown): void =>
     logger.error({ err: error }, message)
 
-function createCallDependencies(parts: HandlerParts) {
-  const { identity, limits, security } = parts.services
+function createCallDependencies(dependencies: HandlerDependencies) {
+  const { identity, limits, security } = dependencies.services
   const callers = {
     authenticate: identity.authenticate,
     countRejectedCredential: limits.countRejectedCredential.bind(limits),
-    hasFailedOften: limits.hasFailedOften.bind(limits),
-    admission: createAdmission(parts),
+    hasReachedFailureLimit: limits.hasReachedFailureLimit.bind(limits),
+    admission: createAdmission(dependencies),
     security,
-    metrics: parts.metrics,
+    metrics: dependencies.metrics,
   }
   return { ...callers, createCall: (request: Parameters<typeof createCall>[1]) => createCall(callers, request) }
 }
 
 /** Creates event streams and subscriptions, which end when their credential becomes invalid. */
-function createStreams(parts: HandlerParts, schema: GraphQLSchema, callers: CallDependencies) {
-  const { events, identity } = parts.services
+function createStreamHandlers(dependencies: HandlerDependencies, schema: GraphQLSchema, callers: CallDependencies) {
+  const { events, identity } = dependencies.services
   const streams = new LiveStreams()
   const isCredentialValid = async (rawHeaders: readonly string[], origin: Origin) => {
     const found = await identity.authenticate(rawHeaders, origin)
@@ -153,7 +153,7 @@ function createStreams(parts: HandlerParts, schema: GraphQLSchema, callers: Call
     isCredentialValid,
     endpoint: eventsEndpoint,
     source: { events: events.subscribe.bind(events) } satisfies EventSource,
-    onError: createErrorLogger(parts, 'A GraphQL subscription failed because of an internal error.'),
+    onError: createErrorLogger(dependencies, 'A GraphQL subscription failed because of an internal error.'),
   })
   return {
     subscriptions,
@@ -163,7 +163,7 @@ function createStreams(parts: HandlerParts, schema: GraphQLSchema, callers: Call
       events,
       createCall: callers.createCall,
       isCredentialValid: (request) => isCredentialValid(request.rawHeaders, { ip: '', userAgent: '' }),
-      onError: createErrorLogger(parts, 'An event stream failed because of an internal error.'),
+      onError: createErrorLogger(dependencies, 'An event stream failed because of an internal error.'),
     }),
     end: () => {
       // Close subscriptions first, with code 1001 (going away). Clients do not reconnect after code 4403.
@@ -173,19 +173,19 @@ function createStreams(parts: HandlerParts, schema: GraphQLSchema, callers: Call
   }
 }
 
-async function createFeatureHandlers(parts: HandlerParts, schema: GraphQLSchema, callers: CallDependencies) {
-  const { config, services, database, spool } = parts
+async function createFeatureHandlers(dependencies: HandlerDependencies, schema: GraphQLSchema, callers: CallDependencies) {
+  const { config, services, database, spool } = dependencies
   const { contexts } = services
   const { createCall } = callers
   const secure = config.publicUrl.startsWith('https:')
   const maxBytes = config.maxUploadMb * megabyte
-  const protocol = createProtocolParts(parts)
-  const onRestError = createErrorLogger(parts, 'A REST request failed because of an internal error.')
-  const onLinkError = createErrorLogger(parts, 'An upload through a link failed because of an internal error.')
-  const onExportError = createErrorLogger(parts, 'An export failed after it had started.')
+  const protocol = createProtocolDependencies(dependencies)
+  const onRestError = createErrorLogger(dependencies, 'A REST request failed because of an internal error.')
+  const onLinkError = createErrorLogger(dependencies, 'An upload through a link failed because of an internal error.')
+  const onExportError = createErrorLogger(dependencies, 'An export failed after it had started.')
   return {
     rest: createRestHandler({ schema, spool, contexts, onError: onRestError }),
-    download: createDownloadHandler(parts),
+    download: createDownloadHandler(dependencies),
     exports: createExportRouter({ ...services, schema, database, createCall, onError: onExportError }),
     dashboard: config.dashboard ? await openDashboard(createSessionHandler({ ...services, createCall, secure })) : undefined,
     log: createLogHandler({ ...services, ...callers }),
@@ -203,7 +203,7 @@ async function createFeatureHandlers(parts: HandlerParts, schema: GraphQLSchema,
   }
 }
 
-function createAdmission({ config, services, slots, isDiskFull = () => false, logger }: HandlerParts): Admission {
+function createAdmission({ config, services, slots, isDiskFull = () => false, logger }: HandlerDependencies): Admission {
   const { limits, ledger, tenants } = services
   const idleMs = config.uploadIdleSeconds * 1000
   return new Admission({
@@ -222,14 +222,19 @@ function createAdmission({ config, services, slots, isDiskFull = () => false, lo
   })
 }
 
-function createDownloadHandler({ services, metrics, downloadCuts, logger }: HandlerParts): ApplicationParts['download'] {
+function createDownloadHandler({
+  services,
+  metrics,
+  downloadCuts,
+  logger,
+}: HandlerDependencies): ApplicationDependencies['download'] {
   const { storage, downloads } = services
   if (!(storage instanceof LocalStorage)) return undefined
-  return createDownloads({
+  return createDownloadRequestHandler({
     storage,
     findFile: (signed) => downloads.findFile(signed),
-    spend: (signed) => downloads.consumeSingleUseUrl(signed),
-    watch: (signed, cut) => downloadCuts.watchQuarantine(signed, cut),
+    markUrlAsUsed: (signed) => downloads.consumeSingleUseUrl(signed),
+    watchAvailability: (signed, abort) => downloadCuts.watchQuarantine(signed, abort),
     onDownload: (download) => {
       metrics.downloads.inc({ outcome: download.outcome })
       logger.info(download, 'A file was downloaded with a download URL.')
@@ -237,8 +242,8 @@ function createDownloadHandler({ services, metrics, downloadCuts, logger }: Hand
   })
 }
 
-function createProtocolParts(parts: HandlerParts): ProtocolParts {
-  const { config, services, uploads, uploadStorage, spool, scanner } = parts
+function createProtocolDependencies(dependencies: HandlerDependencies): ProtocolDependencies {
+  const { config, services, uploads, uploadStorage, spool, scanner } = dependencies
   return {
     prefix: new URL(config.publicUrl).pathname.replace(/\/$/, ''),
     rows: services.resumableUploads,
@@ -246,16 +251,16 @@ function createProtocolParts(parts: HandlerParts): ProtocolParts {
     storage: { ...uploadStorage, open: services.storage.open.bind(services.storage) },
     paths: services.paths,
     spool,
-    proveScanner: async (actor, contextKey) => {
+    verifyScanner: async (actor, contextKey) => {
       const context = await services.contexts.find(actor, contextKey)
-      if (context?.scanForViruses) await scanner.prove()
+      if (context?.scanForViruses) await scanner.verifyDetection()
     },
-    onError: createErrorLogger(parts, 'A resumable upload failed because of an internal error.'),
+    onError: createErrorLogger(dependencies, 'A resumable upload failed because of an internal error.'),
   }
 }
 
-function createHealthCheck(parts: HandlerParts): Health {
-  const { services, database, spool, scanner, isDiskFull = () => false, siblings, selfTest, logger } = parts
+function createHealthCheck(dependencies: HandlerDependencies): Health {
+  const { services, database, spool, scanner, isDiskFull = () => false, siblings, selfTest, logger } = dependencies
   return new Health({
     pool: database.pool,
     storage: services.storage,

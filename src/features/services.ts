@@ -51,7 +51,7 @@ import { openWebhooks } from './webhooks/open-webhooks.js'
 
 export type Services = Awaited<ReturnType<typeof openServices>>
 
-interface ServiceParts {
+interface ServiceDependencies {
   config: Config
   database: Database
   databaseUrl: string
@@ -62,9 +62,9 @@ interface ServiceParts {
 }
 
 /** Creates all services, for the server and for the operator's CLI. */
-export async function openServices(parts: ServiceParts) {
-  const base = await openBaseServices(parts)
-  const services = createServices({ ...base, scanner: parts.scanner }, parts)
+export async function openServices(dependencies: ServiceDependencies) {
+  const base = await openBaseServices(dependencies)
+  const services = createServices({ ...base, scanner: dependencies.scanner }, dependencies)
   const close = async () => {
     await services.webhookSender.close()
     await base.close()
@@ -72,8 +72,8 @@ export async function openServices(parts: ServiceParts) {
   return { ...base, ...services, close }
 }
 
-async function openBaseServices(parts: ServiceParts) {
-  const { config, database, logger, serviceEvents } = parts
+async function openBaseServices(dependencies: ServiceDependencies) {
+  const { config, database, logger, serviceEvents } = dependencies
   const { pool } = database
   await synchronizeClock(pool)
   await database.durability.getExpression()
@@ -89,7 +89,7 @@ async function openBaseServices(parts: ServiceParts) {
     previous: [...config.previousMasterKeys],
     dataDir: config.dataDir,
   })
-  const identity = createIdentity(parts, { masterKey, ledger, onError })
+  const identity = createIdentity(dependencies, { masterKey, ledger, onError })
   await identity.start()
   const limits = await openRateLimits({ pool, redisUrl: config.redisUrl, perMinute: config.rateLimitPerMinute, onError })
   const storage = await openStorage(config.storageUrl, {
@@ -120,11 +120,11 @@ async function openBaseServices(parts: ServiceParts) {
 }
 
 function createIdentity(
-  { config: { jwt }, database: { pool }, databaseUrl }: ServiceParts,
-  { ledger, ...parts }: { masterKey: MasterKey; ledger: Ledger; onError: (error: Error) => void },
+  { config: { jwt }, database: { pool }, databaseUrl }: ServiceDependencies,
+  { ledger, ...dependencies }: { masterKey: MasterKey; ledger: Ledger; onError: (error: Error) => void },
 ): Identity {
   return new Identity({
-    ...parts,
+    ...dependencies,
     pool,
     connection: { connectionString: databaseUrl },
     loadApiKey: createApiKeyLoader(pool),
@@ -134,18 +134,18 @@ function createIdentity(
   })
 }
 
-type Base = Omit<Awaited<ReturnType<typeof openBaseServices>>, 'close'> & { scanner: ServiceParts['scanner'] | undefined }
+type Base = Omit<Awaited<ReturnType<typeof openBaseServices>>, 'close'> & { scanner: ServiceDependencies['scanner'] | undefined }
 
-function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceParts) {
+function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceDependencies) {
   const { db, horizons } = base
   const contexts = new FileContextService({ ...base, maxUploadMb })
   const files = new FileService({ ...base, contexts })
   const callLogs = new CallLogService({ db, horizon: horizons.calls })
   const log = new LogService({ ...base, publicUrl })
   const rescans = new RescanService({ ...base, contexts })
-  const onNotMoved = (error: unknown) =>
+  const onMoveFailed = (error: unknown) =>
     logger.warn({ err: error }, 'A quarantined object could not be moved. The service will retry within a minute.')
-  const quarantineMoves = new QuarantineMoves({ ...base, onError: onNotMoved })
+  const quarantineMoves = new QuarantineMoves({ ...base, onError: onMoveFailed })
   return {
     contexts,
     ...createIdentityServices(base, contexts),

@@ -41,7 +41,7 @@ export interface CheckVerdict {
 type Check = (file: FileChecks) => CheckVerdict | Promise<CheckVerdict>
 
 /** Passes if the extension is allowed and matches the detected content type. */
-const extension: Check = async (file) => {
+const checkExtension: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.allowedExtensions.includes(file.extension)) {
     const [name, allowed] = [toPrintable(file.extension), rules.allowedExtensions]
@@ -49,14 +49,14 @@ const extension: Check = async (file) => {
     const message = `${what} is not allowed in context '${rules.contextKey}'. Allowed extensions: ${allowed.join(', ')}.`
     return { outcome: 'failed', message, evidence: { extension: name, allowed } }
   }
-  const notRead = (why: string): CheckVerdict => ({
+  const createUnreadVerdict = (reason: string): CheckVerdict => ({
     outcome: 'passed',
-    message: `Extension '${file.extension}' is allowed. The content was not checked because ${why}.`,
+    message: `Extension '${file.extension}' is allowed. The content was not checked because ${reason}.`,
     evidence: { extension: file.extension },
   })
-  if (file.tooLarge) return notRead('the file is too large')
+  if (file.tooLarge) return createUnreadVerdict('the file is too large')
   const findings = await file.findings()
-  if ('failure' in findings) return notRead('the file could not be read')
+  if ('failure' in findings) return createUnreadVerdict('the file could not be read')
   const { type, mime, fits, durationMs } = findings.recognition
   const evidence = { extension: file.extension, recognised: type, content_type: mime }
   const found = type ? `is ${typeNames[type] ?? `of type ${type.toUpperCase()}`}` : 'has an unknown type'
@@ -97,7 +97,7 @@ const typeNames: Record<string, string> = {
 }
 
 /** Passes if the file does not exceed the context's size limit. */
-const size: Check = ({ submission, tooLarge }) => {
+const checkSize: Check = ({ submission, tooLarge }) => {
   const { sizeBytes, rules } = submission
   const limit = rules.maxFileSizeMb * megabyte
   const evidence = { size_bytes: sizeBytes, limit_bytes: limit }
@@ -112,7 +112,7 @@ const size: Check = ({ submission, tooLarge }) => {
 }
 
 /** Passes if the file contains more than whitespace, NUL bytes and byte-order marks. */
-const blank: Check = async (file) => {
+const checkBlankness: Check = async (file) => {
   const { sizeBytes, rules } = file.submission
   const evidence = { size_bytes: sizeBytes }
   if (!rules.rejectBlankFiles) return { outcome: 'skipped', message: `Context '${rules.contextKey}' accepts blank files.` }
@@ -128,7 +128,7 @@ const blank: Check = async (file) => {
 /**
  * Passes if common programs can open the file, the file is not maliciously crafted, and the context's policy allows its content.
  */
-const corrupt: Check = async (file) => {
+const checkSoundness: Check = async (file) => {
   const { rules, content } = file.submission
   const { requiredSha256: required } = rules
   if (required && content && content.sha256 !== required) return toChecksumVerdict(content.sha256, required)
@@ -151,10 +151,10 @@ const corrupt: Check = async (file) => {
   }
 }
 
-const toChecksumVerdict = (found: string, required: string): CheckVerdict => ({
+const toChecksumVerdict = (actual: string, required: string): CheckVerdict => ({
   outcome: 'failed',
-  message: `The file's SHA-256 checksum is ${found}. The upload link accepts only a file with the checksum ${required}.`,
-  evidence: { sha256: found, expected_sha256: required },
+  message: `The file's SHA-256 checksum is ${actual}. The upload link accepts only a file with the checksum ${required}.`,
+  evidence: { sha256: actual, expected_sha256: required },
 })
 
 type PolicyEvidence = { encrypted?: true; active_content?: string[] }
@@ -212,7 +212,7 @@ const toFailureVerdict = ({ failure, durationMs }: WorkerFailureResult): CheckVe
 })
 
 /** Passes if the scanner has scanned the whole file and found no virus. */
-const virus: Check = async (file) => {
+const checkForViruses: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.scanForViruses) return { outcome: 'skipped', message: `Context '${rules.contextKey}' does not scan files.` }
   const scan = await file.scan()
@@ -254,11 +254,11 @@ const getProofEvidence = ({ verdict }: Scan): { scanner_proved_at?: string } =>
 
 /** Check for each block reason. The type requires an entry for each new reason. */
 const checks: Record<BlockReason, Check> = {
-  invalid_extension: extension,
-  size_exceeded: size,
-  blank_file: blank,
-  corrupt_file: corrupt,
-  virus_detected: virus,
+  invalid_extension: checkExtension,
+  size_exceeded: checkSize,
+  blank_file: checkBlankness,
+  corrupt_file: checkSoundness,
+  virus_detected: checkForViruses,
 }
 
 export const orderedChecks: readonly [BlockReason, Check][] = blockReasons.map((reason) => [reason, checks[reason]])

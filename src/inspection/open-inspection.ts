@@ -1,7 +1,7 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { AppParts } from '../platform/processes/application.js'
+import type { AppDependencies } from '../platform/processes/application.js'
 import { getProcessShare, singleProcess } from '../platform/processes/process-number.js'
 import { megabyte } from '../platform/units.js'
 import { findLocalClamd, openScanner } from './scanners/index.js'
@@ -10,7 +10,7 @@ import { getMemoryLimit } from './workers/memory-limit.js'
 import { openSandbox, type Sandbox } from './workers/sandbox.js'
 import { WorkerPool } from './workers/worker-pool.js'
 
-type Parts = Pick<AppParts, 'config' | 'logger' | 'siblings'>
+type Dependencies = Pick<AppDependencies, 'config' | 'logger' | 'siblings'>
 
 /** Creates the spool folder and returns its real path. */
 export async function createSpoolFolder(dataDir: string): Promise<string> {
@@ -25,16 +25,16 @@ const maxPreviewMemoryMb = 512
 const previewIdleMs = 15_000
 
 export interface Workers {
-  /** Workers that check uploaded files in the folder `contents`. */
+  /** Workers that check uploaded files in `contentFolder`. */
   uploads: WorkerPool
   previews: WorkerPool
   close(): Promise<void>
 }
 
-/** Opens the worker pools. Both pools share one sandbox, which can read the folder `contents`. */
-export function openWorkers({ config, logger, siblings }: Parts, contents: string): Workers {
+/** Opens the worker pools. Both pools share one sandbox, which can read `contentFolder`. */
+export function openWorkers({ config, logger, siblings }: Dependencies, contentFolder: string): Workers {
   const { self: processNumber = singleProcess } = siblings ?? {}
-  const sandbox = tryToOpenSandbox(contents, logger)
+  const sandbox = tryOpenSandbox(contentFolder, logger)
   const uploads = new WorkerPool({
     workers: getProcessShare(config.validationWorkers, processNumber),
     processMemoryMb: Math.floor(getMemoryLimit() / 2 / megabyte / processNumber.of),
@@ -45,9 +45,9 @@ export function openWorkers({ config, logger, siblings }: Parts, contents: strin
   return { uploads, previews, close: async () => void (await Promise.all([uploads.close(), previews.close()])) }
 }
 
-async function tryToOpenSandbox(contents: string, logger: Logger): Promise<Sandbox | undefined> {
+async function tryOpenSandbox(contentFolder: string, logger: Logger): Promise<Sandbox | undefined> {
   try {
-    return await openSandbox(contents)
+    return await openSandbox(contentFolder)
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('\n').at(-1) : String(error)
     logger.warn({ reason }, 'No sandbox is available. Image decoders run with the same permissions as the service.')
@@ -60,7 +60,7 @@ const clamdConnections = 8
 
 /** Opens the scanner that SCANNER_URL selects. By default, uses a local clamd or the built-in rules. */
 export async function openConfiguredScanner(
-  { config, logger, siblings }: Parts,
+  { config, logger, siblings }: Dependencies,
   options: { pool: WorkerPool; directory: string },
 ): Promise<{ url: string; scanner: VirusScanner }> {
   const url = config.scannerUrl ?? (await findLocalClamd()) ?? 'yara:'

@@ -2,7 +2,7 @@ import type { Detection, Inspection } from '@assay/formats'
 import type { BlockReason, PolicyRejection } from '../platform/errors/block-reasons.js'
 import type { Content } from '../platform/spool/content.js'
 import type { EngineIdentity } from './scanners/virus-scanner.js'
-import type { EngineSetup, Scanned } from './scanners/yara/scanning.js'
+import type { EngineSetup, ScanResult } from './scanners/yara/scanning.js'
 import type { WorkerFailure } from './workers/work.js'
 
 /** Context rules that the checks apply. */
@@ -89,7 +89,7 @@ export interface Findings {
   blankness: { blank: boolean; durationMs: number } | null
   soundness: SoundnessFinding | null
   /** Set if the worker that read the file also scanned it. */
-  scan?: { scanned: Scanned; durationMs: number }
+  scan?: { scanned: ScanResult; durationMs: number }
 }
 
 /** Result if two workers in a row failed on the file. */

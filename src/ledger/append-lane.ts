@@ -43,25 +43,25 @@ export class AppendLane {
     this.scheduler = new CommitScheduler({
       maxConcurrent: options.isOneTenantPerGroup ? maxConcurrentOfOneTenant : maxConcurrentGroups,
       hasEntries: () => this.#waiting.length > 0,
-      commitNext: () => this.#commitGroup(this.#takeGroup()),
+      commitNext: () => this.#commitGroup(this.#dequeueGroup()),
     })
   }
 
-  get waiting(): number {
+  get waitingCount(): number {
     return this.#waiting.length
   }
 
-  get idle(): boolean {
-    return this.scheduler.idle && this.#waiting.length === 0
+  get isIdle(): boolean {
+    return this.scheduler.isIdle && this.#waiting.length === 0
   }
 
-  enqueue(waiting: PendingEntry): void {
-    if (this.#waiting.length < this.#options.maxWaiting) this.#waiting.push(waiting)
-    else waiting.reject(overloaded('The service is overloaded. Retry later.'))
+  enqueue(pending: PendingEntry): void {
+    if (this.#waiting.length < this.#options.maxWaiting) this.#waiting.push(pending)
+    else pending.reject(overloaded('The service is overloaded. Retry later.'))
     this.scheduler.wake()
   }
 
-  #takeGroup(): PendingEntry[] {
+  #dequeueGroup(): PendingEntry[] {
     const { isOneTenantPerGroup, maxGroup } = this.#options
     if (!isOneTenantPerGroup) return this.#waiting.splice(0, maxGroup)
     const tenantId = getTenantId(this.#waiting[0]!.entry)
@@ -140,7 +140,7 @@ function createAppendStatement(entries: Entry[]): Statement {
       const call = entry.call && toCallRow(entry.call)
       if (call) calls.push(call.row)
       const at = call?.at ?? getIdTime(newId('call'))
-      if (entry.download) countDownload(downloads, entry.download, at)
+      if (entry.download) addDownload(downloads, entry.download, at)
       return toUsageDeltas(entry, at)
     })
     return {
@@ -153,11 +153,11 @@ function createAppendStatement(entries: Entry[]): Statement {
   }
 }
 
-function countDownload(
+function addDownload(
   downloads: Map<string, DownloadDelta>,
   { tenantId, fileId }: NonNullable<Entry['download']>,
-  at: Date,
+  time: Date,
 ): void {
   const known = downloads.get(fileId)
-  downloads.set(fileId, { tenant_id: tenantId, file_id: fileId, times: (known?.times ?? 0) + 1, last_at: at.toISOString() })
+  downloads.set(fileId, { tenant_id: tenantId, file_id: fileId, times: (known?.times ?? 0) + 1, last_at: time.toISOString() })
 }

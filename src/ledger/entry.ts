@@ -154,12 +154,12 @@ const createUploadAuditRow = ({ actor, file }: NonNullable<Entry['upload']>): Au
       content_type: file.contentType,
       checksum: `sha256:${file.checksum}`,
       ...(file.isAdopted && { adopted_from: file.blobPath }),
-      ...toUploadLinkField(actor),
+      ...getUploadLinkField(actor),
     },
   )
 
 /** Returns the upload link's id if the actor used a link. */
-export const toUploadLinkField = ({ uploadLink }: AuditRow['actor']) => uploadLink && { upload_link_id: uploadLink.linkId }
+export const getUploadLinkField = ({ uploadLink }: AuditRow['actor']) => uploadLink && { upload_link_id: uploadLink.linkId }
 
 const createDeletionAuditRow = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
   createFileAuditRow(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })

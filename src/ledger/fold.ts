@@ -1,6 +1,6 @@
 import type { ClientBase, Pool, QueryConfig } from 'pg'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
-import { inTransaction } from '../platform/db/transaction.js'
+import { withTransaction } from '../platform/db/transaction.js'
 import { deltaBuckets, usageColumns } from './counters.js'
 
 const foldIntervalMs = 1_000
@@ -126,7 +126,7 @@ export class Fold {
 
   /** Folds in one transaction, because one commit per tenant would take longer than the fold. */
   async #foldInTransaction(tenants: string[]): Promise<void> {
-    await inTransaction(this.#pool, (client) => foldTenants(client, tenants))
+    await withTransaction(this.#pool, (client) => foldTenants(client, tenants))
   }
 
   async #findTenantsWithDeltas(): Promise<string[]> {
@@ -142,14 +142,14 @@ export class Fold {
  * tenants.
  */
 export async function foldTenants(client: ClientBase, tenants: readonly string[]): Promise<void> {
-  const select = async (text: string, ids: readonly string[]) => {
+  const selectTenantIds = async (text: string, ids: readonly string[]) => {
     const { rows } = await client.query<{ tenant_id: string }>(text, [ids])
     return new Set(rows.map((row) => row.tenant_id))
   }
-  const free = [...(await select(lockFolds, tenants))]
-  const locked = await select(lockTenants, free)
-  const existing = locked.size === free.length ? locked : await select(existingTenants, free)
-  const downloads = await select(tenantsWithDownloads, free)
+  const free = [...(await selectTenantIds(lockFolds, tenants))]
+  const locked = await selectTenantIds(lockTenants, free)
+  const existing = locked.size === free.length ? locked : await selectTenantIds(existingTenants, free)
+  const downloads = await selectTenantIds(tenantsWithDownloads, free)
   for (const tenantId of free) {
     if (locked.has(tenantId)) {
       await foldAllDeltas(client, { name: 'fold-usage', text: foldUsage, values: [tenantId] })

@@ -45,13 +45,13 @@ export class CommitScheduler {
     this.#commitNext = parts.commitNext
   }
 
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.#running === 0 && !this.#isGathering
   }
 
   /** Must be called after an entry was queued. Entries that are queued in the same event loop iteration join the same group. */
   wake(): void {
-    if (this.#running > 0) this.#scheduleConcurrent()
+    if (this.#running > 0) this.#scheduleConcurrentCommit()
     else if (!this.#isGathering) {
       this.#isGathering = true
       setImmediate(() => this.#startGathering())
@@ -59,7 +59,7 @@ export class CommitScheduler {
   }
 
   /** Announces that `work` will be followed by an entry. The next group waits briefly for that entry. */
-  async announce<T>(work: Promise<T>): Promise<T> {
+  async announceEntryAfter<T>(work: Promise<T>): Promise<T> {
     const announced = this.#announced
     announced.count++
     try {
@@ -95,13 +95,13 @@ export class CommitScheduler {
     void this.#commitNext().finally(() => {
       this.#running--
       if (this.#running === 0) this.#startGathering()
-      else this.#scheduleConcurrent()
+      else this.#scheduleConcurrentCommit()
     })
-    this.#scheduleConcurrent()
+    this.#scheduleConcurrentCommit()
   }
 
   /** Starts another group concurrently if the running commit is slow. */
-  #scheduleConcurrent(): void {
+  #scheduleConcurrentCommit(): void {
     if (this.#slowTimer || this.#running >= this.#maxConcurrent || !this.#hasEntries()) return
     const remaining = Math.max(1, this.#startedAt + slowCommitMs - performance.now())
     this.#slowTimer = setTimeout(() => {

@@ -19,13 +19,13 @@ const sweepBatch = 5_000
 
 type CreateResponse = (response: Record<string, unknown>) => IdempotentResponse
 
-interface Id {
+interface KeyId {
   tenantId: string
   actorId: string
   key: string
 }
 
-interface Request {
+interface IdempotentRequest {
   /** Value of the Idempotency-Key header. If undefined, no response is stored. */
   key: string | undefined
   operation: string
@@ -46,12 +46,12 @@ export class IdempotencyService {
 
   async performOnce<T>(
     actor: Actor,
-    { key, operation, request }: Request,
+    { key, operation, request }: IdempotentRequest,
     {
       perform,
       replay,
     }: {
-      perform: (answer: CreateResponse | undefined) => Promise<T>
+      perform: (createResponse: CreateResponse | undefined) => Promise<T>
       replay: (response: Record<string, unknown>) => T | Promise<T>
     },
   ): Promise<T> {
@@ -109,7 +109,7 @@ export class IdempotencyService {
 
   /** Leases the key with a new token, or returns its stored response. Waits while another request has the lease. */
   async #acquireLease(
-    id: Id,
+    id: KeyId,
     operation: string,
     hash: string,
   ): Promise<{ token: string } | { response: Record<string, unknown> }> {
@@ -147,7 +147,7 @@ export class IdempotencyService {
   /**
    * Releases the key for the next attempt. If this attempt still commits, or if the release fails, the lease prevents a second result.
    */
-  async #releaseLease(id: Id, token: string): Promise<void> {
+  async #releaseLease(id: KeyId, token: string): Promise<void> {
     await this.#pool
       .query('DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND lease_token = $4', [
         id.tenantId,
@@ -159,7 +159,7 @@ export class IdempotencyService {
   }
 }
 
-const toLease = ({ tenantId, actorId, key }: Id, token: string): Lease => ({
+const toLease = ({ tenantId, actorId, key }: KeyId, token: string): Lease => ({
   table: 'idempotency_keys',
   key: { tenant_id: tenantId, actor_id: actorId, key },
   token,

@@ -48,13 +48,13 @@ const minReadIntervalMs = 100
 export class JournalService {
   readonly #pool: Pool
   readonly #durability: Database['durability']
-  readonly #wakes: JournalWakes
+  readonly #wakes: JournalNotifier
 
   /** `events` emits an event for each commit of this process. */
   constructor({ pool, durability }: Pick<Database, 'pool' | 'durability'>, events: LedgerEmitter) {
     this.#pool = pool
     this.#durability = durability
-    this.#wakes = new JournalWakes(pool, events)
+    this.#wakes = new JournalNotifier(pool, events)
   }
 
   close(): void {
@@ -92,26 +92,26 @@ export class JournalService {
   async *follow({
     signal,
     limit = maxPageEvents,
-    ...wanted
+    ...filter
   }: JournalFilter & { signal: AbortSignal; limit?: number }): AsyncGenerator<JournalPage> {
     let wake = () => {}
     const onWake = () => wake()
-    const unsubscribe = this.#wakes.subscribe(wanted.tenantId, onWake)
+    const unsubscribe = this.#wakes.subscribe(filter.tenantId, onWake)
     signal.addEventListener('abort', onWake)
     try {
-      for (let { after } = wanted; !signal.aborted; ) {
+      for (let { after } = filter; !signal.aborted; ) {
         const began = performance.now()
         // Created before the read, so that events written during the read are not missed.
         const woken = new Promise<void>((resolve) => {
           wake = resolve
         })
-        const found = await this.readPage({ ...wanted, after, limit })
-        if (found.through > after) yield found
-        after = found.through
-        if (after < found.lastSequence || signal.aborted) continue
-        this.#wakes.setLength(wanted.tenantId, found.lastSequence)
+        const page = await this.readPage({ ...filter, after, limit })
+        if (page.through > after) yield page
+        after = page.through
+        if (after < page.lastSequence || signal.aborted) continue
+        this.#wakes.setLength(filter.tenantId, page.lastSequence)
         await woken
-        await delay(minReadIntervalMs - (performance.now() - began), signal)
+        await abortableDelay(minReadIntervalMs - (performance.now() - began), signal)
       }
     } finally {
       signal.removeEventListener('abort', onWake)
@@ -120,22 +120,22 @@ export class JournalService {
   }
 }
 
-const delay = (ms: number, signal: AbortSignal): Promise<void> =>
+const abortableDelay = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (ms <= 0 || signal.aborted) return resolve()
-    const done = () => {
+    const finish = () => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', done)
+      signal.removeEventListener('abort', finish)
       resolve()
     }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done, { once: true })
+    const timer = setTimeout(finish, ms)
+    signal.addEventListener('abort', finish, { once: true })
   })
 
 // Reads the journal length in the same snapshot as the events, so the page is complete up to that length.
-const createPageStatement = (durable: string, events: string) => `
-SELECT h.journal_length AS length, ${durable} AS durable, j.sequence, j.type, j.context_key AS "contextKey", j.entry
-FROM tenant_heads h LEFT JOIN LATERAL (${events}) j ON true WHERE h.tenant_id = $1 ORDER BY j.sequence`
+const createPageStatement = (durabilityExpression: string, eventsSql: string) => `
+SELECT h.journal_length AS length, ${durabilityExpression} AS durable, j.sequence, j.type, j.context_key AS "contextKey", j.entry
+FROM tenant_heads h LEFT JOIN LATERAL (${eventsSql}) j ON true WHERE h.tenant_id = $1 ORDER BY j.sequence`
 
 const eventsOfAllTypes =
   'SELECT sequence, type, context_key, entry FROM journal WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3'
@@ -148,7 +148,7 @@ const eventsOfTypes = `
     ORDER BY n.sequence LIMIT $3) s
   JOIN journal e ON e.tenant_id = $1 AND e.sequence = s.sequence`
 
-interface Followed {
+interface FollowedJournal {
   /** Length of the journal at the latest read. */
   length: number
   listeners: Set<() => void>
@@ -160,9 +160,9 @@ const pollMs = 500
  * Wakes the listeners of a journal immediately after a commit of this process, and within half a second after a commit of another process.
  * All listeners share one poll. NOTIFY would serialize commits.
  */
-class JournalWakes {
+class JournalNotifier {
   readonly #pool: Pool
-  readonly #followed = new Map<string, Followed>()
+  readonly #followed = new Map<string, FollowedJournal>()
   #timer: NodeJS.Timeout | undefined
   #closed = false
   readonly #events: LedgerEmitter

@@ -2,7 +2,7 @@ import type { Database } from '../platform/db/client.js'
 import type { Prisma } from '../platform/db/generated/client.js'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
 import { createOutcomeUnknownError } from '../platform/errors/errors.js'
-import { traced } from '../platform/telemetry/tracing.js'
+import { withSpan } from '../platform/telemetry/tracing.js'
 import { AppendLane } from './append-lane.js'
 import { type Entry, toFailedCall } from './entry.js'
 import type { Fold } from './fold.js'
@@ -90,8 +90,8 @@ export class Ledger {
   }
 
   /** Number of entries waiting to be committed. */
-  get waiting(): number {
-    return this.#appends.waiting + this.#moves.waiting
+  get waitingCount(): number {
+    return this.#appends.waitingCount + this.#moves.waitingCount
   }
 
   /**
@@ -99,23 +99,23 @@ export class Ledger {
    * logged as a failed call. Throws `StaleWriteError` if the caller must retry.
    */
   commit(entry: Entry): Promise<void> {
-    return traced('ledger wait', () => this.#commit(entry))
+    return withSpan('ledger wait', () => this.#commit(entry))
   }
 
   /** Announces that `work` will be followed by an entry. The next group waits up to 2 ms for that entry. */
-  announce<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
-    return (kind === 'move' ? this.#moves : this.#appends).scheduler.announce(work)
+  announceEntryAfter<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
+    return (kind === 'move' ? this.#moves : this.#appends).scheduler.announceEntryAfter(work)
   }
 
   #commit(entry: Entry): Promise<void> {
     return new Promise((resolve, reject) => {
-      const fail = (error: unknown) => {
+      const rejectEntry = (error: unknown) => {
         this.#events?.emit('failed', entry)
         reject(error)
       }
       const tenantId = getLockedTenantId(entry)
-      if (tenantId === undefined) this.#appends.enqueue({ entry, resolve, reject: fail })
-      else this.#moves.enqueue(tenantId, { entry, resolve, reject: fail })
+      if (tenantId === undefined) this.#appends.enqueue({ entry, resolve, reject: rejectEntry })
+      else this.#moves.enqueue(tenantId, { entry, resolve, reject: rejectEntry })
     })
   }
 
@@ -123,27 +123,27 @@ export class Ledger {
    * Changes a tenant, its API keys, contexts or users under the tenant's lock. The same transaction writes the entries that
    * `work` returns, such as audit log entries. Afterwards, entries that were checked before the change cannot be committed.
    */
-  change<T>(tenantId: string, work: Work<T>): Promise<T> {
+  changeTenant<T>(tenantId: string, work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const run = async () => {
-        const { result, entries } = await this.#change(tenantId, work)
+      const runAndPublish = async () => {
+        const { result, entries } = await this.#changeTenant(tenantId, work)
         this.#events?.emit('journaled', tenantId)
         resolve(result)
         for (const entry of entries) this.#publishCommit(entry)
       }
-      this.#moves.enqueue(tenantId, { run, reject })
+      this.#moves.enqueue(tenantId, { run: runAndPublish, reject })
     })
   }
 
   /** Resolves when no entry is waiting and all callers have their responses. */
   async drain(): Promise<void> {
-    while (!this.#appends.idle || !this.#moves.idle || this.#answering.size > 0) {
+    while (!this.#appends.isIdle || !this.#moves.isIdle || this.#answering.size > 0) {
       await Promise.all(this.#answering)
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
   }
 
-  async #change<T>(tenantId: string, work: Work<T>): Promise<{ result: T; entries: Entry[] }> {
+  async #changeTenant<T>(tenantId: string, work: Work<T>): Promise<{ result: T; entries: Entry[] }> {
     for (let attempt = 1; ; attempt++) {
       let isCommitting = false
       try {
@@ -208,9 +208,9 @@ export class Ledger {
   /** Logs the rejected call before the caller receives the error. The log line needs no lock. */
   #rejectEntry({ entry, reject }: PendingEntry, rejection: Rejection): void {
     const error = toRejectionError(rejection, entry)
-    const refuse = () => reject(error)
-    if (error instanceof StaleWriteError || !entry.call) refuse()
-    else this.#appends.enqueue({ entry: { call: toFailedCall(entry.call, error) }, resolve: refuse, reject: refuse })
+    const rejectCaller = () => reject(error)
+    if (error instanceof StaleWriteError || !entry.call) rejectCaller()
+    else this.#appends.enqueue({ entry: { call: toFailedCall(entry.call, error) }, resolve: rejectCaller, reject: rejectCaller })
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
 import { createOutcomeUnknownError, databaseUnavailable, overloaded } from '../platform/errors/errors.js'
-import { faultPoint } from '../platform/fault-points.js'
+import { reachFaultPoint } from '../platform/fault-points.js'
 import { getIdTime, newId } from '../platform/ids.js'
 import { type Entry, getAuditRows } from './entry.js'
 import {
@@ -15,7 +15,7 @@ import {
   waitAfterSlowCommit,
 } from './group-commit.js'
 import type { Rejection } from './rejections.js'
-import { toAuditRow, toCallRow, toDatabaseJson, toEventRows, toFileRow, toRemovedRow, toUsageDeltas } from './rows.js'
+import { toAuditRow, toCallRow, toDatabaseJson, toDeletionRow, toEventRows, toFileRow, toUsageDeltas } from './rows.js'
 
 /** A change that runs in its own transaction, under its tenant's lock. */
 export interface Change {
@@ -68,17 +68,17 @@ export class MoveLane {
     this.scheduler = new CommitScheduler({
       maxConcurrent: maxConcurrentGroups,
       hasEntries: () => this.#ready.moves.length > 0,
-      commitNext: () => this.#runJobs(this.#takeTenants()),
+      commitNext: () => this.#runTenantJobs(this.#dequeueTenants()),
     })
   }
 
-  get waiting(): number {
+  get waitingCount(): number {
     let jobs = 0
     for (const tenant of this.#tenants.values()) jobs += tenant.jobs.length
     return jobs
   }
 
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.#tenants.size === 0
   }
 
@@ -108,7 +108,7 @@ export class MoveLane {
     while (this.#freeSlots[kind] > 0 && this.#ready[kind].length > 0) {
       const tenant = this.#ready[kind].shift()!
       this.#freeSlots[kind]--
-      void this.#runJobs([tenant]).finally(() => {
+      void this.#runTenantJobs([tenant]).finally(() => {
         this.#freeSlots[kind]++
         this.#fillSlots(kind)
       })
@@ -116,7 +116,7 @@ export class MoveLane {
   }
 
   /** Takes the tenants that have waited longest, for the next call. */
-  #takeTenants(): TenantQueue[] {
+  #dequeueTenants(): TenantQueue[] {
     const tenants: TenantQueue[] = []
     let entries = 0
     for (const tenant of this.#ready.moves) {
@@ -129,15 +129,15 @@ export class MoveLane {
     return tenants
   }
 
-  async #runJobs(tenants: TenantQueue[]): Promise<void> {
+  async #runTenantJobs(tenants: TenantQueue[]): Promise<void> {
     const [first] = tenants as [TenantQueue]
     if ('run' in first.jobs[0]!) await this.#runChange(first)
-    else await this.#commitMoves(new Map(tenants.map((tenant) => [tenant, this.#takeGroup(tenant)])))
+    else await this.#commitMoves(new Map(tenants.map((tenant) => [tenant, this.#dequeueGroup(tenant)])))
     for (const tenant of tenants) this.#scheduleTenant(tenant)
   }
 
   /** Takes the entries that precede the tenant's next change in the queue. */
-  #takeGroup(tenant: TenantQueue): Group {
+  #dequeueGroup(tenant: TenantQueue): Group {
     const change = tenant.jobs.findIndex((job) => 'run' in job)
     return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.#options.maxGroup)) as Group
   }
@@ -160,11 +160,11 @@ export class MoveLane {
     let broken: Error | undefined
     try {
       client = await this.#options.pool.connect()
-      faultPoint('commit.begun')
+      reachFaultPoint('commit.begun')
       const entries = [...groups].map(([{ tenantId }, group]) => [tenantId, group.map(({ entry }) => entry)] as const)
       const timeoutMs = groups.size > 1 ? lockTimeoutMs.together : lockTimeoutMs.exclusive
       const outcomes = await writeGroups(client, new Map(entries), timeoutMs)
-      faultPoint('commit.durable')
+      reachFaultPoint('commit.durable')
       for (const [tenant, group] of groups) {
         const outcome = outcomes.get(tenant.tenantId)!
         if (outcome === 'faulty') continue
@@ -239,22 +239,22 @@ export function toMovesJson(entries: Entry[]): string {
 /** Returns rows by table, each with the index of its entry. The database function skips all rows of a rejected entry. */
 function toMoveRows(entries: Entry[]): Record<string, unknown> {
   const moves: Record<string, unknown> = { entries: entries.length }
-  const put = (kind: string, n: number, rows: object[]) => {
+  const addRows = (kind: string, entryIndex: number, rows: object[]) => {
     if (rows.length === 0) return
     const known = (moves[kind] ??= []) as object[]
-    for (const row of rows) known.push({ n, ...row })
+    for (const row of rows) known.push({ n: entryIndex, ...row })
   }
   entries.forEach((entry, n) => {
     const call = entry.call && toCallRow(entry.call)
-    if (call) put('calls', n, [call.row])
-    put(entry.blocked ? 'blocked' : 'usage', n, toUsageDeltas(entry, call?.at ?? getIdTime(newId('call'))))
-    if (entry.upload) put('uploads', n, [toFileRow(entry.upload)])
-    if (entry.deletion) put('deletions', n, [toRemovedRow(entry.deletion)])
-    put('audit', n, getAuditRows(entry).map(toAuditRow))
-    put('events', n, toEventRows(entry, call?.callId ?? null))
+    if (call) addRows('calls', n, [call.row])
+    addRows(entry.blocked ? 'blocked' : 'usage', n, toUsageDeltas(entry, call?.at ?? getIdTime(newId('call'))))
+    if (entry.upload) addRows('uploads', n, [toFileRow(entry.upload)])
+    if (entry.deletion) addRows('deletions', n, [toDeletionRow(entry.deletion)])
+    addRows('audit', n, getAuditRows(entry).map(toAuditRow))
+    addRows('events', n, toEventRows(entry, call?.callId ?? null))
     if (entry.idempotentResponse) {
       const { actorId, key, token, response } = entry.idempotentResponse
-      put('answers', n, [{ actor_id: actorId, key, token, response }])
+      addRows('answers', n, [{ actor_id: actorId, key, token, response }])
     }
   })
   return moves

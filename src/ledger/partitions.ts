@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { getCurrentTime } from '../platform/clock.js'
-import { inTransactionOn, withConnection } from '../platform/db/transaction.js'
+import { runInTransaction, withConnection } from '../platform/db/transaction.js'
 import { getFirstId } from '../platform/ids.js'
 
 /** Returns the start of the UTC month that is `monthOffset` months after `time`. */
@@ -34,9 +34,9 @@ export async function ensurePartitions(pool: Pool, months = getUpcomingMonths())
  */
 export async function ensurePartitionsWithClient(client: PoolClient, months = getUpcomingMonths()): Promise<void> {
   const wanted = [...new Map(months.map((month) => [getMonthStart(month).getTime(), toPartition(getMonthStart(month))])).values()]
-  if ((await findMissing(client, wanted)).length === 0) return
+  if ((await findMissingPartitions(client, wanted)).length === 0) return
   await withPartitionLock(client, async () => {
-    for (const { name, from, to } of await findMissing(client, wanted)) {
+    for (const { name, from, to } of await findMissingPartitions(client, wanted)) {
       // `CREATE … PARTITION OF` would wait for all readers of the log and block all writers.
       await client.query(`CREATE TABLE ${name} (LIKE call_logs INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`)
       await client.query(`ALTER TABLE call_logs ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`)
@@ -49,12 +49,12 @@ export async function dropPartitionsBefore(pool: Pool, horizon: Date): Promise<s
   return withConnection(pool, async (client) => {
     const dropped: string[] = []
     for (const name of (await listPartitions(client)).filter((name) => isPartitionBefore(name, horizon))) {
-      const drop = async () => {
+      const dropPartition = async () => {
         // Readers and writers of the log wait behind this lock request, so it needs a short timeout.
         await client.query(`SET LOCAL lock_timeout = '200ms'`)
         await client.query(`DROP TABLE IF EXISTS ${name}`)
       }
-      const done = await withPartitionLock(client, drop).then(
+      const done = await withPartitionLock(client, dropPartition).then(
         () => true,
         (error: { code?: string }) => {
           if (error.code !== '55P03') throw error
@@ -72,9 +72,9 @@ function isPartitionBefore(name: string, horizon: Date): boolean {
   return year !== undefined && Date.UTC(Number(year), Number(month), 1) <= horizon.getTime()
 }
 
-async function findMissing<T extends { name: string }>(client: PoolClient, wanted: T[]): Promise<T[]> {
+async function findMissingPartitions<T extends { name: string }>(client: PoolClient, expected: T[]): Promise<T[]> {
   const existing = new Set(await listPartitions(client))
-  return wanted.filter(({ name }) => !existing.has(name))
+  return expected.filter(({ name }) => !existing.has(name))
 }
 
 async function listPartitions(client: PoolClient): Promise<string[]> {
@@ -85,7 +85,7 @@ async function listPartitions(client: PoolClient): Promise<string[]> {
 }
 
 async function withPartitionLock(client: PoolClient, work: () => Promise<void>): Promise<void> {
-  await inTransactionOn(client, async () => {
+  await runInTransaction(client, async () => {
     await client.query('SELECT pg_advisory_xact_lock($1)', [partitionLock])
     await work()
   })

@@ -3,7 +3,7 @@ import { toCanonicalJson } from '@assay/proofs'
 import { startOfHour } from '../platform/clock.js'
 import { getIdTime, newId } from '../platform/ids.js'
 import { type UsageColumn, usageColumns } from './counters.js'
-import { type AuditRow, type CallRow, type Entry, getAuditRows, type RejectedUpload, toUploadLinkField } from './entry.js'
+import { type AuditRow, type CallRow, type Entry, getAuditRows, getUploadLinkField, type RejectedUpload } from './entry.js'
 import { type EventType, getEventType } from './event-types.js'
 
 /** Converts a call to a row of the call log. The row's id determines its time. */
@@ -36,40 +36,40 @@ type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: st
   Record<UsageColumn, number>
 >
 
-/** Returns the counts that an entry adds. `at` is the time of its call. A file from another hour has its own row. */
-export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, at: Date): UsageDelta[] {
+/** Returns the counts that an entry adds. `callTime` is the time of its call. A file from another hour has its own row. */
+export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, callTime: Date): UsageDelta[] {
   const rows: UsageDelta[] = []
-  const count = (
+  const addCounts = (
     subject: { tenantId: string; apiKeyId: string | null; contextId: string | null },
-    moment: Date,
+    time: Date,
     counts: Partial<Record<UsageColumn, number>>,
   ) => {
-    const hour = startOfHour(moment).toISOString()
+    const hour = startOfHour(time).toISOString()
     const same = rows.find(
       (row) => row.hour === hour && row.api_key_id === subject.apiKeyId && row.context_id === subject.contextId,
     )
     if (same) Object.assign(same, counts)
     else rows.push({ tenant_id: subject.tenantId, api_key_id: subject.apiKeyId, context_id: subject.contextId, hour, ...counts })
   }
-  if (call) count(call, at, { [`${call.operation}_${call.status}`]: 1 })
-  if (blocked) count(blocked, at, { [blocked.reason]: 1 })
+  if (call) addCounts(call, callTime, { [`${call.operation}_${call.status}`]: 1 })
+  if (blocked) addCounts(blocked, callTime, { [blocked.reason]: 1 })
   // Use the time in the file's row, so that recounting the rows yields the same hours.
   if (upload)
-    count({ ...upload.file, apiKeyId: toApiKeyId(upload.actor.id) }, upload.file.createdAt, {
+    addCounts({ ...upload.file, apiKeyId: toApiKeyId(upload.actor.id) }, upload.file.createdAt, {
       files_uploaded: 1,
       bytes_uploaded: upload.file.sizeBytes,
     })
   if (deletion)
-    count(
+    addCounts(
       { tenantId: deletion.actor.tenantId, apiKeyId: toApiKeyId(deletion.actor.id), contextId: deletion.file.contextId },
-      at,
+      callTime,
       {
         files_deleted: 1,
         bytes_deleted: deletion.file.sizeBytes,
       },
     )
   if (download)
-    count({ ...download, apiKeyId: call?.apiKeyId ?? null }, at, { downloads: 1, bytes_downloaded: download.sizeBytes })
+    addCounts({ ...download, apiKeyId: call?.apiKeyId ?? null }, callTime, { downloads: 1, bytes_downloaded: download.sizeBytes })
   return rows
 }
 
@@ -110,7 +110,7 @@ export const toFileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
   rules_at: file.rulesAt.toISOString(),
 })
 
-export const toRemovedRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
+export const toDeletionRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
   file_id: file.fileId,
   deleted_by: actor.id,
   deleted_by_type: actor.kind,
@@ -176,7 +176,7 @@ function toAcceptedEvent({ actor, file }: NonNullable<Entry['upload']>): EventRo
     context_key: file.contextKey,
     rules_version: file.rulesVersion,
     uploaded_by: actor.id,
-    ...toUploadLinkField(actor),
+    ...getUploadLinkField(actor),
   })
   return toEventRow('file.accepted', {
     subject: file.fileId,
@@ -197,7 +197,7 @@ function toRejectedEvent({ actor, ...upload }: RejectedUpload, callId: string | 
     reason: upload.reason,
     message: limitValueSize(upload.message),
     uploaded_by: actor.id,
-    ...toUploadLinkField(actor),
+    ...getUploadLinkField(actor),
   })
   return toEventRow('file.rejected', {
     subject: callId,
@@ -233,11 +233,11 @@ const toNameField = ({ entityType, entityName }: AuditRow) =>
 /** Limits the size of each value in a change. The values before and after the change are limited separately. */
 function limitChangeSize(name: string, value: unknown): unknown {
   if (name !== 'changed' || typeof value !== 'object' || value === null) return limitValueSize(value)
-  const sides = (field: unknown) =>
+  const limitFieldSize = (field: unknown) =>
     typeof field === 'object' && field !== null
       ? Object.fromEntries(Object.entries(field).map(([side, inner]) => [side, limitValueSize(inner)]))
       : limitValueSize(field)
-  return Object.fromEntries(Object.entries(value).map(([field, change]) => [field, sides(change)]))
+  return Object.fromEntries(Object.entries(value).map(([field, change]) => [field, limitFieldSize(change)]))
 }
 
 /** Replaces a long value with its hash. */

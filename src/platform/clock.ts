@@ -24,9 +24,9 @@ export async function synchronizeClock(database: Queries): Promise<{ aheadMs: nu
   return { aheadMs: Date.now() - uncertainMs - ms, uncertainMs }
 }
 
-/** Sets the clock so that it shows `ms` at the time `at`, a value of `performance.now()`. */
-export function setClock(ms: number, at = performance.now()): void {
-  offset = ms - at
+/** Sets the clock so that it shows `ms` at the time `monotonicMs`, a value of `performance.now()`. */
+export function setClock(ms: number, monotonicMs = performance.now()): void {
+  offset = ms - monotonicMs
 }
 
 const syncIntervalMs = 30_000

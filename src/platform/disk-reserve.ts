@@ -26,7 +26,7 @@ export class DiskReserve {
 
   /** Checks the disk every second. */
   watch(): void {
-    this.#timer ??= setInterval(() => void this.check(), watchIntervalMs).unref()
+    this.#timer ??= setInterval(() => void this.adjust(), watchIntervalMs).unref()
   }
 
   async close(): Promise<void> {
@@ -38,8 +38,8 @@ export class DiskReserve {
    * Deletes the reserve if the disk is full, unless `keep` is true. Creates it if there is enough space. Ignores errors, because the
    * reserve is optional.
    */
-  check({ keep = false } = {}): Promise<void> {
-    this.#running = this.#running.then(() => this.#check(keep)).catch(() => {})
+  adjust({ keep = false } = {}): Promise<void> {
+    this.#running = this.#running.then(() => this.#adjust(keep)).catch(() => {})
     return this.#running
   }
 
@@ -50,7 +50,7 @@ export class DiskReserve {
     return existed
   }
 
-  async #check(keep: boolean): Promise<void> {
+  async #adjust(keep: boolean): Promise<void> {
     const { bavail, blocks, bsize } = await statfs(dirname(this.#file))
     const bytes = Math.min(this.#maxBytes, Math.floor((blocks * bsize) / 8))
     const free = bavail * bsize

@@ -53,6 +53,6 @@ export type FaultPoint = (typeof faultPoints)[number]
 const passed = channel('assay:fault-point')
 
 /** Publishes a step. Nothing subscribes in production. In tests, test/support/fault-point.mjs kills the process. */
-export function faultPoint(name: FaultPoint): void {
+export function reachFaultPoint(name: FaultPoint): void {
   if (passed.hasSubscribers) passed.publish(name)
 }

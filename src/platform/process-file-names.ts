@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import { isAlive } from './is-alive.js'
+import { isProcessAlive } from './is-process-alive.js'
 
 // File names contain the host and the process, so that the next start recognizes files that a killed process left.
 const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
@@ -11,9 +11,9 @@ let count = 0
 export const createProcessFileName = (): string => `${host}-${process.pid}-${run}-${++count}`
 
 /** True if the process that created this file ran on this host and has exited. */
-export function belongsToEndedProcess(name: string): boolean {
+export function belongsToExitedProcess(name: string): boolean {
   const [, fileHost, filePid, fileRun] = /^([0-9a-f]{8})-(\d+)-([0-9a-z]+)-\d+$/.exec(name) ?? []
   if (fileHost !== host || fileRun === run) return false
   // A restarted container often reuses the same process id.
-  return Number(filePid) === process.pid || !isAlive(Number(filePid))
+  return Number(filePid) === process.pid || !isProcessAlive(Number(filePid))
 }

@@ -4,9 +4,9 @@ export const invisibleCharacters =
 const lineBreaks = /[\t-\r\u0085\u2028\u2029]+/g
 
 /** Removes invisible characters, with which different names can look identical. */
-export const removeInvisible = (text: string): string => text.replace(invisibleCharacters, '')
+export const removeInvisibleCharacters = (text: string): string => text.replace(invisibleCharacters, '')
 
-export const toSingleLine = (text: string): string => removeInvisible(text).replace(lineBreaks, ' ').trim()
+export const toSingleLine = (text: string): string => removeInvisibleCharacters(text).replace(lineBreaks, ' ').trim()
 
 /** Normalizes an email address for storage and lookup, because keyboards compose accented letters differently. */
 export const normalizeEmail = (email: string): string => email.normalize('NFC').toLowerCase()

@@ -108,7 +108,7 @@ test('resumes an interrupted retention run, and skips files on hold', async () =
   for (const { file_id } of ids.slice(0, 3)) getData(await tenant.admin.rest('PUT', `/files/${file_id}/hold`, { reason: 'x' }))
   let batches = 0
   await world.app.services.expiry.expire({
-    goOn: () => ++batches <= 2,
+    shouldContinue: () => ++batches <= 2,
     onFailed: (_, error) => {
       throw error
     },

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { openWebhooks } from '../../src/features/webhooks/open-webhooks.js'
-import type { Outbound } from '../../src/features/webhooks/outbound.js'
+import type { OutboundClient } from '../../src/features/webhooks/outbound.js'
 import { WebhookSender } from '../../src/features/webhooks/webhook-sender.js'
 import { appendEvents, createReply, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
@@ -294,7 +294,7 @@ test('shutdown does not wait for a webhook delivery that never ends', async () =
     masterKey,
     journal,
     pool: world.database.pool,
-    outbound: { post: () => new Promise((_, reject) => pending.push(reject)), close: () => {} } as unknown as Outbound,
+    outbound: { post: () => new Promise((_, reject) => pending.push(reject)), close: () => {} } as unknown as OutboundClient,
     disable: async () => {},
     onAttempt: () => {},
     onError: (error) => errors.push(error),

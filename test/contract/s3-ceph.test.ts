@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { proveStorage } from '../../src/features/maintenance/prove-storage.js'
+import { testStorageGuarantees } from '../../src/features/maintenance/storage-guarantees.js'
 import { describeWith } from '../support/installed-programs.js'
 import { Ceph } from '../support/s3/ceph.js'
 import { ServerBucket } from '../support/s3/server-bucket.js'
@@ -23,7 +23,7 @@ describeWith('radosgw')('Ceph with the RADOS Gateway', () => {
 
   test('Ceph storage provides every required guarantee', async () => {
     const storage = bucket.openStorage('proof')
-    const results = await proveStorage(storage, false)
+    const results = await testStorageGuarantees(storage, false)
     expect(results.filter(({ result }) => result !== 'pass')).toEqual([])
     expect(results).toHaveLength(10)
     await storage.close()

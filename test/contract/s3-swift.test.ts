@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { proveStorage } from '../../src/features/maintenance/prove-storage.js'
+import { testStorageGuarantees } from '../../src/features/maintenance/storage-guarantees.js'
 import { describeWith } from '../support/installed-programs.js'
 import { ServerBucket } from '../support/s3/server-bucket.js'
 import { Swift } from '../support/s3/swift.js'
@@ -24,7 +24,7 @@ describeWith('swift-proxy-server')('OpenStack Swift with the S3 API', () => {
 
   test('OpenStack Swift storage provides every required guarantee except conditional writes', async () => {
     const storage = bucket.openStorage('proof', { unconditionalWrites: true })
-    const results = await proveStorage(storage, true)
+    const results = await testStorageGuarantees(storage, true)
     expect(results.filter(({ result }) => result !== 'pass')).toEqual([
       {
         guarantee: 'a write never overwrites an object',
@@ -40,7 +40,7 @@ describeWith('swift-proxy-server')('OpenStack Swift with the S3 API', () => {
   test('rejects a store without conditional writes unless the operator accepts the risk', async () => {
     const strict = bucket.openStorage('strict')
     await expect(strict.assertReady()).rejects.toThrow('S3_UNCONDITIONAL_WRITES=true')
-    expect(await strict.prove()).toEqual({ conditionalWrites: 'unsupported', checksums: 'kept' })
+    expect(await strict.testGuarantees()).toEqual({ conditionalWrites: 'unsupported', checksums: 'kept' })
     await strict.close()
   })
 })

@@ -93,7 +93,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
     })
 
     test("the scanner's self-test detects the EICAR string", async () => {
-      await expect(opened.scanner.prove()).resolves.toBeUndefined()
+      await expect(opened.scanner.verifyDetection()).resolves.toBeUndefined()
     })
 
     // This test must be last because it closes the scanner.

@@ -114,7 +114,7 @@ test.each(horizons)(
       expect(exported).toEqual(expected)
       const walked: string[] = []
       for (let after: string | undefined; ; ) {
-        const { edges, pageInfo } = await log.connection(fixture.key, { ...filter, first: 100, ...(after && { after }) })
+        const { edges, pageInfo } = await log.getConnection(fixture.key, { ...filter, first: 100, ...(after && { after }) })
         walked.push(...edges.map(({ node }) => node.auditId))
         if (!pageInfo.hasNextPage) break
         after = pageInfo.endCursor!

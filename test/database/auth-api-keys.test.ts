@@ -285,7 +285,7 @@ describe('last use of API keys', () => {
     const replica = await world.openReplica({ writeKeyUses: async (uses) => void writes.push(uses) })
     const key = await world.createApiKey(tenantId)
     for (let call = 0; call < 20; call++) await authenticate(replica, key.secret)
-    expect(replica.lastUsed.getLatest(key.id, null)).toBeInstanceOf(Date)
+    expect(replica.lastUsed.getLastUsedAt(key.id, null)).toBeInstanceOf(Date)
     await replica.lastUsed.flush()
     await replica.lastUsed.flush()
     expect(writes).toEqual([[{ apiKeyId: key.id, at: expect.any(Date) }]])
@@ -295,11 +295,11 @@ describe('last use of API keys', () => {
     const replica = await world.openReplica()
     const key = await world.createApiKey(tenantId)
     await authenticate(replica, key.secret)
-    const used = replica.lastUsed.getLatest(key.id, null)!
+    const used = replica.lastUsed.getLastUsedAt(key.id, null)!
     await replica.lastUsed.flush()
     for (const readBefore of [null, new Date(used.getTime() - 1)])
-      expect(replica.lastUsed.getLatest(key.id, readBefore)).toEqual(used)
+      expect(replica.lastUsed.getLastUsedAt(key.id, readBefore)).toEqual(used)
     const later = new Date(used.getTime() + 1)
-    expect(replica.lastUsed.getLatest(key.id, later)).toBe(later)
+    expect(replica.lastUsed.getLastUsedAt(key.id, later)).toBe(later)
   })
 })

@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { exportJWK, type JWTPayload, SignJWT } from 'jose'
+import { ExternalTokens, type ExternalUserClaims } from '../../src/access/external-tokens.js'
 import type { Identity } from '../../src/access/identity.js'
-import { ExternalTokens, type ExternalUserClaims } from '../../src/access/outside-tokens.js'
 import { openIdentityWorld, origin, waitUntil } from '../support/identity-world.js'
 
 let world: Awaited<ReturnType<typeof openIdentityWorld>>

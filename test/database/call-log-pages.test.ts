@@ -113,7 +113,7 @@ test('a GraphQL connection returns every matching call log entry once', async ()
     const ids: string[] = []
     let after: string | undefined
     for (;;) {
-      const found = await log.connection(fixture.key, { ...filter, first, ...(after && { after }) })
+      const found = await log.getConnection(fixture.key, { ...filter, first, ...(after && { after }) })
       ids.push(...listIds(found.edges.map(({ node }) => node)))
       if (!found.pageInfo.hasNextPage) break
       after = found.pageInfo.endCursor!
@@ -144,7 +144,7 @@ test('excludes call log entries deleted by retention from pages, totals, connect
         total: expected.length,
         ids: expected.slice(0, 100),
       })
-      const walked = await short.connection(fixture.key, { ...filter, first: 100 })
+      const walked = await short.getConnection(fixture.key, { ...filter, first: 100 })
       expect(walked.edges.map(({ node }) => node.callId)).toEqual(expected.slice(0, 100))
       const exported: string[] = []
       for await (const batch of short.readInBatches(fixture.database.pool, fixture.key, filter, 500))
@@ -169,5 +169,5 @@ test('returns the newest calls of each of several keys', async () => {
 test('returns no calls of another tenant', async () => {
   const foreign = { ...fixture.key, tenantId: newId('ten') }
   expect((await log.list(foreign, { page: 1, pageSize: 20 })).pagination.totalItems).toBe(0)
-  expect((await log.connection(foreign, { first: 20 })).edges).toEqual([])
+  expect((await log.getConnection(foreign, { first: 20 })).edges).toEqual([])
 })

@@ -105,9 +105,9 @@ test('an upload reads at most two rows to find its path in a large garbage journ
 test('an announced ledger entry that never arrives does not delay other entries', async () => {
   const context = await fixture.createContext('expected')
   const ledger = fixture.createLedger()
-  const failed = ledger.announce('move', Promise.reject(new Error('no room')))
+  const failed = ledger.announceEntryAfter('move', Promise.reject(new Error('no room')))
   await expect(failed).rejects.toThrow('no room')
-  void ledger.announce('move', new Promise(() => {}))
+  void ledger.announceEntryAfter('move', new Promise(() => {}))
   for (const size of [1, 2]) await ledger.commit(await fixture.createUpload(context, size))
   expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 3 })
 })

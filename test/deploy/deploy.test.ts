@@ -127,9 +127,9 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       const none = {
         poolSize: () => ({ total: 0, idle: 0, waiting: 0 }),
         ledgerWaiting: () => 0,
-        uploadsUnderWay: () => 0,
+        uploadsInProgress: () => 0,
         storageFindings: async () => 0,
-        rescans: async () => ({ contextsUnderWay: 0, filesQuarantined: 0 }),
+        rescans: async () => ({ contextsInProgress: 0, filesQuarantined: 0 }),
       }
       const registries = [createMetrics(none).registry, new SupervisorMetrics({ configured: 2, running: () => 2 }).registry]
       const metrics = (await Promise.all(registries.map((each) => each.getMetricsAsJSON()))).flat()

@@ -9,7 +9,7 @@ import { deleteExpiredLogs, deleteOldHourlyCounters } from '../../src/features/m
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { RescanQueue } from '../../src/features/rescan/rescan-queue.js'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
-import { distribute } from '../../src/platform/db/distribute.js'
+import { distributeDatabase } from '../../src/platform/db/distribute.js'
 import { distributedTables, localTables, referenceTables } from '../../src/platform/db/distribution.js'
 import { runExpiry } from '../support/file-lifecycle.js'
 import { describeIf } from '../support/installed-programs.js'
@@ -103,7 +103,7 @@ test('every table is listed as distributed, reference or local, and unique keys 
 
 test('rejects the distribution of a database without the Citus extension', async () => {
   const client = await world.database.connectDedicated('distribute')
-  await expect(distribute(client, () => {})).rejects.toThrow(/^The citus extension is not installed in the database\./)
+  await expect(distributeDatabase(client, () => {})).rejects.toThrow(/^The citus extension is not installed in the database\./)
   await client.end()
 })
 

@@ -75,7 +75,7 @@ describe('native crashes during image decoding', () => {
       expect(good.map(({ outcome }) => outcome)).toEqual(Array(6).fill('accepted'))
       expectWorkerFailure(await bad, worker)
       expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
-      expect(inspector.pool.threads).toBeLessThanOrEqual(2)
+      expect(inspector.pool.threadCount).toBeLessThanOrEqual(2)
     },
   )
 
@@ -86,12 +86,12 @@ describe('native crashes during image decoding', () => {
   test('replaces an idle image process that was killed', async () => {
     const inspector = start({ workers: 1 })
     await inspector.inspect(image())
-    const before = inspector.pool.processes
+    const before = inspector.pool.processIds
     expect(before).toHaveLength(1)
     process.kill(before[0]!, 'SIGKILL')
     await untilGone(before)
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
-    expect(inspector.pool.processes).not.toEqual(before)
+    expect(inspector.pool.processIds).not.toEqual(before)
   })
 
   const killedAtStart = async (name: string, condition: string) => {
@@ -119,7 +119,7 @@ describe('native crashes during image decoding', () => {
   test('replaces an image process that is being killed when a request arrives, and validates the image', async () => {
     const inspector = start({ workers: 1 })
     await inspector.inspect(image())
-    for (const pid of inspector.pool.processes) process.kill(pid, 'SIGKILL')
+    for (const pid of inspector.pool.processIds) process.kill(pid, 'SIGKILL')
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
@@ -135,11 +135,11 @@ describe('image process life cycle and isolation', () => {
   test('starts image processes when the first image arrives, and at most one per worker', async () => {
     const inspector = start()
     await inspector.inspect(createSubmission('a.txt', Buffer.from('words\n')))
-    expect(inspector.pool.processes).toEqual([])
+    expect(inspector.pool.processIds).toEqual([])
     const observed = new Set<number>()
     const inspected = Array.from({ length: 12 }, () =>
       inspector.inspect(image()).then(({ outcome }) => {
-        for (const pid of inspector.pool.processes) observed.add(pid)
+        for (const pid of inspector.pool.processIds) observed.add(pid)
         return outcome
       }),
     )
@@ -153,7 +153,7 @@ describe('image process life cycle and isolation', () => {
     const inspector = start({ processMemoryMb: 600 })
     const held = image(`hold 350 ${await mkdtemp(join(folder, 'meeting-'))}`)
     const alive: number[] = []
-    const timer = setInterval(() => alive.push(inspector.pool.processes.length), 5)
+    const timer = setInterval(() => alive.push(inspector.pool.processIds.length), 5)
     const reports = await Promise.all([inspector.inspect(held), inspector.inspect(held)])
     clearInterval(timer)
     expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
@@ -164,18 +164,18 @@ describe('image process life cycle and isolation', () => {
   test('stops idle image processes and starts them again when needed', async () => {
     const inspector = start({ idleMs: 50 })
     await inspector.inspect(image())
-    const pids = inspector.pool.processes
+    const pids = inspector.pool.processIds
     await untilGone(pids)
-    while (inspector.pool.threads > 0) await pause(20)
-    expect(inspector.pool.processes).toEqual([])
+    while (inspector.pool.threadCount > 0) await pause(20)
+    expect(inspector.pool.processIds).toEqual([])
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
   test('closing the pool ends every image process, even while the process decodes an image', async () => {
     const inspector = start()
     const rejected = expect(inspector.inspect(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
-    while (inspector.pool.processes.length === 0) await pause(5)
-    const pids = inspector.pool.processes
+    while (inspector.pool.processIds.length === 0) await pause(5)
+    const pids = inspector.pool.processIds
     await inspector.close()
     await rejected
     expect(pids.filter(isAlive)).toEqual([])

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { proveDatabase } from '../../src/platform/db/prove-database.js'
+import { verifyDatabase } from '../../src/platform/db/verify-database.js'
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js'
 import { findFreePort, runCommand, Service } from '../support/service.js'
 
@@ -28,7 +28,7 @@ test.each([
   'PostgreSQL 15.12 on x86_64-pc-linux-gnu, compiled by Debian clang version 12.0.1, 64-bit',
 ])('accepts a PostgreSQL build that reports %s', async (version) => {
   const database = await createDatabaseWithVersion(version)
-  await expect(proveDatabase({ url: database.url, directUrl: database.url })).resolves.toBeUndefined()
+  await expect(verifyDatabase({ url: database.url, directUrl: database.url })).resolves.toBeUndefined()
   await database.drop()
 })
 

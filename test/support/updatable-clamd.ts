@@ -29,7 +29,7 @@ export class UpdatableClamd {
   async updateSignatures(...worlds: World[]): Promise<string> {
     this.#version++
     this.startDetecting()
-    for (const { app } of worlds) await app.scanner.prove()
+    for (const { app } of worlds) await app.scanner.verifyDetection()
     return this.version
   }
 

@@ -72,7 +72,7 @@ export class UploadWorld {
   }
 
   #countTakenSlots(): number {
-    return this.world.app.slots.taken
+    return this.world.app.slots.inUse
   }
 
   async #readCallLog() {

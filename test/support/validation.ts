@@ -78,6 +78,6 @@ export class ScriptedScanner implements VirusScanner {
     return this.engine
   }
 
-  async prove(): Promise<void> {}
+  async verifyDetection(): Promise<void> {}
   async close(): Promise<void> {}
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { hash } from '@node-rs/argon2'
-import { forgetOldMasterKeys, MasterKey, openMasterKey, renewMasterKeyFile } from '../../src/access/master-key.js'
+import { MasterKey, openMasterKey, removeOldMasterKeys, rotateMasterKeyFile } from '../../src/access/master-key.js'
 import { findPasswordError, generatePassword, Passwords } from '../../src/access/passwords.js'
 import { generateApiKeySecret, getKeyPrefix } from '../../src/access/secrets.js'
 
@@ -67,11 +67,11 @@ describe('DATA_DIR/master.key', () => {
   test('a running service can still decrypt secrets after a command replaces the master key', async () => {
     const running = await openMasterKey({ dataDir })
     const old = running.encrypt(secret, 'x')
-    await renewMasterKeyFile(dataDir)
+    await rotateMasterKeyFile(dataDir)
     const command = await openMasterKey({ dataDir })
     const moved = await command.reencrypt(old, 'x')
     expect(await running.decrypt(moved, 'x')).toEqual(secret)
-    await forgetOldMasterKeys(dataDir)
+    await removeOldMasterKeys(dataDir)
     const later = await openMasterKey({ dataDir })
     expect(await later.decrypt(moved, 'x')).toEqual(secret)
     await expect(later.decrypt(old, 'x')).rejects.toThrow(/another MASTER_KEY/)

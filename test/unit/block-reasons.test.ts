@@ -32,9 +32,15 @@ describe('addition of a block reason', () => {
     expect(schemaText(schema)).toMatch(/enum BlockReason \{.*"""It is too odd\."""\n {2}too_odd/s)
     expect(schemaText(schema)).toMatch(/type BlockedByReason \{.*tooOdd: Long!/s)
     expect(JSON.stringify(loadOperations(schema).get('GetStats')?.document)).toContain('"tooOdd"')
-    expect(codesOf({ operation: 'UploadFile', body: 'multipart', idempotent: true, judged: true, named: false })).toContain(
-      'too_odd',
-    )
+    expect(
+      codesOf({
+        operation: 'UploadFile',
+        body: 'multipart',
+        idempotent: true,
+        hasValidatedParameters: true,
+        hasResourceId: false,
+      }),
+    ).toContain('too_odd')
   })
 
   test('each block reason has a position in the order of the checks', async () => {

@@ -64,7 +64,7 @@ describeWith('clamd')('failover between two real clamd daemons', () => {
         expect(await scanner.scan(createMemoryContent(eicar), never())).toMatchObject({ verdict: 'infected' })
         expect(await scanner.scan(createMemoryContent('text'), never())).toEqual(clean)
       }
-      await expect(scanner.prove()).resolves.toBeUndefined()
+      await expect(scanner.verifyDetection()).resolves.toBeUndefined()
     },
   )
 
@@ -87,7 +87,7 @@ describeWith('clamd')('failover between two real clamd daemons', () => {
     const [first, second] = daemons as [RealClamd, RealClamd]
     await Promise.all([first.kill('SIGKILL'), second.kill('SIGKILL')])
     await expect(scanner.scan(createMemoryContent('text'), never())).rejects.toMatchObject({ code: 'scanner_unavailable' })
-    await expect(scanner.prove()).rejects.toMatchObject({ code: 'scanner_unavailable' })
+    await expect(scanner.verifyDetection()).rejects.toMatchObject({ code: 'scanner_unavailable' })
     await second.restart()
     expect(await scanner.scan(createMemoryContent(eicar), never())).toMatchObject({ verdict: 'infected' })
     await first.restart()

@@ -9,7 +9,7 @@ import { fromBufferPromise } from 'yauzl'
 import { getKeyForEmptyPassword } from '../../packages/formats/src/pdf/password.js'
 import { sevenZip } from '../../packages/formats/test/support/samples/archive.js'
 import { compound, doc, ppt, xls } from '../../packages/formats/test/support/samples/office.js'
-import { createReachProbe } from '../../src/inspection/scanners/clamd/reach-probe.js'
+import { createLimitProbe } from '../../src/inspection/scanners/clamd/limit-probe.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import { determineCoverage } from '../../src/inspection/scanners/scan-coverage.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
@@ -140,7 +140,7 @@ describe('clamd scan limits', () => {
   ])(
     'creates a zip with members of up to %d bytes and a total of %d bytes that reveals the EICAR string only when it is unpacked',
     async (largest, total) => {
-      const probe = await createReachProbe(largest, total)
+      const probe = await createLimitProbe(largest, total)
       const bytes = await buffer(probe.stream())
       expect(bytes.length).toBe(probe.size)
       // An unanchored signature would match the string in a file that stores it uncompressed.
@@ -158,7 +158,7 @@ describe('clamd scan limits', () => {
   )
 
   test("the zip that tests clamd's limits unpacks to 8 GiB, but is smaller than 10 MiB and generated in small chunks", async () => {
-    const probe = await createReachProbe(16 * mebibyte, 8192 * mebibyte)
+    const probe = await createLimitProbe(16 * mebibyte, 8192 * mebibyte)
     expect(probe.size).toBeLessThan(10 * mebibyte)
     let chunks = 0
     let longest = 0
@@ -297,7 +297,7 @@ describeWith('clamd')('real clamd with low scan limits', () => {
   test('reports the scanner as unavailable if clamd is killed', async () => {
     await daemon.kill('SIGKILL')
     await expect(scan(text)).rejects.toMatchObject({ code: 'scanner_unavailable' })
-    await expect(scanner.prove()).rejects.toMatchObject({ code: 'scanner_unavailable' })
+    await expect(scanner.verifyDetection()).rejects.toMatchObject({ code: 'scanner_unavailable' })
   })
 })
 

@@ -80,7 +80,7 @@ describe('several clamd daemons', () => {
 
   test('a scan waits for a free clamd connection, and fails after a timeout', async () => {
     const daemon = await startDaemon({ mute: true })
-    const scanner = createScanner([daemon], { connections: 1, waiting: { most: 1, ms: 50 } })
+    const scanner = createScanner([daemon], { connections: 1, waiting: { maxRequests: 1, ms: 50 } })
     const first = scanner.scan(text, never())
     const waiting = scanner.scan(text, never())
     await expect(scanner.scan(text, never())).rejects.toMatchObject({ code: 'overloaded' })
@@ -98,14 +98,14 @@ describe('several clamd daemons', () => {
 describe('readiness and identity of clamd', () => {
   test('a clamd daemon that treats the EICAR string as clean is not ready', async () => {
     const scanner = createScanner([await startDaemon({ proof: 'stream: OK\0' })])
-    await expect(scanner.prove()).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('EICAR') })
+    await expect(scanner.verifyDetection()).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('EICAR') })
   })
 
   test('reports the reason for each failure if no clamd daemon responds', async () => {
     const dead = await startClamdEmulator()
     await dead.close()
     const scanner = createScanner([dead])
-    await expect(scanner.prove()).rejects.toMatchObject({
+    await expect(scanner.verifyDetection()).rejects.toMatchObject({
       ...unavailable,
       message: 'No clamd server is responding.',
       cause: expect.objectContaining({ message: expect.stringContaining('ECONNREFUSED') }),
@@ -135,7 +135,7 @@ describe('readiness and identity of clamd', () => {
       ...unavailable,
       message: expect.stringContaining('SCANNER_URL'),
     })
-    await expect(scanner.prove()).rejects.toMatchObject(unavailable)
+    await expect(scanner.verifyDetection()).rejects.toMatchObject(unavailable)
     expect(await scanner.getIdentity()).toMatchObject({ name: 'none' })
   })
 })

@@ -124,7 +124,7 @@ describeWith('clamscan')('real clamscan', () => {
     await writeFile(other, `Test.Other:0:0:${Buffer.from('nothing that is ever scanned').toString('hex')}\n`)
     const blind = await openScanner(`clamscan:?database=${other}`)
     await expect(blind.scan(text, never())).rejects.toMatchObject(unavailable)
-    await expect(blind.prove()).rejects.toMatchObject(unavailable)
+    await expect(blind.verifyDetection()).rejects.toMatchObject(unavailable)
     await blind.close()
   })
 

@@ -32,7 +32,7 @@ function openScheduler() {
   /** Announces work whose entry follows when the work ends. */
   const announce = () => {
     const { done, end, fail } = work()
-    const came = scheduler.announce(done).then(arrive)
+    const came = scheduler.announceEntryAfter(done).then(arrive)
     return { came, end, fail }
   }
   return { at, scheduler, arrive, announce }
@@ -74,9 +74,9 @@ test('waits two milliseconds for expected entries without delaying the next grou
   expect(at.groups).toEqual([])
   jest.advanceTimersByTime(1)
   expect(at.groups).toEqual([1])
-  expect(scheduler.idle).toBe(false)
+  expect(scheduler.isIdle).toBe(false)
   await loopIterations(1)
-  expect(scheduler.idle).toBe(true)
+  expect(scheduler.isIdle).toBe(true)
   await arrive()
   expect(at.groups).toEqual([1, 1])
 })

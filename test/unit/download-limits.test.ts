@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from '@jest/globals'
 import express, { type NextFunction, type Request, type Response } from 'express'
-import { type DownloadLimits, limitDownloads } from '../../src/api/http/downloads.js'
+import { createDownloadLimiter, type DownloadLimits } from '../../src/api/http/downloads.js'
 import { AssayError, httpStatus } from '../../src/platform/errors/errors.js'
 
 let server: Server | undefined
@@ -18,7 +18,7 @@ afterEach(() => {
 async function serve(limits: DownloadLimits) {
   const closed: Promise<void>[] = []
   const app = express()
-  const limit = limitDownloads(limits)
+  const limit = createDownloadLimiter(limits)
   app.get('/download/:fileId', (request, response) => {
     limit(request, response)
     closed.push(new Promise((resolve) => response.once('close', () => resolve())))
@@ -48,7 +48,7 @@ async function serve(limits: DownloadLimits) {
 }
 
 test('limits concurrent downloads per URL and in total, and releases the slot when a download ends', async () => {
-  const { begin: start, closed } = await serve({ byUrl: 2, inAll: 3 })
+  const { begin: start, closed } = await serve({ perUrl: 2, total: 3 })
   const first = await start('/download/one')
   expect([first.status, (await start('/download/one')).status]).toEqual([200, 200])
   expect((await start('/download/one')).status).toBe(429)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import express from 'express'
 import { toPublicError } from '../../src/access/public-error.js'
-import { createDownloads, type ServedFile } from '../../src/api/http/downloads.js'
+import { createDownloadRequestHandler, type ServedFile } from '../../src/api/http/downloads.js'
 import { httpStatus } from '../../src/platform/errors/errors.js'
 import { newId } from '../../src/platform/ids.js'
 import { LocalStorage } from '../../src/platform/storage/local/local.js'
@@ -48,11 +48,11 @@ describe('local store downloads', () => {
     const app = express()
     app.get(
       '/download/:fileId',
-      createDownloads({
+      createDownloadRequestHandler({
         storage: store,
         findFile: async (signed) => (signed.fileId === fileId ? file : (others.get(signed.fileId) ?? null)),
-        spend: async () => {},
-        watch: () => () => {},
+        markUrlAsUsed: async () => {},
+        watchAvailability: () => () => {},
       }),
     )
     app.use(((error, _request, response, _next) => {

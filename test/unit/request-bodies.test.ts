@@ -118,7 +118,7 @@ test('limits the size (16 KiB), duration (10 s) and number per IP address of una
     finish = resolve
   })
   const one = (call: Call) =>
-    json.read(call, (input) => {
+    json.readBody(call, (input) => {
       limits = input
       return held
     })

@@ -80,7 +80,7 @@ describe('root fields of a GraphQL request', () => {
     const log: string[] = []
     const finish: (() => void)[] = []
     const fields = ['a', 'b'].map((field) =>
-      cost.executeInTurn(async () => {
+      cost.executeSequentially(async () => {
         log.push(field)
         await new Promise<void>((resolve) => finish.push(resolve))
         if (field === 'a') throw new Error(field)

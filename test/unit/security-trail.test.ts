@@ -16,7 +16,7 @@ beforeEach(() => {
 
 const origin = { ip: '192.0.2.1', userAgent: 'x' }
 const note = (id: string, tenantId = 'ten_1', reason: 'sign_in_failed' | 'scope_refused' = 'sign_in_failed') =>
-  trail.recordEvent({ reason, message: 'No.', tenantId, about: { id, name: 'A' }, origin })
+  trail.recordEvent({ reason, message: 'No.', tenantId, subject: { id, name: 'A' }, origin })
 
 test('combines a thousand identical security entries into one entry with a count', () => {
   for (let time = 0; time < 1000; time++) note('usr_1')

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import type { WebSocket } from 'ws'
-import { limitMessages, sendBounded } from '../../src/api/http/socket-limits.js'
+import { createMessageLimiter, sendWithinBufferLimit } from '../../src/api/http/socket-limits.js'
 import { UnauthenticatedSockets } from '../../src/api/http/unauthenticated-sockets.js'
 
 beforeEach(() => void jest.useFakeTimers())
@@ -9,7 +9,7 @@ afterEach(() => void jest.useRealTimers())
 
 describe('pool of unauthenticated sockets', () => {
   const enter = (pool: UnauthenticatedSockets, ip: string) => {
-    const socket = { timedOut: jest.fn(), drop: jest.fn() }
+    const socket = { onTimeout: jest.fn(), onDrop: jest.fn() }
     return { ...socket, place: pool.acquire(ip, socket) }
   }
 
@@ -17,14 +17,14 @@ describe('pool of unauthenticated sockets', () => {
     const pool = new UnauthenticatedSockets()
     const elsewhere = enter(pool, '192.0.2.2')
     const sockets = Array.from({ length: 65 }, () => enter(pool, '192.0.2.1'))
-    expect(sockets.map(({ drop }) => drop.mock.calls.length)).toEqual([1, ...Array(64).fill(0)])
-    expect(elsewhere.drop).not.toHaveBeenCalled()
+    expect(sockets.map(({ onDrop }) => onDrop.mock.calls.length)).toEqual([1, ...Array(64).fill(0)])
+    expect(elsewhere.onDrop).not.toHaveBeenCalled()
   })
 
   test('drops the oldest idle unauthenticated socket of all IP addresses if the pool is full', () => {
     const pool = new UnauthenticatedSockets()
     const sockets = Array.from({ length: 257 }, (_, at) => enter(pool, `192.0.2.${at % 16}`))
-    expect(sockets.map(({ drop }) => drop.mock.calls.length)).toEqual([1, ...Array(256).fill(0)])
+    expect(sockets.map(({ onDrop }) => onDrop.mock.calls.length)).toEqual([1, ...Array(256).fill(0)])
   })
 
   test('keeps an unauthenticated socket open while its credential is being validated', () => {
@@ -34,7 +34,7 @@ describe('pool of unauthenticated sockets', () => {
     expect(enter(pool, '192.0.2.1').place).toBeUndefined()
     sockets[9]!.place!.release()
     expect(enter(pool, '192.0.2.1').place).toBeDefined()
-    expect(sockets.every(({ drop }) => drop.mock.calls.length === 0)).toBe(true)
+    expect(sockets.every(({ onDrop }) => onDrop.mock.calls.length === 0)).toBe(true)
   })
 
   test('reports an unauthenticated socket that is still open after five seconds', () => {
@@ -43,10 +43,10 @@ describe('pool of unauthenticated sockets', () => {
     checking.place!.startChecking()
     remaining.place!.release()
     jest.advanceTimersByTime(4_999)
-    expect(checking.timedOut).not.toHaveBeenCalled()
+    expect(checking.onTimeout).not.toHaveBeenCalled()
     jest.advanceTimersByTime(1)
-    expect(checking.timedOut).toHaveBeenCalledTimes(1)
-    expect(remaining.timedOut).not.toHaveBeenCalled()
+    expect(checking.onTimeout).toHaveBeenCalledTimes(1)
+    expect(remaining.onTimeout).not.toHaveBeenCalled()
   })
 })
 
@@ -66,16 +66,16 @@ describe('single WebSocket connections', () => {
   const place = { startChecking: () => {}, release: () => {} }
   const limited = () => {
     const socket = new FakeSocket()
-    limitMessages(socket as unknown as WebSocket, place, () => true)(() => {})
+    createMessageLimiter(socket as unknown as WebSocket, place, () => true)(() => {})
     return socket
   }
 
   test('closes a WebSocket connection if its client does not read', async () => {
     const socket = new FakeSocket()
-    await sendBounded(socket as unknown as WebSocket, 'text')
+    await sendWithinBufferLimit(socket as unknown as WebSocket, 'text')
     expect(socket.terminate).not.toHaveBeenCalled()
     socket.bufferedAmount = 1024 * 1024 + 1
-    await sendBounded(socket as unknown as WebSocket, 'text')
+    await sendWithinBufferLimit(socket as unknown as WebSocket, 'text')
     expect(socket.terminate).toHaveBeenCalledTimes(1)
   })
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { gif, png } from '../../packages/formats/test/support/samples/basic.js'
-import { validateCommand } from '../../src/cli/validate-command.js'
+import { runValidateCommand } from '../../src/cli/validate-command.js'
 import { runCommand } from '../support/service.js'
 import { ScriptedScanner } from '../support/validation.js'
 
@@ -21,7 +21,7 @@ const run = async (...argv: string[]) => {
   const out: string[] = []
   const err: string[] = []
   const scanner = new ScriptedScanner({ verdict: 'clean' })
-  const status = await validateCommand(argv, {
+  const status = await runValidateCommand(argv, {
     scanner,
     io: { out: (line) => out.push(line), err: (line) => err.push(line) },
   })

@@ -51,7 +51,7 @@ class EndlessScanner implements VirusScanner {
     throw scannerUnavailable('down')
   }
 
-  async prove() {}
+  async verifyDetection() {}
   async close() {}
 }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { describeConnectionError, Outbound } from '../../src/features/webhooks/outbound.js'
+import { describeConnectionError, OutboundClient } from '../../src/features/webhooks/outbound.js'
 import { isPublicAddress } from '../../src/features/webhooks/public-address.js'
 
 let inside: Server
@@ -25,7 +25,7 @@ const outbound = (...responses: string[][]) => {
     requested.push(host)
     return responses.length > 1 ? responses.shift()! : responses[0]!
   }
-  return { requested, to: new Outbound({ allowPrivate: false, resolve }) }
+  return { requested, to: new OutboundClient({ allowPrivate: false, resolve }) }
 }
 
 describe('IP addresses', () => {
@@ -112,14 +112,14 @@ describe('webhook URLs at creation', () => {
     expect(await outbound(['8.8.8.8', '::1']).to.validateUrl('https://hooks.example.com')).toEqual(inside)
     const url = 'https://hooks.example.com/a?b=c'
     expect(await outbound(['8.8.8.8', '2606:4700::1']).to.validateUrl(url)).toEqual({ url })
-    const lost = new Outbound({ allowPrivate: false, resolve: () => Promise.reject(new Error('ENOTFOUND')) })
+    const lost = new OutboundClient({ allowPrivate: false, resolve: () => Promise.reject(new Error('ENOTFOUND')) })
     expect(await lost.validateUrl('https://nowhere.example.com')).toEqual({
       error: "must contain a resolvable host name ('nowhere.example.com' cannot be resolved)",
     })
   })
 
   test('WEBHOOK_ALLOW_PRIVATE allows http and private addresses, but no credentials in the URL', async () => {
-    const open = new Outbound({ allowPrivate: true })
+    const open = new OutboundClient({ allowPrivate: true })
     expect(await open.validateUrl('http://127.0.0.1:3000/hook')).toEqual({ url: 'http://127.0.0.1:3000/hook' })
     expect(await open.validateUrl('http://u:p@127.0.0.1:3000/hook')).toEqual({ error: expect.stringMatching(/credentials/) })
     expect(await open.validateUrl('ftp://127.0.0.1/')).toEqual({
@@ -158,7 +158,7 @@ describe('webhook connections', () => {
   test('a webhook connects only to the validated addresses, with one DNS query', async () => {
     // The webhook receiver uses no TLS because the test covers only the connection.
     let requested = 0
-    const to = new Outbound({
+    const to = new OutboundClient({
       allowPrivate: true,
       resolve: async () => {
         requested++
@@ -197,7 +197,7 @@ describe('webhook receivers that do not respond', () => {
   const raw = async (connected: (socket: Socket) => void) => {
     const server = createTcpServer((socket) => void socket.on('error', () => {}).once('data', () => connected(socket)))
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    const to = new Outbound({ allowPrivate: true })
+    const to = new OutboundClient({ allowPrivate: true })
     const post = (signal: AbortSignal) => to.post(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, {}, body, signal)
     const close = () => {
       to.close()

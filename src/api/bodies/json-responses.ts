@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createErrorBody, createErrorHeaders, createProblemBody } from '../../access/public-error.js'
 import { httpStatus, type PublicError } from '../../platform/errors/errors.js'
 
-interface Success {
+interface SuccessOptions {
   message?: string
   status?: number
   timestamp?: boolean
@@ -12,7 +12,7 @@ interface Success {
 /** Sends a success response in the standard envelope. */
 export async function sendSuccess(
   response: ServerResponse,
-  { message, status = 200, timestamp = true }: Success,
+  { message, status = 200, timestamp = true }: SuccessOptions,
   data: unknown,
 ): Promise<void> {
   const body = {
@@ -21,13 +21,13 @@ export async function sendSuccess(
     data,
     ...(timestamp && { timestamp: new Date().toISOString() }),
   }
-  send(response, status, 'application/json; charset=utf-8', await stringifyInSlices(body))
+  sendBody(response, status, 'application/json; charset=utf-8', await stringifyInSlices(body))
 }
 
 export const sendJson = (response: ServerResponse, status: number, body: object): void =>
-  send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
+  sendBody(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
 
-export const sendText = (response: ServerResponse, type: string, text: string): void => send(response, 200, type, text)
+export const sendText = (response: ServerResponse, type: string, text: string): void => sendBody(response, 200, type, text)
 
 /** Sends an error in the standard envelope, or in the format of RFC 9457 if the client accepts it. */
 export function sendError(
@@ -41,10 +41,10 @@ export function sendError(
   for (const name in headers) response.setHeader(name, headers[name]!)
   const isProblem = /application\/problem\+json/i.test(request.headers.accept ?? '')
   const body = isProblem ? createProblemBody(error, requestId) : createErrorBody(error, requestId)
-  send(response, status, `application/${isProblem ? 'problem+json' : 'json'}; charset=utf-8`, JSON.stringify(body))
+  sendBody(response, status, `application/${isProblem ? 'problem+json' : 'json'}; charset=utf-8`, JSON.stringify(body))
 }
 
-function send(response: ServerResponse, status: number, type: string, body: string): void {
+function sendBody(response: ServerResponse, status: number, type: string, body: string): void {
   // The client may have disconnected during the serialization of a long list.
   if (response.destroyed) return
   response.statusCode = status
@@ -81,8 +81,8 @@ export class LongList<From, To> {
     return this.#items.slice(from, to).map(this.#create)
   }
 
-  map<Next>(then: (item: To) => Next): LongList<From, Next> {
-    return new LongList(this.#items, (item) => then(this.#create(item)))
+  map<Next>(convert: (item: To) => Next): LongList<From, Next> {
+    return new LongList(this.#items, (item) => convert(this.#create(item)))
   }
 
   /** Yields promises for graphql-js, so that each iteration of the event loop completes only one slice of the items. */

@@ -3,14 +3,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JsonLimits } from '../../access/json-admission.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
-import { createUnsupportedError, rejectEncoding, watchBody } from './request-body.js'
+import { createUnsupportedError, rejectContentEncoding, watchBody } from './request-body.js'
 
 const longBytes = 65_536
 
 /** Parses a JSON body and returns its members. An empty body is treated as an empty object. Throws 400 or 415. */
 export async function readJson(request: IncomingMessage, limits: JsonLimits): Promise<Record<string, unknown>> {
   const type = request.headers['content-type']
-  rejectEncoding(request)
+  rejectContentEncoding(request)
   if (type !== undefined && !/^application\/(json|[\w.+-]+\+json)\s*(;|$)/i.test(type))
     throw createUnsupportedError(`The body has the Content-Type '${type.slice(0, 100)}'. Send application/json.`)
   const bytes = await readBytes(request, limits)
@@ -46,9 +46,9 @@ function readBytes(request: IncomingMessage, { maxBytes, ...limits }: JsonLimits
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(createBodyTooLargeError(maxBytes))
   let body = Buffer.alloc(0)
   let size = 0
-  let unwatch = () => {}
+  let stopWatching = () => {}
   return new Promise<Buffer>((resolve, reject) => {
-    unwatch = watchBody(request, limits, reject)
+    stopWatching = watchBody(request, limits, reject)
     request.on('data', (chunk: Buffer) => {
       const newSize = size + chunk.length
       if (newSize > maxBytes) return reject(createBodyTooLargeError(maxBytes))
@@ -59,7 +59,7 @@ function readBytes(request: IncomingMessage, { maxBytes, ...limits }: JsonLimits
     })
     request.once('end', () => resolve(body.subarray(0, size)))
   }).finally(() => {
-    unwatch()
+    stopWatching()
     request.removeAllListeners('data')
   })
 }
@@ -109,14 +109,15 @@ const maxReportedDigits = 40
 export function findImpreciseNumber(json: string): string | undefined {
   if (!manyDigits.test(json)) return undefined
   for (const [token] of json.matchAll(tokens))
-    if (isImprecise(token)) return token.length > maxReportedDigits ? `${token.slice(0, maxReportedDigits)}…` : token
+    if (isImpreciseInteger(token)) return token.length > maxReportedDigits ? `${token.slice(0, maxReportedDigits)}…` : token
   return undefined
 }
 
 /** Returns true for an integer that a double cannot represent exactly. Fractions are always approximate. */
-export const isImprecise = (written: string): boolean =>
-  integer.test(written) &&
-  (written.length > maxIntegerLength || (String(Number(written)) !== written && BigInt(Number(written)) !== BigInt(written)))
+export const isImpreciseInteger = (integerText: string): boolean =>
+  integer.test(integerText) &&
+  (integerText.length > maxIntegerLength ||
+    (String(Number(integerText)) !== integerText && BigInt(Number(integerText)) !== BigInt(integerText)))
 
-export const createImpreciseNumberMessage = (written: string): string =>
-  `must not contain the number ${written}, because only its first 15 or 16 digits would be stored. Send it as a string`
+export const createImpreciseNumberMessage = (integerText: string): string =>
+  `must not contain the number ${integerText}, because only its first 15 or 16 digits would be stored. Send it as a string`

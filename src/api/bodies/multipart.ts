@@ -5,7 +5,7 @@ import { AssayError } from '../../platform/errors/errors.js'
 import type { Spooled } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { decodeFilename, hasOpenFile, PartHeaders } from './part-headers.js'
-import { createUnsupportedError, rejectEncoding, watchBody } from './request-body.js'
+import { createUnsupportedError, rejectContentEncoding, watchBody } from './request-body.js'
 
 /** Limits of a multipart/form-data body, and handlers for its parts. */
 export interface MultipartOptions {
@@ -56,8 +56,8 @@ export class Multipart {
     const ended = new Promise<void>((resolve, reject) => {
       this.#settle = { resolve, reject }
     })
-    const fail = (error: unknown) => this.stop(error)
-    const unwatch = watchBody(this.#request, this.#options, fail)
+    const stopWithError = (error: unknown) => this.stop(error)
+    const unwatch = watchBody(this.#request, this.#options, stopWithError)
     this.#parser.on('field', (name, value, { valueTruncated }) =>
       this.#stopOnError(() => this.#options.onField(name, value, valueTruncated)),
     )
@@ -65,7 +65,7 @@ export class Multipart {
     for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
       this.#parser.on(event, () => this.#stopOnError(() => this.#options.onTooMany()))
     // busboy can emit this event twice: for a malformed header, and for an unterminated form.
-    this.#parser.on('error', (error) => fail(this.#toMalformedError(error as Error)))
+    this.#parser.on('error', (error) => stopWithError(this.#toMalformedError(error as Error)))
     this.#parser.once('close', () => this.stop())
     // Forward data without `pipe`, because `pipe` pauses the connection after every 64 KiB. For an upload of 1 MiB, these pauses
     // took two thirds of the time.
@@ -103,16 +103,16 @@ export class Multipart {
     else this.#settle?.reject(error)
   }
 
-  #stopOnError(work: () => void): void {
+  #stopOnError(callback: () => void): void {
     try {
-      work()
+      callback()
     } catch (error) {
       this.stop(error)
     }
   }
 
-  #onFile(name: string | undefined, stream: Readable, encoded: string): void {
-    const filename = this.#headers.isNameExtended ? encoded : decodeFilename(encoded)
+  #onFile(name: string | undefined, stream: Readable, encodedFilename: string): void {
+    const filename = this.#headers.isNameExtended ? encodedFilename : decodeFilename(encodedFilename)
     this.#file = stream
     stream.once('close', () => {
       if (this.#file === stream) this.#file = undefined
@@ -137,7 +137,7 @@ export class Multipart {
   }
 
   #createParser(): busboy.Busboy {
-    rejectEncoding(this.#request)
+    rejectContentEncoding(this.#request)
     const { headers } = this.#request
     if (!/^multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? ''))
       throw createUnsupportedError('An upload must be multipart/form-data with a boundary.')

@@ -43,12 +43,12 @@ export class PartHeaders {
       get: () => current,
       set: (headers: HeaderParser | null) => {
         current = headers
-        if (headers && headers !== this.#parser) this.#attach(headers, onMalformed)
+        if (headers && headers !== this.#parser) this.#attachTo(headers, onMalformed)
       },
     })
   }
 
-  #attach(headers: HeaderParser, onMalformed: () => void): void {
+  #attachTo(headers: HeaderParser, onMalformed: () => void): void {
     this.#parser = headers
     this.#push = headers.push.bind(headers)
     const onHeader = headers.cb
@@ -59,10 +59,10 @@ export class PartHeaders {
       this.isNameExtended = /;[ \t]*filename\*=/i.test(disposition.replace(/"(\\.|[^"\\])*"/g, '""'))
       onHeader(header)
     }
-    headers.push = (chunk, start, end) => this.#read(chunk, start, end)
+    headers.push = (chunk, start, end) => this.#readChunk(chunk, start, end)
   }
 
-  #read(chunk: Buffer, start: number, end: number): number {
+  #readChunk(chunk: Buffer, start: number, end: number): number {
     this.#isComplete = false
     // Copy only the header, not the content that follows.
     const found = chunk.subarray(start, end).indexOf('\r\n\r\n')
@@ -71,16 +71,16 @@ export class PartHeaders {
     if (this.#heldCr) {
       this.#heldCr = false
       this.#isQuoted = bytes[0] !== lf
-      if (this.#push(Buffer.of(this.#isQuoted ? tab : cr), 0, 1) < 0) return this.#endHeader(-1)
+      if (this.#push(Buffer.of(this.#isQuoted ? tab : cr), 0, 1) < 0) return this.#resetState(-1)
     }
-    this.#replaceControls(bytes)
+    this.#replaceControlCharacters(bytes)
     const read = this.#push(bytes, 0, bytes.length - (this.#heldCr ? 1 : 0))
-    if (read < 0) return this.#endHeader(-1)
-    if (this.#isComplete) return this.#endHeader(start + read)
-    return stop < end ? this.#read(chunk, stop, end) : end
+    if (read < 0) return this.#resetState(-1)
+    if (this.#isComplete) return this.#resetState(start + read)
+    return stop < end ? this.#readChunk(chunk, stop, end) : end
   }
 
-  #replaceControls(bytes: Buffer): void {
+  #replaceControlCharacters(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at]!
       if (!this.#isQuoted) {
@@ -96,7 +96,7 @@ export class PartHeaders {
   }
 
   /** Resets the state for the next header and returns `position`. */
-  #endHeader(position: number): number {
+  #resetState(position: number): number {
     this.#heldCr = false
     this.#isQuoted = false
     this.#isEscaped = false

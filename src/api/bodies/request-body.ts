@@ -4,8 +4,8 @@ import { AssayError } from '../../platform/errors/errors.js'
 // Minimum average rate per idle interval. A client that sends more slowly is disconnected, as if it had stopped sending.
 const minBytesPerSecond = 2_048
 
-const createBodyError = (message: string, rule: string) =>
-  new AssayError('bad_user_input', message, { details: { fields: [{ field: 'body', message: rule }] } })
+const createBodyError = (message: string, fieldMessage: string) =>
+  new AssayError('bad_user_input', message, { details: { fields: [{ field: 'body', message: fieldMessage }] } })
 
 const createDisconnectedError = () =>
   createBodyError(
@@ -26,7 +26,7 @@ const createBodyTimeoutError = (deadlineMs: number) =>
   )
 
 /** Throws 415 for a compressed body. */
-export function rejectEncoding({ headers }: IncomingMessage): void {
+export function rejectContentEncoding({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding']
   if (encoding && encoding.toLowerCase() !== 'identity')
     throw createUnsupportedError(`The body is encoded as '${encoding.slice(0, 100)}'. Send it without a Content-Encoding header.`)
@@ -40,37 +40,39 @@ export function sendContinue(request: IncomingMessage, response: ServerResponse)
 }
 
 /**
- * Calls `fail` if the client disconnects, stops sending or sends too slowly. The caller must always call the returned function to
+ * Calls `onFailure` if the client disconnects, stops sending or sends too slowly. The caller must always call the returned function to
  * stop watching.
  */
 export function watchBody(
   request: IncomingMessage,
   { idleMs, deadlineMs }: { idleMs: number; deadlineMs?: number },
-  fail: (error: AssayError) => void,
+  onFailure: (error: AssayError) => void,
 ): () => void {
-  const least = (minBytesPerSecond * idleMs) / 1000
-  let seen = request.socket.bytesRead
-  const check = () => {
+  const minBytes = (minBytesPerSecond * idleMs) / 1000
+  let lastBytesRead = request.socket.bytesRead
+  const checkProgress = () => {
     const { bytesRead } = request.socket
     // A client is not stalled while received bytes wait to be read.
-    if (!request.complete && bytesRead - seen < least && request.readableLength === 0) fail(createStalledBodyError(idleMs))
-    seen = bytesRead
+    if (!request.complete && bytesRead - lastBytesRead < minBytes && request.readableLength === 0)
+      onFailure(createStalledBodyError(idleMs))
+    lastBytesRead = bytesRead
   }
   let checkTimer: NodeJS.Immediate | undefined
   // Check only after reading the bytes that arrived while this process was blocked.
   const idle = setInterval(() => {
-    checkTimer = setImmediate(check)
+    checkTimer = setImmediate(checkProgress)
   }, idleMs)
-  const deadline = deadlineMs === undefined ? undefined : setTimeout(() => fail(createBodyTimeoutError(deadlineMs)), deadlineMs)
-  const onEnd = () => {
-    if (!request.complete) fail(createDisconnectedError())
+  const deadline =
+    deadlineMs === undefined ? undefined : setTimeout(() => onFailure(createBodyTimeoutError(deadlineMs)), deadlineMs)
+  const onDisconnect = () => {
+    if (!request.complete) onFailure(createDisconnectedError())
   }
-  request.on('close', onEnd).on('error', onEnd)
-  if (request.destroyed) onEnd()
+  request.on('close', onDisconnect).on('error', onDisconnect)
+  if (request.destroyed) onDisconnect()
   return () => {
     clearInterval(idle)
     clearImmediate(checkTimer)
     clearTimeout(deadline)
-    request.off('close', onEnd)
+    request.off('close', onDisconnect)
   }
 }

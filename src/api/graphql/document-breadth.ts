@@ -10,7 +10,7 @@ const limits = { operations: 20, fragments: 50, variables: 100, arguments: 50, s
 export function findBreadthError(document: DocumentNode): string | undefined {
   let literals = 0
   let error: string | undefined
-  const check = (count: number | undefined, max: number, message: string) => {
+  const checkCount = (count: number | undefined, max: number, message: string) => {
     if (count === undefined || count <= max) return undefined
     error = message
     return BREAK
@@ -19,14 +19,14 @@ export function findBreadthError(document: DocumentNode): string | undefined {
   const { operations, fragments, sameName } = limits
   if (countDefinitions(Kind.OPERATION_DEFINITION) > operations) return `must have at most ${operations} operations`
   if (countDefinitions(Kind.FRAGMENT_DEFINITION) > fragments) return `must have at most ${fragments} fragments`
-  const checkArguments = (list: readonly unknown[] | undefined, of: string) =>
-    check(list?.length, limits.arguments, `must not pass more than ${limits.arguments} arguments to a ${of}`)
-  const checkLiterals = ({ length }: readonly unknown[]) => check((literals += length), limits.literals, tooManyLiterals)
+  const checkArguments = (args: readonly unknown[] | undefined, owner: string) =>
+    checkCount(args?.length, limits.arguments, `must not pass more than ${limits.arguments} arguments to a ${owner}`)
+  const checkLiterals = ({ length }: readonly unknown[]) => checkCount((literals += length), limits.literals, tooManyLiterals)
   visit(document, {
     OperationDefinition: ({ variableDefinitions: list }) =>
-      check(list?.length, limits.variables, `must have at most ${limits.variables} variables`),
+      checkCount(list?.length, limits.variables, `must have at most ${limits.variables} variables`),
     SelectionSet: (node) =>
-      check(
+      checkCount(
         countRepetitions(node, new Map()),
         sameName,
         `must not repeat a name more than ${sameName} times in one selection set`,
@@ -42,16 +42,16 @@ export function findBreadthError(document: DocumentNode): string | undefined {
 const tooManyLiterals = `must have at most ${limits.literals} values in its lists and objects. Send long values as variables`
 
 /** Returns how often the most frequent field name or fragment occurs in one selection set, including inline fragments. */
-function countRepetitions({ selections }: SelectionSetNode, seen: Map<string, number>): number {
+function countRepetitions({ selections }: SelectionSetNode, counts: Map<string, number>): number {
   let highest = 0
   for (const selection of selections) {
     if (selection.kind === Kind.INLINE_FRAGMENT) {
-      highest = Math.max(highest, countRepetitions(selection.selectionSet, seen))
+      highest = Math.max(highest, countRepetitions(selection.selectionSet, counts))
       continue
     }
     const name = selection.kind === Kind.FIELD ? (selection.alias ?? selection.name).value : `...${selection.name.value}`
-    const count = (seen.get(name) ?? 0) + 1
-    seen.set(name, count)
+    const count = (counts.get(name) ?? 0) + 1
+    counts.set(name, count)
     highest = Math.max(highest, count)
   }
   return highest

@@ -43,7 +43,7 @@ export function screenDocument(text: string): {
   try {
     const document = parse(text, { maxTokens: maxTokens, noLocation: true })
     const broad = findBreadthError(document)
-    return { document, error: broad === undefined ? new Screen(document).findError() : createDocumentError(broad) }
+    return { document, error: broad === undefined ? new DocumentScreener(document).findError() : createDocumentError(broad) }
   } catch {
     // Apollo Server parses the document again and reports the syntax error.
     return { document: undefined, error: undefined }
@@ -81,14 +81,14 @@ const onceEach = 'must select each introspection field at most once, without ali
 
 const nothing: Size = { depth: 0, selections: 0, rootFields: 0, introspections: 0 }
 
-const addSizes = (one: Size, other: Size): Size => ({
-  depth: Math.max(one.depth, other.depth),
-  selections: one.selections + other.selections,
-  rootFields: one.rootFields + other.rootFields,
-  introspections: one.introspections + other.introspections,
+const addSizes = (a: Size, b: Size): Size => ({
+  depth: Math.max(a.depth, b.depth),
+  selections: a.selections + b.selections,
+  rootFields: a.rootFields + b.rootFields,
+  introspections: a.introspections + b.introspections,
 })
 
-class Screen {
+class DocumentScreener {
   readonly #document: DocumentNode
   readonly #fragments = new Map<string, FragmentDefinitionNode>()
   readonly #sizes = new Map<string, Size>()

@@ -90,24 +90,24 @@ export abstract class LogReader<Row extends object, Filter extends object> {
   /** Returns a page by number or after a cursor. The cost does not depend on the page's position. */
   async list({ tenantId }: Actor, args: Filter & PageArgs): Promise<Page<Row>> {
     const query = this.createQuery(tenantId, args)
-    const place = toPagePosition(this.table.prefix, args)
-    const { page, pageSize, afterId } = place
+    const position = toPagePosition(this.table.prefix, args)
+    const { page, pageSize, afterId } = position
     const total = await query.count()
-    if (afterId !== undefined) return toPage(await this.#select(query, { until: afterId, limit: pageSize + 1 }), total, place)
+    if (afterId !== undefined) return toPage(await this.#select(query, { until: afterId, limit: pageSize + 1 }), total, position)
     const offset = (page - 1) * pageSize
     const limit = Math.min(pageSize, total - offset)
-    if (limit <= 0) return toPage([], total, place)
-    return toPage(await this.#select(query, { ...(await this.#findHourAtOffset(query, offset)), limit }), total, place)
+    if (limit <= 0) return toPage([], total, position)
+    return toPage(await this.#select(query, { ...(await this.#findHourAtOffset(query, offset)), limit }), total, position)
   }
 
-  async connection({ tenantId }: Actor, args: Filter & ConnectionArgs): Promise<Connection<Row>> {
+  async getConnection({ tenantId }: Actor, args: Filter & ConnectionArgs): Promise<Connection<Row>> {
     const query = this.createQuery(tenantId, args)
-    const stretch = toListRange(args, (cursor, field) => parseIdCursor(this.table.prefix, cursor, field))
-    const { after, before, limit, fromEnd } = stretch
+    const range = toListRange(args, (cursor, field) => parseIdCursor(this.table.prefix, cursor, field))
+    const { after, before, limit, fromEnd } = range
     // Ids have equal lengths, so no other id lies between `before` and `before` with a suffix.
     const from = before && `${before}0`
     const rows = await this.#select(query, { from, until: after, limit: limit + 1, oldestFirst: fromEnd })
-    return toConnection(fromEnd ? rows.reverse() : rows, stretch, {
+    return toConnection(fromEnd ? rows.reverse() : rows, range, {
       cursor: (row) => createCursor(this.table.getId(row)),
       totalCount: () => query.count(),
     })
@@ -176,9 +176,9 @@ export function createRowsClause(
   { name, id, filterColumns: [first, second] }: LogTable<never>,
   { conditions, pairs, max, order = `${id} DESC` }: Omit<RowFilter, 'values'> & { max: string; order?: string },
 ): string {
-  const rows = (pair: string[]) =>
+  const buildRowsSelect = (pair: string[]) =>
     `(SELECT * FROM ${name} WHERE ${[...conditions, ...pair].join(' AND ')} ORDER BY ${order} LIMIT ${max}) log_rows`
-  if (!pairs) return rows([])
+  if (!pairs) return buildRowsSelect([])
   // PostgreSQL plans LATERAL once. It would plan UNION for each pair and partition.
-  return `(VALUES ${pairs.map(([a, b]) => `('${a}', '${b}')`).join(', ')}) AS pair(a, b) CROSS JOIN LATERAL ${rows([`${first} = pair.a`, `${second} = pair.b`])}`
+  return `(VALUES ${pairs.map(([a, b]) => `('${a}', '${b}')`).join(', ')}) AS pair(a, b) CROSS JOIN LATERAL ${buildRowsSelect([`${first} = pair.a`, `${second} = pair.b`])}`
 }

@@ -3,7 +3,7 @@ import type { Attempt } from '../../access/admission.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import { notFound } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
-import { CurrentAttempt, type EndpointOf, Requires } from './requires.js'
+import { CurrentAttempt, type GetEndpoint, Requires } from './requires.js'
 
 @InterfaceType({
   description: 'An object that the `node` query can fetch by ID.',
@@ -43,7 +43,7 @@ export type NodeFinders = Record<NodePrefix, (attempt: Attempt, id: string) => P
 const getPrefix = (id: unknown): NodePrefix | undefined =>
   (Object.keys(nodeTypes) as NodePrefix[]).find((prefix) => isId(prefix, id))
 
-const getNodeEndpoint: EndpointOf = ({ args, info }) => {
+const getNodeEndpoint: GetEndpoint = ({ args, info }) => {
   const prefix = getPrefix(args.id)
   const fields = info.schema.getQueryType()!.getFields()
   return prefix && (fields[nodeTypes[prefix].query]!.extensions.endpoint as Endpoint)

@@ -81,17 +81,17 @@ export interface ListRange<Place = string> {
   before: Place | undefined
 }
 
-export function toListRange<Place>(
+export function toListRange<Position>(
   { first, after, last, before }: ConnectionArgs,
-  placeAt: (cursor: string, field: string) => Place,
-): ListRange<Place> {
+  parsePosition: (cursor: string, field: string) => Position,
+): ListRange<Position> {
   if (typeof first === 'number' && typeof last === 'number')
     throw badUserInput([{ field: 'last', message: 'must not be combined with `first`' }])
   return {
     limit: first ?? last ?? connectionItems,
     fromEnd: typeof last === 'number',
-    after: typeof after === 'string' ? placeAt(after, 'after') : undefined,
-    before: typeof before === 'string' ? placeAt(before, 'before') : undefined,
+    after: typeof after === 'string' ? parsePosition(after, 'after') : undefined,
+    before: typeof before === 'string' ? parsePosition(before, 'before') : undefined,
   }
 }
 
@@ -138,22 +138,22 @@ interface PrismaModel<Row> {
 /** Returns a page of rows from a Prisma model in descending order of `key`. The cursors contain the values of `key`. */
 export async function listNewestFirst<Row>(
   model: PrismaModel<Row>,
-  list: { key: keyof Row & string; where: Partial<Record<keyof Row, unknown>>; place: PagePosition<string | number> },
+  list: { key: keyof Row & string; where: Partial<Record<keyof Row, unknown>>; position: PagePosition<string | number> },
 ): Promise<Page<Row>> {
-  const { key, where, place } = list
-  const older = place.afterId === undefined ? where : { AND: [where, { [key]: { lt: place.afterId } }] }
+  const { key, where, position } = list
+  const older = position.afterId === undefined ? where : { AND: [where, { [key]: { lt: position.afterId } }] }
   const [rows, total] = await Promise.all([
-    model.findMany({ where: older, orderBy: { [key]: 'desc' }, ...toSkipAndTake(place) } as never),
+    model.findMany({ where: older, orderBy: { [key]: 'desc' }, ...toSkipAndTake(position) } as never),
     model.count({ where } as never),
   ])
-  return toPage(rows, total, place)
+  return toPage(rows, total, position)
 }
 
-export const mapPage = <From, To>({ data, pagination }: Page<From>, to: (item: From) => To): Page<To> => {
-  return { data: data.map(to), pagination }
+export const mapPage = <From, To>({ data, pagination }: Page<From>, convert: (item: From) => To): Page<To> => {
+  return { data: data.map(convert), pagination }
 }
 
-export function pageType<T extends object>(item: ClassType<T>, name: string): ClassType<Page<T>> {
+export function createPageType<T extends object>(item: ClassType<T>, name: string): ClassType<Page<T>> {
   @ObjectType(`${name}Page`, { simpleResolvers: true, description: `A page of \`${name}\` items.` })
   class PageOfItems {
     @Field(() => [item], { description: 'Items on the page, newest first unless the operation specifies a different order.' })
@@ -189,7 +189,7 @@ export interface Connection<T> {
   totalCount: () => Promise<number | null>
 }
 
-export function connectionType<T extends object>(item: ClassType<T>, name: string): ClassType<Connection<T>> {
+export function createConnectionType<T extends object>(item: ClassType<T>, name: string): ClassType<Connection<T>> {
   @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `A \`${name}\` item and its cursor.` })
   class Edge {
     @Field(() => item, { description: 'Item that the cursor refers to.' })
@@ -219,10 +219,10 @@ export function connectionType<T extends object>(item: ClassType<T>, name: strin
 export function toConnection<T>(
   rows: T[],
   { limit, fromEnd, after, before }: ListRange<unknown>,
-  more: { cursor: (row: T) => string; totalCount: () => Promise<number | null> },
+  options: { cursor: (row: T) => string; totalCount: () => Promise<number | null> },
 ): Connection<T> {
   const kept = fromEnd ? rows.slice(-limit) : rows.slice(0, limit)
-  const edges = kept.map((node) => ({ node, cursor: more.cursor(node) }))
+  const edges = kept.map((node) => ({ node, cursor: options.cursor(node) }))
   const isCut = rows.length > limit
   return {
     edges,
@@ -232,17 +232,17 @@ export function toConnection<T>(
       startCursor: edges[0]?.cursor ?? null,
       endCursor: edges.at(-1)?.cursor ?? null,
     },
-    totalCount: more.totalCount,
+    totalCount: options.totalCount,
   }
 }
 
 /**
- * A list of files, sorted by the timestamp column `moment` of the table alias `alias`. `rows` is a FROM clause with conditions on
+ * A list of files, sorted by the timestamp column `timeColumn` of the table alias `alias`. `rows` is a FROM clause with conditions on
  * the tenant and its contexts.
  */
-export interface DatedList {
+export interface TimestampedList {
   alias: string
-  moment: string
+  timeColumn: string
   columns: string
   rows: string
 }
@@ -250,18 +250,18 @@ export interface DatedList {
 /** Returns a page of the list, latest first. */
 export async function listLatestFirst<Row>(
   database: Queries,
-  { alias, moment, columns, rows: from }: DatedList,
+  { alias, timeColumn, columns, rows: from }: TimestampedList,
   { tenantId, contextIds }: { tenantId: string; contextIds: readonly string[] | null },
   args: PageArgs,
 ): Promise<Page<Row>> {
-  const place = toPagePosition('file', args)
-  const since = place.afterId === undefined ? null : parseTimeCursor(args.after!, moment)
-  const { skip, take } = toSkipAndTake(place)
+  const position = toPagePosition('file', args)
+  const since = position.afterId === undefined ? null : parseTimeCursor(args.after!, timeColumn)
+  const { skip, take } = toSkipAndTake(position)
   const { rows } = await database.query<Row & object>(
-    `SELECT ${columns} ${from} AND ($3::timestamptz IS NULL OR (${alias}.${moment}, ${alias}.file_id) < ($3, $4))
-     ORDER BY ${alias}.${moment} DESC, ${alias}.file_id DESC OFFSET $5 LIMIT $6`,
-    [tenantId, contextIds, since, place.afterId ?? '', skip, take],
+    `SELECT ${columns} ${from} AND ($3::timestamptz IS NULL OR (${alias}.${timeColumn}, ${alias}.file_id) < ($3, $4))
+     ORDER BY ${alias}.${timeColumn} DESC, ${alias}.file_id DESC OFFSET $5 LIMIT $6`,
+    [tenantId, contextIds, since, position.afterId ?? '', skip, take],
   )
   const counted = await database.query<{ total: number }>(`SELECT count(*) AS total ${from}`, [tenantId, contextIds])
-  return toPage(rows, Number(counted.rows[0]!.total), place)
+  return toPage(rows, Number(counted.rows[0]!.total), position)
 }

@@ -4,19 +4,19 @@ import type { Call } from '../../access/call.js'
 import type { Access, Endpoint } from '../../access/endpoint.js'
 
 /** Returns the requirements for these arguments, or undefined if the declared requirements apply. */
-export type EndpointOf = (data: ResolverData<Call>) => Endpoint | undefined
+export type GetEndpoint = (data: ResolverData<Call>) => Endpoint | undefined
 
 /**
  * Declares the requirements of a field. For a root field, the admission checks them and logs the call. For other fields, only the
  * scope is checked. `@Authorized` is unsuitable: it runs before all middleware, so its 403 errors would not be logged.
  */
-export function Requires(access: Access, more: Omit<Endpoint, 'access'> = {}, endpointOf?: EndpointOf): MethodDecorator {
-  const declared: Endpoint = { access, ...more }
+export function Requires(access: Access, options: Omit<Endpoint, 'access'> = {}, getEndpoint?: GetEndpoint): MethodDecorator {
+  const declared: Endpoint = { access, ...options }
   const middleware: MiddlewareFn<Call> = async (data, next) => {
     const { context: call, info } = data
-    const endpoint = endpointOf?.(data) ?? declared
+    const endpoint = getEndpoint?.(data) ?? declared
     if (access === 'public') return next()
-    if (more.orNull && !call.actor && !call.rejection) return null
+    if (options.orNull && !call.actor && !call.rejection) return null
     if (!info.path.prev) return call.run(String(info.path.key), endpoint, next)
     requireAccess(call.requireActor(), endpoint)
     return next()

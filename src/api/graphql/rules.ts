@@ -2,12 +2,12 @@ import { Extensions, Field, type ValidatorFn } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { isStorable } from '../../ledger/entry.js'
 import { badUserInput, type FieldError } from '../../platform/errors/errors.js'
-import { removeInvisible, toSingleLine } from '../../platform/text.js'
+import { removeInvisibleCharacters, toSingleLine } from '../../platform/text.js'
 
-type Judge = (value: unknown) => boolean
+type IsValid = (value: unknown) => boolean
 
 interface FieldRules {
-  rules: { judge: Judge; message: string; isRange?: boolean }[]
+  rules: { isValid: IsValid; message: string; isRange?: boolean }[]
   clean?: (value: unknown) => unknown
   /** True if null is invalid. Otherwise, null is treated as omitted. */
   rejectsNull?: boolean
@@ -28,9 +28,9 @@ function getRules(target: object, key: string | symbol): FieldRules {
  * that begins with the field name. `jsonSchema` describes the rule in the OpenAPI document.
  */
 export const Rule =
-  (judge: Judge, message: string, jsonSchema: Record<string, unknown> = {}): PropertyDecorator =>
+  (isValid: IsValid, message: string, jsonSchema: Record<string, unknown> = {}): PropertyDecorator =>
   (target, key) => {
-    getRules(target, key).rules.unshift({ judge, message })
+    getRules(target, key).rules.unshift({ isValid, message })
     Extensions({ jsonSchema })(target, key as string)
   }
 
@@ -68,8 +68,8 @@ const isWithin = (count: number, min: number, max: number): boolean => count >= 
 export const IntegerRange =
   (min: number, max: number): PropertyDecorator =>
   (target, key) => {
-    const judge = (value: unknown) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max
-    Rule(judge, `must be between ${min} and ${max}`, { minimum: min, maximum: max })(target, key)
+    const isInRange = (value: unknown) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max
+    Rule(isInRange, `must be between ${min} and ${max}`, { minimum: min, maximum: max })(target, key)
     getRules(target, key).rules[0]!.isRange = true
   }
 
@@ -140,12 +140,13 @@ function isWithinLevels(value: object, maxLevels: number): boolean {
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 /** Requires multi-line text. Removes invisible characters before validation. */
-export const MultiLineText = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), removeInvisible)
+export const MultiLineText = (min: number, max: number): PropertyDecorator =>
+  withCleaning(Text(min, max), removeInvisibleCharacters)
 
 /** Requires single-line text. Removes line breaks and invisible characters before validation. */
-export const SingleLineText = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), toSingleLine)
+export const SingleLineText = (min: number, max: number): PropertyDecorator => withCleaning(Text(min, max), toSingleLine)
 
-const cleaned =
+const withCleaning =
   (rule: PropertyDecorator, clean: (text: string) => string): PropertyDecorator =>
   (target, key) => {
     rule(target, key)
@@ -155,7 +156,7 @@ const cleaned =
 /** Finds values of an input object that the configuration does not allow. */
 export type FindErrors = (input: object) => FieldError[]
 
-export const argumentValidator =
+export const createArgumentValidator =
   (findSettingsErrors?: FindErrors): ValidatorFn =>
   (value, type, { context }) =>
     validateArguments(context as Call, value, type, findSettingsErrors)
@@ -165,20 +166,20 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fin
   // A scalar argument has no rules. The object that contains all arguments is validated separately.
   if (!isObject(value)) return
   const isInput = typeof type === 'function' && type.name.endsWith('Input')
-  const requestName = (field: string) => call.requestName(isInput ? `input.${field}` : field)
-  const errors = call.inputErrors.map((error) => withRangeMessage(error, value, requestName))
+  const toRequestName = (field: string) => call.requestName(isInput ? `input.${field}` : field)
+  const errors = call.inputErrors.map((error) => withRangeMessage(error, value, toRequestName))
   for (const error of isInput ? [...findFieldErrors(value), ...findSettingsErrors(value)] : findFieldErrors(value)) {
-    const field = requestName(error.field)
+    const field = toRequestName(error.field)
     if (!errors.some((known) => known.field === field)) errors.push({ ...error, field })
   }
   if (errors.length > 0) throw badUserInput(errors)
 }
 
 /** Replaces the message for an invalid number (too large, negative, fractional or text) with the allowed range. */
-function withRangeMessage(error: FieldError, input: object, requestName: (field: string) => string): FieldError {
+function withRangeMessage(error: FieldError, input: object, toRequestName: (field: string) => string): FieldError {
   if (error.value === undefined) return error
   for (const [field, { rules }] of getDeclaredRules(input)) {
-    const range = requestName(field) === error.field && rules.find(({ isRange }) => isRange)
+    const range = toRequestName(field) === error.field && rules.find(({ isRange }) => isRange)
     if (range)
       return {
         ...error,
@@ -203,7 +204,7 @@ export function findFieldErrors(value: object): FieldError[] {
   for (const [field, { rules, clean, rejectsNull }] of getDeclaredRules(value)) {
     if (object[field] === undefined || (object[field] === null && !rejectsNull)) continue
     if (clean) object[field] = clean(object[field])
-    const broken = rules.find(({ judge }) => !judge(object[field]))
+    const broken = rules.find(({ isValid }) => !isValid(object[field]))
     if (!broken || errors.some((known) => known.field === field)) continue
     errors.push({
       field,

@@ -1,6 +1,6 @@
 import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
 import { IncomingFile } from '../../platform/spool/content.js'
-import { createImpreciseNumberMessage, isImprecise } from '../bodies/json.js'
+import { createImpreciseNumberMessage, isImpreciseInteger } from '../bodies/json.js'
 
 /** An integer of more than 32 bits, for byte sizes and counts. Exact up to 2^53 − 1 (8 PiB). */
 export const LongScalar = new GraphQLScalarType<number, number>({
@@ -57,7 +57,7 @@ function parseLiteral(node: ValueNode, variables: Record<string, unknown> | null
     case Kind.LIST:
       return node.values.map((value) => parseLiteral(value, variables))
     case Kind.INT:
-      if (isImprecise(node.value)) throw new GraphQLError(createImpreciseNumberMessage(node.value.slice(0, 100)))
+      if (isImpreciseInteger(node.value)) throw new GraphQLError(createImpreciseNumberMessage(node.value.slice(0, 100)))
       return Number(node.value)
     case Kind.FLOAT:
       return Number(node.value)

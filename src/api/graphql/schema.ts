@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import { type GraphQLSchema, getNullableType, isObjectType, lexicographicSortSchema, printSchema } from 'graphql'
 import { buildSchemaSync, type NonEmptyArray } from 'type-graphql'
 import type { Endpoint } from '../../access/endpoint.js'
-import { argumentValidator, type FindErrors } from './rules.js'
+import { createArgumentValidator, type FindErrors } from './rules.js'
 import { DateTimeScalar } from './scalars.js'
 
 /** Builds the schema from resolver instances. type-graphql uses the map of instances as its container. */
@@ -12,7 +12,7 @@ export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors
     resolvers: [...instances.keys()] as NonEmptyArray<new () => object>,
     // type-graphql creates field resolver classes without using the container.
     container: instances,
-    validateFn: argumentValidator(findSettingsErrors),
+    validateFn: createArgumentValidator(findSettingsErrors),
     validate: false,
     // Skips type-graphql's schema check, because validating the first document also checks the schema.
     skipCheck: true,

@@ -22,7 +22,7 @@ import { computeCostWithinLimit, maxRootFields, maxTokens, screenDocument } from
 import { formatError, isInternalError } from './public-errors.js'
 import { rejectInvalidVariables } from './variable-errors.js'
 
-export interface GraphqlParts {
+export interface GraphqlDependencies {
   schema: GraphQLSchema
   explorer: boolean
   onError(error: unknown, call: Call): void
@@ -32,12 +32,12 @@ export interface GraphqlParts {
 export type GraphqlHandler = (request: Request, response: Response, call: Call, body: unknown) => Promise<void>
 
 export async function openGraphql(
-  parts: GraphqlParts,
+  dependencies: GraphqlDependencies,
 ): Promise<{ handle: GraphqlHandler; warmUp: () => Promise<void>; close: () => Promise<void> }> {
   const server = new ApolloServer<Call>({
-    schema: parts.schema,
-    introspection: parts.explorer,
-    hideSchemaDetailsFromClientErrors: !parts.explorer,
+    schema: dependencies.schema,
+    introspection: dependencies.explorer,
+    hideSchemaDetailsFromClientErrors: !dependencies.explorer,
     includeStacktraceInErrorResponses: false,
     csrfPrevention: true,
     persistedQueries: false,
@@ -50,18 +50,18 @@ export async function openGraphql(
     formatError,
     stringifyResult: async (value) => `${await stringifyInSlices(value)}\n`,
     plugins: [
-      parts.explorer
+      dependencies.explorer
         ? ApolloServerPluginLandingPageLocalDefault({ embed: true, footer: false })
         : ApolloServerPluginLandingPageDisabled(),
       // The plugin would wrap every resolver, including those of REST requests, to set a header that never changes.
       ApolloServerPluginCacheControlDisabled(),
-      createCallPlugin(parts),
+      createCallPlugin(dependencies),
     ],
   })
   await server.start()
   return {
     handle: async (request, response, call, body) => {
-      await rejectExpensiveDocument(parts.schema, call, body)
+      await rejectExpensiveDocument(dependencies.schema, call, body)
       await pauseIfLong(body as { query?: unknown })
       response.once('close', () => call.cost.onDisconnect())
       try {
@@ -118,7 +118,7 @@ async function executeRequest(
     httpGraphQLRequest: {
       method: request.method.toUpperCase(),
       headers,
-      search: getSearch(request.originalUrl),
+      search: getQueryString(request.originalUrl),
       body,
     },
     context: async () => call,
@@ -138,7 +138,7 @@ async function executeRequest(
 
 const isHtmlPage = (headers: HeaderMap): boolean => (headers.get('content-type') ?? '').startsWith('text/html')
 
-const getSearch = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
+const getQueryString = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
 
 /** Maximum number of reported errors per document. Error messages are long, and a few are enough to correct the document. */
 const maxErrors = 20
@@ -154,7 +154,7 @@ const pauseIfLong = async ({ query }: { query?: unknown }): Promise<void> => {
  * Sets the cost of a request, and logs requests that fail before a resolver runs, for example because of an invalid document or
  * variable.
  */
-function createCallPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
+function createCallPlugin(dependencies: GraphqlDependencies): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async ({ request }) => ({
       validationDidStart: async () => pauseIfLong(request),
@@ -164,23 +164,23 @@ function createCallPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
         await pauseIfLong(request)
         // Apollo Server reports a missing operation.
         if (operation) rejectSubscription(operation)
-        if (operation) rejectInvalidVariables(parts.schema, operation, request.variables ?? {})
+        if (operation) rejectInvalidVariables(dependencies.schema, operation, request.variables ?? {})
         await pauseIfLong(request)
-        call.cost.value = computeCostWithinLimit(parts.schema, {
+        call.cost.value = computeCostWithinLimit(dependencies.schema, {
           document,
           operationName: request.operationName ?? null,
           variables: request.variables ?? null,
         })
       },
       didEncounterErrors: async ({ contextValue: call, document, errors }) => {
-        for (const error of errors) if (isInternalError(error)) parts.onError(error.originalError ?? error, call)
+        for (const error of errors) if (isInternalError(error)) dependencies.onError(error.originalError ?? error, call)
         if (call.hasRootField || !document) return
         const reported = errors[0] ? formatError(errors[0].toJSON(), errors[0]) : undefined
         const error =
           reported?.extensions?.code === 'BAD_USER_INPUT'
-            ? { code: 'bad_user_input' as const, message: removeValues(reported.message), details: {} }
+            ? { code: 'bad_user_input' as const, message: removeInvalidValues(reported.message), details: {} }
             : toPublicError(errors[0]?.originalError ?? errors[0])
-        await logUnresolvedCalls(parts.schema, call, document, request.operationName, error)
+        await logUnresolvedCalls(dependencies.schema, call, document, request.operationName, error)
       },
     }),
   }
@@ -196,7 +196,7 @@ function rejectSubscription(node: OperationDefinitionNode): void {
 }
 
 // Removes invalid values from graphql-js messages before they are logged. A value might be a password that was sent in the wrong variable.
-const removeValues = (message: string): string => message.replace(/ got invalid value [\s\S]*$/, ' got an invalid value.')
+const removeInvalidValues = (message: string): string => message.replace(/ got invalid value [\s\S]*$/, ' got an invalid value.')
 
 /** Logs a request that fails before any resolver runs, for example because of an invalid document or variable. */
 async function logUnresolvedCalls(

@@ -47,8 +47,8 @@ class Expected {
   limit: () => number
 
   constructor(ceiling: number) {
-    const most = () => ceiling
-    this.limit = most
+    const getCeiling = () => ceiling
+    this.limit = getCeiling
     const part = new Promise<{ filename: string; received: Promise<Spooled> }>((resolve, reject) => {
       this.arrive = resolve
       this.fail = reject
@@ -57,8 +57,8 @@ class Expected {
     // A resolver may ignore its file, so a failed file must not cause an unhandled rejection.
     name.catch(() => {})
     this.incoming = new IncomingFile(name, async (limit) => {
-      const least = () => Math.min(ceiling, limit())
-      this.limit = least
+      const getEffectiveLimit = () => Math.min(ceiling, limit())
+      this.limit = getEffectiveLimit
       return (await part).received
     })
   }
@@ -91,11 +91,11 @@ class UploadRequest {
     try {
       await this.#body.read()
       await this.#parseOnce()
-      this.#failExpected(
+      this.#failExpectedFiles(
         badUserInput([{ field: 'file', message: 'is listed in the `map` field, but the request contains no such part' }]),
       )
     } catch (error) {
-      this.#failExpected(error)
+      this.#failExpectedFiles(error)
       throw error
     }
   }
@@ -109,7 +109,7 @@ class UploadRequest {
       if (received.status === 'fulfilled') await received.value.dispose()
   }
 
-  #failExpected(error: unknown): void {
+  #failExpectedFiles(error: unknown): void {
     for (const expected of this.#expected.values()) expected.fail(error)
   }
 
@@ -185,5 +185,5 @@ function replaceUpload(request: unknown, path: string[], file: IncomingFile): vo
   if (at[path.at(-1)!] instanceof Upload) at[path.at(-1)!] = file
 }
 
-const createMalformedError = (why: string): AssayError =>
-  badUserInput([{ field: 'body', message: `must follow the GraphQL multipart request specification (${why.slice(0, 200)})` }])
+const createMalformedError = (reason: string): AssayError =>
+  badUserInput([{ field: 'body', message: `must follow the GraphQL multipart request specification (${reason.slice(0, 200)})` }])

@@ -9,12 +9,12 @@ const maxSeconds = 60
  */
 export function addAgeHeader(request: IncomingMessage, response: ServerResponse, next: () => void): void {
   let maxMs = 0
-  const served = (ageMs: number) => {
+  const recordAge = (ageMs: number) => {
     maxMs = Math.max(maxMs, ageMs)
     if (!response.headersSent) response.setHeader('Age', Math.ceil(maxMs / 1000))
   }
   replicaReadContext.run(
-    { arrivedAt: performance.now(), maxAgeMs: parseMaxAge(request.headers['cache-control']) * 1000, served },
+    { arrivedAt: performance.now(), maxAgeMs: parseMaxAge(request.headers['cache-control']) * 1000, served: recordAge },
     next,
   )
 }

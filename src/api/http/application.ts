@@ -6,10 +6,10 @@ import { toPublicError } from '../../access/public-error.js'
 import { AssayError, badUserInput, type FieldError, notFound, rejectMethod } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import type { Span, Tracing } from '../../platform/telemetry/span.js'
-import { inSpan } from '../../platform/telemetry/tracing.js'
+import { withActiveSpan } from '../../platform/telemetry/tracing.js'
 import { sendError } from '../bodies/json-responses.js'
 import { addAgeHeader } from './age-header.js'
-import type { ApplicationParts } from './application-parts.js'
+import type { ApplicationDependencies } from './application-dependencies.js'
 import {
   createAddressReader,
   createCall,
@@ -34,19 +34,19 @@ export interface Application {
  * Creates the Express application with all handlers. Its listener sets the request id and common response headers, and logs each
  * request.
  */
-export function createApplication(parts: ApplicationParts): Application {
-  const app = createExpress(parts)
-  const getAddress = createAddressReader(app, parts.trustProxy)
-  const begin = createRequestLog(parts, getAddress)
+export function createApplication(dependencies: ApplicationDependencies): Application {
+  const app = createExpressApp(dependencies)
+  const getAddress = createAddressReader(app, dependencies.trustProxy)
+  const begin = createRequestLog(dependencies, getAddress)
   const listener: RequestListener = (incoming, response) => {
     // Discard requests that arrive after a response that closes the connection.
     if (isHalfClosed(incoming.socket)) return void incoming.resume()
     const request = incoming as IdentifiedRequest
     disconnectIfStalled(response)
     const span = begin(request, response)
-    const enter = () => app(request, response)
-    if (span) inSpan(span, enter)
-    else enter()
+    const handleRequest = () => app(request, response)
+    if (span) withActiveSpan(span, handleRequest)
+    else handleRequest()
   }
   return { app, listener, getAddress }
 }
@@ -67,7 +67,7 @@ export function disconnectIfStalled(response: ServerResponse, timeoutMs = stallT
  * Sets the request id and common headers. Writes one log line per response. The line omits the query string, which may contain a
  * signature.
  */
-function createRequestLog({ logger, metrics, tracing }: ApplicationParts, getAddress: GetAddress) {
+function createRequestLog({ logger, metrics, tracing }: ApplicationDependencies, getAddress: GetAddress) {
   const headers = getSecurityHeaders()
   return (request: IdentifiedRequest, response: ServerResponse): Span | undefined => {
     const path = getPath(request.url!)
@@ -121,41 +121,41 @@ function startSpan(tracing: Tracing, { method, headers }: IncomingMessage, path:
 
 const getInterface = (path: string) => (path.startsWith('/api/') ? 'rest' : path.startsWith('/graphql') ? 'graphql' : 'other')
 
-function createExpress(parts: ApplicationParts): Express {
+function createExpressApp(dependencies: ApplicationDependencies): Express {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
-  app.set('trust proxy', parts.trustProxy)
+  app.set('trust proxy', dependencies.trustProxy)
   app.set('query parser', 'simple')
   // Paths are case-sensitive and trailing slashes are significant, so that a proxy's path rules cannot be bypassed.
   app.enable('case sensitive routing')
   app.enable('strict routing')
   app.use(rejectBadFraming)
-  app.use(parts.resumable.describe)
-  app.use(parts.uploadLinks)
+  app.use(dependencies.resumable.describe)
+  app.use(dependencies.uploadLinks)
   mountUploader(app)
-  if (parts.readsFromReplica) app.use(addAgeHeader)
-  if (parts.corsOrigins.length > 0) app.use(allowOrigins(parts))
-  registerReadRoutes(app, parts)
-  app.all('/graphql', createGraphqlHandler(parts))
-  parts.graphqlPage?.mount(app)
-  if (parts.exports) app.use(parts.exports)
-  app.use(parts.events)
-  app.use(parts.log)
-  app.use(parts.resumable.handle)
-  const rest = createRestEndpoint(parts)
+  if (dependencies.readsFromReplica) app.use(addAgeHeader)
+  if (dependencies.corsOrigins.length > 0) app.use(createCorsHandler(dependencies))
+  registerReadRoutes(app, dependencies)
+  app.all('/graphql', createGraphqlHandler(dependencies))
+  dependencies.graphqlPage?.mount(app)
+  if (dependencies.exports) app.use(dependencies.exports)
+  app.use(dependencies.events)
+  app.use(dependencies.log)
+  app.use(dependencies.resumable.handle)
+  const rest = createRestListener(dependencies)
   app.use('/api/v1', (request, response) => rest(request as Request & IdentifiedRequest, response))
-  if (parts.dashboard) app.use(parts.dashboard.notFound)
+  if (dependencies.dashboard) app.use(dependencies.dashboard.notFound)
   app.use((request) => {
     throw notFound('endpoint', request.path)
   })
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
-    sendFailure(parts, error, request as Request & IdentifiedRequest, response),
+    sendFailure(dependencies, error, request as Request & IdentifiedRequest, response),
   )
   return app
 }
 
-const allowOrigins = ({ corsOrigins, resumable }: ApplicationParts): RequestHandler =>
+const createCorsHandler = ({ corsOrigins, resumable }: ApplicationDependencies): RequestHandler =>
   cors({
     origin: corsOrigins.includes('*') ? '*' : corsOrigins,
     exposedHeaders: ['X-Request-Id', 'Link', 'Age', 'RateLimit', 'RateLimit-Policy', 'Retry-After', ...resumable.exposedHeaders],
@@ -163,37 +163,45 @@ const allowOrigins = ({ corsOrigins, resumable }: ApplicationParts): RequestHand
   })
 
 /** Registers endpoints that support only GET and HEAD. */
-function registerReadRoutes(app: Express, parts: ApplicationParts): void {
-  const registerRead = (path: string, handler: RequestHandler) => app.route(path).get(handler).all(rejectMethod)
-  if (parts.download) app.route('/download/:fileId').get(parts.download).all(rejectMethod)
-  registerRead('/health/live', (_request, response) => void response.json({ status: 'live' }))
-  registerRead('/health/ready', async (_request, response) => {
-    const { ready, checks } = await parts.health.checkReadiness()
+function registerReadRoutes(app: Express, dependencies: ApplicationDependencies): void {
+  const registerReadRoute = (path: string, handler: RequestHandler) => app.route(path).get(handler).all(rejectMethod)
+  if (dependencies.download) app.route('/download/:fileId').get(dependencies.download).all(rejectMethod)
+  registerReadRoute('/health/live', (_request, response) => void response.json({ status: 'live' }))
+  registerReadRoute('/health/ready', async (_request, response) => {
+    const { ready, checks } = await dependencies.health.checkReadiness()
     response
       .status(ready ? 200 : 503)
       .set('Cache-Control', 'no-store')
       .json({ status: ready ? 'ready' : 'not_ready', checks })
   })
-  if (!parts.metricsElsewhere) registerRead('/metrics', createMetricsEndpoint(parts.metrics, parts.metricsToken))
-  registerRead(
+  if (!dependencies.metricsElsewhere)
+    registerReadRoute('/metrics', createMetricsEndpoint(dependencies.metrics, dependencies.metricsToken))
+  registerReadRoute(
     '/.well-known/jwks.json',
-    async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
+    async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await dependencies.jwks()),
   )
-  parts.dashboard?.mount(app)
-  parts.documentation(app)
+  dependencies.dashboard?.mount(app)
+  dependencies.documentation(app)
 }
 
-function createRestEndpoint(parts: ApplicationParts): (request: IdentifiedRequest, response: ServerResponse) => Promise<void> {
+function createRestListener(
+  dependencies: ApplicationDependencies,
+): (request: IdentifiedRequest, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
-    const call = await createCall(parts, request)
+    const call = await createCall(dependencies, request)
     const key = request.headers['idempotency-key']
     if (typeof key === 'string' && request.method === 'POST') call.idempotencyKey = key
-    await parts.rest(request, response, call, getTarget(request))
+    await dependencies.rest(request, response, call, getTarget(request))
   }
 }
 
 /** Responds to errors that no handler caught. */
-function sendFailure({ logger }: ApplicationParts, error: unknown, request: IdentifiedRequest, response: ServerResponse): void {
+function sendFailure(
+  { logger }: ApplicationDependencies,
+  error: unknown,
+  request: IdentifiedRequest,
+  response: ServerResponse,
+): void {
   // Express sets a status for its own errors, such as an invalid percent-encoding in the path.
   const status = (error as { status?: number }).status
   const reported =

@@ -4,20 +4,23 @@ import type { Express } from 'express'
 import { Call } from '../../access/call.js'
 import { type Origin, sanitizeUserAgent } from '../../platform/actor.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
-import type { ApplicationParts } from './application-parts.js'
+import type { ApplicationDependencies } from './application-dependencies.js'
 
 export interface IdentifiedRequest extends IncomingMessage {
   callId: string
   address: string
 }
 
-export type Callers = Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'>
+export type CallerDependencies = Pick<
+  ApplicationDependencies,
+  'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'
+>
 
 /** Authenticates a request before its body is read. */
-export function createCall(parts: Callers, request: IncomingMessage): Promise<Call> {
+export function createCall(dependencies: CallerDependencies, request: IncomingMessage): Promise<Call> {
   const { callId: id, address: ip, headers, rawHeaders } = request as IdentifiedRequest
   const origin: Origin = { ip, userAgent: sanitizeUserAgent(headers['user-agent']) }
-  return authenticateCall(parts, {
+  return authenticateCall(dependencies, {
     id,
     rawHeaders,
     origin,
@@ -29,41 +32,41 @@ export function createCall(parts: Callers, request: IncomingMessage): Promise<Ca
 /** Returns a signal that aborts if the client disconnects before sending the complete request. */
 export function watchDisconnect(request: IncomingMessage): AbortSignal {
   const abort = new AbortController()
-  const closed = () => {
+  const onClose = () => {
     if (!request.complete) abort.abort()
   }
-  if (request.closed) closed()
-  else request.once('close', closed)
+  if (request.closed) onClose()
+  else request.once('close', onClose)
   return abort.signal
 }
 
 export async function authenticateCall(
-  parts: Callers,
+  dependencies: CallerDependencies,
   {
     rawHeaders,
     ...request
   }: { id: string; rawHeaders: readonly string[]; origin: Origin; isHead?: boolean; signal: () => AbortSignal },
 ): Promise<Call> {
   const { origin } = request
-  const found = await parts.authenticate(rawHeaders, origin)
-  const facts = { ...request, admission: parts.admission }
-  if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
-  if (found.outcome === 'none') return new Call(facts)
-  parts.metrics.refusedCredentials.inc({ reason: found.why })
+  const found = await dependencies.authenticate(rawHeaders, origin)
+  const data = { ...request, admission: dependencies.admission }
+  if (found.outcome === 'actor') return new Call({ ...data, actor: found.actor })
+  if (found.outcome === 'none') return new Call(data)
+  dependencies.metrics.refusedCredentials.inc({ reason: found.reason })
   // Rejecting a known key is cheap, so it is not limited. All other rejections are limited per address.
-  if (found.known?.kind !== 'api_key' && found.outcome === 'rejected') await parts.countRejectedCredential(origin.ip)
-  const known = found.known ?? (await found.find?.())
-  if (known)
-    parts.security.recordEvent({
+  if (found.owner?.kind !== 'api_key' && found.outcome === 'rejected') await dependencies.countRejectedCredential(origin.ip)
+  const owner = found.owner ?? (await found.findOwner?.())
+  if (owner)
+    dependencies.security.recordEvent({
       reason: 'credential_refused',
       message: found.message,
-      tenantId: known.tenantId,
-      about: known,
+      tenantId: owner.tenantId,
+      subject: owner,
       origin,
-      actor: known.isProven ? known : undefined,
+      actor: owner.isVerified ? owner : undefined,
     })
   const error = found.outcome === 'rejected' ? unauthenticated(found.message) : forbidden(found.message)
-  return new Call({ ...facts, rejection: { error, known: known?.kind === 'api_key' ? known : undefined } })
+  return new Call({ ...data, rejection: { error, apiKey: owner?.kind === 'api_key' ? owner : undefined } })
 }
 
 export type GetAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string

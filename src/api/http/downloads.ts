@@ -33,32 +33,32 @@ export interface DownloadOptions {
   /** Finds the file for a URL. Returns null if the file is deleted. Throws if the credential that created the URL was revoked. */
   findFile: (signed: SignedDownload) => Promise<ServedFile | null>
   /** Marks a single-use URL as used. Throws if it was already used. */
-  spend: (signed: SignedDownload) => Promise<void>
-  /** Calls `cut` if the file becomes unavailable during the transfer. Returns a function that stops watching. */
-  watch: (signed: SignedDownload, cut: () => void) => () => void
+  markUrlAsUsed: (signed: SignedDownload) => Promise<void>
+  /** Calls `abort` if the file becomes unavailable during the transfer. Returns a function that stops watching. */
+  watchAvailability: (signed: SignedDownload, abort: () => void) => () => void
   /** Logs the credential that created the URL, the client's address and the outcome. */
   onDownload?: (download: Download) => void
 }
 
-export type Download = ReturnType<typeof toDownload>
+export type Download = ReturnType<typeof toDownloadRecord>
 
 // Number of bytes read ahead per client, even for slow clients.
 const chunkSize = 128 * 1024
 
 /** Limits for concurrent downloads, because each uses a file descriptor, a socket and a read-ahead block. */
 export interface DownloadLimits {
-  byUrl: number
-  inAll: number
+  perUrl: number
+  total: number
 }
 
-const defaultLimits: DownloadLimits = { byUrl: 32, inAll: 512 }
+const defaultLimits: DownloadLimits = { perUrl: 32, total: 512 }
 
 /**
  * Handles `GET` and `HEAD /download/:fileId`, the download URLs of the local store. Sets headers that prevent browsers from
  * executing the content. Express's `sendFile` handles ranges and conditional requests.
  */
-export function createDownloads(options: DownloadOptions): RequestHandler<{ fileId: string }> {
-  const limit = limitDownloads()
+export function createDownloadRequestHandler(options: DownloadOptions): RequestHandler<{ fileId: string }> {
+  const limit = createDownloadLimiter()
   return async (request, response, next) => {
     limit(request, response)
     const file = await admitDownload(options, request, response)
@@ -68,39 +68,42 @@ export function createDownloads(options: DownloadOptions): RequestHandler<{ file
 }
 
 /** Throws 429 or 503 if too many downloads are in progress. A download counts until its response is closed. */
-export function limitDownloads({ byUrl, inAll } = defaultLimits): (request: IncomingMessage, response: ServerResponse) => void {
+export function createDownloadLimiter({
+  perUrl,
+  total,
+} = defaultLimits): (request: IncomingMessage, response: ServerResponse) => void {
   const concurrent = new ConcurrentUses()
   return (request, response) => {
     const url = request.url!
     const same = concurrent.get(url)
     const all = concurrent.get('all')
-    if (same >= byUrl) throw rateLimited(`This URL already has the maximum of ${same} concurrent downloads. Retry later.`, 1)
-    if (all >= inAll) throw overloaded(`The service already has the maximum of ${all} concurrent downloads. Retry later.`)
+    if (same >= perUrl) throw rateLimited(`This URL already has the maximum of ${same} concurrent downloads. Retry later.`, 1)
+    if (all >= total) throw overloaded(`The service already has the maximum of ${all} concurrent downloads. Retry later.`)
     response.once('close', concurrent.begin('all', url))
   }
 }
 
 type DownloadRequest = Request<{ fileId: string }> & { callId?: string; address?: string }
-type Admitted = ServedFile & { fileId: string; spend: () => Promise<void> }
+type AdmittedDownload = ServedFile & { fileId: string; markAsUsed: () => Promise<void> }
 
 async function admitDownload(
-  { storage, findFile, spend, watch, onDownload }: DownloadOptions,
+  { storage, findFile, markUrlAsUsed, watchAvailability, onDownload }: DownloadOptions,
   request: DownloadRequest,
   response: ServerResponse,
-): Promise<Admitted> {
+): Promise<AdmittedDownload> {
   const { fileId } = request.params
   const verdict = await storage.urls.verify(fileId, request.query)
   if (verdict === 'invalid') throw forbidden('This download URL is invalid. Request a new one.')
   if (verdict === 'expired') throw forbidden('This download URL has expired. Request a new one.')
-  response.once('close', () => onDownload?.(toDownload(request, response, verdict)))
+  response.once('close', () => onDownload?.(toDownloadRecord(request, response, verdict)))
   // Look up the file in every request, so that deleting the file or revoking the credential invalidates the URL.
   const file = await findFile(verdict)
   if (!file) throw notFound('file', fileId)
   response.once(
     'close',
-    watch(verdict, () => response.destroy()),
+    watchAvailability(verdict, () => response.destroy()),
   )
-  return { ...file, fileId, path: storage.getFilePath(file.path), spend: () => spend(verdict) }
+  return { ...file, fileId, path: storage.getFilePath(file.path), markAsUsed: () => markUrlAsUsed(verdict) }
 }
 
 const partialHeaders = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'if-range']
@@ -111,11 +114,11 @@ const isFullDownload = ({ method, headers }: IncomingMessage): boolean =>
 async function sendWithExpress(
   request: Request<{ fileId: string }>,
   response: Response,
-  { file, next }: { file: Admitted; next: NextFunction },
+  { file, next }: { file: AdmittedDownload; next: NextFunction },
 ): Promise<void> {
   const { path, fileId } = file
   await assertComplete(path, fileId, file)
-  if (request.method === 'GET') await file.spend()
+  if (request.method === 'GET') await file.markAsUsed()
   setFileHeaders(response, file)
   // Express would resend the whole file for `no-cache` requests, although `no-cache` only requires revalidation. fetch() always
   // adds it to conditional requests.
@@ -131,7 +134,7 @@ async function sendWithExpress(
   })
 }
 
-function toDownload(
+function toDownloadRecord(
   { callId = '', address = '', headers }: DownloadRequest,
   response: ServerResponse,
   { tenantId, fileId, by }: SignedDownload,
@@ -142,36 +145,36 @@ function toDownload(
   return { req: callId, tenant_id: tenantId, file_id: fileId, url_by: by, ip: address, user_agent: userAgent, status, outcome }
 }
 
-async function sendFullFile(response: ServerResponse, file: Admitted): Promise<void> {
+async function sendFullFile(response: ServerResponse, file: AdmittedDownload): Promise<void> {
   const size = Number(file.sizeBytes)
-  const begin = async () => {
-    await file.spend()
+  const beginResponse = async () => {
+    await file.markAsUsed()
     setFileHeaders(response, file)
     response.setHeader('Accept-Ranges', 'bytes')
     response.setHeader('Content-Length', size)
   }
-  await sendWholeFile(response, { path: file.path, size }, begin).catch((error) => {
+  await sendWholeFile(response, { path: file.path, size }, beginResponse).catch((error) => {
     if (error instanceof AssayError) throw error
     throw error instanceof SizeMismatchError
-      ? createDamagedError(file.fileId, error.message)
-      : createUnreadableError(file.fileId, error)
+      ? createDamagedBlobError(file.fileId, error.message)
+      : createUnreadableBlobError(file.fileId, error)
   })
 }
 
-const createUnreadableError = (fileId: string, error: unknown) =>
+const createUnreadableBlobError = (fileId: string, error: unknown) =>
   storageUnavailable(`The content of file '${toPrintable(fileId)}' is temporarily unavailable. Retry later.`, error)
-const createDamagedError = (fileId: string, how: string) =>
+const createDamagedBlobError = (fileId: string, damage: string) =>
   storageUnavailable(
-    `The stored content of file '${toPrintable(fileId)}' is damaged (${how}). Ask the operator to restore it from a backup.`,
+    `The stored content of file '${toPrintable(fileId)}' is damaged (${damage}). Ask the operator to restore it from a backup.`,
   )
 
 /** Throws if the blob is missing or truncated, so that a damaged file is never sent. */
 async function assertComplete(path: string, fileId: string, file: ServedFile): Promise<void> {
   const facts = await stat(path).catch((error) => {
-    throw createUnreadableError(fileId, error)
+    throw createUnreadableBlobError(fileId, error)
   })
   if (BigInt(facts.size) === BigInt(file.sizeBytes)) return
-  throw createDamagedError(fileId, `the store has ${facts.size} of ${file.sizeBytes} bytes`)
+  throw createDamagedBlobError(fileId, `the store has ${facts.size} of ${file.sizeBytes} bytes`)
 }
 
 const descriptiveHeaders = [

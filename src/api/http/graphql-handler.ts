@@ -6,7 +6,7 @@ import { badUserInput, httpStatus, methodNotAllowed, notFound, type PublicError 
 import { readJson } from '../bodies/json.js'
 import { sendContinue } from '../bodies/request-body.js'
 import { readUploadRequest } from '../graphql/upload-request.js'
-import type { ApplicationParts } from './application-parts.js'
+import type { ApplicationDependencies } from './application-dependencies.js'
 import { createCall, getTarget } from './caller.js'
 
 // Content Security Policy that allows only the sources that Apollo Sandbox needs.
@@ -26,30 +26,30 @@ const sandboxPolicy = [
  * Creates the handler of /graphql, which executes GraphQL requests with Apollo Server. Browsers receive the GraphQL explorer or
  * Apollo Sandbox.
  */
-export function createGraphqlHandler(parts: ApplicationParts): RequestHandler {
+export function createGraphqlHandler(dependencies: ApplicationDependencies): RequestHandler {
   return async (request, response, next) => {
     if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
-      if (!parts.graphqlPage) throw notFound('page', '/graphql')
-      if (!getTarget(request).query.has('sandbox')) return parts.graphqlPage.send(request, response, next)
+      if (!dependencies.graphqlPage) throw notFound('page', '/graphql')
+      if (!getTarget(request).query.has('sandbox')) return dependencies.graphqlPage.send(request, response, next)
       response.setHeader('Content-Security-Policy', sandboxPolicy)
       response.setHeader('Cross-Origin-Embedder-Policy', 'unsafe-none')
     }
     if (request.method !== 'GET' && request.method !== 'POST' && request.method !== 'HEAD')
       throw methodNotAllowed(request.method, ['GET', 'POST'])
-    const call = await createCall(parts, request)
-    const answer = (body: unknown) => parts.graphql(request, response, call, body)
-    if (request.method !== 'POST') return answer(Object.fromEntries(getTarget(request).query))
+    const call = await createCall(dependencies, request)
+    const executeRequest = (body: unknown) => dependencies.graphql(request, response, call, body)
+    if (request.method !== 'POST') return executeRequest(Object.fromEntries(getTarget(request).query))
     // Every multipart request is treated as an upload, even if its document contains no upload.
     if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
       return call.withUpload(uploadEndpoint, request.headers, async () =>
-        answer(await readRequest(parts, request, response, call)),
+        executeRequest(await readRequest(dependencies, request, response, call)),
       )
     sendContinue(request, response)
-    return answer(await call.admission.json.read(call, (limits) => readJson(request, limits)))
+    return executeRequest(await call.admission.json.readBody(call, (limits) => readJson(request, limits)))
   }
 }
 
-function readRequest({ spool }: ApplicationParts, request: Request, response: Response, call: Call): Promise<unknown> {
+function readRequest({ spool }: ApplicationDependencies, request: Request, response: Response, call: Call): Promise<unknown> {
   if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])
     throw badUserInput([
       {

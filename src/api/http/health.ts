@@ -8,7 +8,7 @@ type Condition = { status: 'up' | 'degraded' | 'down' | 'off'; reason?: string }
 
 interface RescanFailures {
   waiting: number
-  givenUp: number
+  abandoned: number
   reason: string | null
 }
 
@@ -64,11 +64,11 @@ export class Health {
   async checkReadiness(): Promise<{ ready: boolean; checks: Record<string, Condition> }> {
     if (this.#stopping) return { ready: false, checks: { service: { status: 'down', reason: 'the service is shutting down' } } }
     const now = performance.now()
-    if (!this.#last || now - this.#last.at > freshMs) this.#last = { at: now, answer: this.#runCheck() }
+    if (!this.#last || now - this.#last.at > freshMs) this.#last = { at: now, answer: this.#runChecks() }
     return this.#last.answer
   }
 
-  async #runCheck() {
+  async #runChecks() {
     const checks = Object.fromEntries(
       await Promise.all(
         Object.entries(this.#checks).map(async ([name, check]) => [name, await this.#checkCondition(name, check)] as const),
@@ -82,10 +82,10 @@ export class Health {
     try {
       const condition = await withTimeout(check())
       if (condition.status === 'up' || condition.status === 'off') this.#down.delete(name)
-      else this.#reportDown(name, new Error(condition.reason))
+      else this.#reportUnavailable(name, new Error(condition.reason))
       return condition
     } catch (error) {
-      this.#reportDown(name, error)
+      this.#reportUnavailable(name, error)
       const reported = toPublicError(error)
       const reason =
         error instanceof TimeoutError
@@ -97,7 +97,7 @@ export class Health {
     }
   }
 
-  #reportDown(name: string, error: unknown): void {
+  #reportUnavailable(name: string, error: unknown): void {
     if (!this.#down.has(name)) this.#onDown(name, error)
     this.#down.add(name)
   }
@@ -148,7 +148,7 @@ async function checkStorage({ storage, spool, isDiskFull, storageFindings }: Dep
 /** Scans the EICAR test string. A scanner that does not detect the string is reported as down. */
 async function checkScanner(scanner: VirusScanner | null): Promise<Condition> {
   if (!scanner) return { status: 'off', reason: 'No scanner is configured (SCANNER_URL=none:).' }
-  await scanner.prove()
+  await scanner.verifyDetection()
   const engine = await scanner.getIdentity()
   return {
     status: 'up',
@@ -162,11 +162,11 @@ async function checkScanner(scanner: VirusScanner | null): Promise<Condition> {
 // The status is not "down". Otherwise, a file that cannot be rescanned would take the service out of rotation.
 const toRescanCondition = (failures: RescanFailures | undefined): Condition => {
   if (!failures) return { status: 'up' }
-  const { waiting, givenUp, reason } = failures
+  const { waiting, abandoned, reason } = failures
   return {
     status: 'degraded',
     files_waiting_for_retry: waiting,
-    files_given_up: givenUp,
+    files_given_up: abandoned,
     reason: `Some files could not be rescanned (${reason ?? 'see the log'}). Their reports are marked as incomplete. To retry, start a rescan of the context.`,
   }
 }

@@ -74,7 +74,7 @@ function createRequestClass() {
      */
     override push(chunk: Buffer | null): boolean {
       if (chunk === null || chunk.length >= smallChunkBytes) {
-        flush(this)
+        flushBlock(this)
         return super.push(chunk)
       }
       const block = blocks.get(this) ?? { bytes: undefined, used: 0, tinyChunks: 0 }
@@ -83,10 +83,10 @@ function createRequestClass() {
         this.socket.destroy()
         return false
       }
-      if (block.used + chunk.length > blockBytes) flush(this)
+      if (block.used + chunk.length > blockBytes) flushBlock(this)
       if (!block.bytes) {
         block.bytes = Buffer.allocUnsafe(blockBytes)
-        setImmediate(flush, this)
+        setImmediate(flushBlock, this)
       }
       block.used += chunk.copy(block.bytes, block.used)
       return this.readableLength + block.used < this.readableHighWaterMark
@@ -98,7 +98,7 @@ function createRequestClass() {
   }
 }
 
-function flush(request: Request): void {
+function flushBlock(request: Request): void {
   const block = blocks.get(request)
   if (!block?.bytes) return
   const bytes = block.bytes.subarray(0, block.used)
@@ -171,17 +171,17 @@ function discardRemainingBody(request: IncomingMessage): void {
 /** Closes the socket after a period without data. Returns a function that stops watching. */
 function closeWhenIdle(socket: Socket, isDone: () => boolean): () => void {
   const until = Date.now() + maxLingerMs
-  let seen = socket.bytesRead
+  let lastBytesRead = socket.bytesRead
   const watch = setInterval(() => {
-    if (isDone() || socket.destroyed) return stop()
-    if (socket.bytesRead === seen || Date.now() > until) socket.destroy()
-    seen = socket.bytesRead
+    if (isDone() || socket.destroyed) return stopWatching()
+    if (socket.bytesRead === lastBytesRead || Date.now() > until) socket.destroy()
+    lastBytesRead = socket.bytesRead
   }, maxSilenceMs)
   watch.unref()
-  const stop = () => {
+  const stopWatching = () => {
     clearInterval(watch)
-    socket.off('close', stop)
+    socket.off('close', stopWatching)
   }
-  socket.once('close', stop)
-  return stop
+  socket.once('close', stopWatching)
+  return stopWatching
 }

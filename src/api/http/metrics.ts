@@ -5,7 +5,7 @@ import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
 import type { Entry } from '../../ledger/entry.js'
 import { unauthenticated } from '../../platform/errors/errors.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
-import { traced } from '../../platform/telemetry/tracing.js'
+import { withSpan } from '../../platform/telemetry/tracing.js'
 
 interface Siblings {
   registry: Registry
@@ -13,12 +13,12 @@ interface Siblings {
 }
 
 /** Functions that return metric values on each scrape. */
-interface Sources {
+interface MetricSources {
   poolSize: () => { total: number; idle: number; waiting: number }
   ledgerWaiting: () => number
-  uploadsUnderWay: () => number
+  uploadsInProgress: () => number
   storageFindings: () => Promise<number>
-  rescans: () => Promise<{ contextsUnderWay: number; filesQuarantined: number }>
+  rescans: () => Promise<{ contextsInProgress: number; filesQuarantined: number }>
   /** Number of reads that the replica and the primary served. Undefined if no read replica is configured. */
   replicaReads?: { replica: number; primary: number } | undefined
   /** Other processes behind the same port. If set, the response includes the metrics of all processes. */
@@ -30,50 +30,53 @@ const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Creates the metrics that other components update. */
 function createMeters(registry: Registry) {
   const registers = [registry]
-  const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+  const createCounter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
     new Counter({ name, help, labelNames, registers })
-  const histogram = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+  const createHistogram = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
     new Histogram({ name, help, labelNames, buckets: seconds, registers })
   return {
-    calls: counter(
+    calls: createCounter(
       'assay_calls_total',
       'Number of API key calls, by operation, status and error code.',
       'operation',
       'status',
       'reason',
     ),
-    blocked: counter('assay_files_blocked_total', 'Number of rejected files, by reason.', 'reason'),
-    requests: histogram('assay_request_duration_seconds', 'Duration of HTTP requests in seconds.', 'edge', 'status'),
-    refusedCredentials: counter(
+    blocked: createCounter('assay_files_blocked_total', 'Number of rejected files, by reason.', 'reason'),
+    requests: createHistogram('assay_request_duration_seconds', 'Duration of HTTP requests in seconds.', 'edge', 'status'),
+    refusedCredentials: createCounter(
       'assay_refused_credentials_total',
       'Number of requests with a rejected credential, by reason.',
       'reason',
     ),
-    downloads: counter(
+    downloads: createCounter(
       'assay_url_downloads_total',
       "Number of requests to the local store's download URLs, by outcome: served, refused, cut_off.",
       'outcome',
     ),
-    securityEvents: counter(
+    securityEvents: createCounter(
       'assay_security_events_total',
       'Number of rejected requests from identified users and API keys, by reason: sign_in_failed, second_factor_locked, credential_refused, scope_refused, limit_reached.',
       'reason',
     ),
-    webhookAttempts: counter(
+    webhookAttempts: createCounter(
       'assay_webhook_attempts_total',
       'Number of webhook delivery attempts, by outcome: delivered, pending (to be retried), failed.',
       'outcome',
     ),
-    bytesIn: counter('assay_upload_bytes_total', 'Total size of stored uploads in bytes.'),
-    bytesOut: counter('assay_download_bytes_total', 'Total size in bytes of the files for which download URLs were created.'),
-    scan: histogram('assay_scan_duration_seconds', 'Duration of virus scans in seconds.'),
-    store: histogram('assay_store_duration_seconds', 'Duration of blob store operations in seconds.', 'operation'),
-    rescannedFiles: counter(
+    bytesIn: createCounter('assay_upload_bytes_total', 'Total size of stored uploads in bytes.'),
+    bytesOut: createCounter(
+      'assay_download_bytes_total',
+      'Total size in bytes of the files for which download URLs were created.',
+    ),
+    scan: createHistogram('assay_scan_duration_seconds', 'Duration of virus scans in seconds.'),
+    store: createHistogram('assay_store_duration_seconds', 'Duration of blob store operations in seconds.', 'operation'),
+    rescannedFiles: createCounter(
       'assay_rescanned_files_total',
       'Number of stored files that this replica rescanned, by outcome: clean, infected, failed.',
       'outcome',
     ),
-    rescannedBytes: counter('assay_rescanned_bytes_total', 'Total size of rescanned files in bytes.'),
+    rescannedBytes: createCounter('assay_rescanned_bytes_total', 'Total size of rescanned files in bytes.'),
   }
 }
 
@@ -83,7 +86,7 @@ export type Metrics = ReturnType<typeof createMetrics>
  * Creates the metrics that `GET /metrics` returns. Each call uses a separate registry, so that two services in one process do not
  * share values.
  */
-export function createMetrics(sources: Sources) {
+export function createMetrics(sources: MetricSources) {
   const { siblings } = sources
   const registry = siblings?.registry ?? new Registry()
   collectDefaultMetrics({ register: registry })
@@ -103,7 +106,7 @@ export function createMetrics(sources: Sources) {
   }
 }
 
-function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }: Sources): void {
+function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }: MetricSources): void {
   new Counter({
     name: 'assay_replica_reads_total',
     help: 'Number of statements intended for the read replica, by the server that executed them: replica, primary.',
@@ -129,8 +132,8 @@ function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }:
  * Adds gauges that are read on each scrape. If a gauge cannot be read, it retains its last value, and other metrics stay
  * available.
  */
-function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnderWay, storageFindings }: Sources): void {
-  const gauge = (name: string, help: string, read?: () => number | Promise<number>) =>
+function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsInProgress, storageFindings }: MetricSources): void {
+  const createGauge = (name: string, help: string, read?: () => number | Promise<number>) =>
     new Gauge({
       name,
       help,
@@ -144,29 +147,29 @@ function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnder
         },
       }),
     })
-  const underWay = gauge('assay_rescans_under_way', 'Number of contexts with a rescan in progress, across all replicas.')
-  gauge('assay_quarantined_files', 'Number of files in quarantine, across all replicas.', async () => {
-    const { contextsUnderWay, filesQuarantined } = await rescans()
-    underWay.set(contextsUnderWay)
+  const underWay = createGauge('assay_rescans_under_way', 'Number of contexts with a rescan in progress, across all replicas.')
+  createGauge('assay_quarantined_files', 'Number of files in quarantine, across all replicas.', async () => {
+    const { contextsInProgress, filesQuarantined } = await rescans()
+    underWay.set(contextsInProgress)
     return filesQuarantined
   })
-  gauge('assay_ledger_waiting', 'Number of ledger entries waiting for the next group commit.', ledgerWaiting)
-  gauge(
+  createGauge('assay_ledger_waiting', 'Number of ledger entries waiting for the next group commit.', ledgerWaiting)
+  createGauge(
     'assay_uploads_under_way',
     'Number of uploads in progress, including uploads that are waiting for a verdict.',
-    uploadsUnderWay,
+    uploadsInProgress,
   )
-  gauge('assay_storage_findings', 'Number of unrepaired inconsistencies found by the reconciler.', storageFindings)
+  createGauge('assay_storage_findings', 'Number of unrepaired inconsistencies found by the reconciler.', storageFindings)
 }
 
 export const measureScanner = (scanner: VirusScanner, metrics: Metrics): VirusScanner => ({
   scan: (content, options) =>
     stopTimerAfter(
       metrics.scan.startTimer(),
-      traced('scan', () => scanner.scan(content, options)),
+      withSpan('scan', () => scanner.scan(content, options)),
     ),
   getIdentity: () => scanner.getIdentity(),
-  prove: () => scanner.prove(),
+  verifyDetection: () => scanner.verifyDetection(),
   close: () => scanner.close(),
   isSandboxed: scanner.isSandboxed ?? false,
   scanInWorker: scanner.scanInWorker && { ...scanner.scanInWorker, took: (ms) => metrics.scan.observe(ms / 1000) },
@@ -185,7 +188,7 @@ export const measureStorage = (
   put: (path, content, options) =>
     stopTimerAfter(
       metrics.store.startTimer({ operation: 'put' }),
-      traced('store', () => storage.put(path, content, options)),
+      withSpan('store', () => storage.put(path, content, options)),
     ).catch((error) => {
       onFailedPut(path)
       throw error
@@ -197,7 +200,7 @@ const stopTimerAfter = <T>(stop: () => number, work: Promise<T>): Promise<T> => 
 /** Serves `GET /metrics`. Requires METRICS_TOKEN if it is set. */
 export function createMetricsEndpoint(metrics: Metrics, token: string | undefined): RequestHandler {
   return async (request, response) => {
-    if (token !== undefined && !isToken(request.headers.authorization, token))
+    if (token !== undefined && !matchesToken(request.headers.authorization, token))
       throw unauthenticated('The metrics endpoint requires a token. Send `Authorization: Bearer <METRICS_TOKEN>`.')
     response
       .set('Cache-Control', 'no-store')
@@ -218,6 +221,6 @@ export function createMetricsApp(metrics: Metrics, token: string | undefined): E
   return app
 }
 
-const digest = (text: string) => createHash('sha256').update(text).digest()
-const isToken = (header: string | undefined, token: string): boolean =>
-  timingSafeEqual(digest(header?.replace(/^bearer +/i, '') ?? ''), digest(token))
+const sha256 = (text: string) => createHash('sha256').update(text).digest()
+const matchesToken = (header: string | undefined, token: string): boolean =>
+  timingSafeEqual(sha256(header?.replace(/^bearer +/i, '') ?? ''), sha256(token))

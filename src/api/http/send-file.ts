@@ -19,17 +19,17 @@ export class SizeMismatchError extends Error {
 }
 
 /**
- * Sends a whole file of `size` bytes. Calls `begin` after opening the file and before sending the first byte. Throws file system
+ * Sends a whole file of `size` bytes. Calls `beginResponse` after opening the file and before sending the first byte. Throws file system
  * errors and `SizeMismatchError` that occur before the first byte. Later errors and disconnects end the response.
  */
 export async function sendWholeFile(
   response: ServerResponse,
   { path, size }: { path: string; size: number },
-  begin: () => Promise<void>,
+  beginResponse: () => Promise<void>,
 ): Promise<void> {
   if (size <= maxSingleReadBytes) {
-    const bytes = await readSmall(path, size)
-    await begin()
+    const bytes = await readSmallFile(path, size)
+    await beginResponse()
     response.end(bytes)
     return
   }
@@ -37,14 +37,14 @@ export async function sendWholeFile(
   try {
     const facts = await fstat(file)
     if (facts.size !== size) throw new SizeMismatchError(`the stored file has ${facts.size} bytes instead of ${size}`)
-    await begin()
+    await beginResponse()
     await sendBlocks(response, file, size)
   } finally {
     await close(file)
   }
 }
 
-async function readSmall(path: string, size: number): Promise<Buffer> {
+async function readSmallFile(path: string, size: number): Promise<Buffer> {
   const file = await open(path, 'r')
   try {
     // Request one extra byte, to detect that the file has grown.
@@ -60,7 +60,7 @@ async function readSmall(path: string, size: number): Promise<Buffer> {
 
 async function sendBlocks(response: ServerResponse, file: number, size: number): Promise<void> {
   const block = freeBlocks.pop() ?? Buffer.allocUnsafeSlow(blockBytes)
-  const send = createSender(response)
+  const send = createChunkSender(response)
   for (let at = 0; at < size; ) {
     const { bytesRead } = await read(file, block, 0, Math.min(blockBytes, size - at), at).catch(() => ({ bytesRead: 0 }))
     at += bytesRead
@@ -75,12 +75,12 @@ async function sendBlocks(response: ServerResponse, file: number, size: number):
  * Creates a function that sends a chunk. It resolves to true once the system has accepted the chunk, and to false after a
  * disconnect.
  */
-function createSender(response: ServerResponse): (chunk: Buffer, isLast: boolean) => Promise<boolean> {
-  let settle: (taken: boolean) => void = () => {}
-  response.once('close', () => settle(false))
+function createChunkSender(response: ServerResponse): (chunk: Buffer, isLast: boolean) => Promise<boolean> {
+  let settleWrite: (taken: boolean) => void = () => {}
+  response.once('close', () => settleWrite(false))
   return (chunk, isLast) =>
     new Promise((resolve) => {
-      settle = resolve
+      settleWrite = resolve
       if (isLast) response.end(chunk, () => resolve(true))
       else response.write(chunk, (error) => resolve(!error))
     })

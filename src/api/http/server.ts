@@ -95,17 +95,17 @@ function serializeRequests(handle: RequestListener): RequestListener {
     if (socket.destroyed) return
     const line = waiting.get(socket)
     if (line && line.length >= maxPipelined) return void socket.destroy()
-    const begin = () => {
-      response.once('close', next)
+    const handleNow = () => {
+      response.once('close', handleNext)
       handle(request, response)
     }
-    const next = () => {
+    const handleNext = () => {
       const following = socket.destroyed ? undefined : waiting.get(socket)?.shift()
       if (following) following()
       else waiting.delete(socket)
     }
-    if (line) return void line.push(begin)
+    if (line) return void line.push(handleNow)
     waiting.set(socket, [])
-    begin()
+    handleNow()
   }
 }

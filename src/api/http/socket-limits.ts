@@ -36,7 +36,7 @@ export function closeSocket(socket: WebSocket, code: number, reason: string): vo
 }
 
 /** Sends a message and resolves when it is written. Closes the connection if too many bytes are unsent. */
-export function sendBounded(socket: WebSocket, text: string): Promise<void> {
+export function sendWithinBufferLimit(socket: WebSocket, text: string): Promise<void> {
   if (socket.bufferedAmount > maxUnsentBytes) socket.terminate()
   return new Promise((resolve) => socket.send(text, () => resolve()))
 }
@@ -45,15 +45,15 @@ export function sendBounded(socket: WebSocket, text: string): Promise<void> {
  * Forwards messages within the connection's limits. Closes the connection if the client exceeds a limit, violates the protocol,
  * or does not answer a ping within an interval.
  */
-export function limitMessages(
+export function createMessageLimiter(
   socket: WebSocket,
-  place: WaitingSlot,
+  slot: WaitingSlot,
   isAuthenticated: () => boolean,
 ): (handle: (text: string) => void) => void {
   let messages = 0
   let isInitReceived = false
   let isAlive = true
-  const count = () => {
+  const countMessage = () => {
     if (socket.readyState !== socket.OPEN) return false
     if (++messages <= maxMessages) return true
     closeSocket(socket, closeCodes.policyViolation, `More than ${maxMessages} messages were received in ${intervalMs / 1000} s.`)
@@ -68,20 +68,20 @@ export function limitMessages(
   socket.once('close', () => clearInterval(interval))
   socket.on('pong', () => {
     isAlive = true
-    count()
+    countMessage()
   })
   socket.on('ping', (data) => {
-    if (count() && isAuthenticated()) socket.pong(data)
+    if (countMessage() && isAuthenticated()) socket.pong(data)
   })
   return (handle) =>
     socket.on('message', (data) => {
-      if (!count()) return
+      if (!countMessage()) return
       const text = String(data)
       const type = parseMessageType(text)
       if (!type || !clientMessages.includes(type)) return closeSocket(socket, closeCodes.badRequest, 'Invalid message.')
       if (!isAuthenticated() && (isInitReceived || type !== MessageType.ConnectionInit))
         return closeSocket(socket, closeCodes.unauthorized, 'Send connection_init first, and wait for connection_ack.')
-      if (!isInitReceived) place.startChecking()
+      if (!isInitReceived) slot.startChecking()
       isInitReceived = true
       handle(text)
     })

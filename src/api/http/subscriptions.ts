@@ -22,11 +22,11 @@ import { newId } from '../../platform/ids.js'
 import { computeCostWithinLimit, maxTokens, screenDocument } from '../graphql/document-limits.js'
 import { formatError, isInternalError } from '../graphql/public-errors.js'
 import { rejectInvalidVariables } from '../graphql/variable-errors.js'
-import { authenticateCall, type Callers, type GetAddress } from './caller.js'
-import { closeCodes, closeSocket, limitMessages, sendBounded } from './socket-limits.js'
+import { authenticateCall, type CallerDependencies, type GetAddress } from './caller.js'
+import { closeCodes, closeSocket, createMessageLimiter, sendWithinBufferLimit } from './socket-limits.js'
 import { UnauthenticatedSockets, type WaitingSlot } from './unauthenticated-sockets.js'
 
-interface Parts extends Callers {
+interface SubscriptionDependencies extends CallerDependencies {
   schema: GraphQLSchema
   /** Scope and limits that apply to every subscription. */
   endpoint: Endpoint
@@ -61,7 +61,7 @@ const socketOptions = {
   closeTimeout: 1_000,
   handleProtocols,
   perMessageDeflate: false,
-  // Disabled, because `limitMessages` counts pings as messages and answers them.
+  // Disabled, because `createMessageLimiter` counts pings as messages and answers them.
   autoPong: false,
   // Processes at most one message per connection in each iteration of the event loop.
   allowSynchronousEvents: false,
@@ -73,25 +73,28 @@ type Protocol = ReturnType<typeof makeServer<Record<string, unknown>, Connection
  * Serves subscriptions by WebSocket on /graphql (graphql-transport-ws). The credential is sent in `connection_init`. The
  * dashboard's cookie is accepted only from pages of the same origin.
  */
-export function openSubscriptions(parts: Parts): { attach(server: Server, getAddress: GetAddress): void; close(): void } {
+export function openSubscriptions(dependencies: SubscriptionDependencies): {
+  attach(server: Server, getAddress: GetAddress): void
+  close(): void
+} {
   const sockets = new WebSocketServer(socketOptions)
   const unauthenticated = new UnauthenticatedSockets()
   const protocol = makeServer<Record<string, unknown>, Connection>({
-    schema: parts.schema,
+    schema: dependencies.schema,
     // Disabled, because the UnauthenticatedSockets timeout also covers the credential check.
     connectionInitWaitTimeout: 0,
-    onConnect: (context) => connect(parts, context),
-    onSubscribe: (context, _id, payload) => subscribe(parts, context, payload),
-    onError: (_context, _id, _payload, errors) => reportErrors(parts, errors),
+    onConnect: (context) => connect(dependencies, context),
+    onSubscribe: (context, _id, payload) => subscribe(dependencies, context, payload),
+    onError: (_context, _id, _payload, errors) => formatAndReportErrors(dependencies, errors),
     onNext: (_context, _id, _payload, _args, result) =>
-      result.errors ? { ...result, errors: reportErrors(parts, result.errors) } : undefined,
+      result.errors ? { ...result, errors: formatAndReportErrors(dependencies, result.errors) } : undefined,
   })
   return {
     attach: (server, getAddress) =>
       server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
         const origin = { ip: getAddress(request), userAgent: sanitizeUserAgent(request.headers['user-agent']) }
         sockets.handleUpgrade(request, socket, head, (client) =>
-          openConnection(parts, { protocol, unauthenticated }, { socket: client, request, origin }),
+          openConnection(dependencies, { protocol, unauthenticated }, { socket: client, request, origin }),
         )
       }),
     close: () => {
@@ -102,7 +105,7 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, getAdd
 }
 
 function openConnection(
-  { onError }: Parts,
+  { onError }: SubscriptionDependencies,
   { protocol, unauthenticated }: { protocol: Protocol; unauthenticated: UnauthenticatedSockets },
   client: Omit<Connection, 'place'>,
 ): void {
@@ -110,8 +113,8 @@ function openConnection(
   // ws closes the connection after an invalid or oversized frame.
   socket.on('error', () => {})
   const place = unauthenticated.acquire(client.origin.ip, {
-    timedOut: () => closeSocket(socket, closeCodes.initTimeout, 'The connection was not authenticated in time.'),
-    drop: () => {
+    onTimeout: () => closeSocket(socket, closeCodes.initTimeout, 'The connection was not authenticated in time.'),
+    onDrop: () => {
       socket.close(closeCodes.tryAgain, tooManyWaiting)
       socket.terminate()
     },
@@ -121,8 +124,8 @@ function openConnection(
     return
   }
   const connection: Connection = { ...client, place }
-  const send = (text: string) => sendBounded(socket, text)
-  const onMessage = limitMessages(socket, place, () => connection.call !== undefined)
+  const send = (text: string) => sendWithinBufferLimit(socket, text)
+  const onMessage = createMessageLimiter(socket, place, () => connection.call !== undefined)
   const closed = protocol.opened(
     {
       protocol: socket.protocol,
@@ -153,13 +156,13 @@ const tooManyWaiting = 'Too many connections without a credential. Reconnect and
 export const isSubscription = ({ method, url = '', headers }: IncomingMessage): boolean =>
   method === 'GET' && /^websocket$/i.test(headers.upgrade ?? '') && /^\/graphql(\?|$)/.test(url)
 
-function reportErrors({ onError }: Parts, errors: readonly GraphQLError[]): GraphQLFormattedError[] {
+function formatAndReportErrors({ onError }: SubscriptionDependencies, errors: readonly GraphQLError[]): GraphQLFormattedError[] {
   for (const error of errors) if (isInternalError(error)) onError(error)
   return errors.map((error) => formatError(error.toJSON(), error))
 }
 
 async function connect(
-  parts: Parts,
+  dependencies: SubscriptionDependencies,
   { connectionParams, extra }: Context<Record<string, unknown>, Connection>,
 ): Promise<boolean> {
   const { socket, origin } = extra
@@ -167,11 +170,11 @@ async function connect(
   const ended = new AbortController()
   socket.once('close', () => ended.abort())
   try {
-    const call = await authenticateCall(parts, { id: newId('req'), rawHeaders, origin, signal: () => ended.signal })
+    const call = await authenticateCall(dependencies, { id: newId('req'), rawHeaders, origin, signal: () => ended.signal })
     const actor = call.requireActor()
-    requireAccess(actor, parts.endpoint)
+    requireAccess(actor, dependencies.endpoint)
     if (ended.signal.aborted) return false
-    const stream = parts.streams.open(actor, () => parts.isCredentialValid(rawHeaders, origin))
+    const stream = dependencies.streams.open(actor, () => dependencies.isCredentialValid(rawHeaders, origin))
     ended.signal.addEventListener('abort', stream.leave)
     stream.signal.addEventListener('abort', () => closeSocket(socket, closeCodes.forbidden, 'The credential is no longer valid.'))
     extra.call = call
@@ -203,7 +206,7 @@ function getCredentialHeaders(
 }
 
 async function subscribe(
-  { schema, source, admission }: Parts,
+  { schema, source, admission }: SubscriptionDependencies,
   { extra, subscriptions }: Context<Record<string, unknown>, Connection>,
   { query, operationName, variables }: SubscribePayload,
 ): Promise<ExecutionArgs | GraphQLError[]> {

@@ -3,7 +3,7 @@ import { toAddressGroup } from '../../access/address-group.js'
 const maxSockets = { total: 256, perAddress: 64 }
 const timeoutMs = 5_000
 
-interface Waiting {
+interface WaitingSocket {
   address: string
   /** True until the client sends its credential. */
   isIdle: boolean
@@ -24,18 +24,18 @@ export interface WaitingSlot {
  * slot.
  */
 export class UnauthenticatedSockets {
-  readonly #waiting = new Set<Waiting>()
+  readonly #waiting = new Set<WaitingSocket>()
 
   /**
-   * Reserves a slot, or returns undefined if none is available. `timedOut` is called if the socket does not authenticate in time,
-   * and `drop` if another socket takes over its slot.
+   * Reserves a slot, or returns undefined if none is available. `onTimeout` is called if the socket does not authenticate in time,
+   * and `onDrop` if another socket takes over its slot.
    */
-  acquire(ip: string, { timedOut, drop }: { timedOut: () => void; drop: () => void }): WaitingSlot | undefined {
+  acquire(ip: string, { onTimeout, onDrop }: { onTimeout: () => void; onDrop: () => void }): WaitingSlot | undefined {
     const address = toAddressGroup(ip)
     const own = [...this.#waiting].filter((each) => each.address === address)
     if (own.length >= maxSockets.perAddress && !this.#dropOldestIdle(own)) return undefined
     if (this.#waiting.size >= maxSockets.total && !this.#dropOldestIdle([...this.#waiting])) return undefined
-    const waiting: Waiting = { address, isIdle: true, drop, timer: setTimeout(timedOut, timeoutMs) }
+    const waiting: WaitingSocket = { address, isIdle: true, drop: onDrop, timer: setTimeout(onTimeout, timeoutMs) }
     this.#waiting.add(waiting)
     return {
       startChecking: () => {
@@ -45,7 +45,7 @@ export class UnauthenticatedSockets {
     }
   }
 
-  #dropOldestIdle(candidates: Waiting[]): boolean {
+  #dropOldestIdle(candidates: WaitingSocket[]): boolean {
     const oldest = candidates.find(({ isIdle }) => isIdle)
     if (!oldest) return false
     this.#remove(oldest)
@@ -53,7 +53,7 @@ export class UnauthenticatedSockets {
     return true
   }
 
-  #remove(waiting: Waiting): void {
+  #remove(waiting: WaitingSocket): void {
     clearTimeout(waiting.timer)
     this.#waiting.delete(waiting)
   }

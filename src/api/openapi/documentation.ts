@@ -41,24 +41,27 @@ export function mountDocumentation(app: Express, schema: GraphQLSchema, { explor
   const document = new StaticFile(() => Promise.resolve(json))
   const page = StaticFile.at(join(ours, 'index.html'))
   const front = new StaticFile(() => renderFrontPage(explorer))
-  const serve = (path: string, handler: RequestHandler<Record<string, string>>) => app.route(path).get(handler).all(rejectMethod)
-  serve(`${apiPrefix}/openapi.json`, (request, response) =>
+  const registerRoute = (path: string, handler: RequestHandler<Record<string, string>>) =>
+    app.route(path).get(handler).all(rejectMethod)
+  registerRoute(`${apiPrefix}/openapi.json`, (request, response) =>
     document.sendIfModified(request, response.type('application/json').set('Cache-Control', 'no-cache')),
   )
-  serve('/', (request, response) => {
+  registerRoute('/', (request, response) => {
     response.type('html').set({ 'Content-Security-Policy': frontPolicy, 'Cache-Control': 'no-cache' })
     return front.send(request, response)
   })
-  serve('/favicon.ico', (request, response) =>
+  registerRoute('/favicon.ico', (request, response) =>
     assets.get('favicon-32x32.png')!.send(request, response.type('png').set('Cache-Control', 'public, max-age=86400')),
   )
-  serve('/llms.txt', (request, response) =>
+  registerRoute('/llms.txt', (request, response) =>
     llmsText.send(request, response.type('text/plain').set('Cache-Control', 'public, max-age=3600')),
   )
-  serve('/docs', (request, response) => page.send(request, response.type('html').set('Content-Security-Policy', pagePolicy)))
+  registerRoute('/docs', (request, response) =>
+    page.send(request, response.type('html').set('Content-Security-Policy', pagePolicy)),
+  )
   // Redirect, because the page's relative URLs would be wrong with a trailing slash.
   app.get('/docs/', (_request, response) => response.redirect(308, '../docs'))
-  serve('/docs/:file', (request, response) => {
+  registerRoute('/docs/:file', (request, response) => {
     const { file = '' } = request.params
     const asset = assets.get(file)
     if (asset === undefined) throw notFound('page', request.path)

@@ -55,22 +55,29 @@ const operationErrors: Record<string, ErrorCode[]> = {
 }
 
 /** Properties of a route that determine its error codes. */
-export interface OperationFacts {
+export interface OperationTraits {
   operation: string
   body?: 'json' | 'multipart' | undefined
   idempotent?: boolean
   /** True if the request has parameters that are validated. */
-  judged?: boolean
+  hasValidatedParameters?: boolean
   /** True if the path contains a resource id. */
-  named?: boolean
+  hasResourceId?: boolean
   isPublic?: boolean
 }
 
 /** Returns the error codes of a route, ordered by HTTP status. */
-export function getErrorCodes({ operation, body, idempotent, judged, named, isPublic }: OperationFacts): ErrorCode[] {
+export function getErrorCodes({
+  operation,
+  body,
+  idempotent,
+  hasValidatedParameters,
+  hasResourceId,
+  isPublic,
+}: OperationTraits): ErrorCode[] {
   const codes = new Set<ErrorCode>([...commonErrors, ...(operationErrors[operation] ?? [])])
-  if (judged || body || idempotent) codes.add('bad_user_input')
-  if (named) codes.add('not_found')
+  if (hasValidatedParameters || body || idempotent) codes.add('bad_user_input')
+  if (hasResourceId) codes.add('not_found')
   if (body) codes.add('unsupported_media_type')
   if (idempotent) codes.add('idempotency_mismatch')
   if (isPublic) codes.delete('unauthenticated')
@@ -100,17 +107,17 @@ export class ErrorResponses {
   }
 }
 
-function createResponse(named: NamedSchemas, status: number, codes: ErrorCode[]): Json {
-  const header = (name: string) => ({ $ref: `#/components/headers/${name}` })
+function createResponse(schemas: NamedSchemas, status: number, codes: ErrorCode[]): Json {
+  const referenceHeader = (name: string) => ({ $ref: `#/components/headers/${name}` })
   return {
     description: codes.map((code) => `\`${code}\`: ${errorCodeRows[code].meaning}`).join('\n\n'),
     headers: {
-      'X-Request-Id': header('X-Request-Id'),
-      ...(status === 401 && { 'WWW-Authenticate': header('WWW-Authenticate') }),
-      ...((status === 429 || status === 503) && { 'Retry-After': header('Retry-After') }),
+      'X-Request-Id': referenceHeader('X-Request-Id'),
+      ...(status === 401 && { 'WWW-Authenticate': referenceHeader('WWW-Authenticate') }),
+      ...((status === 429 || status === 503) && { 'Retry-After': referenceHeader('Retry-After') }),
     },
     content: {
-      'application/json': { schema: createEnvelopeSchema(named, codes), ...toExamples(codes, toEnvelope) },
+      'application/json': { schema: createEnvelopeSchema(schemas, codes), ...toExamples(codes, toEnvelope) },
       'application/problem+json': { schema: createProblemSchema(status, codes), ...toExamples(codes, toProblem) },
     },
   }
@@ -118,19 +125,19 @@ function createResponse(named: NamedSchemas, status: number, codes: ErrorCode[])
 
 const requestId: Json = { type: 'string', description: 'Request ID, as in the `X-Request-Id` header.' }
 
-const createEnvelopeSchema = (named: NamedSchemas, codes: ErrorCode[]): Json =>
+const createEnvelopeSchema = (schemas: NamedSchemas, codes: ErrorCode[]): Json =>
   createClosedObjectSchema({
     status: { const: 'ERROR' },
     message: { type: 'string', description: 'Human-readable description of the problem and its fix.' },
-    error: createErrorSchema(named, codes),
+    error: createErrorSchema(schemas, codes),
     request_id: requestId,
     timestamp: { type: 'string', format: 'date-time' },
   })
 
 /** Returns the schema of `error`, with one alternative per code, because `details` depends on `code`. */
-function createErrorSchema(named: NamedSchemas, codes: ErrorCode[]): Json {
+function createErrorSchema(schemas: NamedSchemas, codes: ErrorCode[]): Json {
   const refs = codes.map((code) =>
-    named.reference(getErrorName(code), () =>
+    schemas.reference(getErrorName(code), () =>
       createClosedObjectSchema({ code: { type: 'string', const: code }, details: errorDescriptions[code].details }),
     ),
   )

@@ -9,10 +9,12 @@ const exported: Record<string, { list: string; summary: string; operationId: str
 }
 
 /** Describes the endpoints that stream a whole list, with the filters, items and scope of that list. */
-export const describeExports = (describedBy: (operation: string) => DescribedOperation): Record<string, Json> =>
-  Object.fromEntries(Object.entries(exported).map(([path, { list, ...names }]) => [path, describe(describedBy(list), names)]))
+export const describeExports = (getOperation: (operation: string) => DescribedOperation): Record<string, Json> =>
+  Object.fromEntries(
+    Object.entries(exported).map(([path, { list, ...names }]) => [path, describeExport(getOperation(list), names)]),
+  )
 
-function describe(list: DescribedOperation, names: { summary: string; operationId: string }): Json {
+function describeExport(list: DescribedOperation, names: { summary: string; operationId: string }): Json {
   const item = list.createExampleItem()
   const filters = list.inputs.filter(({ name }) => !['page', 'page_size', 'after'].includes(name))
   const cells = Object.values(item).map((value) => (typeof value === 'object' ? '' : String(value)))
@@ -33,7 +35,7 @@ function describe(list: DescribedOperation, names: { summary: string; operationI
         example: `${Object.keys(item).join(',')}\n${cells.join(',')}\n`,
       },
     },
-    facts: { judged: true },
+    facts: { hasValidatedParameters: true },
   })
 }
 

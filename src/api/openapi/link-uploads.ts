@@ -24,7 +24,7 @@ const shared = { tags: ['upload'], security: [], 'x-required-scope': null }
 const invalid =
   'A token that is unknown, expired, used up or revoked returns 404 `not_found`. Browsers may send the request from any origin, or from the `origins` of the link.'
 
-export function describeLinkUploads(named: NamedSchemas, upload: DescribedOperation): Record<string, Json> {
+export function describeLinkUploads(schemas: NamedSchemas, upload: DescribedOperation): Record<string, Json> {
   const route = routes.find(({ operation }) => operation === upload.name)!
   const { 401: _credential, ...responses } = upload.describe(route).responses as Record<string, Json>
   const form: Json = {
@@ -53,14 +53,14 @@ export function describeLinkUploads(named: NamedSchemas, upload: DescribedOperat
     responses,
   }
   return {
-    '/upload/{token}': { get: describeRules(named, upload), post: form },
+    '/upload/{token}': { get: describeRules(schemas, upload), post: form },
     '/upload/{token}/{filename}': { put: body },
   }
 }
 
-function describeRules(named: NamedSchemas, upload: DescribedOperation): Json {
-  const { allowed_extensions, max_size_mb, max_files, expires_at } = named.all.UploadLink!.properties as Record<string, Json>
-  const rules = named.reference('UploadLinkRules', () =>
+function describeRules(schemas: NamedSchemas, upload: DescribedOperation): Json {
+  const { allowed_extensions, max_size_mb, max_files, expires_at } = schemas.all.UploadLink!.properties as Record<string, Json>
+  const rules = schemas.reference('UploadLinkRules', () =>
     createClosedObjectSchema({
       allowed_extensions: allowed_extensions!,
       max_size_mb: max_size_mb!,
@@ -84,8 +84,8 @@ function describeRules(named: NamedSchemas, upload: DescribedOperation): Json {
     ],
     parameters: [token],
     response: 'Rules of the upload link.',
-    content: { 'application/json': { schema, example: toExample(named, schema) } },
-    facts: { named: true, isPublic: true },
+    content: { 'application/json': { schema, example: toExample(schemas, schema) } },
+    facts: { hasResourceId: true, isPublic: true },
   })
   return { ...described, ...shared }
 }

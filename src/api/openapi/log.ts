@@ -54,14 +54,14 @@ const access =
   'Requires scope `admin`, or a token created with `POST /log/share`. Rejects API keys that are restricted to certain contexts.'
 
 /** Describes the log endpoints, which require admin scope or a token from POST /log/share. */
-export const describeLog = (shares: DescribedOperation): Record<string, Json> =>
+export const describeLog = (listOperation: DescribedOperation): Record<string, Json> =>
   Object.fromEntries(
     Object.entries(resources).map(([path, { sentence, ...resource }]) => [
       path,
-      shares.describeEndpoint({
+      listOperation.describeEndpoint({
         ...resource,
         description: [sentence, access],
-        facts: { named: resource.parameters.length > 0 },
+        facts: { hasResourceId: resource.parameters.length > 0 },
       }),
     ]),
   )

@@ -17,16 +17,16 @@ export function createOpenApiDocument(schema: GraphQLSchema): Json {
   const named = new NamedSchemas()
   const shared: Shared = { schema, named, errors: new ErrorResponses(named) }
   const operations = loadOperations(schema)
-  const describedBy = (name: string) => new DescribedOperation(shared, operations.get(name)!)
+  const getOperation = (name: string) => new DescribedOperation(shared, operations.get(name)!)
   const paths: Record<string, Json> = {}
   for (const route of routes) {
     const path = (paths[apiPrefix + route.path] ??= {})
-    path[route.method.toLowerCase()] = { tags: [getTag(route.path)], ...describedBy(route.operation).describe(route) }
+    path[route.method.toLowerCase()] = { tags: [getTag(route.path)], ...getOperation(route.operation).describe(route) }
   }
-  const streams = { ...describeExports(describedBy), ...describeLog(describedBy('ListLogShares')) }
+  const streams = { ...describeExports(getOperation), ...describeLog(getOperation('ListLogShares')) }
   for (const [path, operation] of Object.entries(streams))
     paths[apiPrefix + path] = { get: { tags: [getTag(path)], ...operation } }
-  Object.assign(paths, describeLinkUploads(named, describedBy('UploadFile')))
+  Object.assign(paths, describeLinkUploads(named, getOperation('UploadFile')))
   return {
     openapi: '3.1.0',
     info: {

@@ -13,7 +13,7 @@ import {
 import type { Endpoint } from '../../access/endpoint.js'
 import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
-import { type ErrorResponses, getErrorCodes, type OperationFacts } from './errors.js'
+import { type ErrorResponses, getErrorCodes, type OperationTraits } from './errors.js'
 import { createBodyExample, toExample } from './examples.js'
 import {
   createClosedObjectSchema,
@@ -48,7 +48,7 @@ export interface DescribedEndpoint {
   /** Description of the success response. */
   response: string
   content: Json
-  facts: Omit<OperationFacts, 'operation'>
+  facts: Omit<OperationTraits, 'operation'>
 }
 
 /** A stored document together with the schema definitions of its root field and variables. */
@@ -97,9 +97,9 @@ export class DescribedOperation {
           operation: this.name,
           body: route.body,
           idempotent,
-          judged: query.length > 0 || inPath.some(({ target }) => isEnum(target)),
+          hasValidatedParameters: query.length > 0 || inPath.some(({ target }) => isEnum(target)),
           // A list that is filtered by an unknown entity in the path is empty, so the operation does not return 404.
-          named: inPath.length > 0 && !inPath.some(({ target }) => isEnum(target)),
+          hasResourceId: inPath.length > 0 && !inPath.some(({ target }) => isEnum(target)),
         }),
       },
     }
@@ -130,13 +130,13 @@ export class DescribedOperation {
     }
   }
 
-  createParameter({ name, required, target }: Input, place: 'path' | 'query'): Json {
+  createParameter({ name, required, target }: Input, location: 'path' | 'query'): Json {
     const { description, ...schema } = toInputSchema(this.#shared.named, target)
     return {
       name,
-      in: place,
+      in: location,
       ...(description !== undefined && { description }),
-      required: required || place === 'path',
+      required: required || location === 'path',
       ...(schema.type === 'array' && { style: 'form', explode: false }),
       schema,
     }
@@ -153,8 +153,8 @@ export class DescribedOperation {
     return data[0]
   }
 
-  getErrorResponses(facts: OperationFacts): Record<string, Json> {
-    return this.#shared.errors.getResponses(getErrorCodes(facts))
+  getErrorResponses(traits: OperationTraits): Record<string, Json> {
+    return this.#shared.errors.getResponses(getErrorCodes(traits))
   }
 
   /** Finds the argument or input field that a variable sets, such as `pageSize` or `input.maxFileSizeMb`. */

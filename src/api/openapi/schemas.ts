@@ -31,8 +31,8 @@ export const createClosedObjectSchema = (properties: Record<string, Json>): Json
 export class NamedSchemas {
   readonly all: Record<string, Json> = {}
 
-  reference(name: string, make: () => Json): Json {
-    const schema = make()
+  reference(name: string, createSchema: () => Json): Json {
+    const schema = createSchema()
     this.all[name] ??= schema
     if (JSON.stringify(this.all[name]) !== JSON.stringify(schema))
       throw new Error(`Two schemas have the name '${name}'. Use a named fragment for one of the selections.`)
@@ -74,8 +74,8 @@ export class ResponseSchemas {
   readonly #named: NamedSchemas
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>
 
-  constructor(named: NamedSchemas, fragments: ReadonlyMap<string, FragmentDefinitionNode>) {
-    this.#named = named
+  constructor(schemas: NamedSchemas, fragments: ReadonlyMap<string, FragmentDefinitionNode>) {
+    this.#named = schemas
     this.#fragments = fragments
   }
 
@@ -126,33 +126,33 @@ export interface InputTarget {
   extensions: Readonly<Record<string, unknown>>
 }
 
-export function toInputSchema(named: NamedSchemas, target: InputTarget): Json {
+export function toInputSchema(schemas: NamedSchemas, target: InputTarget): Json {
   const limits = target.extensions.jsonSchema as Json | undefined
-  const limited = { ...toTypeSchema(named, target.type), ...limits }
+  const limited = { ...toTypeSchema(schemas, target.type), ...limits }
   const { defaultValue } = target
   return { ...withDescription(limited, target.description), ...(defaultValue !== undefined && { default: defaultValue }) }
 }
 
-function toTypeSchema(named: NamedSchemas, type: GraphQLInputType): Json {
+function toTypeSchema(schemas: NamedSchemas, type: GraphQLInputType): Json {
   const present = getNullableType(type) as GraphQLInputType
-  if (isListType(present)) return { type: 'array', items: toTypeSchema(named, present.ofType) }
-  if (isEnumType(present)) return toEnumSchema(named, present)
-  if (isInputObjectType(present)) return toInputObjectSchema(named, present)
+  if (isListType(present)) return { type: 'array', items: toTypeSchema(schemas, present.ofType) }
+  if (isEnumType(present)) return toEnumSchema(schemas, present)
+  if (isInputObjectType(present)) return toInputObjectSchema(schemas, present)
   return toScalarSchema(String(present))
 }
 
 /** Returns the schema of an input object that is a body member. In REST, other input objects are split into separate members. */
-const toInputObjectSchema = (named: NamedSchemas, type: GraphQLInputObjectType): Json =>
-  named.reference(type.name, () => ({
+const toInputObjectSchema = (schemas: NamedSchemas, type: GraphQLInputObjectType): Json =>
+  schemas.reference(type.name, () => ({
     type: 'object',
     properties: Object.fromEntries(
-      Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), toInputSchema(named, field)]),
+      Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), toInputSchema(schemas, field)]),
     ),
     additionalProperties: false,
   }))
 
-function toEnumSchema(named: NamedSchemas, type: GraphQLEnumType): Json {
-  return named.reference(type.name, () => ({
+function toEnumSchema(schemas: NamedSchemas, type: GraphQLEnumType): Json {
+  return schemas.reference(type.name, () => ({
     type: 'string',
     enum: type.getValues().map(({ name }) => name),
     description: [

@@ -72,14 +72,14 @@ function createCompletion(
   }
   if (isListType(type)) {
     const completeItem = createCompletion(type.ofType, selection, fragments)
-    return completeItem && orNull((value) => completeList(value, completeItem))
+    return completeItem && createNullableCompletion((value) => completeList(value, completeItem))
   }
-  if (isLeafType(type)) return orNull((value) => type.serialize(value) ?? throwMissingValue(type))
+  if (isLeafType(type)) return createNullableCompletion((value) => type.serialize(value) ?? throwMissingValue(type))
   const members = isObjectType(type) && selection ? collectMembers(type, selection, fragments) : undefined
-  return members && orNull((value) => completeObject(value as Record<string, unknown>, members))
+  return members && createNullableCompletion((value) => completeObject(value as Record<string, unknown>, members))
 }
 
-const orNull =
+const createNullableCompletion =
   (complete: Completion): Completion =>
   (value) =>
     value === null || value === undefined ? null : complete(value)
@@ -90,14 +90,14 @@ type Members = Map<string, { name: string; complete: Completion }>
 /** Returns undefined if graphql-js is required, because of a directive, an argument, a resolver or a fragment on another type. */
 function collectMembers(type: GraphQLObjectType, selection: SelectionSetNode, fragments: Fragments): Members | undefined {
   const members: Members = new Map()
-  const collect = (typeName: string | undefined, { selections }: SelectionSetNode): boolean =>
+  const collectSelections = (typeName: string | undefined, { selections }: SelectionSetNode): boolean =>
     typeName === type.name &&
     selections.every((node) => {
       if (node.directives?.length) return false
-      if (node.kind === Kind.INLINE_FRAGMENT) return collect(node.typeCondition?.name.value, node.selectionSet)
+      if (node.kind === Kind.INLINE_FRAGMENT) return collectSelections(node.typeCondition?.name.value, node.selectionSet)
       if (node.kind === Kind.FRAGMENT_SPREAD) {
         const fragment = fragments.get(node.name.value)!
-        return collect(fragment.typeCondition.name.value, fragment.selectionSet)
+        return collectSelections(fragment.typeCondition.name.value, fragment.selectionSet)
       }
       const name = node.name.value
       const field = type.getFields()[name]
@@ -107,7 +107,7 @@ function collectMembers(type: GraphQLObjectType, selection: SelectionSetNode, fr
       if (complete) members.set(key, { name, complete })
       return complete !== undefined
     })
-  return collect(type.name, selection) ? members : undefined
+  return collectSelections(type.name, selection) ? members : undefined
 }
 
 function completeObject(value: Record<string, unknown>, members: Members): Record<string, unknown> {

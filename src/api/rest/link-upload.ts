@@ -4,9 +4,9 @@ import type { Call } from '../../access/call.js'
 import type { AssayError } from '../../platform/errors/errors.js'
 import { IncomingFile, type Spooled } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
-import { rejectEncoding, sendContinue, watchBody } from '../bodies/request-body.js'
+import { rejectContentEncoding, sendContinue, watchBody } from '../bodies/request-body.js'
 import { loadOperations } from './operations.js'
-import { type RestParts, respond, runOperation } from './router.js'
+import { type RestDependencies, respond, runOperation } from './router.js'
 import { routes } from './routes.js'
 import { type FixedContext, readUpload } from './upload-form.js'
 import type { RawValue, RestRequest } from './variables.js'
@@ -24,19 +24,19 @@ export type LinkUploadHandler = (
 ) => Promise<void>
 
 /** Handles uploads through a link with the document of `POST /files/upload`, so that checks, logs and responses are identical. */
-export function createLinkUpload(parts: RestParts): LinkUploadHandler {
+export function createLinkUpload(dependencies: RestDependencies): LinkUploadHandler {
   const route = routes.find(({ operation }) => operation === 'UploadFile')!
-  const operation = loadOperations(parts.schema).get(route.operation)!
+  const operation = loadOperations(dependencies.schema).get(route.operation)!
   return (request, response, call, target) => {
     const restRequest: RestRequest = { request, response, call, route, operation }
     const { filename } = target
     call.requestName = operation.requestName
-    const upload = (raw: Map<string, RawValue>) => runOperation(restRequest, raw)
-    return respond(parts, restRequest, async () => {
+    const executeUpload = (raw: Map<string, RawValue>) => runOperation(restRequest, raw)
+    return respond(dependencies, restRequest, async () => {
       const data = await call.withUpload(operation.endpoint, request.headers, (actor) =>
         filename === undefined
-          ? readUpload(parts, restRequest, actor, upload, target)
-          : upload(readBody(parts.spool, restRequest, { ...target, filename })),
+          ? readUpload(dependencies, restRequest, actor, executeUpload, target)
+          : executeUpload(readBody(dependencies.spool, restRequest, { ...target, filename })),
       )
       return { route, data }
     })
@@ -49,7 +49,7 @@ function readBody(
   { request, response, call }: RestRequest,
   { context, filename }: LinkUploadTarget & { filename: string },
 ): Map<string, RawValue> {
-  rejectEncoding(request)
+  rejectContentEncoding(request)
   const { idleMs } = call.admission.uploads
   const file = new IncomingFile(filename, (limit) => {
     sendContinue(request, response)

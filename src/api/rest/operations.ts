@@ -89,7 +89,7 @@ function toOperation(
   return {
     name: node.name!.value,
     document,
-    run: compileOperation(schema, node, fragments) ?? interpreted(schema, document),
+    run: compileOperation(schema, node, fragments) ?? createInterpretedOperation(schema, document),
     getCost: createCostFunction(
       schema,
       document,
@@ -102,7 +102,7 @@ function toOperation(
   }
 }
 
-const interpreted =
+const createInterpretedOperation =
   (schema: GraphQLSchema, document: DocumentNode): CompiledOperation =>
   async (call, variables) => {
     const result = await execute({ schema, document, contextValue: call, variableValues: variables })
@@ -128,16 +128,16 @@ function createCostFunction(schema: GraphQLSchema, document: DocumentNode, names
   }
 }
 
-function addNames(value: ValueNode, path: string, into: Map<string, string>): void {
-  if (value.kind === Kind.VARIABLE) into.set(path, value.name.value)
-  if (value.kind === Kind.OBJECT) for (const field of value.fields) addNames(field.value, `${path}.${field.name.value}`, into)
+function addNames(value: ValueNode, path: string, names: Map<string, string>): void {
+  if (value.kind === Kind.VARIABLE) names.set(path, value.name.value)
+  if (value.kind === Kind.OBJECT) for (const field of value.fields) addNames(field.value, `${path}.${field.name.value}`, names)
 }
 
 // Adds the request names of an input object's members: their schema names in snake_case.
-function addMemberNames(type: GraphQLInputType | undefined, path: string, name: string, into: Map<string, string>): void {
+function addMemberNames(type: GraphQLInputType | undefined, path: string, name: string, names: Map<string, string>): void {
   const object = getNullableType(type)
   if (isInputObjectType(object))
-    for (const field of Object.keys(object.getFields())) into.set(`${path}.${field}`, `${name}.${toSnakeCase(field)}`)
+    for (const field of Object.keys(object.getFields())) names.set(`${path}.${field}`, `${name}.${toSnakeCase(field)}`)
 }
 
 function collectUsedFragments(

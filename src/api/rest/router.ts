@@ -10,10 +10,10 @@ import { loadOperations } from './operations.js'
 import { sendPreview } from './preview-response.js'
 import { type Route, routes } from './routes.js'
 import { type Contexts, readUpload } from './upload-form.js'
-import { coerceVariables, type RawValue, type RestRequest, readMembers, readQuery } from './variables.js'
+import { coerceVariables, type RawValue, type RestRequest, readBodyMembers, readQuery } from './variables.js'
 
 /** Dependencies of the REST handler. They include the schema, but no feature. */
-export interface RestParts {
+export interface RestDependencies {
   schema: GraphQLSchema
   spool: Spool
   contexts: Contexts
@@ -28,18 +28,18 @@ interface Target {
 }
 
 /** Creates the REST handler, which finds the route, reads the variables, runs the stored document and sends the envelope. */
-export function createRestHandler(parts: RestParts): RestHandler {
-  const operations = loadOperations(parts.schema)
+export function createRestHandler(dependencies: RestDependencies): RestHandler {
+  const operations = loadOperations(dependencies.schema)
   const table = new RouteTable(routes)
   for (const route of routes)
     if (!operations.has(route.operation))
       throw new Error(`No GraphQL document '${route.operation}' exists for the route ${route.method} ${route.path}.`)
 
   return (request, response, call, target) =>
-    respond(parts, { request, response, call }, async () => {
+    respond(dependencies, { request, response, call }, async () => {
       const { route, parameters } = findRoute(table, request, target.path.slice('/api/v1'.length))
       const operation = operations.get(route.operation)!
-      const data = await runRoute(parts, { request, response, call, route, operation }, parameters, target.query)
+      const data = await runRoute(dependencies, { request, response, call, route, operation }, parameters, target.query)
       const next = createNextPageLink(route, target, data, call.nextCursor)
       if (next !== undefined && !response.destroyed) response.setHeader('Link', next)
       return { route, data }
@@ -48,7 +48,7 @@ export function createRestHandler(parts: RestParts): RestHandler {
 
 /** Sends a route's result or error. */
 export async function respond(
-  { onError }: Pick<RestParts, 'onError'>,
+  { onError }: Pick<RestDependencies, 'onError'>,
   { request, response, call }: Pick<RestRequest, 'request' | 'response' | 'call'>,
   getResult: () => Promise<{ route: Route; data: unknown }>,
 ): Promise<void> {
@@ -89,7 +89,7 @@ const setHeaders = (response: ServerResponse, call: Call): void => {
 }
 
 async function runRoute(
-  parts: RestParts,
+  dependencies: RestDependencies,
   restRequest: RestRequest,
   parameters: Record<string, string>,
   query: URLSearchParams,
@@ -97,25 +97,26 @@ async function runRoute(
   const { request, route, call, operation } = restRequest
   call.requestName = operation.requestName
   const queryValues = readQuery(restRequest, query)
-  const runWith = (raw: Map<string, RawValue>) => {
+  const runWithPathParameters = (raw: Map<string, RawValue>) => {
     for (const name in parameters) raw.set(name, { value: parameters[name], from: 'text' })
     return runOperation(restRequest, raw)
   }
   if (route.body === 'multipart')
     return call.withUpload(operation.endpoint, request.headers, (actor) =>
-      readUpload(parts, restRequest, actor, (raw) => runOperation(restRequest, raw)),
+      readUpload(dependencies, restRequest, actor, (raw) => runOperation(restRequest, raw)),
     )
-  if (route.body === 'json') return call.withBody(operation.endpoint, async () => runWith(await readMembers(restRequest)))
+  if (route.body === 'json')
+    return call.withBody(operation.endpoint, async () => runWithPathParameters(await readBodyMembers(restRequest)))
   // Report unexpected members and parameters here, because an endpoint without arguments runs no validation.
   const hasNoArguments = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
   const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
   if (hasNoArguments && (mayHoldMembers || call.inputErrors.length > 0))
     return call.withBody(operation.endpoint, async () => {
-      if (mayHoldMembers) await readMembers(restRequest)
+      if (mayHoldMembers) await readBodyMembers(restRequest)
       if (call.inputErrors.length > 0) throw badUserInput(call.inputErrors)
-      return runWith(queryValues)
+      return runWithPathParameters(queryValues)
     })
-  return runWith(queryValues)
+  return runWithPathParameters(queryValues)
 }
 
 export async function runOperation(
@@ -132,7 +133,7 @@ export async function runOperation(
   return operation.run(call, variables)
 }
 
-interface Listed {
+interface ListResult {
   data: Record<string, string | number>[]
   pagination: { page: number; has_next: boolean }
 }
@@ -143,7 +144,7 @@ interface Listed {
  */
 function createNextPageLink(route: Route, target: Target, page: unknown, nextCursor: string | undefined): string | undefined {
   if (route.listedBy === undefined) return undefined
-  const { data, pagination } = page as Listed
+  const { data, pagination } = page as ListResult
   if (!pagination.has_next) return undefined
   const after = nextCursor ?? getLastCursor(route, target, data)
   if (after === undefined) return undefined
@@ -153,7 +154,7 @@ function createNextPageLink(route: Route, target: Target, page: unknown, nextCur
   return `<${target.path}?${query}>; rel="next"`
 }
 
-function getLastCursor({ listedBy, sortedBy }: Route, { query }: Target, items: Listed['data']): string | undefined {
+function getLastCursor({ listedBy, sortedBy }: Route, { query }: Target, items: ListResult['data']): string | undefined {
   const last = items.at(-1)
   const sort = sortedBy ?? getRequestedSort(query)
   return last && createCursor(String(last[listedBy!]), sort ? { sort, key: String(last[sort]) } : undefined)

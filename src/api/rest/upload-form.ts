@@ -35,7 +35,7 @@ export class UploadForm {
   readonly values = new Map<string, RawValue>()
   readonly errors: FieldError[] = []
   /** True if the file exceeded a limit, and the rest of the body was therefore not read. */
-  cut = false
+  isTruncated = false
   readonly #options: UploadFormOptions
   #limit: number
   #spooled: Spooled | undefined
@@ -79,7 +79,7 @@ export class UploadForm {
       if (file.name !== undefined && this.#options.fields.includes(file.name))
         this.#pending.push(file.readText().then(({ value, truncated }) => this.#onField(file.name, value, truncated)))
       else {
-        this.#rejectUnknown(file.name)
+        this.#addUnknownFieldError(file.name)
         file.skip()
       }
       return
@@ -90,22 +90,22 @@ export class UploadForm {
       file.skip()
       return
     }
-    const receiving = this.#receive(file).then(() => this.cut && stop())
+    const receiving = this.#receiveFile(file).then(() => this.isTruncated && stop())
     receiving.catch(stop)
     this.#pending.push(receiving)
   }
 
-  async #receive(file: FilePart): Promise<void> {
+  async #receiveFile(file: FilePart): Promise<void> {
     const spooled = await file.receive(() => this.#limit)
     this.#spooled = spooled
-    this.cut = !spooled.content
+    this.isTruncated = !spooled.content
     const incoming = new IncomingFile(file.filename, async () => spooled)
     this.values.set('file', { value: incoming, from: 'text' })
   }
 
   #onField(name: string | undefined, value: string, truncated: boolean): void {
     if (name === 'file') this.#addError('file', 'must be a file with a file name')
-    else if (name === undefined || !this.#options.fields.includes(name)) this.#rejectUnknown(name)
+    else if (name === undefined || !this.#options.fields.includes(name)) this.#addUnknownFieldError(name)
     else if (this.values.has(name)) this.#addError(name, 'must not be sent more than once')
     else if (truncated) this.#addError(name, `must be at most ${limits.fieldSize} bytes`)
     else this.#addValue(name, value)
@@ -139,7 +139,7 @@ export class UploadForm {
     return { value: {}, from: 'json' }
   }
 
-  #rejectUnknown(name: string | undefined): void {
+  #addUnknownFieldError(name: string | undefined): void {
     const [error] = name
       ? findUnknownNames([name], ['file', ...this.#options.fields], 'a part of this request')
       : [{ field: 'body', message: 'must contain a `name` parameter in the Content-Disposition header of each part' }]
@@ -180,7 +180,7 @@ export async function readUpload<T>(
   })
   try {
     await form.read(request)
-    if (form.cut && !form.values.has('context')) throw uploads.createTooLargeError(uploads.ceiling + 1)
+    if (form.isTruncated && !form.values.has('context')) throw uploads.createTooLargeError(uploads.ceiling + 1)
     call.inputErrors.push(...form.errors)
     return await work(form.values)
   } finally {

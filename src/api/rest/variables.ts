@@ -33,9 +33,15 @@ export interface RestRequest {
 }
 
 /** Reads the members of a JSON body. Unknown members are reported as invalid. */
-export async function readMembers({ request, response, call, operation, route }: RestRequest): Promise<Map<string, RawValue>> {
+export async function readBodyMembers({
+  request,
+  response,
+  call,
+  operation,
+  route,
+}: RestRequest): Promise<Map<string, RawValue>> {
   sendContinue(request, response)
-  const members = await call.admission.json.read(call, (limits) => readJson(request, limits))
+  const members = await call.admission.json.readBody(call, (limits) => readJson(request, limits))
   const raw = new Map<string, RawValue>()
   const known = operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
   for (const name of known) if (Object.hasOwn(members, name)) raw.set(name, { value: members[name], from: 'json' })
@@ -48,7 +54,7 @@ export async function readMembers({ request, response, call, operation, route }:
  */
 export function readQuery({ call, operation, route }: RestRequest, query: URLSearchParams): Map<string, RawValue> {
   const names = route.body ? [] : operation.variables.map(({ name }) => name)
-  return readParameters(
+  return readQueryParameters(
     call,
     query,
     names.filter((name) => !route.path.includes(`{${name}}`)),
@@ -56,14 +62,14 @@ export function readQuery({ call, operation, route }: RestRequest, query: URLSea
 }
 
 /** Reads the known parameters in a query string. Repeated and unknown parameters are reported as invalid. */
-export function readParameters(call: Call, query: URLSearchParams, known: readonly string[]): Map<string, RawValue> {
+export function readQueryParameters(call: Call, query: URLSearchParams, knownNames: readonly string[]): Map<string, RawValue> {
   const raw = new Map<string, RawValue>()
-  for (const name of known) {
+  for (const name of knownNames) {
     const values = query.getAll(name)
     if (values.length > 1) call.inputErrors.push({ field: name, message: 'must not be sent more than once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
-  call.inputErrors.push(...findUnknownNames(query.keys(), known, 'a query parameter of this endpoint'))
+  call.inputErrors.push(...findUnknownNames(query.keys(), knownNames, 'a query parameter of this endpoint'))
   return raw
 }
 
@@ -108,33 +114,34 @@ export function coerceVariables(
       variables[name] = null
       continue
     }
-    const result = input.value === null ? { error: 'must not be null' } : coerce(getNullableType(type) as GraphQLInputType, input)
+    const result =
+      input.value === null ? { error: 'must not be null' } : coerceValue(getNullableType(type) as GraphQLInputType, input)
     if ('value' in result) {
       variables[name] = result.value
       continue
     }
-    errors.push(...toFieldErrors(result).map((error) => prefixField(name, error)))
+    errors.push(...toFieldErrors(result).map((error) => prefixFieldName(name, error)))
     if (isNonNullType(type)) variables[name] = createPlaceholder(type)
   }
   return { variables, errors }
 }
 
 /** `error` describes the problem with the value. `rejected` is the value if it is not a valid number. */
-type Coerced = { value: unknown } | { error: string; rejected?: string | number | undefined } | { errors: FieldError[] }
+type CoercionResult = { value: unknown } | { error: string; rejected?: string | number | undefined } | { errors: FieldError[] }
 
-const toFieldErrors = (result: Exclude<Coerced, { value: unknown }>): FieldError[] => {
+const toFieldErrors = (result: Exclude<CoercionResult, { value: unknown }>): FieldError[] => {
   if ('errors' in result) return result.errors
   const { error: message, rejected } = result
   return [{ field: '', message, ...(rejected !== undefined && { value: rejected }) }]
 }
 
-const prefixField = (name: string, { field, ...error }: FieldError): FieldError => ({
+const prefixFieldName = (name: string, { field, ...error }: FieldError): FieldError => ({
   field: field ? `${name}.${field}` : name,
   ...error,
 })
 
-function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
-  if (isNonNullType(type)) return value === null ? { error: 'must not be null' } : coerce(type.ofType, { value, from })
+function coerceValue(type: GraphQLInputType, { value, from }: RawValue): CoercionResult {
+  if (isNonNullType(type)) return value === null ? { error: 'must not be null' } : coerceValue(type.ofType, { value, from })
   if (isListType(type)) return coerceList(type.ofType, from === 'text' && typeof value === 'string' ? value.split(',') : value)
   if (isEnumType(type)) {
     const names = type.getValues().map(({ name }) => name)
@@ -147,7 +154,7 @@ function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
 }
 
 /** Coerces a nested object with snake_case members. Null is passed on for nullable members, whose rules accept or reject it. */
-function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
+function coerceObject(type: GraphQLInputObjectType, value: unknown): CoercionResult {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: 'must be a JSON object' }
   const fields = new Map(Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), field]))
   const errors = findUnknownNames(Object.keys(value), [...fields.keys()], 'a member of this object')
@@ -156,16 +163,16 @@ function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
     const member = (value as Record<string, unknown>)[name]
     if (!Object.hasOwn(value, name) || member === undefined) continue
     const result =
-      member === null && !isNonNullType(field.type) ? { value: null } : coerce(field.type, { value: member, from: 'json' })
+      member === null && !isNonNullType(field.type) ? { value: null } : coerceValue(field.type, { value: member, from: 'json' })
     if ('value' in result) members[field.name] = result.value
-    else errors.push(...toFieldErrors(result).map((error) => prefixField(name, error)))
+    else errors.push(...toFieldErrors(result).map((error) => prefixFieldName(name, error)))
   }
   return errors.length > 0 ? { errors } : { value: members }
 }
 
-function coerceList(item: GraphQLInputType, value: unknown): Coerced {
+function coerceList(item: GraphQLInputType, value: unknown): CoercionResult {
   if (!Array.isArray(value)) return { error: 'must be an array' }
-  const items = value.map((member) => coerce(item, { value: member, from: 'json' }))
+  const items = value.map((member) => coerceValue(item, { value: member, from: 'json' }))
   const error = items.find((member) => 'error' in member)
   return error && 'error' in error
     ? { error: `must be an array in which every item ${error.error}` }
@@ -173,7 +180,7 @@ function coerceList(item: GraphQLInputType, value: unknown): Coerced {
 }
 
 /** Text must consist of at most as many decimal digits as `max`, so signed, fractional and empty numbers are invalid. */
-function coerceInteger(value: unknown, from: RawValue['from'], max: number): Coerced {
+function coerceInteger(value: unknown, from: RawValue['from'], max: number): CoercionResult {
   const isDigits = /^\d+$/.test(String(value)) && String(value).length <= String(max).length
   const number = from === 'text' ? (isDigits ? Number(value) : Number.NaN) : value
   if (Number.isInteger(number) && Math.abs(number as number) <= max) return { value: number }
@@ -181,7 +188,7 @@ function coerceInteger(value: unknown, from: RawValue['from'], max: number): Coe
   return { error: `must be a whole number of at most ${max}`, rejected }
 }
 
-const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coerced> = {
+const coercions: Record<string, (value: unknown, from: RawValue['from']) => CoercionResult> = {
   Int: (value, from) => coerceInteger(value, from, 2_147_483_647),
   Long: (value, from) => coerceInteger(value, from, Number.MAX_SAFE_INTEGER),
   Boolean: (value, from) => {
@@ -207,22 +214,22 @@ function createPlaceholder(type: GraphQLInputType): unknown {
 const maxErrors = 50
 
 /** Reports each unknown name together with the most similar known name, up to a maximum number. */
-export function findUnknownNames(names: Iterable<string>, known: readonly string[], description: string): FieldError[] {
+export function findUnknownNames(names: Iterable<string>, knownNames: readonly string[], description: string): FieldError[] {
   const errors: FieldError[] = []
   for (const name of new Set(names)) {
-    if (known.includes(name)) continue
+    if (knownNames.includes(name)) continue
     if (errors.length >= maxErrors) break
     // List the known names only once per request.
-    const hint = suggestName(name, known) ?? (errors.length === 0 ? listKnownNames(known) : '')
+    const hint = suggestName(name, knownNames) ?? (errors.length === 0 ? listKnownNames(knownNames) : '')
     errors.push({ field: name.slice(0, 100), message: `is not ${description}${hint}` })
   }
   return errors
 }
 
-function suggestName(name: string, known: readonly string[]): string | undefined {
-  const [first] = suggestionList(name.slice(0, 100), known)
+function suggestName(name: string, knownNames: readonly string[]): string | undefined {
+  const [first] = suggestionList(name.slice(0, 100), knownNames)
   return first === undefined ? undefined : `. Did you mean '${first}'?`
 }
 
-const listKnownNames = (known: readonly string[]): string =>
-  known.length > 0 && known.length <= 15 ? `. Known names: ${known.join(', ')}` : ''
+const listKnownNames = (knownNames: readonly string[]): string =>
+  knownNames.length > 0 && knownNames.length <= 15 ? `. Known names: ${knownNames.join(', ')}` : ''

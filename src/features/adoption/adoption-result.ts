@@ -21,7 +21,7 @@ export interface AdoptionResult {
 
 export const toAdoptionResult = (
   object: StoredBlob,
-  known: Pick<AdoptionResult, 'outcome'> & Partial<AdoptionResult>,
+  fields: Pick<AdoptionResult, 'outcome'> & Partial<AdoptionResult>,
 ): AdoptionResult => ({
   path: object.path,
   reason: null,
@@ -29,7 +29,7 @@ export const toAdoptionResult = (
   fileId: null,
   sizeBytes: object.size,
   checksum: null,
-  ...known,
+  ...fields,
 })
 
 /** Returns undefined if the error would also affect all remaining objects. */

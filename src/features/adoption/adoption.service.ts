@@ -1,12 +1,12 @@
-import { Attempt, RequestFacts } from '../../access/admission.js'
+import { Attempt, RequestData } from '../../access/admission.js'
 import type { Entry } from '../../ledger/entry.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { AssayError, conflict } from '../../platform/errors/errors.js'
-import { faultPoint } from '../../platform/fault-points.js'
+import { reachFaultPoint } from '../../platform/fault-points.js'
 import { isId, newId } from '../../platform/ids.js'
-import { Pace } from '../../platform/pace.js'
+import { ReadThrottle } from '../../platform/read-throttle.js'
 import { IncomingFile, type Spooled } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { isBlobPath } from '../../platform/storage/blob-path.js'
@@ -41,7 +41,7 @@ export interface AdoptionRequest {
   onResults(results: readonly AdoptionResult[]): Promise<void>
 }
 
-interface Parts {
+interface Dependencies {
   database: Pick<Database, 'pool' | 'connectDedicated'>
   objects: StoredObjects
   spool: Spool
@@ -55,10 +55,10 @@ interface Parts {
  * stays at its path. The position is saved after each batch, so that an interrupted run resumes with its last unfinished batch.
  */
 export class AdoptionService {
-  readonly #pace: Pace
+  readonly #throttle: ReadThrottle
 
-  constructor(private readonly parts: Parts) {
-    this.#pace = new Pace(parts.megabytesPerSecond)
+  constructor(private readonly parts: Dependencies) {
+    this.#throttle = new ReadThrottle(parts.megabytesPerSecond)
   }
 
   /** Returns the number and total size of the objects that `run` would read. */
@@ -98,7 +98,7 @@ export class AdoptionService {
       await request.onResults(results)
       if (failures >= maxFailures)
         throw new Error(`${failures} consecutive objects failed. Last error: ${results.at(-1)!.message}`)
-      faultPoint('adoption.reported')
+      reachFaultPoint('adoption.reported')
       await this.#savePosition(request, batch.at(-1)!.path)
       batch = []
     }
@@ -120,7 +120,7 @@ export class AdoptionService {
     const known = await this.#findRegisteredObjects(request, batch)
     const results: AdoptionResult[] = []
     let next = 0
-    const work = async () => {
+    const runWorker = async () => {
       for (let index = next++; index < batch.length; index = next++) {
         signal.throwIfAborted()
         const object = batch[index]!
@@ -128,7 +128,7 @@ export class AdoptionService {
       }
     }
     // Wait for all workers before throwing the error. Otherwise, objects would be adopted after the run has ended.
-    const errors = (await Promise.allSettled(Array.from({ length: maxConcurrent }, work))).filter(
+    const errors = (await Promise.allSettled(Array.from({ length: maxConcurrent }, runWorker))).filter(
       (worker) => worker.status === 'rejected',
     )
     if (errors[0]) {
@@ -145,7 +145,7 @@ export class AdoptionService {
         reason: 'unsupported_name',
         message: unsupportedNameMessage,
       })
-    await this.#pace.waitForBytes(object.size, signal)
+    await this.#throttle.waitForBytes(object.size, signal)
     const attempt = new Attempt(createRequestFacts(request.tenantId, signal), { access: 'upload', dryRun: request.isDryRun })
     const file = new IncomingFile(getFileName(object.path), (limit) => this.#readObject(object, limit()))
     const input = { file, context: request.context }
@@ -159,7 +159,7 @@ export class AdoptionService {
     try {
       if (!request.isDryRun) {
         const { fileId, checksum } = await uploads.upload(attempt, input)
-        faultPoint('adoption.adopted')
+        reachFaultPoint('adoption.adopted')
         return toAdoptionResult(object, { outcome: 'accepted', fileId, checksum })
       }
       const report = await uploads.validate(attempt, input)
@@ -184,13 +184,13 @@ export class AdoptionService {
     const { objects, uploads } = this.parts
     return new UploadService({
       ...uploads,
-      ledger: { commit, announce: (kind, work) => uploads.ledger.announce(kind, work) },
+      ledger: { commit, announceEntryAfter: (kind, work) => uploads.ledger.announceEntryAfter(kind, work) },
       isAdoption: true,
       paths: { takePath: async () => path, discard: () => {} },
       storage: {
         put: async () => {
           await objects.claim(path)
-          faultPoint('adoption.claimed')
+          reachFaultPoint('adoption.claimed')
         },
         remove: () => objects.release(path),
       },
@@ -271,7 +271,7 @@ const toStateKey = ({ context, folder }: AdoptionRequest) => `adoption/${context
 
 const getFileName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
-function createRequestFacts(tenantId: string, signal: AbortSignal): RequestFacts {
+function createRequestFacts(tenantId: string, signal: AbortSignal): RequestData {
   const actor: Actor = createSystemActor(tenantId)
-  return new RequestFacts({ id: newId('req'), origin: actor, actor, signal: () => signal })
+  return new RequestData({ id: newId('req'), origin: actor, actor, signal: () => signal })
 }

@@ -2,13 +2,13 @@ import type { ValidationReport } from '../../inspection/report.js'
 import type { Entry } from '../../ledger/entry.js'
 import { StaleWriteError } from '../../ledger/rejections.js'
 import { AssayError } from '../../platform/errors/errors.js'
-import { faultPoint } from '../../platform/fault-points.js'
+import { reachFaultPoint } from '../../platform/fault-points.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import type { StoredObjects } from '../../platform/storage/stored-objects.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { QuarantineService } from '../quarantine/quarantine.service.js'
 
-interface Parts {
+interface Dependencies {
   objects: StoredObjects
   contexts: Pick<FileContextService, 'find'>
   quarantine: Pick<QuarantineService, 'commitAsQuarantined'>
@@ -19,7 +19,7 @@ interface Parts {
  * ID, or undefined if the entry does not reject an infected object.
  */
 export async function quarantineObject(
-  { objects, contexts, quarantine }: Parts,
+  { objects, contexts, quarantine }: Dependencies,
   path: string,
   entry: Entry,
 ): Promise<string | undefined> {
@@ -48,7 +48,7 @@ export async function quarantineObject(
     isAdopted: true,
   }
   await objects.claim(path)
-  faultPoint('adoption.claimed')
+  reachFaultPoint('adoption.claimed')
   try {
     await quarantine.commitAsQuarantined({ ...entry, upload: { actor, file } }, report)
   } catch (error) {

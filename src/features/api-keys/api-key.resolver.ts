@@ -58,7 +58,7 @@ export class ApiKeyResolver {
       { key: idempotencyKey ?? call.idempotencyKey, operation: 'createApiKey', request: input },
       {
         perform: (answer) =>
-          this.services.apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
+          this.services.apiKeys.create(actor, input, answer ? { createResponse: (apiKeyId) => answer({ apiKeyId }) } : {}),
         // Secrets are not stored, so a retried request gets an error with the ID of the key instead of the original response.
         replay: ({ apiKeyId }) => this.services.idempotency.rejectRepeatedKeyCreation(String(apiKeyId)),
       },

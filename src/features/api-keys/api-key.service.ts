@@ -14,12 +14,12 @@ import type { ApiKey, ApiKeysArgs, CreateApiKeyInput, CreatedApiKey } from './ap
 
 const dayMs = 86_400_000
 
-interface Parts extends Pick<Components, 'db' | 'ledger' | 'identity'> {
+interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'identity'> {
   contexts: FileContextService
 }
 
 export class ApiKeyService {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: Dependencies) {}
 
   /**
    * Creates an API key and returns its secret, which cannot be retrieved later. `options.secret` is the configured secret for the
@@ -28,7 +28,7 @@ export class ApiKeyService {
   async create(
     actor: Actor,
     input: CreateApiKeyInput,
-    options: { secret?: string; answer?: (id: string) => IdempotentResponse } = {},
+    options: { secret?: string; createResponse?: (id: string) => IdempotentResponse } = {},
   ): Promise<CreatedApiKey> {
     const contextIds = await this.#findContextIds(actor, input)
     const secret = options.secret ?? generateApiKeySecret()
@@ -36,7 +36,7 @@ export class ApiKeyService {
     const createdAt = getIdTime(apiKeyId)
     const expiresAt = input.expiresInDays ? new Date(createdAt.getTime() + input.expiresInDays * dayMs) : null
     const scopes = [...new Set(input.scopes)]
-    return this.parts.ledger.change(actor.tenantId, async (tx) => {
+    return this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
       await tx.apiKey.create({
         data: {
           apiKeyId,
@@ -59,7 +59,7 @@ export class ApiKeyService {
       const audit = toKeyAudit(actor, 'created', { apiKeyId, name: input.name }, details)
       return {
         result: { apiKeyId, apiKey: secret, name: input.name, scopes, expiresAt },
-        entry: { audit: [audit], idempotentResponse: options.answer?.(apiKeyId) },
+        entry: { audit: [audit], idempotentResponse: options.createResponse?.(apiKeyId) },
       }
     })
   }
@@ -69,9 +69,9 @@ export class ApiKeyService {
   }
 
   async list(actor: Actor, { status, ...args }: ApiKeysArgs): Promise<Page<ApiKey>> {
-    const place = toPagePosition('key', args)
+    const position = toPagePosition('key', args)
     const where = { tenantId: actor.tenantId, ...(status && { status }) }
-    const found = await listNewestFirst(this.parts.db.prisma.apiKey, { key: 'apiKeyId', where, place })
+    const found = await listNewestFirst(this.parts.db.prisma.apiKey, { key: 'apiKeyId', where, position })
     return mapPage(found, (row) => this.#toApiKey(row))
   }
 
@@ -141,7 +141,7 @@ export class ApiKeyService {
   }
 
   #toApiKey(row: Row): ApiKey {
-    const lastUsedAt = this.parts.identity.lastUsed.getLatest(row.apiKeyId, row.lastUsedAt)
+    const lastUsedAt = this.parts.identity.lastUsed.getLastUsedAt(row.apiKeyId, row.lastUsedAt)
     const { restricted, contextIds, metadata } = row
     return { ...row, lastUsedAt, metadata, contextIds: restricted ? contextIds : null } as ApiKey
   }

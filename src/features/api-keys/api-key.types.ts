@@ -1,7 +1,7 @@
 import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
-import { PageArgs, pageType } from '../../api/graphql/page.js'
+import { createPageType, PageArgs } from '../../api/graphql/page.js'
 import { ContextKeys, IntegerRange, Metadata, Rule, SingleLineText } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { type Scope, scopes } from '../../platform/actor.js'
@@ -83,7 +83,7 @@ export class CreatedApiKey {
   expiresAt!: Date | null
 }
 
-export const ApiKeyPage = pageType(ApiKey, 'ApiKey')
+export const ApiKeyPage = createPageType(ApiKey, 'ApiKey')
 
 @InputType({ description: 'Properties of a new API key.' })
 export class CreateApiKeyInput {

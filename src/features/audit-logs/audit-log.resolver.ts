@@ -24,7 +24,7 @@ export class AuditLogResolver {
   @Requires('admin')
   @Query(() => AuditLogConnection, { description: 'Returns audit log entries as a cursor connection, newest first.' })
   auditLogsConnection(@CurrentActor() actor: Actor, @Args(() => AuditLogsConnectionArgs) args: AuditLogsConnectionArgs) {
-    return this.service.connection(actor, args)
+    return this.service.getConnection(actor, args)
   }
 
   @Requires('admin')

@@ -52,12 +52,12 @@ export class AuditLogService extends LogReader<AuditLog, AuditFilter> {
     // A malformed ID matches no entry. It must not reach PostgreSQL, which rejects some characters.
     const isEmpty = typeof entityId === 'string' && !/^[a-z]{3,4}_[0-9a-z]{26}$/.test(entityId)
     // An entity's log is short enough for paging by offset.
-    const none = async () => []
+    const getNoBuckets = async () => []
     return {
       filter: isEmpty ? null : { conditions, values, pairs: null },
       count: async () => (isEmpty ? 0 : this.#countRows(conditions, values)),
-      buckets: none,
-      hours: none,
+      buckets: getNoBuckets,
+      hours: getNoBuckets,
     }
   }
 

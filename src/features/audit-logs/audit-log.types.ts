@@ -1,7 +1,7 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
-import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
+import { ConnectionArgs, createConnectionType, createPageType, PageArgs } from '../../api/graphql/page.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import type { Scope } from '../../platform/actor.js'
 import { ScopeName } from '../api-keys/api-key.types.js'
@@ -86,8 +86,8 @@ export class AuditLog {
   createdAt!: Date
 }
 
-export const AuditLogPage = pageType(AuditLog, 'AuditLog')
-export const AuditLogConnection = connectionType(AuditLog, 'AuditLog')
+export const AuditLogPage = createPageType(AuditLog, 'AuditLog')
+export const AuditLogConnection = createConnectionType(AuditLog, 'AuditLog')
 
 // Adds the filters that audit log pages and connections share.
 const withFilters = <Base extends ClassType<object>>(base: Base) => {

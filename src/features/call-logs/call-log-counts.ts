@@ -45,7 +45,7 @@ interface Span {
   until: Date
 }
 
-interface Calls {
+interface CallQuery {
   database: Queries
   tenantId: string
   filter: CallLogFilter
@@ -55,7 +55,7 @@ interface Calls {
  * Counts calls with daily counters in the middle of a time range, hourly counters near its ends, and row counts for partial
  * hours. All parts of the count come from one statement's snapshot.
  */
-export async function countCalls({ database, tenantId, filter }: Calls, window: Window): Promise<number> {
+export async function countCalls({ database, tenantId, filter }: CallQuery, window: Window): Promise<number> {
   const isUnbounded = !window.from && !window.until
   const spans: Span[] = isUnbounded ? [{ by: 'total', from: totalBucket, until: new Date(1) }] : splitWindow(window)
   const values: unknown[] = [tenantId]
@@ -69,7 +69,7 @@ export async function countCalls({ database, tenantId, filter }: Calls, window: 
 }
 
 /** Yields the number of calls per day, or per shorter period near the ends of the time range, newest first. */
-export async function* countPerPeriod(calls: Calls, window: Window): AsyncGenerator<Bucket> {
+export async function* countCallsPerPeriod(calls: CallQuery, window: Window): AsyncGenerator<Bucket> {
   for (const span of splitWindow(window).toReversed())
     if (span.by === 'rows') yield { ...span, count: await countCalls(calls, span) }
     else yield* await readBuckets(calls, span)
@@ -89,7 +89,7 @@ export async function findFirstRecentDay(
 }
 
 /** Returns the number of calls per hour or day of a span, newest first. */
-export async function readBuckets({ database, tenantId, filter }: Calls, { by, from, until }: Span): Promise<Bucket[]> {
+export async function readBuckets({ database, tenantId, filter }: CallQuery, { by, from, until }: Span): Promise<Bucket[]> {
   const text = `SELECT bucket AS "from", sum(${buildCounterSumSql(filter)})::bigint AS count FROM ${currentUsage} u
     WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket >= $3 AND bucket < $4 GROUP BY bucket ORDER BY bucket DESC`
   const values = [tenantId, filter.apiKeyId ?? '', from, until]

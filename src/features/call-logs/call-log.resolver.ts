@@ -20,7 +20,7 @@ export class CallLogResolver {
   @Requires('metadata', { tenantWide: true })
   @Query(() => CallLogConnection, { description: 'Returns call log entries as a cursor connection, newest first.' })
   callLogsConnection(@CurrentActor() actor: Actor, @Args(() => CallLogsConnectionArgs) args: CallLogsConnectionArgs) {
-    return this.service.connection(actor, args)
+    return this.service.getConnection(actor, args)
   }
 
   @Requires('metadata')

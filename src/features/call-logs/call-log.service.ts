@@ -6,7 +6,7 @@ import type { CallLog } from './call-log.types.js'
 import {
   type CallLogFilter,
   countCalls,
-  countPerPeriod,
+  countCallsPerPeriod,
   findFirstRecentDay,
   getLogWindow,
   getMatchingPairs,
@@ -66,7 +66,7 @@ export class CallLogService extends LogReader<CallLog, CallLogFilter> {
     return {
       filter: isEmpty ? null : { conditions, values, pairs: apiKeyId || operation || status ? getMatchingPairs(filter) : null },
       count: async () => (isEmpty ? 0 : countCalls(calls, window)),
-      buckets: () => countPerPeriod(calls, window),
+      buckets: () => countCallsPerPeriod(calls, window),
       hours: ({ from, until }) => readBuckets(calls, { by: 'hour', from, until }),
     }
   }

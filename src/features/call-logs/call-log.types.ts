@@ -1,7 +1,7 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
-import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
+import { ConnectionArgs, createConnectionType, createPageType, PageArgs } from '../../api/graphql/page.js'
 import { DateString } from '../../api/graphql/rules.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 
@@ -55,8 +55,8 @@ export class CallLog {
   createdAt!: Date
 }
 
-export const CallLogPage = pageType(CallLog, 'CallLog')
-export const CallLogConnection = connectionType(CallLog, 'CallLog')
+export const CallLogPage = createPageType(CallLog, 'CallLog')
+export const CallLogConnection = createConnectionType(CallLog, 'CallLog')
 
 // Adds the filters that call log pages and connections share.
 const withFilters = <Base extends ClassType<object>>(base: Base) => {

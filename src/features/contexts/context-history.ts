@@ -50,8 +50,8 @@ export async function listVersions(
   { tenantId, contextId }: FileContext,
   { page, pageSize, after }: PageArgs,
 ): Promise<Page<ContextVersion>> {
-  const place = { page, pageSize, afterId: typeof after === 'string' ? parseNumberCursor(after) : undefined }
-  const found = await listNewestFirst(prisma.contextVersion, { key: 'version', where: { tenantId, contextId }, place })
+  const position = { page, pageSize, afterId: typeof after === 'string' ? parseNumberCursor(after) : undefined }
+  const found = await listNewestFirst(prisma.contextVersion, { key: 'version', where: { tenantId, contextId }, position })
   return mapPage(found, ({ version, changedBy, changedAt, rules }) => {
     return { id: `${contextId}:${version}`, version, changedBy, changedAt, rules: fromStoredRules(rules as object) }
   })

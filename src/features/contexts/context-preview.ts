@@ -29,18 +29,18 @@ interface Row {
 /** Evaluates `rules` against the stored validation reports of a context's files. The files are not read again. */
 export async function previewRules(database: Queries, context: FileContext, rules: ContextRules): Promise<ContextPreview> {
   const { policy } = rules
-  const bits = (...wanted: [boolean, number][]) => wanted.reduce((sum, [isOn, bit]) => (isOn ? sum | bit : sum), 0)
+  const combineBits = (...conditions: [boolean, number][]) => conditions.reduce((sum, [isOn, bit]) => (isOn ? sum | bit : sum), 0)
   const { rows } = await database.query<Row>(statement, [
     context.tenantId,
     context.contextId,
     rules.allowedExtensions,
     rules.maxFileSizeMb * megabyte,
     rules.rejectBlankFiles,
-    bits([policy.rejectEncryptedFiles, trait.encrypted]),
-    bits([policy.rejectActiveContent, trait.active]),
-    bits([rules.scanForViruses, trait.infected]),
-    bits([rules.scanForViruses && !policy.acceptUnscanned, trait.incomplete]),
-    bits(
+    combineBits([policy.rejectEncryptedFiles, trait.encrypted]),
+    combineBits([policy.rejectActiveContent, trait.active]),
+    combineBits([rules.scanForViruses, trait.infected]),
+    combineBits([rules.scanForViruses && !policy.acceptUnscanned, trait.incomplete]),
+    combineBits(
       [rules.rejectBlankFiles, trait.blank],
       [rules.rejectCorruptFiles, trait.damage],
       [policy.rejectEncryptedFiles || policy.rejectActiveContent, trait.policy],

@@ -17,8 +17,8 @@ const versioned = [...ownRules, ...policyFields]
 
 type Columns = Omit<ContextRules, 'policy'> & ContextPolicy
 
-const pickFields = <Key extends string>(from: Record<Key, unknown>, keys: readonly Key[]) =>
-  Object.fromEntries(keys.map((key) => [key, from[key]]))
+const pickFields = <Key extends string>(source: Record<Key, unknown>, keys: readonly Key[]) =>
+  Object.fromEntries(keys.map((key) => [key, source[key]]))
 
 export const toPolicy = (context: ContextPolicy): ContextPolicy => pickFields(context, policyFields) as unknown as ContextPolicy
 
@@ -27,13 +27,13 @@ export const toRules = (context: Columns): ContextRules =>
 
 /** Returns true if `changes` requires a new version of the rules. A different order of list items is not a change. */
 export const requiresNewVersion = (before: Columns, changes: Partial<Columns>): boolean =>
-  versioned.some((field) => changes[field] !== undefined && toComparable(changes[field]) !== toComparable(before[field]))
+  versioned.some((field) => changes[field] !== undefined && toComparableJson(changes[field]) !== toComparableJson(before[field]))
 
-const toComparable = (value: unknown): string => JSON.stringify(Array.isArray(value) ? [...value].sort() : value)
+const toComparableJson = (value: unknown): string => JSON.stringify(Array.isArray(value) ? [...value].sort() : value)
 
-const renameKeys = (value: object, name: (key: string) => string): Record<string, unknown> =>
+const renameKeys = (value: object, toName: (key: string) => string): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [name(key), key === 'policy' ? renameKeys(member, name) : member]),
+    Object.entries(value).map(([key, member]) => [toName(key), key === 'policy' ? renameKeys(member, toName) : member]),
   )
 
 /** Converts rules to their stored form, which has REST field names. */

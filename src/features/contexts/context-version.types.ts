@@ -1,5 +1,5 @@
 import { Field, ID, Int, ObjectType } from 'type-graphql'
-import { pageType } from '../../api/graphql/page.js'
+import { createPageType } from '../../api/graphql/page.js'
 import { ContextPolicy } from './context-policy.types.js'
 
 @ObjectType({ simpleResolvers: true, description: 'Rules and policy that a context applies to uploads.' })
@@ -34,4 +34,4 @@ export class ContextVersion {
   rules!: ContextRules
 }
 
-export const ContextVersionPage = pageType(ContextVersion, 'ContextVersion')
+export const ContextVersionPage = createPageType(ContextVersion, 'ContextVersion')

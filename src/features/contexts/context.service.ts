@@ -33,7 +33,7 @@ export class FileContextService {
   /** Batches lookups by key. Concurrent lookups for the same tenant share one SQL statement. */
   readonly #reads = new Batcher<{ tenantId: string; contextKey: string }, FileContext | undefined>({
     getGroup: ({ tenantId }) => tenantId,
-    run: (wanted) => this.#readByKey(wanted),
+    run: (wanted) => this.#readByKeys(wanted),
   })
   /** Active contexts that were read less than a second ago. */
   readonly #recent = new LRUCache<string, FileContext>({ max: 1000, ttl: 1000 })
@@ -52,12 +52,12 @@ export class FileContextService {
   async create(
     actor: Actor,
     input: CreateContextInput,
-    answer?: (context: FileContext) => IdempotentResponse,
+    createResponse?: (context: FileContext) => IdempotentResponse,
   ): Promise<FileContext> {
     const contextId = newId('ctx')
     const now = getIdTime(contextId)
     try {
-      return await this.parts.ledger.change(actor.tenantId, async (tx) => {
+      return await this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
         const row = await tx.fileContext.create({
           data: {
             ...input,
@@ -79,7 +79,7 @@ export class FileContextService {
         const context = toContext(row, 0)
         return {
           result: context,
-          entry: { audit: [toContextAudit(actor, 'created', row, details)], idempotentResponse: answer?.(context) },
+          entry: { audit: [toContextAudit(actor, 'created', row, details)], idempotentResponse: createResponse?.(context) },
         }
       })
     } catch (error) {
@@ -123,7 +123,7 @@ export class FileContextService {
   }
 
   /** Use a prepared statement, because every upload runs this query. */
-  async #readByKey(wanted: readonly { tenantId: string; contextKey: string }[]): Promise<(FileContext | undefined)[]> {
+  async #readByKeys(keys: readonly { tenantId: string; contextKey: string }[]): Promise<(FileContext | undefined)[]> {
     const { rows } = await this.parts.db.pool.query<FileContext>({
       name: 'contexts-by-key',
       text: `SELECT c.context_id AS "contextId", c.tenant_id AS "tenantId", c.context_key AS "contextKey", c.display_name AS "displayName", c.description,
@@ -134,9 +134,9 @@ export class FileContextService {
           c.storage_quota_mb AS "storageQuotaMb", c.status, c.metadata, c.created_at AS "createdAt", c.updated_at AS "updatedAt", t.bytes AS "storageUsedBytes"
         FROM file_contexts c JOIN file_totals t ON t.tenant_id = $1 AND t.context_id = c.context_id
         WHERE c.tenant_id = $1 AND c.context_key = ANY($2)`,
-      values: [wanted[0]!.tenantId, [...new Set(wanted.map(({ contextKey }) => contextKey))]],
+      values: [keys[0]!.tenantId, [...new Set(keys.map(({ contextKey }) => contextKey))]],
     })
-    return wanted.map(({ contextKey }) => rows.find((row) => row.contextKey === contextKey))
+    return keys.map(({ contextKey }) => rows.find((row) => row.contextKey === contextKey))
   }
 
   /**
@@ -174,13 +174,13 @@ export class FileContextService {
     actor: Actor,
     { page, pageSize, after, status }: PageArgs & { status?: 'active' | 'disabled' | null },
   ): Promise<Page<FileContext>> {
-    const place = toPagePosition('ctx', { page, pageSize, after })
+    const position = toPagePosition('ctx', { page, pageSize, after })
     const where = {
       tenantId: actor.tenantId,
       ...(actor.contexts && { contextId: { in: [...actor.contexts] } }),
       ...(status && { status }),
     }
-    const { data, pagination } = await listNewestFirst(this.parts.db.prisma.fileContext, { key: 'contextId', where, place })
+    const { data, pagination } = await listNewestFirst(this.parts.db.prisma.fileContext, { key: 'contextId', where, position })
     return { data: await this.#addUsage(actor.tenantId, data), pagination }
   }
 
@@ -199,8 +199,8 @@ export class FileContextService {
     contextKey: string,
     { changes, details }: { changes: UpdateContextInput & UpdateContextPolicyInput; details?: Record<string, unknown> },
   ): Promise<FileContext> {
-    const changed = this.parts.ledger.change(actor.tenantId, async (tx) => {
-      const before = await findContextToChange(tx, actor, contextKey)
+    const changed = this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
+      const before = await findContextForUpdate(tx, actor, contextKey)
       const where = { tenantId_contextId: { tenantId: actor.tenantId, contextId: before.contextId } }
       const isVersion = requiresNewVersion(before, changes)
       const row = await tx.fileContext.update({
@@ -241,8 +241,8 @@ export class FileContextService {
 
   /** Deletes an empty context. Throws 409 if the context contains files, including files in the trash. */
   async delete(actor: Actor, contextKey: string): Promise<{ contextId: string; contextKey: string }> {
-    const changed = this.parts.ledger.change(actor.tenantId, async (tx) => {
-      const found = await findContextToChange(tx, actor, contextKey)
+    const changed = this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
+      const found = await findContextForUpdate(tx, actor, contextKey)
       const where = { tenantId: actor.tenantId, contextId: found.contextId }
       // The transaction holds the tenant's lock, so no upload can commit between this query and the deletion.
       const held = await tx.fileTotal.findUnique({ where: { tenantId_contextId: where } })
@@ -279,7 +279,7 @@ export class FileContextService {
   }
 }
 
-async function findContextToChange(tx: Transaction, actor: Actor, contextKey: string): Promise<ContextRow> {
+async function findContextForUpdate(tx: Transaction, actor: Actor, contextKey: string): Promise<ContextRow> {
   const found = contextKeyShape.test(contextKey)
     ? await tx.fileContext.findUnique({ where: { tenantId_contextKey: { tenantId: actor.tenantId, contextKey } } })
     : null

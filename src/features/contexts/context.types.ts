@@ -1,7 +1,7 @@
 import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
-import { pageType } from '../../api/graphql/page.js'
+import { createPageType } from '../../api/graphql/page.js'
 import {
   BooleanUpdateField,
   IntegerRange,
@@ -109,7 +109,7 @@ export class ContextUsage {
   calls!: number
 }
 
-export const FileContextPage = pageType(FileContext, 'FileContext')
+export const FileContextPage = createPageType(FileContext, 'FileContext')
 
 /** Requires file extensions. They can be in upper or lower case, with or without the dot. */
 export const ExtensionList = () =>

@@ -6,11 +6,11 @@ import type { LiveStreams } from '../../access/live-streams.js'
 import { validateArguments } from '../../api/graphql/rules.js'
 import { getTarget } from '../../api/http/caller.js'
 import { loadOperations, type Operation } from '../../api/rest/operations.js'
-import { readArguments, readParameters } from '../../api/rest/variables.js'
+import { readArguments, readQueryParameters } from '../../api/rest/variables.js'
 import { type EventService, eventsEndpoint } from './event.service.js'
 import { EventPageArgs } from './event.types.js'
 
-interface Parts {
+interface Dependencies {
   schema: GraphQLSchema
   events: EventService
   streams: LiveStreams
@@ -25,22 +25,27 @@ const beatMs = 15_000
 const maxStalledMs = 10_000
 
 /** Serves GET /events as server-sent events if the client accepts them. Otherwise, the REST router serves the events as JSON. */
-export function createEventStream(parts: Parts): RequestHandler {
-  const operation = loadOperations(parts.schema).get('ListEvents')!
+export function createEventStream(dependencies: Dependencies): RequestHandler {
+  const operation = loadOperations(dependencies.schema).get('ListEvents')!
   const router = Router({ caseSensitive: true, strict: true })
   router.get('/api/v1/events', (request, response, next) => {
     if (request.accepts(['application/json', 'text/event-stream']) !== 'text/event-stream') return next()
-    return serveEventStream(parts, operation, request, response)
+    return serveEventStream(dependencies, operation, request, response)
   })
   return router
 }
 
-async function serveEventStream(parts: Parts, operation: Operation, request: Request, response: Response): Promise<void> {
-  const call = await parts.createCall(request)
+async function serveEventStream(
+  dependencies: Dependencies,
+  operation: Operation,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const call = await dependencies.createCall(request)
   try {
     const { args, stream } = await call.run('data', eventsEndpoint, async ({ actor }) => {
-      const args = parseArguments(call, operation, request)
-      return { args, stream: parts.streams.open(actor, () => parts.isCredentialValid(request)) }
+      const args = parseEventArguments(call, operation, request)
+      return { args, stream: dependencies.streams.open(actor, () => dependencies.isCredentialValid(request)) }
     })
     response.once('close', stream.leave)
     response.set(call.responseHeaders).set({
@@ -50,16 +55,16 @@ async function serveEventStream(parts: Parts, operation: Operation, request: Req
       'X-Accel-Buffering': 'no',
     })
     if (request.method === 'HEAD') return void response.end()
-    await sendEvents(parts, { call, args, signal: stream.signal }, response)
+    await sendEvents(dependencies, { call, args, signal: stream.signal }, response)
   } catch (error) {
     response.set(call.responseHeaders)
     throw error
   }
 }
 
-function parseArguments(call: Call, operation: Operation, request: Request): EventPageArgs {
+function parseEventArguments(call: Call, operation: Operation, request: Request): EventPageArgs {
   const names = operation.variables.map(({ name }) => name)
-  const raw = readParameters(call, getTarget(request).query, names)
+  const raw = readQueryParameters(call, getTarget(request).query, names)
   // A reconnecting browser sends the ID of the last event that it received.
   const last = request.headers['last-event-id']
   if (typeof last === 'string' && last !== '') raw.set('after', { value: last, from: 'text' })
@@ -69,7 +74,7 @@ function parseArguments(call: Call, operation: Operation, request: Request): Eve
 }
 
 async function sendEvents(
-  { events, onError }: Parts,
+  { events, onError }: Dependencies,
   { call, args, signal }: { call: Call; args: EventPageArgs; signal: AbortSignal },
   response: Response,
 ): Promise<void> {

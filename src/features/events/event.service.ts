@@ -39,16 +39,16 @@ function toEvent({ entry }: JournalEvent): Event {
 }
 
 /** Aborts the generator before closing it, because `return` would otherwise wait for the next event. */
-function makeAbortable<T>(begin: (signal: AbortSignal) => AsyncGenerator<T>): AsyncIterableIterator<T> {
+function makeAbortable<T>(start: (signal: AbortSignal) => AsyncGenerator<T>): AsyncIterableIterator<T> {
   const abort = new AbortController()
-  const inner = begin(abort.signal)
-  const end = (value: unknown) => {
+  const inner = start(abort.signal)
+  const abortAndReturn = (value: unknown) => {
     abort.abort()
     return inner.return(value)
   }
   const outer: AsyncIterableIterator<T> = {
     next: () => inner.next(),
-    return: end,
+    return: abortAndReturn,
     throw: (error) => {
       abort.abort()
       return inner.throw(error)

@@ -4,7 +4,7 @@ import type { Endpoint } from '../../access/endpoint.js'
 import type { LogReader } from '../../api/graphql/log-reader.js'
 import { validateArguments } from '../../api/graphql/rules.js'
 import { loadOperations, type Operation } from '../../api/rest/operations.js'
-import { readArguments, readParameters } from '../../api/rest/variables.js'
+import { readArguments, readQueryParameters } from '../../api/rest/variables.js'
 import { type ExportFormat, exportFormats } from './export-format.js'
 
 const paging = ['page', 'page_size', 'after']
@@ -50,7 +50,7 @@ export class ExportList<Args extends object> {
     // Paging parameters are ignored, because clients may copy the query string of a list.
     for (const name of ['format', ...paging]) query.delete(name)
     const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
-    const raw = readParameters(call, query, ['format', ...filters])
+    const raw = readQueryParameters(call, query, ['format', ...filters])
     const args = readArguments(call, this.#operation, raw, Object.assign(new this.options.args(), { page: 1, pageSize: 1 }))
     validateArguments(call, args, this.options.args)
     return { args, format: format as ExportFormat }

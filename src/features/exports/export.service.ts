@@ -15,7 +15,7 @@ import { CallLogsArgs } from '../call-logs/call-log.types.js'
 import { writers } from './export-format.js'
 import { ExportList, type ExportOptions } from './export-list.js'
 
-interface Parts {
+interface Dependencies {
   schema: GraphQLSchema
   database: Database
   callLogs: CallLogService
@@ -29,34 +29,34 @@ interface Parts {
 const rowsAtOnce = 200
 
 /** Creates the endpoints that stream log exports in constant memory, each with its own database connection. */
-export function createExportRouter(parts: Parts): RequestHandler {
-  const { schema, callLogs, auditLogs } = parts
+export function createExportRouter(dependencies: Dependencies): RequestHandler {
+  const { schema, callLogs, auditLogs } = dependencies
   const slots = new TenantSlots('exports', { inAll: 8, byTenant: 2 })
   const router = Router({ caseSensitive: true, strict: true })
-  const mount = <Args extends object>(options: ExportOptions<Args>) => {
+  const mountExport = <Args extends object>(options: ExportOptions<Args>) => {
     const list = new ExportList(schema, options)
-    router.get(options.path, (request, response) => handleExport(parts, slots, list, request, response))
+    router.get(options.path, (request, response) => handleExport(dependencies, slots, list, request, response))
     router.all(options.path, rejectMethod)
   }
   const calls = { operation: 'ListCallLogs', fragment: 'CallLog', args: CallLogsArgs, log: callLogs }
-  mount({ path: '/api/v1/stats/logs/export', filename: 'call-logs', ...calls })
+  mountExport({ path: '/api/v1/stats/logs/export', filename: 'call-logs', ...calls })
   const audits = { operation: 'ListAuditLogs', fragment: 'AuditLog', args: AuditLogsArgs, log: auditLogs }
-  mount({ path: '/api/v1/audit-logs/export', filename: 'audit-logs', ...audits })
+  mountExport({ path: '/api/v1/audit-logs/export', filename: 'audit-logs', ...audits })
   return router
 }
 
 async function handleExport<Args extends object>(
-  parts: Parts,
+  dependencies: Dependencies,
   slots: TenantSlots,
   list: ExportList<Args>,
   request: Request,
   response: Response,
 ): Promise<void> {
-  const call = await parts.createCall(request)
+  const call = await dependencies.createCall(request)
   try {
     await call.run('data', list.endpoint, async (attempt) => {
-      const wanted = list.parseQuery(call, getTarget(request).query)
-      await slots.run(attempt.actor.tenantId, () => sendExport(parts, list, wanted, attempt, call, response))
+      const query = list.parseQuery(call, getTarget(request).query)
+      await slots.run(attempt.actor.tenantId, () => sendExport(dependencies, list, query, attempt, call, response))
     })
   } catch (error) {
     response.set(call.responseHeaders)
@@ -65,7 +65,7 @@ async function handleExport<Args extends object>(
 }
 
 async function sendExport<Args extends object>(
-  { database, onError }: Parts,
+  { database, onError }: Dependencies,
   list: ExportList<Args>,
   { args, format }: { args: Args; format: keyof typeof writers },
   attempt: Attempt,
@@ -84,9 +84,12 @@ async function sendExport<Args extends object>(
       'Cache-Control': 'no-store',
     })
     // Close the connection before the response ends, so that the client can start the next export immediately.
-    const end = () => connection.end()
-    if (call.isHead) return void (await end().then(() => response.end()))
-    await pipeline(Readable.from(formatExport(list, format, first, rows, end), { objectMode: true, highWaterMark: 1 }), response)
+    const closeConnection = () => connection.end()
+    if (call.isHead) return void (await closeConnection().then(() => response.end()))
+    await pipeline(
+      Readable.from(formatExport(list, format, first, rows, closeConnection), { objectMode: true, highWaterMark: 1 }),
+      response,
+    )
   } catch (error) {
     if (!response.headersSent) throw error
     // The headers were already sent, so only log the error. A disconnected client is not an error.

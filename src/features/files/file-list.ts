@@ -24,7 +24,7 @@ export const buildCountSql = (filter: FileFilter, values: unknown[]): string =>
   `SELECT coalesce(sum(files), 0)::bigint AS total FROM ${hasAttributeFilter(filter) ? 'file_groups' : 'file_totals'} WHERE ${buildGroupConditions(filter, values)}`
 
 /** Returns SQL for the combinations of context, uploader and content type that match the filter and contain files. */
-export const buildGroupsSql = (filter: FileFilter, values: unknown[]): string =>
+export const buildFileGroupsSql = (filter: FileFilter, values: unknown[]): string =>
   `(SELECT context_id, uploaded_by, content_type FROM file_groups WHERE files > 0 AND ${buildGroupConditions(filter, values)})`
 
 function buildGroupConditions(filter: FileFilter, values: unknown[]): string {
@@ -79,23 +79,26 @@ export function buildOrderedFilesSql(
 ): string {
   const conditions = [`f.tenant_id = $${values.push(filter.tenantId)}`, ...where, ...buildAttributeConditions(filter)]
   const order = `ORDER BY f.file_id ${ascending ? 'ASC' : 'DESC'}`
-  const number = (value: number) => (hasAttributeFilter(filter) ? value : `$${values.push(value)}::bigint`)
-  const page = `${order} ${skip > 0 ? `OFFSET ${number(skip)}` : ''} LIMIT ${limit}`
-  const files = (context: string, end: string) =>
+  const toSqlNumber = (value: number) => (hasAttributeFilter(filter) ? value : `$${values.push(value)}::bigint`)
+  const page = `${order} ${skip > 0 ? `OFFSET ${toSqlNumber(skip)}` : ''} LIMIT ${limit}`
+  const buildSelect = (context: string, end: string) =>
     `SELECT ${columns} FROM files f WHERE ${context} ${conditions.join(' AND ')} ${end}`
   const { contextIds } = filter
-  if (contextIds === null && !hasAttributeFilter(filter)) return files('', page)
-  if (contextIds?.length === 1) return files(buildContextCondition(`$${values.push(contextIds[0])}`), page)
+  if (contextIds === null && !hasAttributeFilter(filter)) return buildSelect('', page)
+  if (contextIds?.length === 1) return buildSelect(buildContextCondition(`$${values.push(contextIds[0])}`), page)
   if (needsContextMerge(filter, skip)) {
     // Without an explicit order in each branch, PostgreSQL would not use the index order.
-    const scans = filter.contextIds!.map((id) => `(${files(buildContextCondition(`$${values.push(id)}`), order)})`)
+    const scans = filter.contextIds!.map((id) => `(${buildSelect(buildContextCondition(`$${values.push(id)}`), order)})`)
     return `SELECT f.* FROM (${scans.join(' UNION ALL ')}) f ${page}`
   }
   // The statement reads each context in order and sorts the combined rows. It is the same for any number of contexts.
   const contexts = contextIds
     ? `unnest($${values.push(contextIds)}::text[]) c(context_id)`
-    : `(SELECT DISTINCT context_id FROM ${buildGroupsSql(filter, values)} g) c`
-  const each = files(buildContextCondition('c.context_id'), `${order} LIMIT ${skip > 0 ? number(skip + limit) : limit}`)
+    : `(SELECT DISTINCT context_id FROM ${buildFileGroupsSql(filter, values)} g) c`
+  const each = buildSelect(
+    buildContextCondition('c.context_id'),
+    `${order} LIMIT ${skip > 0 ? toSqlNumber(skip + limit) : limit}`,
+  )
   return `SELECT f.* FROM ${contexts} CROSS JOIN LATERAL (${each}) f ${page}`
 }
 
@@ -144,21 +147,21 @@ interface PageRange {
 export class FileList {
   constructor(private readonly database: Queries) {}
 
-  async listPage(filter: FileFilter, place: PagePosition): Promise<Page<File>> {
-    const { page, pageSize, afterId } = place
+  async listPage(filter: FileFilter, position: PagePosition): Promise<Page<File>> {
+    const { page, pageSize, afterId } = position
     if (afterId !== undefined) {
       const [rows, total] = await Promise.all([this.listAfter(filter, afterId, pageSize + 1), this.countFiles(filter)])
-      return toPage(rows, total, place)
+      return toPage(rows, total, position)
     }
-    if (page === 1) return this.#getFirstPage(filter, place)
+    if (page === 1) return this.#getFirstPage(filter, position)
     const total = await this.countFiles(filter)
     const skip = (page - 1) * pageSize
-    if (skip >= total) return toPage<File>([], total, place)
+    if (skip >= total) return toPage<File>([], total, position)
     const limit = Math.min(pageSize, total - skip)
     const fromOldest = total - skip - limit
     // Pages in the second half of the list are read from the oldest file, so that no page skips more than half of the list.
-    const stretch = fromOldest < skip ? { limit, skip: fromOldest, ascending: true } : { limit, skip }
-    return toPage(await this.#readRows(filter, stretch), total, place)
+    const range = fromOldest < skip ? { limit, skip: fromOldest, ascending: true } : { limit, skip }
+    return toPage(await this.#readRows(filter, range), total, position)
   }
 
   /** Returns the number of matching files. The number comes from counters. */
@@ -174,21 +177,21 @@ export class FileList {
   }
 
   /** Reads rows and total with one statement, because most clients read only the first page. */
-  async #getFirstPage(filter: FileFilter, place: PagePosition): Promise<Page<File>> {
+  async #getFirstPage(filter: FileFilter, position: PagePosition): Promise<Page<File>> {
     const values: unknown[] = []
-    const text = `SELECT ${fileColumns}, (${buildCountSql(filter, values)}) AS total FROM ${buildPageSql(filter, values, { limit: place.pageSize })}`
+    const text = `SELECT ${fileColumns}, (${buildCountSql(filter, values)}) AS total FROM ${buildPageSql(filter, values, { limit: position.pageSize })}`
     const rows = await this.#select<File & { total: number }>(filter, 'first', text, values)
-    return toPage<File>(rows, rows[0]?.total ?? 0, place)
+    return toPage<File>(rows, rows[0]?.total ?? 0, position)
   }
 
-  #readRows(filter: FileFilter, stretch: PageRange): Promise<File[]> {
-    const { untilId, skip = 0, ascending } = stretch
+  #readRows(filter: FileFilter, range: PageRange): Promise<File[]> {
+    const { untilId, skip = 0, ascending } = range
     const values: unknown[] = []
     const name = `rows${untilId === undefined ? '' : 'b'}${skip > 0 ? 's' : ''}${ascending ? 'a' : ''}`
     return this.#select<File>(
       filter,
       needsContextMerge(filter, skip) ? undefined : name,
-      `SELECT ${fileColumns} FROM ${buildPageSql(filter, values, stretch)}`,
+      `SELECT ${fileColumns} FROM ${buildPageSql(filter, values, range)}`,
       values,
     )
   }

@@ -12,14 +12,14 @@ interface StoredColumns {
 export type StoredFile = StoredColumns &
   Pick<File, 'fileId' | 'tenantId' | 'contextId' | 'contextKey' | 'originalFilename' | 'contentType' | 'sizeBytes' | 'uploadedBy'>
 
-export class FileLookup<Found extends StoredFile> {
-  readonly #batches = new Batcher<{ tenantId: string; fileId: string }, Found | null>({
+export class FileLookup<Row extends StoredFile> {
+  readonly #batches = new Batcher<{ tenantId: string; fileId: string }, Row | null>({
     getGroup: ({ tenantId }) => tenantId,
     // Allow a second statement, so that one frozen connection does not delay all lookups of a tenant.
     maxConcurrent: 2,
-    run: async (wanted) => {
-      const found = await this.findByIds(wanted[0]!.tenantId, [...new Set(wanted.map(({ fileId }) => fileId))])
-      return wanted.map(({ fileId }) => found.get(fileId) ?? null)
+    run: async (requested) => {
+      const found = await this.findByIds(requested[0]!.tenantId, [...new Set(requested.map(({ fileId }) => fileId))])
+      return requested.map(({ fileId }) => found.get(fileId) ?? null)
     },
   })
 
@@ -43,13 +43,13 @@ export class FileLookup<Found extends StoredFile> {
     })
 
   /** Returns a file, or null if the tenant has no such file. Concurrent calls for a tenant share SQL statements. */
-  findById(tenantId: string, fileId: string): Promise<Found | null> {
+  findById(tenantId: string, fileId: string): Promise<Row | null> {
     return this.#batches.add({ tenantId, fileId })
   }
 
   /** Returns files by ID. Unknown IDs are not in the map. */
-  async findByIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Found>> {
-    const { rows } = await this.database.query<Found>({ ...this.statement, values: [tenantId, fileIds] })
+  async findByIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Row>> {
+    const { rows } = await this.database.query<Row>({ ...this.statement, values: [tenantId, fileIds] })
     return new Map(rows.map((file) => [file.fileId, file]))
   }
 }

@@ -6,8 +6,8 @@ import { getFirstId } from '../../platform/ids.js'
 import type { File, FileSort } from './file.types.js'
 import {
   buildCountSql,
+  buildFileGroupsSql,
   buildFileJoinsSql,
-  buildGroupsSql,
   buildJoinByIdSql,
   buildOrderedFilesSql,
   type FileFilter,
@@ -45,19 +45,19 @@ export class FileSearch {
   constructor(private readonly database: Queries) {}
 
   /** Returns one more row than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
-  async findRows(search: Search, stretch: ListRange<SortPosition>): Promise<File[]> {
-    const { limit, fromEnd } = stretch
-    const isDown = search.descending !== fromEnd
-    const order = buildSortOrderSql(search.sort, isDown)
+  async findRows(search: Search, range: ListRange<SortPosition>): Promise<File[]> {
+    const { limit, fromEnd } = range
+    const isDescending = search.descending !== fromEnd
+    const order = buildSortOrderSql(search.sort, isDescending)
     const values: unknown[] = []
-    const within = buildRangeConditions(search, stretch, values)
+    const within = buildRangeConditions(search, range, values)
     const rows = limit + 1
     let ids: string
     if (isSortedByAge(search)) {
       const where = [buildWindowCondition(search.window, values), ...within]
-      ids = buildOrderedFilesSql(search, values, { ascending: !isDown, where, limit: rows })
+      ids = buildOrderedFilesSql(search, values, { ascending: !isDescending, where, limit: rows })
     } else if (canMergeGroups(search)) {
-      ids = buildMergedSql(search, values, [buildPrefixCondition(search.namePrefix, values), ...within], { order, rows })
+      ids = buildMergedGroupsSql(search, values, [buildPrefixCondition(search.namePrefix, values), ...within], { order, rows })
     } else {
       await this.#assertSortable(search)
       ids = `SELECT f.* FROM ${buildCandidatesSql(search, values)} WHERE ${[buildWindowCondition(search.window, values), ...within].join(' AND ')}`
@@ -122,16 +122,16 @@ const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
  * Returns SQL that merges sorted groups. For a page of N rows, the statement reads N rows from each of the N groups with the
  * smallest first entries.
  */
-function buildMergedSql(
+function buildMergedGroupsSql(
   search: Search,
   values: unknown[],
-  within: string[],
+  rangeConditions: string[],
   { order, rows }: { order: string; rows: number },
 ): string {
-  const where = [buildGroupCondition(search, values), ...within].join(' AND ')
-  const first = (count: number) =>
+  const where = [buildGroupCondition(search, values), ...rangeConditions].join(' AND ')
+  const buildFirstFilesJoin = (count: number) =>
     `CROSS JOIN LATERAL (SELECT ${columns} FROM files f WHERE ${where} ORDER BY ${order} LIMIT ${count}) f`
-  return `SELECT f.* FROM (SELECT g.* FROM ${buildGroupsSql(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
+  return `SELECT f.* FROM (SELECT g.* FROM ${buildFileGroupsSql(search, values)} g ${buildFirstFilesJoin(1)} ORDER BY ${order} LIMIT ${rows}) g ${buildFirstFilesJoin(rows)}`
 }
 
 // SQL expressions by which indexes sort a list. Sorting by age needs no expression, because IDs are ordered by time.
@@ -142,8 +142,8 @@ const keys: Record<FileSort, { sql: string; given: (parameter: string) => string
   size_bytes: { sql: 'f.size_bytes', given: (parameter) => `${parameter}::bigint` },
 }
 
-export function buildSortOrderSql(sort: FileSort, isDown: boolean): string {
-  const direction = isDown ? 'DESC' : 'ASC'
+export function buildSortOrderSql(sort: FileSort, isDescending: boolean): string {
+  const direction = isDescending ? 'DESC' : 'ASC'
   const key = keys[sort]
   return `${key ? `${key.sql} ${direction}, ` : ''}f.file_id ${direction}`
 }
@@ -159,13 +159,18 @@ export const buildRangeConditions = (
 ]
 
 /** Returns the SQL condition for files after or before a cursor. */
-function buildCursorCondition({ sort }: Search, place: SortPosition | undefined, values: unknown[], isDown: boolean): string {
-  if (!place) return 'true'
+function buildCursorCondition(
+  { sort }: Search,
+  position: SortPosition | undefined,
+  values: unknown[],
+  isDescending: boolean,
+): string {
+  if (!position) return 'true'
   const key = keys[sort]
-  const comparison = isDown ? '<' : '>'
-  const id = `$${values.push(place.id)}`
+  const comparison = isDescending ? '<' : '>'
+  const id = `$${values.push(position.id)}`
   return key
-    ? `(${key.sql}, f.file_id) ${comparison} (${key.given(`$${values.push(place.key)}`)}, ${id})`
+    ? `(${key.sql}, f.file_id) ${comparison} (${key.given(`$${values.push(position.key)}`)}, ${id})`
     : `f.file_id ${comparison} ${id}`
 }
 
@@ -201,6 +206,6 @@ function buildCandidatesSql(search: Search, values: unknown[]): string {
     return `(SELECT ${columns} FROM (${ids}) ids ${buildJoinByIdSql(`$${values.push(search.tenantId)}`)}) f`
   }
   const where = `${buildGroupCondition(search, values)} AND ${buildPrefixCondition(search.namePrefix, values)}`
-  return `(SELECT f.* FROM ${buildGroupsSql(search, values)} g CROSS JOIN LATERAL (
+  return `(SELECT f.* FROM ${buildFileGroupsSql(search, values)} g CROSS JOIN LATERAL (
       SELECT ${columns} FROM files f WHERE ${where} LIMIT ${maxSortedFiles + 1}) f LIMIT ${maxSortedFiles + 1}) f`
 }

@@ -34,14 +34,14 @@ const maxScannedFiles = 100_000
 
 type TextSearch = Search & { text: TextFilter }
 
-interface FoundPage {
+interface SearchPage {
   rows: File[]
   /** ID of the last file read. The next page continues after it. Undefined if the page is full or all files were read. */
   scanEnd: string | undefined
 }
 
 /** Number of matching files among the newest files. `isComplete` is false if older files were not read. */
-interface FoundTotal {
+interface SearchTotal {
   matching: number
   isComplete: boolean
 }
@@ -68,38 +68,38 @@ export class FileTextSearch {
   ) {}
 
   /** Returns one more row than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
-  findPage(search: TextSearch, stretch: ListRange<SortPosition>): Promise<FoundPage> {
-    return this.#inSlot(search, () => this.#findPage(search, stretch))
+  findPage(search: TextSearch, range: ListRange<SortPosition>): Promise<SearchPage> {
+    return this.#runInSlot(search, () => this.#findPage(search, range))
   }
 
-  countMatches(search: TextSearch): Promise<FoundTotal> {
-    return this.#inSlot(search, () => this.#countMatches(search))
+  countMatches(search: TextSearch): Promise<SearchTotal> {
+    return this.#runInSlot(search, () => this.#countMatches(search))
   }
 
   /** Finds the page, then counts all matches, in one slot and with one database connection at a time. */
-  findPageAndTotal(search: TextSearch, stretch: ListRange<SortPosition>): Promise<FoundPage & FoundTotal> {
-    return this.#inSlot(search, async () => ({
-      ...(await this.#findPage(search, stretch)),
+  findPageAndTotal(search: TextSearch, range: ListRange<SortPosition>): Promise<SearchPage & SearchTotal> {
+    return this.#runInSlot(search, async () => ({
+      ...(await this.#findPage(search, range)),
       ...(await this.#countMatches(search)),
     }))
   }
 
-  async #findPage(search: TextSearch, stretch: ListRange<SortPosition>): Promise<FoundPage> {
-    const { limit, fromEnd, after, before } = stretch
+  async #findPage(search: TextSearch, range: ListRange<SortPosition>): Promise<SearchPage> {
+    const { limit, fromEnd, after, before } = range
     const isDown = search.descending !== fromEnd
     const isByAge = search.sort === 'created_at'
     const scan = isByAge ? { after, before, ascending: !isDown } : newestFirst
     const end = await this.#findScanEnd(search, scan)
     if (end !== undefined && !isByAge) throw badUserInput([{ field: 'sort', message: createTooManyToSortMessage(this.maxFiles) }])
     const values: unknown[] = []
-    const conditions = [buildMatchCondition(search, values), ...buildRangeConditions(search, stretch, values)]
+    const conditions = [buildMatchCondition(search, values), ...buildRangeConditions(search, range, values)]
     const ids = `SELECT f.* FROM (${this.#buildScanSql(search, scan, values, end)}) f WHERE ${conditions.join(' AND ')}`
     const order = buildSortOrderSql(search.sort, isDown)
     const rows = await selectFiles(this.database, ids, { search, values, order, rows: limit + 1 })
     return { rows: fromEnd ? rows.reverse() : rows, scanEnd: rows.length > limit ? undefined : end }
   }
 
-  async #countMatches(search: TextSearch): Promise<FoundTotal> {
+  async #countMatches(search: TextSearch): Promise<SearchTotal> {
     const end = await this.#findScanEnd(search, newestFirst)
     const values: unknown[] = []
     const { rows } = await this.database.query<{ matching: number }>(
@@ -127,7 +127,7 @@ export class FileTextSearch {
   }
 
   /** Searches by ID or checksum need no slot, because they use an index. */
-  async #inSlot<T>({ tenantId, text }: TextSearch, work: () => Promise<T>): Promise<T> {
+  async #runInSlot<T>({ tenantId, text }: TextSearch, work: () => Promise<T>): Promise<T> {
     if (!('name' in text)) return work()
     const release = this.#slots.acquire(tenantId)
     try {

@@ -44,7 +44,7 @@ export class FileResolver {
     description: "Returns the tenant's files as a cursor connection, newest first by default.",
   })
   filesConnection(@CurrentAttempt() attempt: Attempt, @Args(() => FilesConnectionArgs) args: FilesConnectionArgs) {
-    return this.fileService.connection(attempt, args)
+    return this.fileService.getConnection(attempt, args)
   }
 
   @Requires('metadata')
@@ -67,9 +67,9 @@ export class FileResolver {
   })
   fileValidations(
     @CurrentAttempt() attempt: Attempt,
-    @Args(() => FileValidationsArgs) { fileId, ...place }: FileValidationsArgs,
+    @Args(() => FileValidationsArgs) { fileId, ...range }: FileValidationsArgs,
   ) {
-    return this.fileService.listReports(attempt, fileId, place)
+    return this.fileService.listReports(attempt, fileId, range)
   }
 
   @Requires('upload')

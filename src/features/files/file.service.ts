@@ -17,7 +17,7 @@ import type { Ledger } from '../../ledger/ledger.js'
 import { canAccessContext } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, createQuarantinedError, notFound } from '../../platform/errors/errors.js'
-import { faultPoint } from '../../platform/fault-points.js'
+import { reachFaultPoint } from '../../platform/fault-points.js'
 import { createCursor, createInvalidCursorError, isId, parseIdCursor, parseKeyCursor } from '../../platform/ids.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { FileContextService } from '../contexts/context.service.js'
@@ -54,12 +54,14 @@ export class FileService {
 
   /** Returns a file's metadata. Throws 404 if the file does not exist, and 403 if it is quarantined. */
   async get(attempt: Attempt, fileId: string): Promise<CompleteFile> {
-    return assertNotQuarantined(await this.#find(this.#complete, attempt, fileId))
+    return assertNotQuarantined(await this.#findAccessibleFile(this.#complete, attempt, fileId))
   }
 
-  async #find<Found extends StoredFile>(lookup: FileLookup<Found>, attempt: Attempt, fileId: string): Promise<Found> {
+  async #findAccessibleFile<Row extends StoredFile>(lookup: FileLookup<Row>, attempt: Attempt, fileId: string): Promise<Row> {
     const { actor } = attempt
-    const file = isId('file', fileId) ? await this.parts.ledger.announce('append', lookup.findById(actor.tenantId, fileId)) : null
+    const file = isId('file', fileId)
+      ? await this.parts.ledger.announceEntryAfter('append', lookup.findById(actor.tenantId, fileId))
+      : null
     if (!file || !canAccessContext(actor, file.contextId)) throw notFound('file', fileId)
     attempt.setTarget({ fileId, context: file })
     return file
@@ -67,7 +69,7 @@ export class FileService {
 
   /** Returns the latest validation report for a file, even if the file is quarantined. */
   async getValidationReport(attempt: Attempt, fileId: string): Promise<ValidationReport> {
-    await this.#find(this.#basic, attempt, fileId)
+    await this.#findAccessibleFile(this.#basic, attempt, fileId)
     const reports = await this.getValidationReports(attempt.actor.tenantId, [fileId])
     const report = reports.get(fileId)
     if (!report) throw notFound('file', fileId)
@@ -78,19 +80,19 @@ export class FileService {
   async listReports(
     attempt: Attempt,
     fileId: string,
-    place: { page: number; pageSize: number },
+    range: { page: number; pageSize: number },
   ): Promise<Page<ValidationReport>> {
-    const { tenantId } = await this.#find(this.#basic, attempt, fileId)
+    const { tenantId } = await this.#findAccessibleFile(this.#basic, attempt, fileId)
     const { rows } = await this.parts.db.pool.query<{ report: ValidationReport | null; total: number }>({
       name: 'reports-of-file',
       text: `SELECT t.total, r.report FROM (SELECT count(*) AS total FROM validation_reports WHERE tenant_id = $1 AND file_id = $2) t
         LEFT JOIN LATERAL (SELECT report FROM validation_reports WHERE tenant_id = $1 AND file_id = $2 ORDER BY validated_at DESC OFFSET $3 LIMIT $4) r ON true`,
-      values: [tenantId, fileId, (place.page - 1) * place.pageSize, place.pageSize],
+      values: [tenantId, fileId, (range.page - 1) * range.pageSize, range.pageSize],
     })
     return toPage(
       rows.flatMap(({ report }) => report ?? []),
       Number(rows[0]!.total),
-      place,
+      range,
     )
   }
 
@@ -122,29 +124,29 @@ export class FileService {
   async list(attempt: Attempt, { page, pageSize, after, ...query }: FileQuery & PageArgs): Promise<Page<File>> {
     const search = await this.#toSearch(attempt, query)
     if (isDefaultListing(search)) return this.#list.listPage(search, toPagePosition('file', { page, pageSize, after }))
-    const stretch = toListRange({ first: pageSize, after: after ?? null }, parseSortPosition(search.sort))
-    if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: pageWithoutCursor }])
+    const range = toListRange({ first: pageSize, after: after ?? null }, parseSortPosition(search.sort))
+    if (page > 1 && !range.after) throw badUserInput([{ field: 'page', message: pageWithoutCursor }])
     const { text } = search
     if (text) {
-      const { rows, matching, scanEnd } = await this.#textSearch.findPageAndTotal({ ...search, text }, stretch)
+      const { rows, matching, scanEnd } = await this.#textSearch.findPageAndTotal({ ...search, text }, range)
       if (scanEnd !== undefined) attempt.call.nextCursor = createCursor(scanEnd)
       return toPage(rows, matching, { page, pageSize }, rows.length > pageSize || scanEnd !== undefined)
     }
-    const [rows, total] = await Promise.all([this.#search.findRows(search, stretch), this.#countMatches(search)])
+    const [rows, total] = await Promise.all([this.#search.findRows(search, range), this.#countMatches(search)])
     return toPage(rows, total, { page, pageSize }, rows.length > pageSize)
   }
 
-  async connection(
+  async getConnection(
     attempt: Attempt,
     { first, after, last, before, ...query }: FileQuery & ConnectionArgs,
   ): Promise<Connection<File>> {
     const search = await this.#toSearch(attempt, query)
     const { sort, text } = search
-    const stretch = toListRange({ first, after, last, before }, parseSortPosition(sort))
+    const range = toListRange({ first, after, last, before }, parseSortPosition(sort))
     const { rows, scanEnd } = text
-      ? await this.#textSearch.findPage({ ...search, text }, stretch)
-      : { rows: await this.#findRows(search, stretch), scanEnd: undefined }
-    const connection = toConnection(rows, stretch, {
+      ? await this.#textSearch.findPage({ ...search, text }, range)
+      : { rows: await this.#findRows(search, range), scanEnd: undefined }
+    const connection = toConnection(rows, range, {
       cursor: (file) => createCursor(file.fileId, sort === 'created_at' ? undefined : { sort, key: getSortKey(file, sort) }),
       totalCount: async () => {
         if (text) {
@@ -152,16 +154,16 @@ export class FileService {
           return isComplete ? matching : null
         }
         const total = await this.#countMatches(search)
-        return !hasCounters(search) && total >= maxSortedFiles ? null : total
+        return !canUseCounters(search) && total >= maxSortedFiles ? null : total
       },
     })
-    return scanEnd === undefined ? connection : addScanEnd(connection, scanEnd, stretch)
+    return scanEnd === undefined ? connection : addScanEnd(connection, scanEnd, range)
   }
 
-  #findRows(search: FileListSearch, stretch: ListRange<SortPosition>): Promise<File[]> {
-    return isDefaultListing(search) && !stretch.fromEnd && !stretch.before
-      ? this.#list.listAfter(search, stretch.after?.id, stretch.limit + 1)
-      : this.#search.findRows(search, stretch)
+  #findRows(search: FileListSearch, range: ListRange<SortPosition>): Promise<File[]> {
+    return isDefaultListing(search) && !range.fromEnd && !range.before
+      ? this.#list.listAfter(search, range.after?.id, range.limit + 1)
+      : this.#search.findRows(search, range)
   }
 
   /** Deletes files and writes a single call log row. The ledger commits all deletions together. */
@@ -192,7 +194,7 @@ export class FileService {
 
   /** Returns the total from counters if possible. Otherwise, counts the files up to a limit. */
   async #countMatches(search: FileListSearch): Promise<number> {
-    return hasCounters(search) ? this.#list.countFiles(search) : this.#search.countMatches(search)
+    return canUseCounters(search) ? this.#list.countFiles(search) : this.#search.countMatches(search)
   }
 
   /** Creates a pre-signed download URL after counting and logging the download. A HEAD request has no effect. */
@@ -201,7 +203,7 @@ export class FileService {
       throw badUserInput([
         { field: 'once', message: 'must be false, because a bucket does not support single-use download URLs' },
       ])
-    const file = assertNotQuarantined(await this.#find(this.#basic, attempt, fileId))
+    const file = assertNotQuarantined(await this.#findAccessibleFile(this.#basic, attempt, fileId))
     if (attempt.call.isHead) return toDownloadUrl(file, '')
     const { tenantId, id: by } = attempt.actor
     const { blobPath: path, originalFilename: filename, contentType, contextId, sizeBytes } = file
@@ -213,10 +215,10 @@ export class FileService {
 
   /** Deletes a file, which immediately becomes unavailable to all users. The sweep deletes the blob later. */
   async delete(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
-    const file = assertNotQuarantined(await this.#find(this.#basic, attempt, fileId))
-    faultPoint('delete.found')
+    const file = assertNotQuarantined(await this.#findAccessibleFile(this.#basic, attempt, fileId))
+    reachFaultPoint('delete.found')
     await this.parts.ledger.commit({ ...attempt.succeed(), deletion: { actor: attempt.actor, file } })
-    faultPoint('delete.committed')
+    reachFaultPoint('delete.committed')
     return { fileId }
   }
 
@@ -244,7 +246,7 @@ export class FileService {
   }
 }
 
-function assertNotQuarantined<Found extends StoredFile>(file: Found): Found {
+function assertNotQuarantined<Row extends StoredFile>(file: Row): Row {
   if (file.quarantinedAt) throw createQuarantinedError(file.fileId)
   return file
 }
@@ -257,11 +259,11 @@ const pageWithoutCursor =
   'must be 1 if the list is filtered by more than context and uploader, or sorted differently. Use the `after` cursor from the Link header of the previous page'
 
 /** Returns true if the filter specifies at most a context and an uploader. */
-const hasCounters = ({ contentType, namePrefix, text, window }: FileListSearch): boolean =>
+const canUseCounters = ({ contentType, namePrefix, text, window }: FileListSearch): boolean =>
   text === null && contentType === null && namePrefix === null && window.from === null && window.until === null
 
 const isDefaultListing = (search: FileListSearch): boolean =>
-  hasCounters(search) && search.sort === 'created_at' && search.descending
+  canUseCounters(search) && search.sort === 'created_at' && search.descending
 
 const getSortKey = (file: File, sort: FileSort): string =>
   sort === 'size_bytes' ? String(file.sizeBytes) : file.originalFilename

@@ -1,7 +1,7 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
-import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
+import { ConnectionArgs, createConnectionType, createPageType, PageArgs } from '../../api/graphql/page.js'
 import { DateString, Metadata, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar, UploadScalar } from '../../api/graphql/scalars.js'
 import type { UploadedFile } from '../../ledger/entry.js'
@@ -106,8 +106,8 @@ export class Uploader {
   name!: string
 }
 
-export const FilePage = pageType(File, 'File')
-export const FileConnection = connectionType(File, 'File')
+export const FilePage = createPageType(File, 'File')
+export const FileConnection = createConnectionType(File, 'File')
 
 /** Each value is the name of the field by which files are sorted. */
 export const FileSort = createEnum(
@@ -128,9 +128,9 @@ const SortOrder = createEnum('SortOrder', 'Sort direction of a list.', {
 type SortOrder = keyof typeof SortOrder
 
 // Adds the filters that file pages and connections share.
-const withFilters = <Place extends ClassType<object>>(place: Place) => {
+const withFilters = <Base extends ClassType<object>>(base: Base) => {
   @ArgsType()
-  class Filtered extends place {
+  class Filtered extends base {
     @Field(() => String, { nullable: true, description: 'Returns only files in the context with this key.' })
     context?: string | null
     @Field(() => ID, { nullable: true, description: 'Returns only files uploaded by the API key or user with this ID.' })

@@ -55,8 +55,8 @@ export async function runSelfTest(client: ClientBase): Promise<void> {
   try {
     const file = await runStatements('create', () => prepareTestFile(client))
     await runStatements('upload', () => commitEntry(client, file.tenantId, toUploadEntry(file)))
-    await runStatements('list', () => checkFileList(client, file))
-    await runStatements('fold', () => checkFold(client, file.tenantId))
+    await runStatements('list', () => testFileList(client, file))
+    await runStatements('fold', () => testFold(client, file.tenantId))
     await runStatements('delete', () =>
       commitEntry(client, file.tenantId, { deletion: { actor: createSystemActor(file.tenantId), file } }),
     )
@@ -123,13 +123,13 @@ async function commitEntry(client: ClientBase, tenantId: string, entry: Entry): 
   if (rejection) throw new Error(`The ledger rejected the entry: ${JSON.stringify(rejection)}`)
 }
 
-async function checkFileList(client: ClientBase, { tenantId, fileId, contextId }: UploadedFile): Promise<void> {
+async function testFileList(client: ClientBase, { tenantId, fileId, contextId }: UploadedFile): Promise<void> {
   const filter = { tenantId, contextIds: [contextId], uploadedBy: null }
   const { data } = await new FileList(client).listPage(filter, { page: 1, pageSize: 20 })
   if (data.length !== 1 || data[0]!.fileId !== fileId) throw new Error('The list does not contain the uploaded file.')
 }
 
-async function checkFold(client: ClientBase, tenantId: string): Promise<void> {
+async function testFold(client: ClientBase, tenantId: string): Promise<void> {
   await foldTenants(client, [tenantId])
   const { rows } = await client.query<{ uploads: number }>(
     `SELECT upload_success AS uploads FROM usage_counters WHERE tenant_id = $1 AND subject = '' AND grain = 'total'`,

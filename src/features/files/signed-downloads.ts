@@ -72,7 +72,7 @@ export class SignedDownloads {
 
 const checkIntervalMs = 500
 
-type Watched = Pick<SignedDownload, 'tenantId' | 'fileId'> & { cut: () => void }
+type Watched = Pick<SignedDownload, 'tenantId' | 'fileId'> & { abort: () => void }
 
 /** Aborts downloads within a second after their file is quarantined. One query checks all downloads in progress. */
 export class DownloadAborter {
@@ -81,9 +81,9 @@ export class DownloadAborter {
 
   constructor(private readonly pool: Pool) {}
 
-  /** Calls `cut` if the file is quarantined during the download. Returns a function that stops watching. */
-  watchQuarantine({ tenantId, fileId }: Pick<SignedDownload, 'tenantId' | 'fileId'>, cut: () => void): () => void {
-    const watched = { tenantId, fileId, cut }
+  /** Calls `abort` if the file is quarantined during the download. Returns a function that stops watching. */
+  watchQuarantine({ tenantId, fileId }: Pick<SignedDownload, 'tenantId' | 'fileId'>, abort: () => void): () => void {
+    const watched = { tenantId, fileId, abort }
     this.#watched.add(watched)
     if (!this.#isChecking) void this.#checkPeriodically()
     return () => this.#watched.delete(watched)
@@ -108,6 +108,6 @@ export class DownloadAborter {
       [all.map(({ tenantId }) => tenantId), all.map(({ fileId }) => fileId)],
     )
     const quarantined = new Set(rows.map(({ id }) => id))
-    for (const { tenantId, fileId, cut } of all) if (quarantined.has(`${tenantId}/${fileId}`)) cut()
+    for (const { tenantId, fileId, abort } of all) if (quarantined.has(`${tenantId}/${fileId}`)) abort()
   }
 }

@@ -9,12 +9,12 @@ import type { ReservedPaths } from '../../ledger/reserved-paths.js'
 import type { Actor } from '../../platform/actor.js'
 import { toBlockReason } from '../../platform/errors/block-reasons.js'
 import { AssayError, invalidUploadLink, notFound, rejected, storageUnavailable } from '../../platform/errors/errors.js'
-import { faultPoint } from '../../platform/fault-points.js'
+import { reachFaultPoint } from '../../platform/fault-points.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import type { Content, IncomingFile, Spooled } from '../../platform/spool/content.js'
 import { sanitizeFilename } from '../../platform/spool/content.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
-import { traced } from '../../platform/telemetry/tracing.js'
+import { withSpan } from '../../platform/telemetry/tracing.js'
 import { megabyte } from '../../platform/units.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { assertActive, type FileContext, getBlobFolder } from '../contexts/context.types.js'
@@ -26,7 +26,7 @@ import { addLinkMetadata, narrowRules } from './link-rules.js'
 const maxTries = 3
 
 /** A received file that is being checked and stored. */
-interface Received {
+interface ReceivedUpload {
   policy: FileContext
   filename: string
   spooled: Spooled
@@ -47,12 +47,12 @@ interface UploadInput {
   idempotencyKey?: string | null
 }
 
-interface Parts {
+interface Dependencies {
   contexts: FileContextService
   inspector: Inspector
   storage: Pick<BlobStorage, 'put' | 'remove'>
   paths: Pick<ReservedPaths, 'takePath' | 'discard'>
-  ledger: Pick<Ledger, 'commit' | 'announce'>
+  ledger: Pick<Ledger, 'commit' | 'announceEntryAfter'>
   idempotency: IdempotencyService
   /** Counts and commits the rejection of a file that was uploaded through a link. */
   uploadLinks: { rejectFile(actor: Actor, entry: Entry): Promise<void> }
@@ -64,7 +64,7 @@ interface Parts {
 
 /** Receives, inspects, stores and commits files. */
 export class UploadService {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: Dependencies) {}
 
   /**
    * Stores a file that passes all checks. Otherwise, stores nothing and throws the error of the failed check, `quota_exceeded`,
@@ -74,7 +74,7 @@ export class UploadService {
     const received = await this.#receiveFile(attempt, input)
     const { filename, spooled } = received
     try {
-      faultPoint('upload.spooled')
+      reachFaultPoint('upload.spooled')
       const key = input.idempotencyKey ?? attempt.call.idempotencyKey
       const { uploadLink } = attempt.actor
       const own = input.metadata ?? {}
@@ -85,8 +85,8 @@ export class UploadService {
         attempt.actor,
         { key, operation: 'uploadFile', request },
         {
-          perform: (answer) =>
-            this.#retryIfStale(attempt, received, (current) => this.#inspectAndStore(attempt, current, metadata, answer)),
+          perform: (createResponse) =>
+            this.#retryIfStale(attempt, received, (current) => this.#inspectAndStore(attempt, current, metadata, createResponse)),
           replay: (response) => {
             const file = fromStoredResponse(response)
             attempt.setTarget({ fileId: file.fileId })
@@ -135,7 +135,7 @@ export class UploadService {
     return { filename, limit }
   }
 
-  async #receiveFile(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<Received> {
+  async #receiveFile(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<ReceivedUpload> {
     const policy = await this.#findActivePolicy(attempt, input.context, { isRecent: true })
     const filename = sanitizeFilename(await input.file.getName())
     const spooled = await input.file.receive(() => policy.maxFileSizeMb * megabyte)
@@ -156,7 +156,7 @@ export class UploadService {
   }
 
   /** Retries `work` if the context's rules changed during the upload, or if the sweep deleted the reserved storage path. */
-  async #retryIfStale<T>(attempt: Attempt, received: Received, work: (received: Received) => Promise<T>): Promise<T> {
+  async #retryIfStale<T>(attempt: Attempt, received: ReceivedUpload, work: (received: ReceivedUpload) => Promise<T>): Promise<T> {
     for (let current = received, tries = 1; ; tries++) {
       try {
         return await work(current)
@@ -173,12 +173,12 @@ export class UploadService {
 
   async #inspectAndStore(
     attempt: Attempt,
-    { policy, filename, spooled }: Received,
+    { policy, filename, spooled }: ReceivedUpload,
     metadata: Record<string, unknown>,
-    answer?: (response: Record<string, unknown>) => IdempotentResponse,
+    createResponse?: (response: Record<string, unknown>) => IdempotentResponse,
   ): Promise<File> {
     const report = await this.#inspectFile(attempt, { policy, filename, spooled })
-    faultPoint('upload.judged')
+    reachFaultPoint('upload.judged')
     const { content } = spooled
     if (report.outcome === 'rejected' || !content) {
       // The ledger compares the rules when it commits an accepted upload.
@@ -191,7 +191,7 @@ export class UploadService {
     const createdAt = getIdTime(fileId)
     const contentType = report.detectedContentType ?? 'application/octet-stream'
     const folder = getBlobFolder({ ...policy, template: policy.storagePathTemplate, createdAt })
-    const blobPath = await this.parts.ledger.announce('move', this.#storeBlob(attempt, folder, content, contentType))
+    const blobPath = await this.parts.ledger.announceEntryAfter('move', this.#storeBlob(attempt, folder, content, contentType))
     const file: UploadedFile = {
       fileId,
       tenantId: actor.tenantId,
@@ -211,15 +211,15 @@ export class UploadService {
     }
     attempt.setTarget({ fileId })
     const accepted = toUploadResponse(file, actor)
-    const entry = { ...attempt.succeed(), upload: { actor, file }, idempotentResponse: answer?.({ ...accepted }) }
+    const entry = { ...attempt.succeed(), upload: { actor, file }, idempotentResponse: createResponse?.({ ...accepted }) }
     await this.parts.ledger.commit(entry).catch((error) => this.#removeRejectedBlob(folder, blobPath, error))
-    faultPoint('upload.committed')
+    reachFaultPoint('upload.committed')
     if (report.checks.every(({ outcome }) => outcome !== 'incomplete')) spooled.recycle?.()
     return accepted
   }
 
   /** Throws `StaleWriteError` if the rules changed during the upload, or an error if the context was disabled or deleted. */
-  async #assertRulesUnchanged(attempt: Attempt, { policy, spooled }: Pick<Received, 'policy' | 'spooled'>): Promise<void> {
+  async #assertRulesUnchanged(attempt: Attempt, { policy, spooled }: Pick<ReceivedUpload, 'policy' | 'spooled'>): Promise<void> {
     const current = await this.#findActivePolicy(attempt, policy.contextKey)
     const isSame =
       current.contextId === policy.contextId &&
@@ -234,23 +234,23 @@ export class UploadService {
 
   #inspectFile(
     attempt: Attempt,
-    { policy, filename, spooled }: Omit<Received, 'spooled'> & { spooled: Pick<Spooled, 'content' | 'sizeBytes'> },
+    { policy, filename, spooled }: Omit<ReceivedUpload, 'spooled'> & { spooled: Pick<Spooled, 'content' | 'sizeBytes'> },
     options: { announced?: true } = {},
   ): Promise<ValidationReport> {
     const { content, sizeBytes } = spooled
     const file = { originalFilename: filename, sizeBytes, ...(content && { content }), ...options }
     const caller = { signal: attempt.call.signal, owner: attempt.actor.tenantId }
-    return traced('checks', () => this.parts.inspector.inspect({ ...file, ...caller, rules: policy }))
+    return withSpan('checks', () => this.parts.inspector.inspect({ ...file, ...caller, rules: policy }))
   }
 
   /** Stores the content at a path in the garbage journal. If no commit uses the path, the sweep deletes the blob. */
   async #storeBlob(attempt: Attempt, folder: string, content: Content, contentType: string): Promise<string> {
     const { paths, storage } = this.parts
-    faultPoint('upload.journaling')
+    reachFaultPoint('upload.journaling')
     const path = await paths.takePath(attempt.actor.tenantId, folder)
-    faultPoint('upload.journaled')
+    reachFaultPoint('upload.journaled')
     await storage.put(path, content, { contentType, signal: attempt.call.signal })
-    faultPoint('upload.stored')
+    reachFaultPoint('upload.stored')
     return path
   }
 
@@ -274,7 +274,7 @@ export class UploadService {
     { policy, filename }: { policy: FileContext; filename: string },
     report: ValidationReport,
   ): Promise<AssayError> {
-    faultPoint('refusal.judged')
+    reachFaultPoint('refusal.judged')
     const { actor, contextId } = attempt
     const reason = report.reason ?? 'corrupt_file'
     const decisive = report.checks.find((check) => check.outcome === 'failed' || check.outcome === 'incomplete')

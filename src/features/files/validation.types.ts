@@ -1,6 +1,6 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { createCodeEnum, createEnum } from '../../api/graphql/enum.js'
-import { pageType } from '../../api/graphql/page.js'
+import { createPageType } from '../../api/graphql/page.js'
 import { IntegerRange } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { type BlockReason, blockReasons, type PolicyRejection, policyRejections } from '../../platform/errors/block-reasons.js'
@@ -97,7 +97,7 @@ export class ValidationReportType {
   rulesVersion!: number | null
 }
 
-export const ValidationReportPage = pageType(ValidationReportType, 'ValidationReport')
+export const ValidationReportPage = createPageType(ValidationReportType, 'ValidationReport')
 
 @ArgsType()
 export class FileValidationsArgs {

@@ -1,5 +1,5 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
-import { type DatedList, listLatestFirst, type Page } from '../../api/graphql/page.js'
+import { listLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
 import { createFileAuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -18,9 +18,9 @@ interface FileWithHold {
 
 const columns = `h.file_id AS "fileId", h.reason, h.held_by AS "heldBy", h.held_at AS "heldAt"`
 
-const held: DatedList = {
+const held: TimestampedList = {
   alias: 'h',
-  moment: 'held_at',
+  timeColumn: 'held_at',
   columns,
   rows: `FROM holds h JOIN files f ON f.tenant_id = $1 AND f.file_id = h.file_id
     WHERE h.tenant_id = $1 AND ($2::text[] IS NULL OR f.context_id = ANY ($2))`,
@@ -50,7 +50,7 @@ export class HoldService {
   /** Places a hold on a file, or replaces the reason for its hold. Throws 404 if the file does not exist or is in the trash. */
   placeHold(actor: Actor, fileId: string, reason: string): Promise<Hold> {
     const { tenantId } = actor
-    return this.parts.ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.changeTenant(tenantId, async (tx) => {
       const file = await findFileWithHold(tx, actor, fileId)
       const isNew = file.reason !== reason
       if (isNew)
@@ -68,7 +68,7 @@ export class HoldService {
   /** Releases the hold on a file. Throws 404 if the file is not on hold. */
   releaseHold(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
-    return this.parts.ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.changeTenant(tenantId, async (tx) => {
       const file = await findFileWithHold(tx, actor, fileId)
       const { count } = await tx.hold.deleteMany({ where: { tenantId, fileId } })
       if (count === 0) throw notFound('hold', fileId)

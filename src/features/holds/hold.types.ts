@@ -1,6 +1,6 @@
 import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
-import { pageType } from '../../api/graphql/page.js'
+import { createPageType } from '../../api/graphql/page.js'
 import { MultiLineText } from '../../api/graphql/rules.js'
 
 @ObjectType({ simpleResolvers: true, description: 'A hold on a file, which prevents its deletion, expiry and purging.' })
@@ -22,7 +22,7 @@ export class LiftedHold {
   fileId!: string
 }
 
-export const HoldPage = pageType(Hold, 'Hold')
+export const HoldPage = createPageType(Hold, 'Hold')
 
 @ArgsType()
 export class HoldFileArgs {

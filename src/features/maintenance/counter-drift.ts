@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import { currentUsage, getStartOfStoredHours, usageColumns } from '../../ledger/counters.js'
 import { getCurrentTime } from '../../platform/clock.js'
-import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
+import { readOnlySnapshot, runInTransaction } from '../../platform/db/transaction.js'
 
 /** Times before which rows were deleted. Earlier rows are therefore not recounted. */
 export interface Horizons {
@@ -27,16 +27,17 @@ export interface Counter {
   isOptional?: true
 }
 
-const getHoursSince = () => getStartOfStoredHours(getCurrentTime())
-const getCallsSince = ({ callsSince }: Horizons) => new Date(Math.max(callsSince?.getTime() ?? 0, getHoursSince().getTime()))
-const getAuditsSince = ({ auditsSince }: Horizons) => auditsSince ?? new Date(0)
+const getHoursStart = () => getStartOfStoredHours(getCurrentTime())
+const getCallsStart = ({ callsSince }: Horizons) => new Date(Math.max(callsSince?.getTime() ?? 0, getHoursStart().getTime()))
+const getAuditsStart = ({ auditsSince }: Horizons) => auditsSince ?? new Date(0)
 
 /** Stored and trashed files. Trashed files count towards the used bytes, but not towards the number of files. */
 const heldFiles = `(SELECT context_id, 1 AS files, size_bytes FROM files WHERE tenant_id = $1
   UNION ALL SELECT context_id, 0, size_bytes FROM trash WHERE tenant_id = $1) f`
 const heldSums = 'coalesce(sum(files), 0) AS files, coalesce(sum(size_bytes), 0)::bigint AS bytes'
 
-const sum = (columns: readonly string[]) => columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
+const buildSumColumnsSql = (columns: readonly string[]) =>
+  columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
 const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
 const countCallColumns = callColumns.map((column) => {
   const [operation, status] = column.split('_')
@@ -60,7 +61,7 @@ const toAuditCounter = (grain: 'hour' | 'day'): Counter => ({
   correct: `SELECT audit_type, action, '${grain}' AS grain, date_trunc('${grain}', created_at, 'UTC') AS bucket, count(*) AS entries
     FROM audit_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 1, 2, 4`,
   within: `grain = '${grain}' AND bucket >= $2`,
-  since: getAuditsSince,
+  since: getAuditsStart,
 })
 
 /** All counters, in repair order: daily sums and totals follow the counters that they add up. */
@@ -91,7 +92,7 @@ export const counters: readonly Counter[] = [
     // not contain the context.
     ...usage,
     columns: callColumns,
-    correct: `SELECT subject, 'hour' AS grain, bucket, ${sum(callColumns)} FROM (
+    correct: `SELECT subject, 'hour' AS grain, bucket, ${buildSumColumnsSql(callColumns)} FROM (
         SELECT coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket, ${countCallColumns.join(', ')}
         FROM call_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 2, GROUPING SETS ((api_key_id), ())
         UNION ALL SELECT s.subject, hour, ${callColumns.map((column) => `-${column}`).join(', ')}
@@ -99,21 +100,21 @@ export const counters: readonly Counter[] = [
         WHERE tenant_id = $1 AND hour >= $2 AND s.subject IS NOT NULL) calls
       GROUP BY subject, bucket`,
     within: `grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%'`,
-    since: getCallsSince,
+    since: getCallsStart,
   },
   {
     // Days whose hourly counters were deleted are not compared.
     ...usage,
     columns: usageColumns,
-    correct: `SELECT subject, 'day' AS grain, date_trunc('day', bucket, 'UTC') AS bucket, ${sum(usageColumns)} FROM usage_counters
+    correct: `SELECT subject, 'day' AS grain, date_trunc('day', bucket, 'UTC') AS bucket, ${buildSumColumnsSql(usageColumns)} FROM usage_counters
       WHERE tenant_id = $1 AND grain = 'hour' AND bucket >= $2 GROUP BY 1, 3`,
     within: `grain = 'day' AND bucket >= $2`,
-    since: getHoursSince,
+    since: getHoursStart,
   },
   {
     ...usage,
     columns: usageColumns,
-    correct: `SELECT subject, 'total' AS grain, to_timestamp(0) AS bucket, ${sum(usageColumns)} FROM usage_counters
+    correct: `SELECT subject, 'total' AS grain, to_timestamp(0) AS bucket, ${buildSumColumnsSql(usageColumns)} FROM usage_counters
       WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1`,
     within: `grain = 'total'`,
   },
@@ -135,7 +136,7 @@ export function buildDifferencesSql({ table, keys, columns, correct, within = 't
     FULL JOIN (SELECT * FROM ${table} WHERE tenant_id = $1 AND ${within}) k USING (${['tenant_id', ...keys].join(', ')}) WHERE ${differs}`
 }
 
-export const getValues = (tenantId: string, { since }: Counter, horizons: Horizons): unknown[] =>
+export const getStatementValues = (tenantId: string, { since }: Counter, horizons: Horizons): unknown[] =>
   since ? [tenantId, since(horizons)] : [tenantId]
 
 /** SQL for the difference between a tenant's stored files and the files that its counters imply: uploaded minus deleted files. */
@@ -170,16 +171,16 @@ export async function countCounterErrors(
 
 async function countTenantErrors(client: ClientBase, tenantId: string, horizons: Horizons): Promise<number> {
   let drift = 0
-  const count = async (differences: string, values: unknown[]) => {
+  const countRows = async (differences: string, values: unknown[]) => {
     const { rows } = await client.query<{ drift: number }>(`SELECT count(*)::int AS drift FROM (${differences}) d`, values)
     drift += rows[0]!.drift
   }
-  const countAll = async () => {
+  const countAllDifferences = async () => {
     for (const counter of counters)
-      if (!counter.isOptional) await count(buildDifferencesSql(counter), getValues(tenantId, counter, horizons))
-    await count(quarantineDifferences, [tenantId])
-    await count(uploadGap, [tenantId])
+      if (!counter.isOptional) await countRows(buildDifferencesSql(counter), getStatementValues(tenantId, counter, horizons))
+    await countRows(quarantineDifferences, [tenantId])
+    await countRows(uploadGap, [tenantId])
   }
-  await inTransactionOn(client, countAll, readOnlySnapshot)
+  await runInTransaction(client, countAllDifferences, readOnlySnapshot)
   return drift
 }

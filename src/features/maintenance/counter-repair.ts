@@ -1,12 +1,12 @@
 import type { ClientBase } from 'pg'
 import { foldLockSpace } from '../../ledger/fold.js'
-import { inTransactionOn } from '../../platform/db/transaction.js'
+import { runInTransaction } from '../../platform/db/transaction.js'
 import {
   buildDifferencesSql,
   type Counter,
   countCounterErrors,
   counters,
-  getValues,
+  getStatementValues,
   type Horizons,
   uploadGap,
 } from './counter-drift.js'
@@ -33,16 +33,16 @@ export async function repairCounters(client: ClientBase, horizons: Horizons): Pr
 
 async function repairTenant(client: ClientBase, tenantId: string, horizons: Horizons): Promise<Repair[]> {
   const repairs: Repair[] = []
-  const repair = async (statement: string, values: unknown[]) => {
+  const runRepair = async (statement: string, values: unknown[]) => {
     const { rows } = await client.query<{ what: string }>(statement, values)
     repairs.push(...rows.map(({ what }) => ({ tenantId, what })))
   }
-  await inTransactionOn(client, async () => {
+  await runInTransaction(client, async () => {
     await client.query('SELECT pg_advisory_xact_lock($2, hashtext($1))', [tenantId, foldLockSpace])
     await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
     // Each repair is a single statement, because calls and their counters change together and must be read in one snapshot.
-    for (const counter of counters) await repair(buildRepairSql(counter), getValues(tenantId, counter, horizons))
-    await repair(uploadsRepair, [tenantId])
+    for (const counter of counters) await runRepair(buildRepairSql(counter), getStatementValues(tenantId, counter, horizons))
+    await runRepair(uploadsRepair, [tenantId])
   })
   return repairs
 }

@@ -1,6 +1,6 @@
 import { computeCompleteSubtreeRoot, computeRoot, getStoredHashes, hashLeaf, toCanonicalJson } from '@assay/proofs'
 import type { ClientBase } from 'pg'
-import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
+import { readOnlySnapshot, runInTransaction } from '../../platform/db/transaction.js'
 
 interface Head {
   tenantId: string
@@ -34,11 +34,11 @@ export async function countJournalErrors(
       : { rows: [{ tenant_id: tenantId }] }
   let drift = 0
   for (const { tenant_id } of rows) {
-    const check = async () => {
+    const countTenantErrors = async () => {
       const head = await readJournalHead(client, tenant_id)
       return !head ? 0 : whole ? countAllErrors(client, head) : countErrorsAtEnd(client, head)
     }
-    drift += await inTransactionOn(client, check, readOnlySnapshot)
+    drift += await runInTransaction(client, countTenantErrors, readOnlySnapshot)
   }
   return drift
 }
@@ -52,7 +52,7 @@ async function readJournalHead(client: ClientBase, tenantId: string): Promise<He
 }
 
 async function countAllErrors(client: ClientBase, head: Head): Promise<number> {
-  const nodes = await readNodes(client, head.tenantId)
+  const nodes = await readJournalNodes(client, head.tenantId)
   let wrongNodes = 0
   const tree = new Tree((level, place, hash) => {
     if (!nodes.get(`${level}/${place}`)?.equals(hash)) wrongNodes++
@@ -90,7 +90,7 @@ async function countEntryErrors(
 ): Promise<number> {
   let errors = 0
   let before: Row | undefined
-  for await (const row of readRows(client, tenantId, from)) {
+  for await (const row of readJournalRows(client, tenantId, from)) {
     errors += row.sequence - (before?.sequence ?? from) - 1
     errors += countRowErrors(row, before)
     onEntry(row.entry)
@@ -100,9 +100,9 @@ async function countEntryErrors(
 }
 
 /** Returns the number of errors in a journal row: in its event, its leaf hash and its time. */
-function countRowErrors(row: Row, before: Row | undefined): number {
+function countRowErrors(row: Row, previous: Row | undefined): number {
   const isLeaf = row.leaf.equals(hashLeaf(row.entry))
-  const isLater = !before || row.occurred_at >= before.occurred_at
+  const isLater = !previous || row.occurred_at >= previous.occurred_at
   return Number(!isValidEvent(row)) + Number(!isLeaf) + Number(!isLater)
 }
 
@@ -116,8 +116,8 @@ function isValidEvent({ entry, sequence, event_id, type, occurred_at }: Row): bo
   }
 }
 
-async function* readRows(client: ClientBase, tenantId: string, from: number): AsyncGenerator<Row> {
-  for (let after = from; ; ) {
+async function* readJournalRows(client: ClientBase, tenantId: string, afterSequence: number): AsyncGenerator<Row> {
+  for (let after = afterSequence; ; ) {
     const { rows } = await client.query<Row>(
       `SELECT sequence::float8, event_id, type, occurred_at, entry, leaf FROM journal
        WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT ${rowsAtOnce}`,
@@ -129,7 +129,7 @@ async function* readRows(client: ClientBase, tenantId: string, from: number): As
   }
 }
 
-async function readNodes(client: ClientBase, tenantId: string): Promise<Map<string, Buffer>> {
+async function readJournalNodes(client: ClientBase, tenantId: string): Promise<Map<string, Buffer>> {
   const { rows } = await client.query<{ level: number; place: string; hash: Buffer }>(
     'SELECT level, place, hash FROM journal_nodes WHERE tenant_id = $1',
     [tenantId],

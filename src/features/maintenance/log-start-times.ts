@@ -57,7 +57,7 @@ export class LogStartTimes {
   }
 }
 
-const getDaysAgo = (days: number | undefined, floor: (moment: Date) => Date): Date | null =>
+const getDaysAgo = (days: number | undefined, floor: (time: Date) => Date): Date | null =>
   days === undefined ? null : floor(new Date(now() - days * 86_400_000))
 
 const getLaterTime = (a: Date | null, b: string | null): Date | null => {

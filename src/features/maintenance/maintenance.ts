@@ -19,7 +19,7 @@ const minute = 60_000
 // Delay before a sweep. Deletions during this time share one sweep.
 const sweepDelayMs = 100
 
-interface Parts extends Pick<Components, 'db' | 'storage' | 'ledger' | 'serviceEvents'> {
+interface Dependencies extends Pick<Components, 'db' | 'storage' | 'ledger' | 'serviceEvents'> {
   idempotency: IdempotencyService
   signIns: SignInService
   resumableUploads: ResumableUploadService
@@ -48,7 +48,7 @@ export class Maintenance {
   #soon: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(private readonly parts: Parts) {
+  constructor(private readonly parts: Dependencies) {
     this.#reconciler = new Reconciler(parts)
     parts.serviceEvents.on('blobsReleased', () => this.#scheduleSweep())
     parts.serviceEvents.on('committed', ({ deletion }) => deletion && this.#scheduleSweep())
@@ -57,37 +57,37 @@ export class Maintenance {
   start(): void {
     const { db, storage, tenants, horizons, orphanedUploads, config, logger } = this.parts
     const { pool } = db
-    const goOn = () => !this.#closed
+    const shouldContinue = () => !this.#closed
     const sweeper = new Sweeper(pool, storage, (blob, error) =>
       logger.warn({ err: error, blob }, 'A blob could not be deleted. The service will retry in a minute.'),
     )
-    const sweep = () => sweeper.sweep(async () => goOn() && !(await isSweepPaused(pool)))
+    const sweepBlobs = () => sweeper.sweep(async () => shouldContinue() && !(await isSweepPaused(pool)))
     const addSweep = this.#createQueue()
-    this.#sweepSoon = () => void addSweep('sweep', sweep)
+    this.#sweepSoon = () => void addSweep('sweep', sweepBlobs)
     // All tasks in this list share one connection.
-    this.#schedule([
-      ['sweep', minute / 2, () => orphanedUploads.updateDueTimes().then(sweep)],
-      ['quarantine', minute / 2, async () => (await this.parts.quarantineMoves.moveAll()) > 0 && sweep()],
+    this.#scheduleTasks([
+      ['sweep', minute / 2, () => orphanedUploads.updateDueTimes().then(sweepBlobs)],
+      ['quarantine', minute / 2, async () => (await this.parts.quarantineMoves.moveAll()) > 0 && sweepBlobs()],
       ['unfinished uploads to the bucket', 60 * minute, () => storage.abortUploads()],
       ['partitions', 60 * minute, () => ensurePartitions(pool)],
       ['tenant deletions', minute, () => tenants.deletion.finishAllDeletions()],
       ['retention', 60 * minute, () => deleteExpiredLogs(pool, horizons)],
       ['old hours', 24 * 60 * minute, () => deleteOldHourlyCounters(pool)],
       ['upload links', 60 * minute, () => deleteOldUploadLinks(pool)],
-      ['idempotency keys', 10 * minute, () => this.parts.idempotency.deleteExpiredKeys(goOn)],
-      ['resumable uploads', 10 * minute, () => this.parts.resumableUploads.sweep(goOn)],
-      ['deliveries of webhooks', 10 * minute, () => this.parts.webhookDeliveries.sweep(goOn)],
+      ['idempotency keys', 10 * minute, () => this.parts.idempotency.deleteExpiredKeys(shouldContinue)],
+      ['resumable uploads', 10 * minute, () => this.parts.resumableUploads.sweep(shouldContinue)],
+      ['deliveries of webhooks', 10 * minute, () => this.parts.webhookDeliveries.sweep(shouldContinue)],
       ['sessions', 60 * minute, () => this.parts.signIns.sweep()],
     ])
     // These tasks may take a long time, so the tasks above do not wait for them.
-    this.#schedule([['expiry', 5 * minute, () => this.#expireFiles()]])
+    this.#scheduleTasks([['expiry', 5 * minute, () => this.#expireFiles()]])
     const hours = config.reconcileIntervalHours
-    if (hours > 0) this.#schedule([['reconcile', minute, () => this.#reconciler.continueComparison(hours)]])
+    if (hours > 0) this.#scheduleTasks([['reconcile', minute, () => this.#reconciler.continueComparison(hours)]])
   }
 
   #expireFiles(): Promise<unknown> {
     return this.parts.expiry.expire({
-      goOn: () => !this.#closed,
+      shouldContinue: () => !this.#closed,
       onFailed: (context, error) =>
         this.parts.logger.warn(
           { err: error, context },
@@ -116,17 +116,17 @@ export class Maintenance {
   }
 
   /** Repeats the tasks periodically, one after another. */
-  #schedule(tasks: readonly Task[]): void {
+  #scheduleTasks(tasks: readonly Task[]): void {
     const addToQueue = this.#createQueue()
     for (const [name, intervalMs, run] of tasks) {
       let isQueued = false
-      const repeat = async () => {
+      const runRepeatedly = async () => {
         if (isQueued) return
         isQueued = true
         await addToQueue(name, run)
         isQueued = false
       }
-      this.#timers.push(setInterval(() => void repeat(), intervalMs).unref())
+      this.#timers.push(setInterval(() => void runRepeatedly(), intervalMs).unref())
     }
   }
 

@@ -20,7 +20,7 @@ const usualPace: Pace = { pathsPerSecond: 200, sample: 0.01 }
 const stateKey = 'reconcile'
 const lock = 4_207_003
 
-interface Parts extends Pick<Components, 'db' | 'ledger'> {
+interface Dependencies extends Pick<Components, 'db' | 'ledger'> {
   storageHealth: StorageHealth
   logger: Logger
   pace?: Pace
@@ -41,7 +41,7 @@ export class Reconciler {
   readonly #pace: Pace
   #stopped = false
 
-  constructor(private readonly parts: Parts) {
+  constructor(private readonly parts: Dependencies) {
     this.#pace = parts.pace ?? usualPace
   }
 
@@ -88,7 +88,7 @@ export class Reconciler {
   async #saveFinding(finding: Finding): Promise<void> {
     this.parts.logger.error(finding, 'The reconciler found a difference between database rows and blobs.')
     const { blobPath, kind, fileId } = finding
-    const tenantId = finding.tenantId ?? (await this.#findTenantOfBlob(blobPath))
+    const tenantId = finding.tenantId ?? (await this.#findBlobTenant(blobPath))
     const place = { tenantId: tenantId ?? '', blobPath, kind }
     const known = await this.parts.db.prisma.storageFinding.findUnique({ where: { tenantId_blobPath_kind: place } })
     await this.parts.db.prisma.storageFinding.upsert({
@@ -103,7 +103,7 @@ export class Reconciler {
   }
 
   /** Returns the tenant of a blob without a row. Blob paths begin with the tenant ID. */
-  async #findTenantOfBlob(blobPath: string): Promise<string | null> {
+  async #findBlobTenant(blobPath: string): Promise<string | null> {
     const tenantId = blobPath.split('/')[0]!
     const tenant = isId('ten', tenantId) ? await this.parts.db.prisma.tenant.findUnique({ where: { tenantId } }) : null
     return tenant?.tenantId ?? null

@@ -41,13 +41,13 @@ const findingCounts = {
   corrupted: 'corrupted',
 } as const satisfies Record<Finding['kind'], keyof HealthCounts>
 
-interface Parts extends Pick<Components, 'db' | 'storage'> {
+interface Dependencies extends Pick<Components, 'db' | 'storage'> {
   horizons: Pick<LogStartTimes, 'calls' | 'audits'>
 }
 
 /** Compares counters, database rows and blobs with each other, in constant memory. */
 export class StorageHealth {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: Dependencies) {}
 
   /** Counts inconsistencies. `deep` reads every blob, and `whole` recomputes the journals from their first entry. */
   async verify({
@@ -61,13 +61,13 @@ export class StorageHealth {
   } = {}): Promise<HealthCounts> {
     const scope = { tenantId: tenantId ?? null }
     const counts: HealthCounts = {
-      countersDrift: await this.#runOnOwnConnection((client) =>
+      countersDrift: await this.#withDedicatedConnection((client) =>
         countCounterErrors(client, { ...scope, ...this.#getLogStartTimes() }),
       ),
       filesWithoutBlob: 0,
       blobsWithoutFile: 0,
       corrupted: 0,
-      journalDrift: await this.#runOnOwnConnection((client) => countJournalErrors(client, { ...scope, whole })),
+      journalDrift: await this.#withDedicatedConnection((client) => countJournalErrors(client, { ...scope, whole })),
     }
     for await (const { finding } of this.comparePaths({ prefix: tenantId && `${tenantId}/`, sample: deep ? 1 : 0 }))
       if (finding) counts[findingCounts[finding.kind]]++
@@ -109,7 +109,7 @@ export class StorageHealth {
 
   /** Corrects counters that differ from the rows that they count. Returns the corrected counters. */
   repairCounters(): Promise<Repair[]> {
-    return this.#runOnOwnConnection((client) => repairCounters(client, this.#getLogStartTimes()))
+    return this.#withDedicatedConnection((client) => repairCounters(client, this.#getLogStartTimes()))
   }
 
   #getLogStartTimes(): Horizons {
@@ -117,7 +117,7 @@ export class StorageHealth {
   }
 
   /** Runs `work` on a dedicated connection, because a recount takes a long time. */
-  async #runOnOwnConnection<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+  async #withDedicatedConnection<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
     const client = await this.parts.db.connectDedicated('assay verify')
     try {
       return await work(client)

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { processRowsByTenant } from '../../platform/db/each-tenant.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { loadState, saveState } from '../../platform/db/service-state.js'
-import { faultPoint } from '../../platform/fault-points.js'
+import { reachFaultPoint } from '../../platform/fault-points.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
 const batch = 64
@@ -30,13 +30,13 @@ export class Sweeper {
   ) {}
 
   /**
-   * Sweeps until no blob is due, or until `goOn` returns false before a batch. `failed` is the number of blobs that the store did
+   * Sweeps until no blob is due, or until `shouldContinue` returns false before a batch. `failed` is the number of blobs that the store did
    * not delete.
    */
-  async sweep(goOn: () => boolean | Promise<boolean> = () => true): Promise<{ removed: number; failed: number }> {
+  async sweep(shouldContinue: () => boolean | Promise<boolean> = () => true): Promise<{ removed: number; failed: number }> {
     const total = { removed: 0, failed: 0 }
     for (;;) {
-      if (!(await goOn())) return total
+      if (!(await shouldContinue())) return total
       const { removed, failed } = await this.#sweepBatch()
       total.removed += removed
       total.failed += failed
@@ -46,11 +46,11 @@ export class Sweeper {
 
   async #sweepBatch(): Promise<{ removed: number; failed: number }> {
     const claimed = await this.#claimDueBlobs()
-    faultPoint('sweep.taken')
+    reachFaultPoint('sweep.taken')
     const removed: ClaimedBlob[] = []
     let failed = 0
     const queue = [...claimed]
-    const work = async () => {
+    const runWorker = async () => {
       for (let row = queue.shift(); row && failed < maxFailures; row = queue.shift())
         try {
           await this.storage.remove(row.blob_path)
@@ -60,10 +60,10 @@ export class Sweeper {
           this.onFailed(row.blob_path, error)
         }
     }
-    await Promise.all(Array.from({ length: atOnce }, work))
-    faultPoint('sweep.removed')
+    await Promise.all(Array.from({ length: atOnce }, runWorker))
+    reachFaultPoint('sweep.removed')
     await this.#updatePerTenant(removed, `DELETE FROM blob_garbage WHERE ${taken}`)
-    faultPoint('sweep.forgotten')
+    reachFaultPoint('sweep.forgotten')
     const left = claimed.filter((row) => !removed.includes(row))
     await this.#updatePerTenant(left, `UPDATE blob_garbage SET due_at = now() + interval '1 minute' WHERE ${taken}`)
     return { removed: removed.length, failed }

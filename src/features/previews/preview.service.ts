@@ -21,7 +21,7 @@ const maxWaitMs = 60_000
 const problemTtlMs = 10 * 60_000
 
 type File = Awaited<ReturnType<FileService['get']>>
-type Rendered = Awaited<ReturnType<PreviewRenderer['render']>>
+type RenderedPreview = Awaited<ReturnType<PreviewRenderer['render']>>
 type Kind = 'image' | 'pdf' | 'text'
 
 /** Opens the content of a stored file for a sandboxed process. Returns undefined if the content is missing or changed. */
@@ -41,7 +41,7 @@ interface RenderRequest {
 /** Renders previews of stored files. File contents are immutable, so rendered images can be cached. */
 export class PreviewService {
   readonly #slots = new TenantSlots('previews', { inAll: 16, byTenant: 8 })
-  readonly #rendered = new LRUCache<string, Rendered, RenderRequest>({
+  readonly #rendered = new LRUCache<string, RenderedPreview, RenderRequest>({
     maxSize: maxCacheBytes,
     sizeCalculation: (rendered) => 512 + ('image' in rendered ? rendered.image.length : 0),
     fetchMethod: async (_key, _stale, { context, options }) => {
@@ -81,8 +81,8 @@ export class PreviewService {
     return { ...empty, fileId, contentType: 'image/webp', image: data, width, height, pageCount: pages }
   }
 
-  async #renderPreview({ file, kind, size, page }: RenderRequest): Promise<Rendered> {
-    const leave = this.#slots.acquire(file.tenantId)
+  async #renderPreview({ file, kind, size, page }: RenderRequest): Promise<RenderedPreview> {
+    const releaseSlot = this.#slots.acquire(file.tenantId)
     try {
       const opened = await this.parts.contents.open({ ...file, checksum: file.checksum.replace(/^sha256:/, '') })
       if (!opened) return { problem: damaged }
@@ -94,7 +94,7 @@ export class PreviewService {
         await opened.dispose()
       }
     } finally {
-      leave()
+      releaseSlot()
     }
   }
 

@@ -9,14 +9,14 @@ import { forbidden, notFound, rejectMethod, unauthenticated } from '../../platfo
 import type { LogService } from './log.service.js'
 import type { LogShareService } from './log-share.service.js'
 
-interface Parts {
+interface Dependencies {
   log: LogService
   logShares: LogShareService
   admission: Admission
   createCall(request: Request): Promise<Call>
   /** Counts an invalid token. Throws 429 if the IP address has sent too many of them. */
   countRejectedCredential(ip: string): Promise<void>
-  hasFailedOften(ip: string): Promise<boolean>
+  hasReachedFailureLimit(ip: string): Promise<boolean>
 }
 
 type LogEndpoint = (tenantId: string, response: Response, path: string) => Promise<void>
@@ -28,21 +28,21 @@ const adminEndpoint: Endpoint = { access: 'admin', tenantWide: true }
 const readerEndpoint: Endpoint = { access: 'any' }
 
 /** Serves the transparency log (C2SP tlog-tiles) to admins of the tenant and to tokens that can only read the log. */
-export function createLogHandler(parts: Parts): RequestHandler {
-  const { log } = parts
+export function createLogHandler(dependencies: Dependencies): RequestHandler {
+  const { log } = dependencies
   const router = Router({ caseSensitive: true, strict: true })
-  const mount = (path: string | RegExp, answer: LogEndpoint) => {
-    router.get(path, (request, response) => handleRequest(parts, request, response, answer))
+  const mountEndpoint = (path: string | RegExp, endpoint: LogEndpoint) => {
+    router.get(path, (request, response) => handleRequest(dependencies, request, response, endpoint))
     router.all(path, rejectMethod)
   }
-  mount(`${prefix}/checkpoint`, async (tenantId, response) => {
+  mountEndpoint(`${prefix}/checkpoint`, async (tenantId, response) => {
     const { note } = await log.createCheckpoint(tenantId)
     response.set({ 'Content-Type': text, 'Cache-Control': 'no-store' }).end(note)
   })
-  mount(`${prefix}/key`, async (tenantId, response) => {
+  mountEndpoint(`${prefix}/key`, async (tenantId, response) => {
     response.set({ 'Content-Type': text, 'Cache-Control': 'no-store' }).end(`${await log.getVerifierKey(tenantId)}\n`)
   })
-  mount(/^\/api\/v1\/log\/tile\//, async (tenantId, response, path) => {
+  mountEndpoint(/^\/api\/v1\/log\/tile\//, async (tenantId, response, path) => {
     const tile = parseTilePath(path.slice(tiles.length))
     const bytes = tile && (await log.readTile(tenantId, tile))
     if (!bytes) throw notFound('tile', path.slice(tiles.length))
@@ -57,13 +57,19 @@ export function createLogHandler(parts: Parts): RequestHandler {
   return router
 }
 
-async function handleRequest(parts: Parts, request: Request, response: Response, answer: LogEndpoint): Promise<void> {
+async function handleRequest(
+  dependencies: Dependencies,
+  request: Request,
+  response: Response,
+  endpoint: LogEndpoint,
+): Promise<void> {
   const token = getLogToken(request)
-  const call = token === undefined ? await parts.createCall(request) : await createReaderCall(parts, request, token)
+  const call =
+    token === undefined ? await dependencies.createCall(request) : await createLogReaderCall(dependencies, request, token)
   try {
     await call.run('data', token === undefined ? adminEndpoint : readerEndpoint, ({ actor }) => {
       response.set(call.responseHeaders)
-      return answer(actor.tenantId, response, getTarget(request).path)
+      return endpoint(actor.tenantId, response, getTarget(request).path)
     })
   } catch (error) {
     response.set(call.responseHeaders)
@@ -72,12 +78,12 @@ async function handleRequest(parts: Parts, request: Request, response: Response,
 }
 
 /** Creates a call that can only read the log. */
-async function createReaderCall(parts: Parts, request: Request, token: string): Promise<Call> {
+async function createLogReaderCall(dependencies: Dependencies, request: Request, token: string): Promise<Call> {
   const { callId: id, address: ip } = request as Request & IdentifiedRequest
   const origin = { ip, userAgent: '' }
-  const reader = await parts.logShares.findReader(token, { isSuspect: await parts.hasFailedOften(ip) })
+  const reader = await dependencies.logShares.findReader(token, { isSuspect: await dependencies.hasReachedFailureLimit(ip) })
   if (!reader) {
-    await parts.countRejectedCredential(origin.ip)
+    await dependencies.countRejectedCredential(origin.ip)
     throw unauthenticated('This log token is unknown, revoked or expired. Ask an admin of the tenant for a new one.')
   }
   if (reader.isSuspended) throw forbidden(suspendedTenant)
@@ -92,7 +98,7 @@ async function createReaderCall(parts: Parts, request: Request, token: string): 
     contexts: null,
     ...origin,
   } as const
-  return new Call({ id, admission: parts.admission, origin, actor, signal: () => new AbortController().signal })
+  return new Call({ id, admission: dependencies.admission, origin, actor, signal: () => new AbortController().signal })
 }
 
 /** Returns the log token, or undefined if the request has several Authorization headers. Such a request is rejected. */

@@ -44,7 +44,7 @@ export class LogShareService {
     const createdAt = getIdTime(shareId)
     const expiresAt = new Date(createdAt.getTime() + days * day)
     const { token, hash } = createRowToken('log', tenantId, shareId)
-    return this.parts.ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.changeTenant(tenantId, async (tx) => {
       await tx.logShare.deleteMany({ where: { tenantId, expiresAt: { lt: new Date(now()) } } })
       if ((await tx.logShare.count({ where: { tenantId } })) >= maxShares)
         throw conflict(`The transparency log already has the maximum of ${maxShares} access tokens. Revoke a token first.`)
@@ -61,14 +61,14 @@ export class LogShareService {
     return listNewestFirst(this.parts.db.prisma.logShare, {
       key: 'shareId',
       where: { tenantId },
-      place: toPagePosition('shr', args),
+      position: toPagePosition('shr', args),
     })
   }
 
   /** Revokes an access token immediately. */
   revoke(actor: Actor, shareId: string): Promise<LogShare> {
     const { tenantId } = actor
-    return this.parts.ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.changeTenant(tenantId, async (tx) => {
       const share = isId('shr', shareId) ? await tx.logShare.findFirst({ where: { tenantId, shareId } }) : null
       if (!share) throw notFound('share', shareId)
       await tx.logShare.deleteMany({ where: { tenantId, shareId } })

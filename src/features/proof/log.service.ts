@@ -122,13 +122,13 @@ export class LogService {
       ],
     })
     const known = new Map(rows.map(({ level, place, hash }) => [`${level}/${place}`, hash]))
-    const stored = (level: number, place: number): Buffer => {
+    const getStoredHash = (level: number, place: number): Buffer => {
       const hash = known.get(`${level}/${place}`)
       if (!hash) throw new Error(`The journal of ${tenantId} lacks hash ${place} at level ${level}. Run "admin verify".`)
       return hash
     }
-    const rootOfRun = ({ level, place, count }: StoredHashes) =>
-      computeCompleteSubtreeRoot(Array.from({ length: count }, (_, at) => stored(level, place + at)))
-    return wanted.map((parts) => computeRoot(parts.map(rootOfRun)))
+    const computeRunRoot = ({ level, place, count }: StoredHashes) =>
+      computeCompleteSubtreeRoot(Array.from({ length: count }, (_, at) => getStoredHash(level, place + at)))
+    return wanted.map((parts) => computeRoot(parts.map(computeRunRoot)))
   }
 }

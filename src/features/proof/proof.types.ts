@@ -1,6 +1,6 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
-import { pageType } from '../../api/graphql/page.js'
+import { createPageType } from '../../api/graphql/page.js'
 import { IntegerRange } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
@@ -76,7 +76,7 @@ export class NewLogShare {
   expiresAt!: Date
 }
 
-export const LogSharePage = pageType(LogShare, 'LogShare')
+export const LogSharePage = createPageType(LogShare, 'LogShare')
 
 @ArgsType()
 export class ShareLogArgs {

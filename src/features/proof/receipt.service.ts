@@ -10,7 +10,7 @@ import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { LogService } from './log.service.js'
 
-interface Parts extends Pick<Components, 'db' | 'identity'> {
+interface Dependencies extends Pick<Components, 'db' | 'identity'> {
   log: LogService
   contexts: FileContextService
   callLogs: CallLogService
@@ -33,7 +33,7 @@ interface Verdict {
  * file is deleted.
  */
 export class ReceiptService {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: Dependencies) {}
 
   /** Issues a receipt for a file or an upload call. */
   async issue(
@@ -46,12 +46,12 @@ export class ReceiptService {
     throw badUserInput([{ field: 'fileId', message: 'is required unless `callId` is specified' }])
   }
 
-  async #issueReceipt(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<{ receipt: string }> {
+  async #issueReceipt(attempt: Attempt, kind: 'file' | 'call', id: string): Promise<{ receipt: string }> {
     const { tenantId } = attempt.actor
     // The call log does not contain rejected uploads of dashboard users. Their receipts are identified by the event ID.
-    const isKnown = isId(noun, id) || (noun === 'call' && isId('evt', id))
-    const verdict = isKnown ? await this.#findVerdict(attempt, noun, id) : undefined
-    if (!verdict || !(await this.#addToCallLog(attempt, verdict))) throw notFound(noun, id)
+    const isKnown = isId(kind, id) || (kind === 'call' && isId('evt', id))
+    const verdict = isKnown ? await this.#findVerdict(attempt, kind, id) : undefined
+    if (!verdict || !(await this.#authorizeAndSetTarget(attempt, verdict))) throw notFound(kind, id)
     // The checkpoint must be read after the entry, so that it covers the entry.
     const { origin, size, note } = await this.parts.log.createCheckpoint(tenantId)
     const proof = await this.parts.log.getInclusionProof(tenantId, verdict.index, size)
@@ -68,7 +68,7 @@ export class ReceiptService {
     return { receipt: await signReceipt(receipt, { id: key.id, privateKey: parseKeyPair(key).privateKey }) }
   }
 
-  async #findVerdict(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<Verdict | undefined> {
+  async #findVerdict(attempt: Attempt, kind: 'file' | 'call', id: string): Promise<Verdict | undefined> {
     const { tenantId } = attempt.actor
     const { rows } = await this.parts.db.pool.query<Verdict>({
       name: 'log-verdict',
@@ -76,13 +76,13 @@ export class ReceiptService {
         WHERE tenant_id = $1 AND subject = $2 AND type IN ('file.accepted', 'file.rejected')`,
       values: [tenantId, id],
     })
-    if (rows[0] || noun === 'file') return rows[0]
+    if (rows[0] || kind === 'file') return rows[0]
     const { operation, status, fileId } = await this.parts.callLogs.get(attempt.actor, id)
     return operation === 'upload' && status === 'success' && fileId ? this.#findVerdict(attempt, 'file', fileId) : undefined
   }
 
   /** Returns false if the actor has no access to the context. Otherwise, adds the file and the context to the call log row. */
-  async #addToCallLog(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
+  async #authorizeAndSetTarget(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
     const { actor } = attempt
     const context = contextKey === null ? undefined : await this.parts.contexts.find(actor, contextKey)
     // If a context was deleted, only actors without context restrictions can access its verdicts.
@@ -95,21 +95,21 @@ export class ReceiptService {
 /** Returns the receipt claims about the file and its verdict. */
 function toClaims({ subject, type, entry, checks }: Verdict) {
   const { data } = JSON.parse(entry) as { data: Record<string, unknown> }
-  const text = (name: string): string | null => (typeof data[name] === 'string' ? data[name] : null)
-  const whole = (name: string): number | null => (typeof data[name] === 'number' ? data[name] : null)
-  const linkId = text('upload_link_id')
+  const getTextField = (name: string): string | null => (typeof data[name] === 'string' ? data[name] : null)
+  const getNumberField = (name: string): number | null => (typeof data[name] === 'number' ? data[name] : null)
+  const linkId = getTextField('upload_link_id')
   return {
     sub: subject,
-    filename: text('original_filename'),
-    size_bytes: whole('size_bytes'),
-    sha256: text('checksum')?.replace(/^sha256:/, '') ?? null,
-    context_key: text('context_key'),
-    rules_version: whole('rules_version'),
+    filename: getTextField('original_filename'),
+    size_bytes: getNumberField('size_bytes'),
+    sha256: getTextField('checksum')?.replace(/^sha256:/, '') ?? null,
+    context_key: getTextField('context_key'),
+    rules_version: getNumberField('rules_version'),
     outcome: type === 'file.accepted' ? ('accepted' as const) : ('rejected' as const),
-    reason: text('reason'),
+    reason: getTextField('reason'),
     checks: checks?.checks ?? [],
     engine: checks?.engine ? toEngineClaim(checks.engine) : null,
-    uploaded_by: text('uploaded_by'),
+    uploaded_by: getTextField('uploaded_by'),
     ...(linkId !== null && { upload_link_id: linkId }),
     uploaded_at: getIdTime(subject).toISOString(),
   }

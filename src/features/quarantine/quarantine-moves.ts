@@ -1,7 +1,7 @@
 import type { Ledger } from '../../ledger/ledger.js'
 import type { ReservedPaths } from '../../ledger/reserved-paths.js'
 import type { Database } from '../../platform/db/client.js'
-import { faultPoint } from '../../platform/fault-points.js'
+import { reachFaultPoint } from '../../platform/fault-points.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
 const maxMoves = 100
@@ -40,9 +40,9 @@ export class QuarantineMoves {
   }
 
   /** Moves an object. An error is only reported, because `moveAll` retries the move within a minute. */
-  async tryMove(place: QuarantinedFileKey): Promise<boolean> {
+  async tryMove(key: QuarantinedFileKey): Promise<boolean> {
     try {
-      return await this.moveObject(place)
+      return await this.moveObject(key)
     } catch (error) {
       this.parts.onError(error)
       return false
@@ -62,12 +62,12 @@ export class QuarantineMoves {
   }
 
   /** Returns false if the reservation of the new path expired. The sweep then deletes the copy. */
-  async #moveToNewPath(from: string, { tenantId, fileId }: QuarantinedFileKey): Promise<boolean> {
+  async #moveToNewPath(fromPath: string, { tenantId, fileId }: QuarantinedFileKey): Promise<boolean> {
     const place = `${tenantId}/quarantine`
     const to = await this.parts.paths.takePath(tenantId, place)
-    await this.parts.storage.copy(from, to)
-    faultPoint('quarantine.copied')
-    const isReserved = await this.parts.ledger.change(tenantId, async (tx) => {
+    await this.parts.storage.copy(fromPath, to)
+    reachFaultPoint('quarantine.copied')
+    const isReserved = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
       const reserved = await tx.$queryRaw<
         object[]
       >`SELECT 1 FROM blob_garbage WHERE tenant_id = ${tenantId} AND blob_path = ${to} AND NOT taken FOR UPDATE`
@@ -77,15 +77,15 @@ export class QuarantineMoves {
         return { result: false, entry: {} }
       }
       const renamed =
-        await tx.$executeRaw`UPDATE files SET blob_path = ${to} WHERE tenant_id = ${tenantId} AND file_id = ${fileId} AND blob_path = ${from}`
+        await tx.$executeRaw`UPDATE files SET blob_path = ${to} WHERE tenant_id = ${tenantId} AND file_id = ${fileId} AND blob_path = ${fromPath}`
       // The file was purged in the meantime, so the sweep deletes the copy.
       if (renamed === 0) return { result: true, entry: {} }
       await tx.$executeRaw`DELETE FROM blob_garbage WHERE tenant_id = ${tenantId} AND blob_path = ${to}`
-      await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${from}, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at`
+      await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${fromPath}, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at`
       await tx.$executeRaw`UPDATE quarantine SET move_due_at = NULL WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
       return { result: true, entry: {} }
     })
-    faultPoint('quarantine.moved')
+    reachFaultPoint('quarantine.moved')
     if (!isReserved) this.parts.paths.discard(place)
     return isReserved
   }

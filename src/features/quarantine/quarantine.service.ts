@@ -1,5 +1,5 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
-import { type DatedList, listLatestFirst, type Page } from '../../api/graphql/page.js'
+import { listLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import { createFileAuditRow, type Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
@@ -7,7 +7,7 @@ import { removePermanently } from '../../ledger/removal.js'
 import { type Actor, canAccessContext, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { createOnHoldError, notFound } from '../../platform/errors/errors.js'
-import { faultPoint } from '../../platform/fault-points.js'
+import { reachFaultPoint } from '../../platform/fault-points.js'
 import { isId } from '../../platform/ids.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { FileContextService } from '../contexts/context.service.js'
@@ -32,9 +32,9 @@ interface QuarantinedRow {
   originalFilename: string
 }
 
-const quarantined: DatedList = {
+const quarantined: TimestampedList = {
   alias: 'q',
-  moment: 'quarantined_at',
+  timeColumn: 'quarantined_at',
   columns: `q.file_id AS "fileId", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes", c.context_key AS "contextKey", q.viruses, q.signatures,
     q.quarantined_at AS "quarantinedAt"`,
   rows: `FROM quarantine q JOIN files f ON f.tenant_id = q.tenant_id AND f.file_id = q.file_id
@@ -67,7 +67,7 @@ export class QuarantineService {
     const { viruses, signatures } = toDetection(report)
     // If `moveSeconds` is null, the due time of the move is null too. Local objects are not moved.
     const moveSeconds = this.parts.storage.kind === 'local' ? null : 0
-    const isNew = await this.parts.ledger.change(tenantId, async (tx) => {
+    const isNew = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
       const file = await this.#endLease(tx, { tenantId, fileId, token })
       if (!file) return { result: false, entry: {} }
       await tx.validationReport.create({ data: { tenantId, fileId, validatedAt: report.validatedAt, report: report as object } })
@@ -84,7 +84,7 @@ export class QuarantineService {
       const audit = createFileAuditRow(createSystemActor(tenantId), 'updated', named, details)
       return { result: true, entry: { audit: [audit] } }
     })
-    faultPoint('quarantine.marked')
+    reachFaultPoint('quarantine.marked')
     if (!isNew) return
     await this.parts.quarantineMoves.tryMove({ tenantId, fileId })
     this.parts.serviceEvents.emit('blobsReleased')
@@ -99,7 +99,7 @@ export class QuarantineService {
     const { tenantId, fileId, contextId } = file
     const { viruses, signatures } = toDetection(report)
     const audit = createFileAuditRow(createSystemActor(tenantId), 'updated', file, { change: 'quarantined', viruses, signatures })
-    await this.parts.ledger.change(tenantId, async () => ({
+    await this.parts.ledger.changeTenant(tenantId, async () => ({
       result: undefined,
       entry: [entry, { audit: [audit] }],
       finish: async (tx) => {
@@ -118,7 +118,7 @@ export class QuarantineService {
 
   /** Releases a file until a scan with other signatures finds a virus in it. Throws 404 if the file is not quarantined. */
   async release(actor: Actor, fileId: string, reason: string): Promise<{ fileId: string }> {
-    return this.parts.ledger.change(actor.tenantId, async (tx) => {
+    return this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
       const file = await this.#findQuarantinedFile(tx, actor, fileId)
       await tx.$executeRaw`UPDATE files SET quarantined_at = NULL WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
       await tx.$executeRaw`DELETE FROM quarantine WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
@@ -130,7 +130,7 @@ export class QuarantineService {
   /** Deletes a quarantined file permanently, without the trash. Throws 404 if it is not quarantined, and 409 if it is on hold. */
   async purge(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
-    await this.parts.ledger.change(tenantId, async (tx) => {
+    await this.parts.ledger.changeTenant(tenantId, async (tx) => {
       await this.#findQuarantinedFile(tx, actor, fileId)
       const audit = await removePermanently(tx, actor, { table: 'files', where: 't.file_id = $3', values: [fileId] })
       if (audit.length === 0) throw createOnHoldError(fileId)

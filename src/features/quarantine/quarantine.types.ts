@@ -1,6 +1,6 @@
 import { Field, ID, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
-import { pageType } from '../../api/graphql/page.js'
+import { createPageType } from '../../api/graphql/page.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
 @ObjectType({
@@ -29,7 +29,7 @@ export class QuarantinedFile {
   quarantinedAt!: Date
 }
 
-export const QuarantinedFilePage = pageType(QuarantinedFile, 'QuarantinedFile')
+export const QuarantinedFilePage = createPageType(QuarantinedFile, 'QuarantinedFile')
 
 @ObjectType({ simpleResolvers: true, description: 'A file that was released or purged from quarantine.' })
 export class OutOfQuarantine {

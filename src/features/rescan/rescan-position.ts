@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { createSignaturesExpression, isExact } from '../../inspection/scanners/signatures.js'
 import { getLeaseEndSql } from '../../platform/db/lease.js'
-import { inTransaction } from '../../platform/db/transaction.js'
+import { withTransaction } from '../../platform/db/transaction.js'
 
 export const leaseSeconds = 30
 export const maxBatchFiles = 64
@@ -24,7 +24,7 @@ export interface LeasedFile {
  * context.
  */
 export const leaseNextFiles = (pool: Pool, context: LeaseOwner, signatures: string): Promise<LeasedFile[] | undefined> =>
-  inTransaction(pool, (client) => advancePosition(client, context, signatures))
+  withTransaction(pool, (client) => advancePosition(client, context, signatures))
 
 async function advancePosition(
   client: PoolClient,

@@ -128,20 +128,20 @@ export class RescanService {
   }
 
   /** Counts files, across all tenants, that current rescans could not scan. Returns undefined if no file failed. */
-  async getFailureSummary(): Promise<{ waiting: number; givenUp: number; reason: string | null } | undefined> {
-    const { rows } = await this.parts.db.pool.query<{ waiting: number; givenUp: number; reason: string | null }>(
-      `SELECT q.files AS waiting, w.files AS "givenUp", coalesce(q.failure, w.failure) AS reason
+  async getFailureSummary(): Promise<{ waiting: number; abandoned: number; reason: string | null } | undefined> {
+    const { rows } = await this.parts.db.pool.query<{ waiting: number; abandoned: number; reason: string | null }>(
+      `SELECT q.files AS waiting, w.files AS abandoned, coalesce(q.failure, w.failure) AS reason
        FROM (SELECT count(*)::int AS files, max(failure) AS failure FROM rescan_queue WHERE failure IS NOT NULL) q,
          (SELECT coalesce(sum(failed), 0)::int AS files, max(failure) AS failure FROM rescans WHERE failed > 0) w`,
     )
-    const { waiting, givenUp } = rows[0]!
-    return waiting + givenUp > 0 ? rows[0] : undefined
+    const { waiting, abandoned } = rows[0]!
+    return waiting + abandoned > 0 ? rows[0] : undefined
   }
 
   /** Returns counts across all tenants, for the metrics. */
-  async getCounts(): Promise<{ contextsUnderWay: number; filesQuarantined: number }> {
-    const { rows } = await this.parts.db.pool.query<{ contextsUnderWay: number; filesQuarantined: number }>(
-      `SELECT (SELECT count(*) FROM rescans WHERE finished_at IS NULL)::int AS "contextsUnderWay", (SELECT count(*) FROM quarantine)::int AS "filesQuarantined"`,
+  async getCounts(): Promise<{ contextsInProgress: number; filesQuarantined: number }> {
+    const { rows } = await this.parts.db.pool.query<{ contextsInProgress: number; filesQuarantined: number }>(
+      `SELECT (SELECT count(*) FROM rescans WHERE finished_at IS NULL)::int AS "contextsInProgress", (SELECT count(*) FROM quarantine)::int AS "filesQuarantined"`,
     )
     return rows[0]!
   }

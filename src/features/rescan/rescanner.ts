@@ -6,9 +6,9 @@ import { getSignatures, type Signatures } from '../../inspection/scanners/signat
 import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
 import { background } from '../../inspection/workers/fair-queue.js'
 import { AssayError } from '../../platform/errors/errors.js'
-import { faultPoint } from '../../platform/fault-points.js'
+import { reachFaultPoint } from '../../platform/fault-points.js'
 import { newId } from '../../platform/ids.js'
-import { Pace } from '../../platform/pace.js'
+import { ReadThrottle } from '../../platform/read-throttle.js'
 import type { QuarantineService } from '../quarantine/quarantine.service.js'
 import type { ServiceEvents } from '../service-events.js'
 import type { RescanService } from './rescan.service.js'
@@ -31,7 +31,7 @@ const failures = {
   other: 'an internal error occurred, see the log',
 }
 
-interface Parts {
+interface Dependencies {
   inspector: Inspector
   scanner: VirusScanner
   queue: RescanQueue
@@ -44,7 +44,7 @@ interface Parts {
 }
 
 /** Thrown if the scanner or the store is unavailable. The file is not the cause unless it crashed the scanner. */
-class Unavailable extends Error {
+class DependencyUnavailableError extends Error {
   constructor(
     readonly dependency: 'scanner' | 'storage',
     cause: unknown,
@@ -59,20 +59,20 @@ class Unavailable extends Error {
  * replica dies, another one continues.
  */
 export class Rescanner {
-  readonly #pace: Pace
+  readonly #pace: ReadThrottle
   readonly #closed = new AbortController()
   #noticed = { signatures: '', at: Number.NEGATIVE_INFINITY }
   #isScannerUnavailable = false
   #running: Promise<void> | undefined
   #wake = new AbortController()
 
-  constructor(private readonly parts: Parts) {
-    this.#pace = new Pace(parts.megabytesPerSecond)
+  constructor(private readonly parts: Dependencies) {
+    this.#pace = new ReadThrottle(parts.megabytesPerSecond)
     parts.serviceEvents.on('rescanRequested', () => this.#wake.abort())
   }
 
   start(): void {
-    this.#running ??= this.#run()
+    this.#running ??= this.#runLoop()
   }
 
   /** Scans one batch of files. Returns false if no file is due. */
@@ -95,7 +95,7 @@ export class Rescanner {
     await this.#running
   }
 
-  async #run(): Promise<void> {
+  async #runLoop(): Promise<void> {
     while (!this.#closed.signal.aborted) {
       let waitMs = idleMs
       try {
@@ -142,38 +142,38 @@ export class Rescanner {
     const suspects: string[] = []
     let results: Result[] = []
     let savedAt = performance.now()
-    const flush = async () => {
+    const saveResults = async () => {
       const ready = results
       results = []
       savedAt = performance.now()
       if (ready.length > 0) await queue.saveResults(batch, signatures, ready)
     }
     let failure: unknown
-    const work = async () => {
+    const runWorker = async () => {
       for (let file = waiting.shift(); file && failure === undefined; file = waiting.shift()) {
         try {
           const result = await this.#scanFile(batch, file, signatures)
           if (result) results.push(result)
-          faultPoint('rescan.scanned')
-          if (performance.now() - savedAt > saveIntervalMs) await flush()
+          reachFaultPoint('rescan.scanned')
+          if (performance.now() - savedAt > saveIntervalMs) await saveResults()
         } catch (error) {
-          if (error instanceof Unavailable && error.dependency === 'scanner') suspects.push(file.fileId)
+          if (error instanceof DependencyUnavailableError && error.dependency === 'scanner') suspects.push(file.fileId)
           failure ??= error
         }
       }
     }
     try {
       // If the scanner is broken, no file must lose an attempt.
-      if (waiting.length > 0) await this.parts.scanner.prove()
-      await Promise.all(Array.from({ length: maxConcurrentScans }, work))
-      await flush()
+      if (waiting.length > 0) await this.parts.scanner.verifyDetection()
+      await Promise.all(Array.from({ length: maxConcurrentScans }, runWorker))
+      await saveResults()
     } catch (error) {
       failure ??= error
     } finally {
       clearInterval(renewing)
     }
     if (failure === undefined) return
-    await flush().catch(() => {})
+    await saveResults().catch(() => {})
     await queue.releaseBatch(batch, this.#closed.signal.aborted ? 0 : pauseSeconds, suspects).catch(() => {})
     throw failure
   }
@@ -250,12 +250,12 @@ export class Rescanner {
 
   async #assertAvailable(): Promise<void> {
     const { contents, scanner } = this.parts
-    const assert = async (dependency: 'scanner' | 'storage', works: Promise<void>) =>
-      works.catch((error) => {
-        throw new Unavailable(dependency, error)
+    const assertDependency = async (dependency: 'scanner' | 'storage', check: Promise<void>) =>
+      check.catch((error) => {
+        throw new DependencyUnavailableError(dependency, error)
       })
-    await assert('storage', contents.assertReady())
-    await assert('scanner', scanner.prove())
+    await assertDependency('storage', contents.assertReady())
+    await assertDependency('scanner', scanner.verifyDetection())
   }
 
   /** Schedules the next attempt: 30 seconds after the first failure, or 2 minutes after the second. */

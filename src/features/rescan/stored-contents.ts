@@ -12,7 +12,7 @@ interface OpenedContent {
   dispose(): Promise<void>
 }
 
-type Stored = Pick<DueFile, 'blobPath' | 'sizeBytes' | 'checksum'>
+type StoredFile = Pick<DueFile, 'blobPath' | 'sizeBytes' | 'checksum'>
 
 // Maximum size of a file that the built-in engine scans in memory, without a worker.
 const maxBytesInMemory = 64 * 1024
@@ -26,7 +26,7 @@ export class StoredContents {
    * Returns undefined if the content is missing or differs from the uploaded content. Throws `storageUnavailable` if the store is
    * unavailable.
    */
-  async open(file: Stored): Promise<OpenedContent | undefined> {
+  async open(file: StoredFile): Promise<OpenedContent | undefined> {
     try {
       return this.parts.storage instanceof LocalStorage
         ? await this.#openLocal(this.parts.storage, file)
@@ -42,7 +42,7 @@ export class StoredContents {
     await Promise.all([this.parts.storage.assertReady(), this.parts.spool.assertReady()])
   }
 
-  async #openLocal(storage: LocalStorage, { blobPath, sizeBytes, checksum }: Stored): Promise<OpenedContent | undefined> {
+  async #openLocal(storage: LocalStorage, { blobPath, sizeBytes, checksum }: StoredFile): Promise<OpenedContent | undefined> {
     if ((await storage.getSize(blobPath)) !== sizeBytes) return undefined
     if (sizeBytes <= maxBytesInMemory) {
       const bytes = Buffer.concat(await (await storage.open(blobPath)).toArray())
@@ -55,7 +55,7 @@ export class StoredContents {
     return { content: createFileContent(linked, sizeBytes, checksum), dispose: () => unlink(linked) }
   }
 
-  async #fetchToSpool({ blobPath, sizeBytes, checksum }: Stored): Promise<OpenedContent | undefined> {
+  async #fetchToSpool({ blobPath, sizeBytes, checksum }: StoredFile): Promise<OpenedContent | undefined> {
     const { content, dispose } = await this.parts.spool.receive(await this.parts.storage.open(blobPath), () => sizeBytes, {
       expected: sizeBytes,
     })

@@ -220,7 +220,7 @@ export interface Chart<Point> {
   dataPoints: Point[]
 }
 
-function chartType<Point extends object>(name: string, point: ClassType<Point>, period: object, description: string) {
+function createChartType<Point extends object>(name: string, point: ClassType<Point>, period: object, description: string) {
   @ObjectType(name, { simpleResolvers: true, description })
   class ChartOfPoints {
     @Field(() => period, { description: 'Length of each bucket in the chart.' })
@@ -233,9 +233,9 @@ function chartType<Point extends object>(name: string, point: ClassType<Point>, 
   return ChartOfPoints
 }
 
-export const ApiCallsChart = chartType('ApiCallsChart', ApiCallsPoint, ChartPeriod, 'Chart of API calls over time.')
-export const StorageChart = chartType('StorageChart', StoragePoint, StorageChartPeriod, 'Chart of storage usage over time.')
-export const UploadsChart = chartType('UploadsChart', UploadsPoint, ChartPeriod, 'Chart of accepted uploads over time.')
+export const ApiCallsChart = createChartType('ApiCallsChart', ApiCallsPoint, ChartPeriod, 'Chart of API calls over time.')
+export const StorageChart = createChartType('StorageChart', StoragePoint, StorageChartPeriod, 'Chart of storage usage over time.')
+export const UploadsChart = createChartType('UploadsChart', UploadsPoint, ChartPeriod, 'Chart of accepted uploads over time.')
 
 @ObjectType({ simpleResolvers: true, description: 'API call statistics for a context.' })
 export class ContextApiCalls extends ContextFields {

@@ -4,7 +4,7 @@ import { notifyIdentityChange } from '../../access/identity-listener.js'
 import type { Database } from '../../platform/db/client.js'
 import { distributedTables } from '../../platform/db/distribution.js'
 import { loadState } from '../../platform/db/service-state.js'
-import { inTransaction } from '../../platform/db/transaction.js'
+import { withTransaction } from '../../platform/db/transaction.js'
 
 // Target duration of a batch, and therefore of its locks, regardless of the machine and the size of the rows.
 const batchMs = 150
@@ -30,7 +30,7 @@ export class TenantDeletion {
 
   /** Suspends the tenant and records the start of its deletion. `finishDeletion` deletes the data. */
   async startDeletion(tenantId: string): Promise<void> {
-    await inTransaction(this.db.pool, async (client) => {
+    await withTransaction(this.db.pool, async (client) => {
       // Wait for the tenant's lock, so that all earlier changes are committed first.
       await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
       await client.query(`UPDATE tenants SET status = 'suspended', updated_at = now() WHERE tenant_id = $1`, [tenantId])
@@ -113,7 +113,7 @@ export class TenantDeletion {
 
   /** Deletes and counts files, and schedules the deletion of their blobs in the same transaction. */
   #deleteFiles(table: 'files' | 'trash', where: string, values: string[]): Promise<number> {
-    return inTransaction(this.db.pool, async (client) => {
+    return withTransaction(this.db.pool, async (client) => {
       const { rowCount } = await client.query(buildDeleteFilesSql(table, where), values)
       // In a distributed database, `service_state` is on another node, so it requires a separate statement.
       await client.query(

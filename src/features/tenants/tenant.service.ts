@@ -82,7 +82,7 @@ export class TenantService {
     if (quotaMb !== undefined) assertValidQuota(quotaMb)
     const tenantId = newId('ten')
     const now = getIdTime(tenantId)
-    return this.parts.ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.changeTenant(tenantId, async (tx) => {
       const row = await tx.tenant.create({
         data: {
           tenantId,
@@ -135,12 +135,12 @@ export class TenantService {
     if (!isId('ten', tenantId)) throw notFound('tenant', tenantId)
     if (await this.deletion.isStarted(tenantId)) throw conflict(`Tenant '${tenantId}' is being deleted and cannot be changed.`)
     const actor = createSystemActor(tenantId)
-    const plan = (before: TenantRow) => {
+    const planStatusChange = (before: TenantRow) => {
       if (before.status === status) throw conflict(`Tenant '${tenantId}' is already ${status}.`)
       return { status }
     }
     const action = status === 'active' ? 'enabled' : 'disabled'
-    await this.#updateRow(actor, plan, (before, after) => [
+    await this.#updateRow(actor, planStatusChange, (before, after) => [
       toTenantAudit(actor, action, after, { previous_status: before.status, new_status: status }),
     ])
     return { tenantId, status }

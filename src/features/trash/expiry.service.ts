@@ -5,7 +5,7 @@ import { removePermanently } from '../../ledger/removal.js'
 import { createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { listTenantIds } from '../../platform/db/each-tenant.js'
-import { faultPoint } from '../../platform/fault-points.js'
+import { reachFaultPoint } from '../../platform/fault-points.js'
 import type { ServiceEvents } from '../service-events.js'
 
 // Number of files per batch. A small batch shortens the time for which uploads of the same tenant wait.
@@ -33,24 +33,24 @@ export class ExpiryService {
   constructor(private readonly parts: { db: Database; ledger: Ledger; serviceEvents: ServiceEvents }) {}
 
   /**
-   * Processes expired files until none remain or `goOn` returns false before a batch. A failure in one context does not affect
+   * Processes expired files until none remain or `shouldContinue` returns false before a batch. A failure in one context does not affect
    * other contexts.
    */
   async expire({
-    goOn = () => true,
+    shouldContinue = () => true,
     onFailed,
   }: {
-    goOn?: () => boolean
+    shouldContinue?: () => boolean
     onFailed: (context: string, error: unknown) => void
   }): Promise<ExpiryResult> {
     const total: ExpiryResult = { deleted: 0, purged: 0 }
     for await (const tenantId of listTenantIds(this.parts.db.pool)) {
-      if (!goOn()) break
+      if (!shouldContinue()) break
       const statement = { name: 'contexts-to-expire', text: contextsToExpire, values: [tenantId] }
       for (const context of (await this.parts.db.pool.query<DueContext>(statement)).rows)
         try {
-          if (context.has_old_trash) total.purged += await this.#purgeExpired(context, goOn)
-          if (context.has_old_files) total.deleted += await this.#deleteExpired(context, goOn)
+          if (context.has_old_trash) total.purged += await this.#purgeExpired(context, shouldContinue)
+          if (context.has_old_files) total.deleted += await this.#deleteExpired(context, shouldContinue)
         } catch (error) {
           onFailed(context.context_id, error)
         }
@@ -58,41 +58,47 @@ export class ExpiryService {
     return total
   }
 
-  async #purgeExpired({ tenant_id: tenantId, context_id: contextId }: DueContext, goOn: () => boolean): Promise<number> {
+  async #purgeExpired(
+    { tenant_id: tenantId, context_id: contextId }: DueContext,
+    shouldContinue: () => boolean,
+  ): Promise<number> {
     let purged = 0
     for (;;) {
-      const count = await this.#runWithPause(goOn, () =>
-        this.parts.ledger.change(tenantId, async (tx) => {
+      const count = await this.#runWithPause(shouldContinue, () =>
+        this.parts.ledger.changeTenant(tenantId, async (tx) => {
           const actor = createSystemActor(tenantId)
           const audit = await removePermanently(tx, actor, { table: 'trash', where: isOldTrash, values: [contextId] })
-          faultPoint('expiry.purging')
+          reachFaultPoint('expiry.purging')
           return { result: audit.length, entry: audit.length > 0 ? { audit } : [] }
         }),
       )
       if (count === undefined) return purged
       purged += count
       if (count > 0) this.parts.serviceEvents.emit('blobsReleased')
-      faultPoint('expiry.purged')
+      reachFaultPoint('expiry.purged')
       if (count < filesAtOnce) return purged
     }
   }
 
   /** Deletes expired files, oldest first, up to the first file that has not expired. */
-  async #deleteExpired({ tenant_id: tenantId, context_id: contextId }: DueContext, goOn: () => boolean): Promise<number> {
+  async #deleteExpired(
+    { tenant_id: tenantId, context_id: contextId }: DueContext,
+    shouldContinue: () => boolean,
+  ): Promise<number> {
     let deleted = 0
     for (let after = ''; ; ) {
-      const batch = await this.#runWithPause(goOn, () =>
-        this.parts.ledger.change(tenantId, async (tx) => {
-          const rows = await tx.$queryRawUnsafe<OldFile[]>(oldFiles, tenantId, contextId, after)
+      const batch = await this.#runWithPause(shouldContinue, () =>
+        this.parts.ledger.changeTenant(tenantId, async (tx) => {
+          const rows = await tx.$queryRawUnsafe<ExpiredFile[]>(oldFiles, tenantId, contextId, after)
           const entry = rows.filter((row) => row.isDue && !row.isKept).map((row) => toDeletionEntry(tenantId, row))
-          faultPoint('expiry.deleting')
+          reachFaultPoint('expiry.deleting')
           const isOver = rows.length < filesAtOnce || !rows.at(-1)!.isDue
           return { result: { count: entry.length, next: isOver ? undefined : rows.at(-1)!.fileId }, entry }
         }),
       )
       deleted += batch?.count ?? 0
       if (batch && batch.count > 0) this.parts.serviceEvents.emit('blobsReleased')
-      faultPoint('expiry.deleted')
+      reachFaultPoint('expiry.deleted')
       if (batch?.next === undefined) return deleted
       after = batch.next
     }
@@ -102,8 +108,8 @@ export class ExpiryService {
    * Returns undefined if the run must stop. Pauses after a batch for at least the batch's duration, so that other calls can
    * proceed.
    */
-  async #runWithPause<T>(goOn: () => boolean, batch: () => Promise<T>): Promise<T | undefined> {
-    if (!goOn()) return undefined
+  async #runWithPause<T>(shouldContinue: () => boolean, batch: () => Promise<T>): Promise<T | undefined> {
+    if (!shouldContinue()) return undefined
     const began = performance.now()
     const result = await batch()
     await sleep(Math.min(1000, performance.now() - began + 10))
@@ -127,7 +133,7 @@ const isOldTrash = `t.file_id IN (SELECT d.file_id FROM trash d JOIN file_contex
     AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = d.file_id)
   ORDER BY d.deleted_at LIMIT ${filesAtOnce})`
 
-interface OldFile extends Omit<RemovedFile, 'sizeBytes'> {
+interface ExpiredFile extends Omit<RemovedFile, 'sizeBytes'> {
   sizeBytes: bigint
   retentionDays: number
   isDue: boolean
@@ -142,7 +148,7 @@ SELECT f.file_id AS "fileId", f.context_id AS "contextId", c.context_key AS "con
 FROM files f JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = f.context_id
 WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id > $3 AND c.retention_days IS NOT NULL ORDER BY f.file_id LIMIT ${filesAtOnce}`
 
-const toDeletionEntry = (tenantId: string, { sizeBytes, retentionDays, ...file }: OldFile): Entry => ({
+const toDeletionEntry = (tenantId: string, { sizeBytes, retentionDays, ...file }: ExpiredFile): Entry => ({
   deletion: {
     actor: createSystemActor(tenantId),
     file: { ...file, sizeBytes: Number(sizeBytes) },

@@ -1,12 +1,12 @@
 import type { Attempt } from '../../access/admission.js'
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
-import { type DatedList, listLatestFirst, type Page } from '../../api/graphql/page.js'
+import { listLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { removePermanently } from '../../ledger/removal.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { notFound } from '../../platform/errors/errors.js'
-import { faultPoint } from '../../platform/fault-points.js'
+import { reachFaultPoint } from '../../platform/fault-points.js'
 import { isId } from '../../platform/ids.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { FileContextService } from '../contexts/context.service.js'
@@ -16,7 +16,7 @@ import type { ServiceEvents } from '../service-events.js'
 import { isRestorable, restoreFile } from './restore.js'
 import type { TrashedFile } from './trash.types.js'
 
-interface Parts {
+interface Dependencies {
   db: Database
   ledger: Ledger
   contexts: FileContextService
@@ -28,9 +28,9 @@ interface Parts {
   serviceEvents: ServiceEvents
 }
 
-const trashed: DatedList = {
+const trashed: TimestampedList = {
   alias: 't',
-  moment: 'deleted_at',
+  timeColumn: 'deleted_at',
   columns: `t.file_id AS "fileId", t.original_filename AS "originalFilename", t.size_bytes AS "sizeBytes", c.context_key AS "contextKey",
     t.deleted_at AS "deletedAt", t.deleted_at + make_interval(days => c.trash_days) AS "purgeAt"`,
   rows: `FROM trash t JOIN file_contexts c ON c.tenant_id = t.tenant_id AND c.context_id = t.context_id
@@ -39,7 +39,7 @@ const trashed: DatedList = {
 
 /** Lists, restores and purges deleted files. */
 export class TrashService {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: Dependencies) {}
 
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<TrashedFile>> {
     const contextIds = await this.parts.contexts.getAccessibleIds(actor, context)
@@ -52,13 +52,13 @@ export class TrashService {
     const { ledger, rescans, storage, files } = this.parts
     if (!isId('file', fileId)) throw notFound('file', fileId)
     const signatures = await rescans.getNewestSignatures()
-    const { context, awaitsScan } = await ledger.change(actor.tenantId, async (tx) => {
+    const { context, awaitsScan } = await ledger.changeTenant(actor.tenantId, async (tx) => {
       const restored = await restoreFile(tx, actor, { fileId, signatures, isMoved: storage.kind !== 'local' })
-      faultPoint('restore.moved')
+      reachFaultPoint('restore.moved')
       return { result: restored, entry: { audit: restored.audit } }
     })
     attempt.outcome = { status: 'committed' }
-    faultPoint('restore.committed')
+    reachFaultPoint('restore.committed')
     if (awaitsScan) {
       await this.parts.quarantineMoves.tryMove({ tenantId: actor.tenantId, fileId })
       this.parts.serviceEvents.emit('rescanRequested')
@@ -74,18 +74,18 @@ export class TrashService {
   async purge(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
     const { actor } = attempt
     if (!isId('file', fileId)) throw notFound('file', fileId)
-    await this.parts.ledger.change(actor.tenantId, async (tx) => {
+    await this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
       const audit = await removePermanently(tx, actor, {
         table: 'trash',
         where: 't.file_id = $3 AND ($4::text[] IS NULL OR t.context_id = ANY ($4))',
         values: [fileId, actor.contexts],
       })
       if (audit.length === 0) throw notFound('file', fileId)
-      faultPoint('purge.removed')
+      reachFaultPoint('purge.removed')
       return { result: undefined, entry: { audit } }
     })
     attempt.outcome = { status: 'committed' }
-    faultPoint('purge.committed')
+    reachFaultPoint('purge.committed')
     attempt.setTarget({ fileId })
     this.parts.serviceEvents.emit('blobsReleased')
     return { fileId }

@@ -1,6 +1,6 @@
 import { Field, ID, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
-import { pageType } from '../../api/graphql/page.js'
+import { createPageType } from '../../api/graphql/page.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
 @ObjectType({ simpleResolvers: true, description: 'A deleted file that can be restored from the trash.' })
@@ -28,4 +28,4 @@ export class PurgedFile {
   fileId!: string
 }
 
-export const TrashedFilePage = pageType(TrashedFile, 'TrashedFile')
+export const TrashedFilePage = createPageType(TrashedFile, 'TrashedFile')

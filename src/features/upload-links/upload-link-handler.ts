@@ -12,7 +12,7 @@ import { megabyte } from '../../platform/units.js'
 import { isUsedUp, type PresentedLink, toLinkActor, toPublicRules, type UploadLinkLookup } from './upload-link-lookup.js'
 import { toCurrentLimits } from './upload-link-rows.js'
 
-interface Parts {
+interface Dependencies {
   lookup: UploadLinkLookup
   admission: Admission
   upload: LinkUploadHandler
@@ -29,7 +29,7 @@ interface Parts {
   }
   /** Counts a rejected token. Throws 429 if the IP address has sent too many of them. */
   countRejectedCredential(ip: string): Promise<void>
-  hasFailedOften(ip: string): Promise<boolean>
+  hasReachedFailureLimit(ip: string): Promise<boolean>
 }
 
 /** A request with a valid upload link token. */
@@ -40,41 +40,49 @@ interface LinkRequest {
   createCall(): Call
 }
 
-type Answer = (parts: Parts, linkRequest: LinkRequest) => Promise<void> | void
+type LinkHandler = (dependencies: Dependencies, linkRequest: LinkRequest) => Promise<void> | void
 
 /**
  * Creates the endpoints of upload links, whose only credential is the token in the path. Mount them before the CORS handler,
  * which would otherwise answer all OPTIONS requests.
  */
-export function createUploadLinkHandler(parts: Parts): RequestHandler {
+export function createUploadLinkHandler(dependencies: Dependencies): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
-  const mount = (path: string | string[], methods: Record<string, Answer>) =>
-    router.all(path, (request, response) => handleLinkRequest(parts, request as Request & IdentifiedRequest, response, methods))
+  const mountPath = (path: string | string[], handlers: Record<string, LinkHandler>) =>
+    router.all(path, (request, response) =>
+      handleLinkRequest(dependencies, request as Request & IdentifiedRequest, response, handlers),
+    )
   router.get('/upload/:token', (request: Request, response, next) =>
-    acceptsHtml(request) ? sendPage(parts, request as Request & IdentifiedRequest, response) : next(),
+    acceptsHtml(request) ? sendPage(dependencies, request as Request & IdentifiedRequest, response) : next(),
   )
-  mount('/upload/:token', { GET: sendRules, HEAD: sendRules, POST: uploadForm })
+  mountPath('/upload/:token', { GET: sendRules, HEAD: sendRules, POST: handleFormUpload })
   // POST requests can override the method with X-HTTP-Method-Override. The tus protocol rejects methods that a path does not
   // support.
-  const protocol = { POST: handleTus, GET: handleTus, HEAD: handleTus, PATCH: handleTus, DELETE: handleTus }
-  mount(['/upload/:token/tus', '/upload/:token/tus/:uploadId'], protocol)
-  mount('/upload/:token/:filename', { PUT: uploadBody })
+  const protocol = {
+    POST: handleTusRequest,
+    GET: handleTusRequest,
+    HEAD: handleTusRequest,
+    PATCH: handleTusRequest,
+    DELETE: handleTusRequest,
+  }
+  mountPath(['/upload/:token/tus', '/upload/:token/tus/:uploadId'], protocol)
+  mountPath('/upload/:token/:filename', { PUT: handleBodyUpload })
   return router
 }
 
 async function handleLinkRequest(
-  parts: Parts,
+  dependencies: Dependencies,
   request: Request & IdentifiedRequest,
   response: Response,
-  methods: Record<string, Answer>,
+  methods: Record<string, LinkHandler>,
 ): Promise<void> {
   // An invalid token has no list of origins, but the page that uses it must be able to read the 404 response.
-  await setCorsHeaders(parts, request, response, '*')
-  const link = await authenticate(parts, request)
-  if (link.origins.length > 0) await setCorsHeaders(parts, request, response, link.origins)
+  await setCorsHeaders(dependencies, request, response, '*')
+  const link = await authenticateLink(dependencies, request)
+  if (link.origins.length > 0) await setCorsHeaders(dependencies, request, response, link.origins)
   if (request.method === 'OPTIONS')
     return void response
-      .set({ ...parts.tus.headers, Allow: ['OPTIONS', ...Object.keys(methods)].join(', ') })
+      .set({ ...dependencies.tus.headers, Allow: ['OPTIONS', ...Object.keys(methods)].join(', ') })
       .status(204)
       .end()
   const { origin } = request.headers
@@ -84,21 +92,23 @@ async function handleLinkRequest(
     )
   const perform = methods[request.method]
   if (!perform) throw methodNotAllowed(request.method, Object.keys(methods))
-  await perform(parts, { request, response, link, createCall: () => createLinkCall(parts, request, link) })
+  await perform(dependencies, { request, response, link, createCall: () => createLinkCall(dependencies, request, link) })
 }
 
 /** Throws the same 404 for all invalid tokens. A used-up link is accepted only for retrying an upload whose response was lost. */
-async function authenticate(parts: Parts, request: Request & IdentifiedRequest): Promise<PresentedLink> {
-  const { lookup } = parts
+async function authenticateLink(dependencies: Dependencies, request: Request & IdentifiedRequest): Promise<PresentedLink> {
+  const { lookup } = dependencies
   const { address } = request
-  const link = await lookup.findByToken(String(request.params.token), { isSuspect: await parts.hasFailedOften(address) })
-  if (link && (!isUsedUp(link) || (await isRetry(parts, request, link)))) return link
-  await parts.countRejectedCredential(address)
+  const link = await lookup.findByToken(String(request.params.token), {
+    isSuspect: await dependencies.hasReachedFailureLimit(address),
+  })
+  if (link && (!isUsedUp(link) || (await isRetry(dependencies, request, link)))) return link
+  await dependencies.countRejectedCredential(address)
   throw invalidUploadLink()
 }
 
 /** Returns true if the request retries an upload that already has a response. */
-async function isRetry({ lookup, tus }: Parts, request: Request, link: PresentedLink): Promise<boolean> {
+async function isRetry({ lookup, tus }: Dependencies, request: Request, link: PresentedLink): Promise<boolean> {
   const { uploadId } = request.params
   if (uploadId !== undefined)
     return (
@@ -111,7 +121,7 @@ async function isRetry({ lookup, tus }: Parts, request: Request, link: Presented
 
 const noOrigin = { ip: '', userAgent: '' }
 
-function createLinkCall({ admission }: Parts, request: Request & IdentifiedRequest, link: PresentedLink): Call {
+function createLinkCall({ admission }: Dependencies, request: Request & IdentifiedRequest, link: PresentedLink): Call {
   const { callId: id, address: ip, headers } = request
   const origin = { ip, userAgent: sanitizeUserAgent(headers['user-agent']) }
   const isHead = request.method === 'HEAD'
@@ -129,7 +139,7 @@ function createLinkCall({ admission }: Parts, request: Request & IdentifiedReque
 }
 
 /** Sets CORS headers for these origins, without allowing credentials. The caller answers preflight requests. */
-function setCorsHeaders({ tus }: Parts, request: Request, response: Response, origin: '*' | string[]): Promise<void> {
+function setCorsHeaders({ tus }: Dependencies, request: Request, response: Response, origin: '*' | string[]): Promise<void> {
   response.removeHeader('Access-Control-Allow-Origin')
   const exposedHeaders = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'Retry-After', ...tus.exposedHeaders]
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -138,9 +148,9 @@ function setCorsHeaders({ tus }: Parts, request: Request, response: Response, or
 }
 
 /** Sends the upload page to browsers. The page is the same for all invalid tokens, and reports that the link is invalid. */
-async function sendPage(parts: Parts, request: Request & IdentifiedRequest, response: Response): Promise<void> {
+async function sendPage(dependencies: Dependencies, request: Request & IdentifiedRequest, response: Response): Promise<void> {
   try {
-    await authenticate(parts, request)
+    await authenticateLink(dependencies, request)
   } catch (error) {
     if (!(error instanceof AssayError) || error.code !== 'not_found') throw error
     response.status(404)
@@ -148,17 +158,17 @@ async function sendPage(parts: Parts, request: Request & IdentifiedRequest, resp
   await sendUploadPage(request, response)
 }
 
-async function sendRules(_parts: Parts, { response, link, createCall }: LinkRequest): Promise<void> {
+async function sendRules(_parts: Dependencies, { response, link, createCall }: LinkRequest): Promise<void> {
   const call = createCall()
   const data = await call.run('rules', { access: 'upload', isUnlogged: true }, async () => toPublicRules(link))
   response.set(call.responseHeaders)
   sendJson(response, 200, { status: 'SUCCESS', data, timestamp: new Date().toISOString() })
 }
 
-const uploadForm: Answer = ({ upload }, { request, response, link, createCall }) =>
+const handleFormUpload: LinkHandler = ({ upload }, { request, response, link, createCall }) =>
   upload(request, response, createCall(), toUploadTarget(link))
 
-const uploadBody: Answer = ({ upload }, { request, response, link, createCall }) =>
+const handleBodyUpload: LinkHandler = ({ upload }, { request, response, link, createCall }) =>
   upload(request, response, createCall(), { ...toUploadTarget(link), filename: String(request.params.filename) })
 
 const toUploadTarget = (link: PresentedLink) => ({
@@ -166,7 +176,7 @@ const toUploadTarget = (link: PresentedLink) => ({
   maxBytes: toCurrentLimits(link).maxSizeMb * megabyte,
 })
 
-const handleTus: Answer = ({ tus }, { request, response, link, createCall }) => {
+const handleTusRequest: LinkHandler = ({ tus }, { request, response, link, createCall }) => {
   const { token, uploadId = '' } = request.params
   const collection = `/upload/${token}/tus`
   const { contextKey } = link

@@ -46,21 +46,24 @@ export function toUploadLink({ contextExtensions, contextSizeMb, ...row }: LinkR
   return { ...row, ...toCurrentLimits({ ...row, contextExtensions, contextSizeMb }) } as UploadLink
 }
 
-/** Throws 400 if the link would allow more than its context. `requestName` returns a field's name in the request. */
+/** Throws 400 if the link would allow more than its context. `toRequestName` returns a field's name in the request. */
 export function assertWithinContextLimits(
   { maxSizeMb, allowedExtensions, sha256, maxFiles }: CreateUploadLinkInput,
   context: FileContext,
-  requestName: (field: string) => string,
+  toRequestName: (field: string) => string,
 ): void {
   const errors: FieldError[] = []
-  const add = (field: string, message: string) => errors.push({ field: requestName(field), message })
+  const addError = (field: string, message: string) => errors.push({ field: toRequestName(field), message })
   const { contextKey, maxFileSizeMb } = context
   if (typeof maxSizeMb === 'number' && maxSizeMb > maxFileSizeMb)
-    add('maxSizeMb', `must be at most ${maxFileSizeMb}, the limit of context '${contextKey}'`)
+    addError('maxSizeMb', `must be at most ${maxFileSizeMb}, the limit of context '${contextKey}'`)
   const more = normalizeExtensions(allowedExtensions ?? []).filter((extension) => !context.allowedExtensions.includes(extension))
   if (more.length > 0)
-    add('allowedExtensions', `must be allowed in context '${contextKey}', which allows ${context.allowedExtensions.join(', ')}`)
-  if (sha256 && maxFiles !== 1) add('sha256', `requires ${requestName('maxFiles')} to be 1`)
+    addError(
+      'allowedExtensions',
+      `must be allowed in context '${contextKey}', which allows ${context.allowedExtensions.join(', ')}`,
+    )
+  if (sha256 && maxFiles !== 1) addError('sha256', `requires ${toRequestName('maxFiles')} to be 1`)
   if (errors.length > 0) throw badUserInput(errors)
 }
 

@@ -29,13 +29,13 @@ const minRejectedFiles = 20
 export class UploadLinkService {
   constructor(private readonly parts: { db: Database; ledger: Ledger; contexts: FileContextService; publicUrl: string }) {}
 
-  /** Creates a link. Throws 400 if it would allow more than its context. `requestName` returns a field's name in the request. */
-  async create(actor: Actor, input: CreateUploadLinkInput, requestName: (field: string) => string): Promise<NewUploadLink> {
+  /** Creates a link. Throws 400 if it would allow more than its context. `toRequestName` returns a field's name in the request. */
+  async create(actor: Actor, input: CreateUploadLinkInput, toRequestName: (field: string) => string): Promise<NewUploadLink> {
     const { tenantId } = actor
     const context = await this.parts.contexts.get(actor, input.context)
     const { contextId, contextKey } = context
     assertActive(context)
-    assertWithinContextLimits(input, context, requestName)
+    assertWithinContextLimits(input, context, toRequestName)
     const linkId = newId('ulk')
     const { token, hash } = createRowToken('ulk', tenantId, linkId)
     const values = [
@@ -47,7 +47,7 @@ export class UploadLinkService {
       ],
       ...[input.origins, actor.id, actor.kind, getIdTime(linkId), input.expiresInSeconds],
     ]
-    const row = await this.parts.ledger.change(tenantId, async (tx) => {
+    const row = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
       await assertBelowLinkLimit(tx, tenantId)
       await tx.$executeRawUnsafe(insertStatement, ...values)
       const [made] = await tx.$queryRawUnsafe<LinkRow[]>(selectStatement, tenantId, linkId, null, null)
@@ -61,7 +61,7 @@ export class UploadLinkService {
 
   /** Lists the tenant's links, newest first. An actor without scope `admin` sees only its own links. */
   async list(actor: Actor, { context, status, ...args }: UploadLinksArgs): Promise<Page<UploadLink>> {
-    const place = toPagePosition('ulk', args)
+    const position = toPagePosition('ulk', args)
     const filter = [
       actor.tenantId,
       await this.parts.contexts.getAccessibleIds(actor, context),
@@ -69,15 +69,15 @@ export class UploadLinkService {
       status ?? null,
     ]
     const where = `l.tenant_id = $1 AND ($2::text[] IS NULL OR l.context_id = ANY ($2)) AND ($3::text IS NULL OR l.created_by = $3) AND ($4::text IS NULL OR ${statusColumn} = $4)`
-    const { skip, take } = toSkipAndTake(place)
+    const { skip, take } = toSkipAndTake(position)
     const [{ rows }, counted] = await Promise.all([
       this.parts.db.pool.query<LinkRow>(
         `SELECT ${linkColumns} ${source} WHERE ${where} AND ($5::text IS NULL OR l.link_id < $5) ORDER BY l.link_id DESC OFFSET $6 LIMIT $7`,
-        [...filter, place.afterId ?? null, skip, take],
+        [...filter, position.afterId ?? null, skip, take],
       ),
       this.parts.db.pool.query<{ total: string }>(`SELECT count(*) AS total FROM upload_links l WHERE ${where}`, filter),
     ])
-    return toPage(rows.map(toUploadLink), Number(counted.rows[0]!.total), place)
+    return toPage(rows.map(toUploadLink), Number(counted.rows[0]!.total), position)
   }
 
   /** Returns a link. Throws 404 if it does not exist, or if the caller is neither its creator nor an admin. */
@@ -103,7 +103,7 @@ export class UploadLinkService {
    */
   async revoke(actor: Actor, linkId: string): Promise<UploadLink> {
     const { tenantId } = actor
-    const row = await this.parts.ledger.change(tenantId, async (tx) => {
+    const row = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
       const selection = toLinkQueryValues(actor, linkId)
       const [found] = await tx.$queryRawUnsafe<LinkRow[]>(selectStatement, ...selection)
       if (!found) throw notFound('upload link', linkId)
@@ -119,7 +119,7 @@ export class UploadLinkService {
 
   /** Commits the rejection of a file that was uploaded through a link. Revokes the link after too many rejections. */
   rejectFile({ tenantId, uploadLink }: Actor, entry: Entry): Promise<void> {
-    return this.parts.ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.changeTenant(tenantId, async (tx) => {
       const [link] = await tx.$queryRawUnsafe<{ isOpen: boolean; rejectedFiles: number; maxFiles: number }[]>(
         `UPDATE upload_links SET rejected_files = rejected_files + 1 WHERE tenant_id = $1 AND link_id = $2
          RETURNING revoked_at IS NULL AS "isOpen", rejected_files AS "rejectedFiles", max_files AS "maxFiles"`,

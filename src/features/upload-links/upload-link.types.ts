@@ -1,7 +1,7 @@
 import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
-import { PageArgs, pageType } from '../../api/graphql/page.js'
+import { createPageType, PageArgs } from '../../api/graphql/page.js'
 import { IntegerRange, Metadata, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { ExtensionList } from '../contexts/context.types.js'
@@ -78,7 +78,7 @@ export class NewUploadLink extends UploadLinkFields {
   uploadLink!: UploadLink
 }
 
-export const UploadLinkPage = pageType(UploadLink, 'UploadLink')
+export const UploadLinkPage = createPageType(UploadLink, 'UploadLink')
 
 const maxOrigins = 20
 

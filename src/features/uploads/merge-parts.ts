@@ -18,20 +18,20 @@ export const maxSmallParts = 1 + (largeClass - 1) * (partsPerMerge - 1)
  * therefore written at most once per class, plus up to 4 KB per request, and an upload has at most `maxSmallParts` small parts.
  * `sizes` lists the sizes of the small parts at the end of the upload, in order.
  */
-export function countPartsToMerge(sizes: number[], added: number): number {
+export function countPartsToMerge(sizes: number[], addedBytes: number): number {
   let count = 0
-  let total = added
-  const merge = (more: number) => {
-    for (const end = count + more; count < end; count++) total += sizes.at(-1 - count)!
+  let total = addedBytes
+  const addParts = (partCount: number) => {
+    for (const end = count + partCount; count < end; count++) total += sizes.at(-1 - count)!
   }
   for (;;) {
-    while (count < sizes.length && getPartSizeClass(sizes.at(-1 - count)!) < getPartSizeClass(total)) merge(1)
+    while (count < sizes.length && getPartSizeClass(sizes.at(-1 - count)!) < getPartSizeClass(total)) addParts(1)
     const own = getPartSizeClass(total)
     let same = 0
     while (count + same < sizes.length && getPartSizeClass(sizes.at(-1 - count - same)!) === own) same++
     const needed = own === 0 ? 1 : partsPerMerge - 1
     if (own === largeClass || same < needed) return count
-    merge(same)
+    addParts(same)
   }
 }
 

@@ -4,11 +4,11 @@ import type { Content } from '../../platform/spool/content.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { Part } from './resumable-upload.service.js'
 
-/** Returns a stream of the parts and then `more`. The stream fails with `storageUnavailable` if a part is incomplete. */
-export const readParts = (storage: Pick<BlobStorage, 'open'>, parts: Part[], more?: Content): Readable =>
-  Readable.from(streamParts(storage, parts, more), { objectMode: false, highWaterMark: 256 * 1024 })
+/** Returns a stream of the parts and then `appended`. The stream fails with `storageUnavailable` if a part is incomplete. */
+export const readParts = (storage: Pick<BlobStorage, 'open'>, parts: Part[], appended?: Content): Readable =>
+  Readable.from(streamParts(storage, parts, appended), { objectMode: false, highWaterMark: 256 * 1024 })
 
-async function* streamParts(storage: Pick<BlobStorage, 'open'>, parts: Part[], more?: Content): AsyncGenerator<Buffer> {
+async function* streamParts(storage: Pick<BlobStorage, 'open'>, parts: Part[], appended?: Content): AsyncGenerator<Buffer> {
   for (const { path, size } of parts) {
     let left = size
     try {
@@ -21,7 +21,7 @@ async function* streamParts(storage: Pick<BlobStorage, 'open'>, parts: Part[], m
     }
     if (left !== 0) throw createIncompletePartError(path, new Error(`${left} of the part's ${size} bytes are missing.`))
   }
-  if (more) yield* more.stream()
+  if (appended) yield* appended.stream()
 }
 
 const createIncompletePartError = (path: string, cause: unknown) =>

@@ -39,26 +39,26 @@ export async function receiveParts(request: IncomingMessage, reception: ReceiveO
   const { spool, checksum, idleMs, interrupted } = reception
   const expected = Number(request.headers['content-length'] ?? 0)
   const source = new PassThrough({ highWaterMark: 256 * 1024 })
-  let cut: AssayError | undefined
-  const stop = (error: AssayError) => {
-    cut ??= error
+  let receiveError: AssayError | undefined
+  const stopReceiving = (error: AssayError) => {
+    receiveError ??= error
     request.unpipe(source)
     source.end()
   }
-  const unwatch = watchBody(request, { idleMs }, (error) => stop(toResumableError(error)))
-  const onOvertaken = () => stop(interrupted.reason)
-  interrupted.addEventListener('abort', onOvertaken, { once: true })
+  const unwatch = watchBody(request, { idleMs }, (error) => stopReceiving(toResumableError(error)))
+  const onInterrupted = () => stopReceiving(interrupted.reason)
+  interrupted.addEventListener('abort', onInterrupted, { once: true })
   const body = new BodyParts(source[Symbol.asyncIterator](), reception)
   let storing = Promise.resolve()
   request.pipe(source)
-  if (interrupted.aborted) onOvertaken()
+  if (interrupted.aborted) onInterrupted()
   try {
     while (!body.ended) {
       const part = Readable.from(body.readPart(), { objectMode: false })
       const spooled = await spool.receive(part, () => Number.POSITIVE_INFINITY, { expected: expected - body.received })
       try {
         await storing
-        if (checksum) assertChecksum(checksum, cut)
+        if (checksum) assertChecksum(checksum, receiveError)
       } catch (error) {
         await spooled.dispose()
         throw error
@@ -69,11 +69,11 @@ export async function receiveParts(request: IncomingMessage, reception: ReceiveO
       storing.catch(() => {})
     }
     await storing
-    if (cut) throw cut
+    if (receiveError) throw receiveError
   } finally {
     await storing.catch(() => {})
     unwatch()
-    interrupted.removeEventListener('abort', onOvertaken)
+    interrupted.removeEventListener('abort', onInterrupted)
     request.unpipe(source)
     source.destroy()
   }
@@ -90,7 +90,7 @@ class BodyParts {
   ) {}
 
   async *readPart(): AsyncGenerator<Buffer> {
-    const { maxBytes: most, checksum } = this.reception
+    const { maxBytes, checksum } = this.reception
     const began = performance.now()
     for (let size = 0; checksum || !isPartFull(size, began); ) {
       // A `for await` loop would close the body at the end of a part.
@@ -100,7 +100,7 @@ class BodyParts {
         return
       }
       this.received += next.value.length
-      if (this.received > most) throw new BodyTooLong(this.received)
+      if (this.received > maxBytes) throw new BodyTooLong(this.received)
       checksum?.hash.update(next.value)
       size += next.value.length
       yield next.value
@@ -108,11 +108,11 @@ class BodyParts {
   }
 }
 
-const isPartFull = (size: number, began: number): boolean =>
-  size >= partBytes || (size >= minEarlyBytes && performance.now() - began > partMs)
+const isPartFull = (size: number, startedAt: number): boolean =>
+  size >= partBytes || (size >= minEarlyBytes && performance.now() - startedAt > partMs)
 
-function assertChecksum({ hash, digest }: Checksum, cut: AssayError | undefined): void {
-  if (cut) throw cut
+function assertChecksum({ hash, digest }: Checksum, receiveError: AssayError | undefined): void {
+  if (receiveError) throw receiveError
   const found = hash.digest('base64')
   if (found !== digest)
     throw new ProtocolError(
@@ -129,31 +129,34 @@ const toResumableError = (error: AssayError): AssayError =>
   })
 
 /**
- * Throws if the body has more than `left` bytes. Used for requests that add no bytes to their upload. Without a Content-Length,
+ * Throws if the body has more than `remainingBytes` bytes. Used for requests that add no bytes to their upload. Without a Content-Length,
  * reads the body up to the first excess byte.
  */
-export async function assertNoExcessBytes(request: IncomingMessage, left: number, idleMs: number): Promise<void> {
+export async function assertNoExcessBytes(request: IncomingMessage, remainingBytes: number, idleMs: number): Promise<void> {
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
-  if (Number(length ?? 0) > left) throw createExcessBytesError(left)
+  if (Number(length ?? 0) > remainingBytes) throw createExcessBytesError(remainingBytes)
   if (encoding === undefined) return
   let received = 0
-  let unwatch = () => {}
+  let stopWatching = () => {}
   const stopped = new Promise<never>((_resolve, reject) => {
-    unwatch = watchBody(request, { idleMs }, reject)
+    stopWatching = watchBody(request, { idleMs }, reject)
   })
   const source = new PassThrough()
-  const count = async () => {
-    for await (const chunk of request.pipe(source)) if ((received += chunk.length) > left) throw createExcessBytesError(left)
+  const countBytes = async () => {
+    for await (const chunk of request.pipe(source))
+      if ((received += chunk.length) > remainingBytes) throw createExcessBytesError(remainingBytes)
   }
   try {
-    await Promise.race([count(), stopped])
+    await Promise.race([countBytes(), stopped])
   } finally {
-    unwatch()
+    stopWatching()
     request.unpipe(source)
     source.destroy()
   }
 }
 
 /** Returns the error for bytes that exceed the declared length. */
-export const createExcessBytesError = (left: number) =>
-  badUserInput([{ field: 'body', message: `must be at most ${left} bytes, the number of bytes remaining in the upload` }])
+export const createExcessBytesError = (remainingBytes: number) =>
+  badUserInput([
+    { field: 'body', message: `must be at most ${remainingBytes} bytes, the number of bytes remaining in the upload` },
+  ])

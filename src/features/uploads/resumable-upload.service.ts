@@ -8,7 +8,7 @@ import { notFound, type PublicError } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import { largePartBytes, maxSmallParts } from './merge-parts.js'
-import { createUnfinishedUploadsLimitError, maxUnfinished, type Unfinished } from './unfinished-uploads.js'
+import { createUnfinishedUploadsLimitError, maxUnfinished, type UnfinishedUsage } from './unfinished-uploads.js'
 import type { UploadQuotas } from './upload-quota.js'
 
 /** Maximum duration of an upload. Its outcome is stored for the same time. */
@@ -75,7 +75,7 @@ export class ResumableUploadService {
 
   /** Creates a locked upload. Throws 429 if the credential or its tenant has too many unfinished uploads. */
   async create(actor: Actor, upload: NewUpload, token: string): Promise<ResumableUpload> {
-    const { rows } = await this.#db.query<ResumableUpload & Unfinished>(
+    const { rows } = await this.#db.query<ResumableUpload & UnfinishedUsage>(
       `WITH held AS (SELECT count(*) AS uploads, coalesce(sum(most_bytes), 0)::bigint AS bytes, count(*) FILTER (WHERE actor_id = $3) AS own,
           coalesce(sum(most_bytes) FILTER (WHERE actor_id = $3), 0)::bigint AS "ownBytes"
         FROM resumable_uploads WHERE tenant_id = $1 AND decided_at IS NULL AND expires_at > now()),
@@ -172,17 +172,17 @@ export class ResumableUploadService {
   }
 
   /**
-   * Reserves `added` bytes in the quotas before the bytes are stored. The reservation ends with `addPart` or the end of the lock.
+   * Reserves `addedBytes` in the quotas before the bytes are stored. The reservation ends with `addPart` or the end of the lock.
    * `reserved` is false if a quota would be exceeded, and null if another request holds the lock.
    */
-  async reserve(
+  async reserveBytes(
     { tenantId, uploadId }: ResumableUpload,
-    added: number,
+    addedBytes: number,
     token: string,
   ): Promise<UploadQuotas & { reserved: boolean | null }> {
     const { rows } = await this.#db.query<{ quotas: UploadQuotas & { reserved: boolean | null } }>(
       'SELECT reserve_upload_bytes($1, $2, $3, $4) AS quotas',
-      [tenantId, uploadId, token, added],
+      [tenantId, uploadId, token, addedBytes],
     )
     return assertTenantExists(rows[0]!.quotas, uploadId)
   }
@@ -243,7 +243,7 @@ export class ResumableUploadService {
     await this.#db.query(
       `WITH decided AS (UPDATE resumable_uploads SET outcome = $3, decided_at = now(), expires_at = now() + make_interval(secs => $4)
           WHERE tenant_id = $1 AND upload_id = $2 AND decided_at IS NULL RETURNING upload_id),
-        ${createReleaseSql('decided')}`,
+        ${buildReleaseSql('decided')}`,
       [tenantId, uploadId, JSON.stringify(outcome), lifeMs / 1000],
     )
   }
@@ -251,13 +251,13 @@ export class ResumableUploadService {
   /** Removes an upload and its parts. */
   async remove({ tenantId, uploadId }: ResumableUpload): Promise<void> {
     await this.#db.query(
-      `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id = $2 RETURNING upload_id), ${createReleaseSql('gone')}`,
+      `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id = $2 RETURNING upload_id), ${buildReleaseSql('gone')}`,
       [tenantId, uploadId],
     )
   }
 
   /** Removes expired uploads in batches. Returns the number of removed uploads. */
-  async sweep(goOn: () => boolean = () => true): Promise<number> {
+  async sweep(shouldContinue: () => boolean = () => true): Promise<number> {
     for (let swept = 0; ; ) {
       const { rows } = await this.#db.query<{ tenant_id: string; upload_id: string }>(
         `SELECT tenant_id, upload_id FROM resumable_uploads WHERE expires_at <= now() ORDER BY expires_at LIMIT ${sweptAtOnce}`,
@@ -275,7 +275,7 @@ export class ResumableUploadService {
       })
       const count = gone.length
       swept += count
-      if (count < sweptAtOnce || !goOn()) return swept
+      if (count < sweptAtOnce || !shouldContinue()) return swept
     }
   }
 }
@@ -290,7 +290,7 @@ const toLease = (tenantId: string, uploadId: string, token: string): Lease => ({
 const buildDeletePartsSql = (uploads: string) =>
   `parts AS (DELETE FROM upload_parts p USING ${uploads} u WHERE p.tenant_id = $1 AND p.upload_id = u.upload_id RETURNING p.blob_path)`
 const dueNow = 'UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM parts)'
-const createReleaseSql = (uploads: string) => `${buildDeletePartsSql(uploads)} ${dueNow}`
+const buildReleaseSql = (uploads: string) => `${buildDeletePartsSql(uploads)} ${dueNow}`
 
 /** Throws 404 if the tenant of the upload was deleted in the meantime. */
 function assertTenantExists<Quotas extends UploadQuotas>(quotas: Quotas, uploadId: string): Quotas {

@@ -26,7 +26,7 @@ import {
   assertNotEnded,
   assertNotPostponed,
   type EndedUpload,
-  type ReceptionParts,
+  type ReceptionDependencies,
   UploadEndedError,
   UploadReception,
 } from './upload-reception.js'
@@ -34,14 +34,14 @@ import {
 const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
 
-export interface ProtocolParts extends ReceptionParts {
+export interface ProtocolDependencies extends ReceptionDependencies {
   /** Path of PUBLIC_URL, with which all paths of the service begin. */
   prefix: string
   /** Called with errors that clients did not cause. */
   onError(error: unknown): void
 }
 
-interface Parts extends ProtocolParts {
+interface HandlerDependencies extends ProtocolDependencies {
   createCall(request: Request): Promise<Call>
 }
 
@@ -63,18 +63,20 @@ interface UploadRequest extends ProtocolRequest {
 }
 
 /** Creates the handler for resumable uploads, which implements tus 1.0.0 (https://tus.io). */
-export function createResumableUploadHandler(parts: Parts): RequestHandler {
+export function createResumableUploadHandler(dependencies: HandlerDependencies): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   router.all([path, `${path}/:uploadId`], async (request, response) => {
     const uploadId = String(request.params.uploadId ?? '')
-    await handleProtocolRequest(parts, { request, response, collection: path, uploadId }, () => parts.createCall(request))
+    await handleProtocolRequest(dependencies, { request, response, collection: path, uploadId }, () =>
+      dependencies.createCall(request),
+    )
   })
   return router
 }
 
 /** Handles a tus protocol request. `createCall` authenticates the request. */
 async function handleProtocolRequest(
-  parts: ProtocolParts,
+  dependencies: ProtocolDependencies,
   protocolRequest: ProtocolRequest,
   createCall: () => Promise<Call>,
 ): Promise<void> {
@@ -86,21 +88,21 @@ async function handleProtocolRequest(
   if (method === 'OPTIONS') return void response.status(204).end()
   const turn: UploadRequest = { ...protocolRequest, call: await createCall(), method }
   try {
-    await handleUploadRequest(parts, turn)
+    await handleUploadRequest(dependencies, turn)
   } catch (error) {
-    sendUploadError(parts, turn, error)
+    sendUploadError(dependencies, turn, error)
   }
 }
 
 /** Creates the handler for resumable uploads through upload links. */
-export const createLinkUploadProtocol = (parts: ProtocolParts, maxUploadBytes: number) => ({
+export const createLinkUploadProtocol = (dependencies: ProtocolDependencies, maxUploadBytes: number) => ({
   headers: getProtocolHeaders(maxUploadBytes),
   exposedHeaders,
-  handle: (request: ProtocolRequest, createCall: () => Promise<Call>) => handleProtocolRequest(parts, request, createCall),
+  handle: (request: ProtocolRequest, createCall: () => Promise<Call>) => handleProtocolRequest(dependencies, request, createCall),
   /** Returns true if the upload was accepted or rejected, and false if it is unknown. */
   hasOutcome: async (actor: Actor, uploadId: string): Promise<boolean> => {
     try {
-      return (await parts.rows.find(actor, uploadId)).outcome !== null
+      return (await dependencies.rows.find(actor, uploadId)).outcome !== null
     } catch (error) {
       if (error instanceof AssayError && error.code === 'not_found') return false
       throw error
@@ -134,70 +136,71 @@ export const exposedHeaders = [
 
 const unloggedUpload = { access: 'upload', isUnlogged: true } as const
 
-async function handleUploadRequest(parts: ProtocolParts, turn: UploadRequest): Promise<void> {
-  const { call, method, request } = turn
+async function handleUploadRequest(dependencies: ProtocolDependencies, uploadRequest: UploadRequest): Promise<void> {
+  const { call, method, request } = uploadRequest
   // A rejected creation is logged as a rejected upload. Later requests are logged once, at the end of the upload.
   if (method === 'POST')
     return call.withUpload(uploadEndpoint, {}, async () => {
       assertVersion(request.headers)
-      await createUpload(parts, turn, parseCreation(request, turn.contextKey))
+      await createUpload(dependencies, uploadRequest, parseCreation(request, uploadRequest.contextKey))
     })
   if (method === 'PATCH')
     return call.withUpload(unloggedUpload, {}, async () => {
       assertVersion(request.headers)
-      await continueUpload(parts, turn, parsePatch(request))
+      await continueUpload(dependencies, uploadRequest, parsePatch(request))
     })
   return call.withBody(unloggedUpload, async () => {
-    if (method === 'GET') return sendUploadStatus(turn, await parts.rows.find(call.requireActor(), turn.uploadId))
+    if (method === 'GET')
+      return sendUploadStatus(uploadRequest, await dependencies.rows.find(call.requireActor(), uploadRequest.uploadId))
     assertVersion(request.headers)
-    await (method === 'HEAD' ? findOffset(parts, turn) : deleteUpload(parts, turn))
+    await (method === 'HEAD' ? findOffset(dependencies, uploadRequest) : deleteUpload(dependencies, uploadRequest))
   })
 }
 
-async function createUpload(parts: ProtocolParts, turn: UploadRequest, creation: Creation): Promise<void> {
-  const { request, response, collection } = turn
+async function createUpload(dependencies: ProtocolDependencies, uploadRequest: UploadRequest, creation: Creation): Promise<void> {
+  const { request, response, collection } = uploadRequest
   const uploadId = newId('upl')
   const hasBody = hasUploadBody(request.headers)
   if (hasBody) sendContinue(request, response)
-  const upload = await withLock(parts, { ...turn, uploadId }, async (reception) => {
+  const upload = await withLock(dependencies, { ...uploadRequest, uploadId }, async (reception) => {
     const created = await reception.create(uploadId, creation)
     return hasBody && !created.outcome ? reception.receive(created) : created
   })
-  response.set('Location', `${parts.prefix}${collection}/${uploadId}`)
-  sendProgress(turn, 201, upload)
+  response.set('Location', `${dependencies.prefix}${collection}/${uploadId}`)
+  sendProgress(uploadRequest, 201, upload)
 }
 
-async function continueUpload(parts: ProtocolParts, turn: UploadRequest, patch: Patch): Promise<void> {
-  sendContinue(turn.request, turn.response)
-  const upload = await withLock(parts, turn, async (reception) =>
-    reception.resume(await reception.open(turn.uploadId, patch), patch),
+async function continueUpload(dependencies: ProtocolDependencies, uploadRequest: UploadRequest, patch: Patch): Promise<void> {
+  sendContinue(uploadRequest.request, uploadRequest.response)
+  const upload = await withLock(dependencies, uploadRequest, async (reception) =>
+    reception.resume(await reception.open(uploadRequest.uploadId, patch), patch),
   )
-  sendProgress(turn, 204, upload)
+  sendProgress(uploadRequest, 204, upload)
 }
 
-async function findOffset(parts: ProtocolParts, turn: UploadRequest): Promise<void> {
+async function findOffset(dependencies: ProtocolDependencies, uploadRequest: UploadRequest): Promise<void> {
   // Clients repeat this request while the file cannot be validated, so the row is read before it is locked.
-  const found = await parts.rows.find(turn.call.requireActor(), turn.uploadId)
+  const found = await dependencies.rows.find(uploadRequest.call.requireActor(), uploadRequest.uploadId)
   assertNotEnded(found)
   assertNotPostponed(found)
-  sendOffset(turn, await withLock(parts, turn, (reception) => reception.open(turn.uploadId)))
+  sendOffset(uploadRequest, await withLock(dependencies, uploadRequest, (reception) => reception.open(uploadRequest.uploadId)))
 }
 
-async function deleteUpload(parts: ProtocolParts, turn: UploadRequest): Promise<void> {
-  await withLock(parts, turn, (reception) => reception.remove(turn.uploadId))
-  turn.response.set(turn.call.responseHeaders).set('Cache-Control', 'no-store').status(204).end()
+async function deleteUpload(dependencies: ProtocolDependencies, uploadRequest: UploadRequest): Promise<void> {
+  await withLock(dependencies, uploadRequest, (reception) => reception.remove(uploadRequest.uploadId))
+  uploadRequest.response.set(uploadRequest.call.responseHeaders).set('Cache-Control', 'no-store').status(204).end()
 }
 
 /** Runs `work` while this request holds the upload's lock. A new upload is created with its lock. */
 async function withLock<T>(
-  parts: ProtocolParts,
+  dependencies: ProtocolDependencies,
   { request, call, method, uploadId }: UploadRequest,
   work: (reception: UploadReception) => Promise<T>,
 ): Promise<T> {
-  const lock = new UploadLock(parts.rows, call.requireActor(), uploadId)
+  const lock = new UploadLock(dependencies.rows, call.requireActor(), uploadId)
   if (method !== 'POST') await lock.acquire()
   try {
-    return await work(new UploadReception(parts, { call, request, lock }))
+    return await work(new UploadReception(dependencies, { call, request, lock }))
   } finally {
     await lock.release()
   }
@@ -229,12 +232,12 @@ function sendOffset(
 const toFileIdHeader = (outcome: Outcome): Record<string, string> =>
   'file' in outcome ? { 'Assay-File-Id': String(outcome.file.file_id) } : {}
 
-function sendUploadError({ onError }: ProtocolParts, turn: UploadRequest, error: unknown): void {
-  const { request, response, call, method } = turn
+function sendUploadError({ onError }: ProtocolDependencies, uploadRequest: UploadRequest, error: unknown): void {
+  const { request, response, call, method } = uploadRequest
   if (response.headersSent || response.destroyed) return
   response.set(call.responseHeaders)
   if (error instanceof UploadEndedError) {
-    sendOutcome(turn, error.upload)
+    sendOutcome(uploadRequest, error.upload)
     return
   }
   const publicError: PublicError = toPublicError(error)
@@ -247,12 +250,12 @@ function sendUploadError({ onError }: ProtocolParts, turn: UploadRequest, error:
 }
 
 /** Sends the upload's outcome. This also answers a repeated final PATCH whose first response was lost. */
-function sendOutcome(turn: UploadRequest, upload: EndedUpload): void {
-  const { request, response, call, method } = turn
+function sendOutcome(uploadRequest: UploadRequest, upload: EndedUpload): void {
+  const { request, response, call, method } = uploadRequest
   const { outcome } = upload
   if ('error' in outcome) sendError(request, response, outcome.error, call.id, method === 'HEAD' ? 410 : undefined)
-  else if (method === 'HEAD') sendOffset(turn, upload)
-  else sendProgress(turn, 204, upload)
+  else if (method === 'HEAD') sendOffset(uploadRequest, upload)
+  else sendProgress(uploadRequest, 204, upload)
 }
 
 /** Sends an upload's status as JSON. This endpoint is not part of the tus protocol. */

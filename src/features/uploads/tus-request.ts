@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Metadata } from '@tus/utils'
 import { createImpreciseNumberMessage, findImpreciseNumber } from '../../api/bodies/json.js'
-import { createUnsupportedError, rejectEncoding } from '../../api/bodies/request-body.js'
+import { createUnsupportedError, rejectContentEncoding } from '../../api/bodies/request-body.js'
 import { findFieldErrors } from '../../api/graphql/rules.js'
 import { AssayError, badUserInput, type FieldError } from '../../platform/errors/errors.js'
 import { sanitizeFilename } from '../../platform/spool/content.js'
@@ -85,13 +85,13 @@ export function parsePatch(request: IncomingMessage): Patch {
   if (headers['content-type'] !== bodyType)
     throw createUnsupportedError(`A PATCH request must have the Content-Type ${bodyType}.`)
   const errors = findBodyErrors(request)
-  const parse = (field: 'Upload-Offset' | 'Upload-Length', value: string | string[] | undefined) => {
+  const parseHeader = (field: 'Upload-Offset' | 'Upload-Length', value: string | string[] | undefined) => {
     const parsed = parseWholeNumber(value)
     if (parsed === undefined) errors.push({ field, message: 'must be a whole number of bytes' })
     return parsed
   }
-  const offset = parse('Upload-Offset', headers['upload-offset'])
-  const length = headers['upload-length'] === undefined ? undefined : parse('Upload-Length', headers['upload-length'])
+  const offset = parseHeader('Upload-Offset', headers['upload-offset'])
+  const length = headers['upload-length'] === undefined ? undefined : parseHeader('Upload-Length', headers['upload-length'])
   if (offset === undefined || errors.length > 0) throw badUserInput(errors)
   return { offset, length }
 }
@@ -117,7 +117,7 @@ export function parseChecksum(headers: IncomingHttpHeaders): Checksum | undefine
 export const hasUploadBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
 
 function findBodyErrors(request: IncomingMessage): FieldError[] {
-  rejectEncoding(request)
+  rejectContentEncoding(request)
   const checksum = request.headers['upload-checksum']
   if (checksum === undefined || /^(sha256 [A-Za-z0-9+/]{43}=|sha1 [A-Za-z0-9+/]{27}=)$/.test(String(checksum))) return []
   return [

@@ -7,17 +7,17 @@ import { type AssayError, rateLimited } from '../../platform/errors/errors.js'
 export const maxUnfinished = { uploads: 1_000, largestFiles: 64 }
 
 /** Number and total size of unfinished uploads, for a tenant and for one credential (`own`). */
-export interface Unfinished {
+export interface UnfinishedUsage {
   uploads: number
   bytes: number
   own: number
   ownBytes: number
 }
 
-/** Returns the error for an upload of `wanted` bytes that exceeds a limit. */
+/** Returns the error for an upload of `requestedBytes` bytes that exceeds a limit. */
 export function createUnfinishedUploadsLimitError(
-  { uploads, bytes, own, ownBytes }: Unfinished,
-  wanted: number,
+  { uploads, bytes, own, ownBytes }: UnfinishedUsage,
+  requestedBytes: number,
   maxBytes: number,
 ): AssayError {
   const max = maxUnfinished.uploads
@@ -26,8 +26,8 @@ export function createUnfinishedUploadsLimitError(
       ? `this credential has ${own} unfinished uploads, which is the maximum`
       : uploads >= max
         ? `this tenant has ${uploads} unfinished uploads, which is the maximum`
-        : ownBytes + wanted > maxBytes / 2
-          ? `this credential has ${ownBytes} bytes of unfinished uploads, the new upload has ${wanted}, and the maximum is ${maxBytes / 2}`
-          : `this tenant has ${bytes} bytes of unfinished uploads, the new upload has ${wanted}, and the maximum is ${maxBytes}`
+        : ownBytes + requestedBytes > maxBytes / 2
+          ? `this credential has ${ownBytes} bytes of unfinished uploads, the new upload has ${requestedBytes}, and the maximum is ${maxBytes / 2}`
+          : `this tenant has ${bytes} bytes of unfinished uploads, the new upload has ${requestedBytes}, and the maximum is ${maxBytes}`
   return rateLimited(`Too many unfinished uploads: ${why}. Finish or delete unfinished uploads.`, 60)
 }

@@ -25,7 +25,7 @@ export class UploadLock {
   ) {}
 
   /** Aborted, with the error for the client, if another request acquires or waits for the lock. */
-  get interrupted(): AbortSignal {
+  get interruptSignal(): AbortSignal {
     return this.#interrupt.signal
   }
 
@@ -38,7 +38,7 @@ export class UploadLock {
 
   /** Starts renewing the lease. A new upload is created with the token in its row, so it is already locked. */
   renew(): void {
-    const onInterrupted = () => this.#interrupt.abort(createInterruptedError())
+    const onInterrupted = () => this.#interrupt.abort(createUploadInterruptedError())
     this.#renewing = this.rows.startRenewingLock(this.actor.tenantId, this.uploadId, this.token, onInterrupted)
   }
 
@@ -50,7 +50,7 @@ export class UploadLock {
 }
 
 /** Returns the error for a request whose upload was taken over by another request. */
-export const createInterruptedError = () =>
+export const createUploadInterruptedError = () =>
   conflict('Another request is already writing to this upload. Get the current offset with HEAD, then resume from there.', {
     resumable: true,
   })

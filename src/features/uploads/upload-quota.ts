@@ -29,8 +29,8 @@ export class QuotaExceededError extends Error {
 
 const getRemaining = ({ quota, stored, unfinished }: QuotaUsage): number => Math.max(0, quota - stored - unfinished)
 
-export const fitsQuotas = ({ tenant, context }: UploadQuotas, added: number): boolean =>
-  added <= getRemaining(tenant) && (context === null || added <= getRemaining(context))
+export const fitsQuotas = ({ tenant, context }: UploadQuotas, addedBytes: number): boolean =>
+  addedBytes <= getRemaining(tenant) && (context === null || addedBytes <= getRemaining(context))
 
 /** Returns the error for a quota that other unfinished uploads exhaust. The client can resume the upload later. */
 export function createUnfinishedUploadsQuotaError(

@@ -6,23 +6,23 @@ import { toPublicError } from '../../access/public-error.js'
 import type { Actor } from '../../platform/actor.js'
 import { detectLostCommit } from '../../platform/db/lost-commit.js'
 import { AssayError, badUserInput, conflict, httpStatus } from '../../platform/errors/errors.js'
-import { faultPoint } from '../../platform/fault-points.js'
+import { reachFaultPoint } from '../../platform/fault-points.js'
 import { IncomingFile } from '../../platform/spool/content.js'
 import type { File } from '../files/file.types.js'
 import type { UploadService } from '../files/upload.service.js'
 import { largePartBytes } from './merge-parts.js'
 import { readParts } from './part-reader.js'
-import { appendBytes, type PartWriterParts } from './part-writer.js'
+import { appendBytes, type PartWriterDependencies } from './part-writer.js'
 import { assertNoExcessBytes, BodyTooLong, createExcessBytesError, receiveParts } from './receive-parts.js'
 import type { Outcome, ResumableUpload } from './resumable-upload.service.js'
 import { type Creation, type Patch, parseChecksum } from './tus-request.js'
 import type { UploadLock } from './upload-lock.js'
 import { createUnfinishedUploadsQuotaError, fitsQuotas, QuotaExceededError } from './upload-quota.js'
 
-export interface ReceptionParts extends PartWriterParts {
+export interface ReceptionDependencies extends PartWriterDependencies {
   uploads: UploadService
   /** Throws `scannerUnavailable` if the context scans files and the scanner is unavailable. */
-  proveScanner(actor: Actor, contextKey: string): Promise<void>
+  verifyScanner(actor: Actor, contextKey: string): Promise<void>
 }
 
 export type EndedUpload = ResumableUpload & { outcome: Outcome }
@@ -43,7 +43,7 @@ export function assertNotEnded({ outcome, ...upload }: ResumableUpload): void {
 /** Receives and validates an upload's bytes, for one request that holds the upload's lock. */
 export class UploadReception {
   constructor(
-    private readonly parts: ReceptionParts,
+    private readonly parts: ReceptionDependencies,
     private readonly turn: { call: Call; request: IncomingMessage; lock: UploadLock },
   ) {}
 
@@ -105,7 +105,7 @@ export class UploadReception {
         maxBytes: left,
         idleMs: call.admission.uploads.idleMs,
         checksum: parseChecksum(request.headers),
-        interrupted: lock.interrupted,
+        interrupted: lock.interruptSignal,
         storePart: async (content) => {
           current = await appendBytes(this.parts, current, content, lock.token)
         },
@@ -125,11 +125,11 @@ export class UploadReception {
   }
 
   /** Checks a declared length before the body is read. The quotas are checked again for each part. */
-  async #assertDeclaredBytesFit(upload: ResumableUpload, left: number): Promise<void> {
+  async #assertDeclaredBytesFit(upload: ResumableUpload, remainingBytes: number): Promise<void> {
     const length = Number(this.turn.request.headers['content-length'] ?? 0)
-    if (upload.sizeBytes !== null && length > left) throw createExcessBytesError(left)
+    if (upload.sizeBytes !== null && length > remainingBytes) throw createExcessBytesError(remainingBytes)
     if (length < largePartBytes) return
-    const added = Math.min(length, left)
+    const added = Math.min(length, remainingBytes)
     const quotas = await this.parts.rows.getQuotas(upload)
     if (!fitsQuotas(quotas, added)) throw new QuotaExceededError(quotas, added)
   }
@@ -167,7 +167,7 @@ export class UploadReception {
     assertNotPostponed(upload)
     if (upload.decisionError?.code === 'scanner_unavailable')
       await this.parts
-        .proveScanner(this.turn.call.requireActor(), upload.contextKey)
+        .verifyScanner(this.turn.call.requireActor(), upload.contextKey)
         .catch((error) => this.#postponeValidation(upload, error, { isRead: false }))
     return this.#validateUpload(upload)
   }
@@ -225,7 +225,7 @@ export class UploadReception {
       .run('upload', uploadEndpoint, work, { isCounted: true })
       .then((file) => file && { file: toFileResponse(file) }, toRejectedOutcome)
     if (!outcome) return undefined
-    faultPoint('part.decided')
+    reachFaultPoint('part.decided')
     await this.parts.rows.saveOutcome(upload, outcome)
     const ended = { ...upload, outcome }
     if ('error' in outcome) throw new UploadEndedError(ended)

@@ -17,28 +17,28 @@ import type { ConfirmedSecondFactor, SecondFactorSetUp } from './second-factor.t
 import { assertUnlocked, countWrongCode, noWrongCodes } from './second-factor-lock.js'
 import { endSessions } from './session.service.js'
 import type { User } from './user.types.js'
-import { beginAttempt, lockUser, toUser, toUserAudit, type UserRow } from './user-row.js'
+import { delayCredentialAttempt, lockUser, toUser, toUserAudit, type UserRow } from './user-row.js'
 
-type Parts = Pick<Components, 'db' | 'ledger' | 'identity' | 'masterKey' | 'passwords' | 'limits' | 'security'>
+type Dependencies = Pick<Components, 'db' | 'ledger' | 'identity' | 'masterKey' | 'passwords' | 'limits' | 'security'>
 
 /** Result of checking a code. The caller must commit `audit` even for a wrong code, so that the attempt counts. */
-interface CheckedCode {
+interface CodeVerification {
   isRight: boolean
   audit: AuditRow[]
 }
 
 /** Manages second factors of dashboard users: time-based one-time codes (RFC 6238) and recovery codes. */
 export class SecondFactorService {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: Dependencies) {}
 
   /** Creates a secret for a second factor. The password is required, so that a stolen session is not enough to add one. */
   async beginSetUp(actor: Actor, password: string, signal?: AbortSignal): Promise<SecondFactorSetUp> {
-    const attempt = await beginAttempt(this.parts.limits, actor, signal)
+    const attempt = await delayCredentialAttempt(this.parts.limits, actor, signal)
     const user = await this.parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
     if (actor.kind !== 'user' || !user?.passwordHash)
       throw forbidden('Only dashboard users who sign in with a password can have a second factor.')
     if (!(await this.parts.passwords.verify(user.passwordHash, password))) throw forbidden('The password is wrong.')
-    await attempt.succeeded()
+    await attempt.recordSuccess()
     const secret = generateTotpSecret()
     const totpSecret = new Uint8Array(this.parts.masterKey.encrypt(secret, getTotpLabel(actor.id)))
     await this.#changeUser(actor, actor.id, async (tx, before) => {
@@ -54,7 +54,7 @@ export class SecondFactorService {
   async confirmSetUp(actor: Actor, code: string, signal?: AbortSignal): Promise<ConfirmedSecondFactor> {
     const recoveryCodes = generateRecoveryCodes()
     const wrongCode = "The code is wrong. Check that the authenticator's clock is correct, and enter the current code."
-    await this.#changeByCode({ actor, wrongCode, signal }, async (tx, before) => {
+    await this.#changeWithCode({ actor, wrongCode, signal }, async (tx, before) => {
       if (before.totpConfirmedAt) throw conflict('The second factor is already enabled.')
       if (!before.totpSecret) throw conflict('No second factor was created. Call beginSecondFactor first.')
       assertUnlocked(before)
@@ -76,12 +76,12 @@ export class SecondFactorService {
 
   /** Removes the signed-in user's second factor. Throws 403 if the tenant requires one. */
   async remove(actor: Actor, code: string, signal?: AbortSignal): Promise<boolean> {
-    await this.#changeByCode(
+    await this.#changeWithCode(
       { actor, wrongCode: 'The code is wrong or was already used. Enter the current code.', signal },
       async (tx, before) => {
         const { secondFactorRequired } = await tx.tenant.findUniqueOrThrow({ where: { tenantId: actor.tenantId } })
         if (secondFactorRequired) throw forbidden('The second factor cannot be removed, because this tenant requires one.')
-        const checked = await this.checkCode(tx, actor, before, code)
+        const checked = await this.verifyCode(tx, actor, before, code)
         if (!checked.isRight) return checked
         await tx.user.update({ where: { tenantId: actor.tenantId, userId: actor.id }, data: noSecondFactor })
         return { isRight: true, audit: [toUserAudit(actor, 'updated', before, { changed: { second_factor: false } })] }
@@ -104,7 +104,7 @@ export class SecondFactorService {
    * Checks a code and consumes it if it is correct. The caller must hold the lock on the user's row. If the user has no second
    * factor, every code is accepted. If codes are locked, throws even for a correct code.
    */
-  async checkCode(tx: Transaction, actor: Actor, user: UserRow, code: string): Promise<CheckedCode> {
+  async verifyCode(tx: Transaction, actor: Actor, user: UserRow, code: string): Promise<CodeVerification> {
     if (!user.totpConfirmedAt) return { isRight: true, audit: [] }
     assertUnlocked(user)
     const used = await this.#consumeCode(user, code)
@@ -132,12 +132,12 @@ export class SecondFactorService {
    * Changes the signed-in user's second factor if the code is correct. Otherwise, counts the wrong code and throws 403 with the
    * message `wrongCode`.
    */
-  async #changeByCode(
+  async #changeWithCode(
     { actor, wrongCode, signal }: { actor: Actor; wrongCode: string; signal: AbortSignal | undefined },
-    work: (tx: Transaction, before: UserRow) => Promise<CheckedCode>,
+    work: (tx: Transaction, before: UserRow) => Promise<CodeVerification>,
   ): Promise<void> {
-    const attempt = await beginAttempt(this.parts.limits, actor, signal)
-    let checked: CheckedCode | undefined
+    const attempt = await delayCredentialAttempt(this.parts.limits, actor, signal)
+    let checked: CodeVerification | undefined
     await this.#changeUser(actor, actor.id, async (tx, before) => {
       checked = await work(tx, before)
       return checked.audit
@@ -146,7 +146,7 @@ export class SecondFactorService {
       if (checked?.audit.length) this.parts.security.count('second_factor_locked')
       throw forbidden(wrongCode)
     }
-    await attempt.succeeded()
+    await attempt.recordSuccess()
   }
 
   #decryptSecret({ userId, totpSecret }: UserRow): Promise<Buffer> {

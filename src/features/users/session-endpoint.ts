@@ -9,7 +9,7 @@ import type { SignInService } from './sign-in.service.js'
 import type { SignIn } from './user.types.js'
 import type { WelcomeService } from './welcome.service.js'
 
-export interface SessionHandlerParts {
+export interface SessionHandlerDependencies {
   signIns: SignInService
   welcomes: WelcomeService
   createCall(request: Request): Promise<Call>
@@ -18,18 +18,18 @@ export interface SessionHandlerParts {
 }
 
 /** Handles `POST /session`, which sets a session cookie, and `DELETE /session`, which ends the session on the server. */
-export function createSessionHandler(parts: SessionHandlerParts): RequestHandler {
+export function createSessionHandler(dependencies: SessionHandlerDependencies): RequestHandler {
   return async (request, response) => {
     response.setHeader('Cache-Control', 'no-store')
-    const secure = parts.secure || request.secure
-    if (request.method === 'POST') return startSession(parts, request, response, secure)
-    if (request.method === 'DELETE') return endSession(parts, request, response, secure)
+    const secure = dependencies.secure || request.secure
+    if (request.method === 'POST') return startSession(dependencies, request, response, secure)
+    if (request.method === 'DELETE') return endSession(dependencies, request, response, secure)
     throw methodNotAllowed(request.method, ['POST', 'DELETE'])
   }
 }
 
 async function startSession(
-  { signIns, welcomes, createCall }: SessionHandlerParts,
+  { signIns, welcomes, createCall }: SessionHandlerDependencies,
   request: Request,
   response: Response,
   secure: boolean,
@@ -37,7 +37,7 @@ async function startSession(
   const call = await createCall(request)
   sendContinue(request, response)
   // HTML forms cannot send JSON, so a page on another site cannot sign a user in.
-  const input = await call.admission.json.read(call, (limits) => readJson(request, limits))
+  const input = await call.admission.json.readBody(call, (limits) => readJson(request, limits))
   const session =
     'welcome' in input
       ? await welcomes.signIn(call.origin, readTextFields(input, ['welcome'], []).welcome!)
@@ -46,7 +46,12 @@ async function startSession(
   response.json({ status: 'SUCCESS', data: toSessionResponse(session), timestamp: new Date().toISOString() })
 }
 
-async function endSession({ signIns, createCall }: SessionHandlerParts, request: Request, response: Response, secure: boolean) {
+async function endSession(
+  { signIns, createCall }: SessionHandlerDependencies,
+  request: Request,
+  response: Response,
+  secure: boolean,
+) {
   const call = await createCall(request)
   if (call.rejection) response.setHeader('Set-Cookie', createSessionCookieHeader({ secure }))
   if (!(await signIns.signOut(call.requireActor())))

@@ -17,8 +17,8 @@ export class SessionService {
   async list(actor: Actor, userId: string, args: PageArgs): Promise<Page<UserSession>> {
     const { prisma } = this.parts.db
     await findUser(prisma, actor.tenantId, userId)
-    const place = toPagePosition('ses', args)
-    const sessions = await listNewestFirst(prisma.session, { key: 'sessionId', where: toOpenSessionFilter(userId), place })
+    const position = toPagePosition('ses', args)
+    const sessions = await listNewestFirst(prisma.session, { key: 'sessionId', where: toOpenSessionFilter(userId), position })
     return mapPage(sessions, ({ sessionId, createdAt, expiresAt, ipAddress, userAgent }) => ({
       sessionId,
       createdAt,
@@ -64,7 +64,7 @@ export interface NewSession {
 }
 
 /** Stores a session and returns its audit log entry. */
-export async function createSession(tx: Transaction, user: UserRow, origin: Origin, session: NewSession): Promise<AuditRow> {
+export async function insertSession(tx: Transaction, user: UserRow, origin: Origin, session: NewSession): Promise<AuditRow> {
   const { ip: ipAddress, userAgent } = origin
   await tx.session.create({ data: { ...session, userId: user.userId, ipAddress, userAgent } })
   return toSessionAudit(toActor(user, origin), 'created', session.sessionId, user)

@@ -1,6 +1,6 @@
 import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
-import { PageArgs, pageType } from '../../api/graphql/page.js'
+import { createPageType, PageArgs } from '../../api/graphql/page.js'
 
 @ObjectType({ simpleResolvers: true, description: 'An open session of a dashboard user.' })
 export class UserSession {
@@ -19,7 +19,7 @@ export class UserSession {
   isCurrent!: boolean
 }
 
-export const UserSessionPage = pageType(UserSession, 'UserSession')
+export const UserSessionPage = createPageType(UserSession, 'UserSession')
 
 @ArgsType()
 export class UserSessionsArgs extends PageArgs {

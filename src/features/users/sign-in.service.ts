@@ -12,12 +12,12 @@ import { normalizeEmail } from '../../platform/text.js'
 import type { Components } from '../components.js'
 import { createMissingCodeError, type SecondFactorService } from './second-factor.service.js'
 import { getCodeLockError } from './second-factor-lock.js'
-import { createSession, type NewSession, toSessionAudit } from './session.service.js'
+import { insertSession, type NewSession, toSessionAudit } from './session.service.js'
 import type { UserService } from './user.service.js'
 import type { ChangePasswordArgs, SignIn, SignInArgs } from './user.types.js'
-import { beginAttempt, lockUser, toUser } from './user-row.js'
+import { delayCredentialAttempt, lockUser, toUser } from './user-row.js'
 
-interface Parts extends Pick<Components, 'db' | 'ledger' | 'identity' | 'passwords' | 'limits' | 'security'> {
+interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'identity' | 'passwords' | 'limits' | 'security'> {
   users: UserService
   secondFactors: SecondFactorService
 }
@@ -34,7 +34,7 @@ interface CheckedSignIn {
 
 /** Signs in dashboard users with email address, password and second factor. A session lasts 12 hours. */
 export class SignInService {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: Dependencies) {}
 
   /**
    * Throws 401 if the credentials are wrong. The error does not reveal whether the email address exists. Repeated guesses are
@@ -51,7 +51,7 @@ export class SignInService {
       throw lock
     }
     if (user.totpConfirmedAt && !code) {
-      await attempt.succeeded()
+      await attempt.recordSuccess()
       throw createMissingCodeError(codeRequired)
     }
     const sessionId = newId('ses')
@@ -68,7 +68,7 @@ export class SignInService {
       if (checked.audit.length > 0) this.parts.security.count('second_factor_locked')
       throw createMissingCodeError('The code is wrong or was already used. Enter the current code.')
     }
-    await attempt.succeeded()
+    await attempt.recordSuccess()
     const secondFactorDue = user.tenant.secondFactorRequired && user.totpConfirmedAt === null
     return { token, expiresAt, user: toUser(user), secondFactorDue }
   }
@@ -91,11 +91,11 @@ export class SignInService {
     signal?: AbortSignal,
   ): Promise<boolean> {
     if (actor.kind !== 'user') throw forbidden('Only dashboard users have a password. Sign in as a dashboard user.')
-    const attempt = await beginAttempt(this.parts.limits, actor, signal)
+    const attempt = await delayCredentialAttempt(this.parts.limits, actor, signal)
     const user = await this.parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
     if (!user || !(await this.parts.passwords.verify(user.passwordHash, currentPassword)))
       throw forbidden('The current password is wrong.')
-    await attempt.succeeded()
+    await attempt.recordSuccess()
     await this.parts.users.setPassword(actor, actor.id, newPassword, actor.sessionId)
     return true
   }
@@ -138,18 +138,18 @@ export class SignInService {
   /** Checks the second-factor code and stores the session in the same transaction. */
   #createSession(user: Candidate, { session, origin, code, rehashed }: CheckedSignIn) {
     const { tenantId, userId } = user
-    return this.parts.ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.changeTenant(tenantId, async (tx) => {
       // The password may have changed during its verification. The change ended all sessions, so this sign-in must fail.
       const current = await lockUser(tx, tenantId, userId)
       if (current.passwordHash !== user.passwordHash) throw createWrongCredentialsError()
       // The user may have enabled a second factor after the row was read.
       if (current.totpConfirmedAt && !code) throw createMissingCodeError(codeRequired)
       const client = { ...createSystemActor(tenantId), ...origin }
-      const checked = await this.parts.secondFactors.checkCode(tx, client, current, code ?? '')
+      const checked = await this.parts.secondFactors.verifyCode(tx, client, current, code ?? '')
       // Commit the transaction, so that the wrong code counts.
       if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
       if (rehashed) await tx.user.update({ where: { userId }, data: { passwordHash: rehashed } })
-      return { result: checked, entry: { audit: [await createSession(tx, user, origin, session)] } }
+      return { result: checked, entry: { audit: [await insertSession(tx, user, origin, session)] } }
     })
   }
 
@@ -158,7 +158,7 @@ export class SignInService {
     message: string,
     origin: Origin,
   ): void {
-    this.parts.security.recordEvent({ reason: 'sign_in_failed', message, tenantId, about: { id: userId, name }, origin })
+    this.parts.security.recordEvent({ reason: 'sign_in_failed', message, tenantId, subject: { id: userId, name }, origin })
   }
 
   async #isFamiliarAddress(candidates: readonly { userId: string }[], ip: string): Promise<boolean> {

@@ -48,7 +48,7 @@ export async function lockUser(tx: Transaction, tenantId: string, userId: string
 }
 
 /** Slows down a session that guesses its user's password or code, as if it were a sign-in. */
-export const beginAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
+export const delayCredentialAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
   signIns.delayAttempt({ email: email ?? id, ip, isFamiliar: async () => true, signal })
 
 export const toUserAudit = (

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { ExternalUserClaims } from '../../access/outside-tokens.js'
+import type { ExternalUserClaims } from '../../access/external-tokens.js'
 import type { SessionRecord, UserRecord } from '../../access/token-record.js'
 import type { Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
@@ -45,7 +45,7 @@ export const createExternalUserFinder =
     // Concurrent requests may create the same user, or another user with the same email address, so retry after a conflict.
     for (let attempt = 1; ; attempt++) {
       try {
-        await ledger.change(tenantId, (tx) => createExternalUser(tx, facts))
+        await ledger.changeTenant(tenantId, (tx) => createExternalUser(tx, facts))
       } catch (error) {
         if (getSqlErrorKind(error) !== 'duplicate' || attempt === 5) throw error
       }

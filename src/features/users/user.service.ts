@@ -34,7 +34,7 @@ export class UserService {
     const createdAt = getIdTime(userId)
     const data = { userId, tenantId, email, name: input.name, passwordHash, scopes, createdAt, updatedAt: createdAt }
     try {
-      const user = await this.parts.ledger.change(tenantId, async (tx) => {
+      const user = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
         const row = await tx.user.create({ data })
         return { result: toUser(row), entry: { audit: [toUserAudit(actor, 'created', row, { email, scopes })] } }
       })
@@ -59,7 +59,7 @@ export class UserService {
   async list(tenantId: string, { status, ...args }: UsersArgs): Promise<Page<User>> {
     const where = { tenantId, ...(status && { status }) }
     return mapPage(
-      await listNewestFirst(this.parts.db.prisma.user, { key: 'userId', where, place: toPagePosition('usr', args) }),
+      await listNewestFirst(this.parts.db.prisma.user, { key: 'userId', where, position: toPagePosition('usr', args) }),
       toUser,
     )
   }

@@ -2,10 +2,10 @@ import { ArgsType, Field, ID, InputType, ObjectType } from 'type-graphql'
 import { findPasswordError } from '../../access/passwords.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
-import { PageArgs, pageType } from '../../api/graphql/page.js'
+import { createPageType, PageArgs } from '../../api/graphql/page.js'
 import { Rule, SingleLineText, Text, UpdateField } from '../../api/graphql/rules.js'
 import type { Scope } from '../../platform/actor.js'
-import { removeInvisible } from '../../platform/text.js'
+import { removeInvisibleCharacters } from '../../platform/text.js'
 import { ScopeList, ScopeName } from '../api-keys/api-key.types.js'
 import { PerformerTypeName } from '../audit-logs/audit-log.types.js'
 
@@ -36,7 +36,7 @@ export class User {
   updatedAt!: Date
 }
 
-export const UserPage = pageType(User, 'User')
+export const UserPage = createPageType(User, 'User')
 
 @ObjectType({ simpleResolvers: true, description: 'A new session of a dashboard user.' })
 export class SignIn {
@@ -103,7 +103,7 @@ const Password = () =>
 const isEmail = (value: unknown): boolean =>
   typeof value === 'string' &&
   value.length <= 254 &&
-  value === removeInvisible(value) &&
+  value === removeInvisibleCharacters(value) &&
   /^[^\s@\u0000-\u001f]{1,64}@[^\s@\u0000-\u001f]{1,190}$/.test(value)
 
 @InputType({ description: 'Properties of a new dashboard user.' })

@@ -4,7 +4,7 @@ import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { unauthenticated } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
-import { createSession } from './session.service.js'
+import { insertSession } from './session.service.js'
 import type { SignIn } from './user.types.js'
 import { lockUser, toUser } from './user-row.js'
 
@@ -24,18 +24,18 @@ export class WelcomeService {
   }
 
   /** Throws 401 if the link is invalid, expired or used, or if the user has enabled a second factor. */
-  async signIn(origin: Origin, welcome: string): Promise<SignIn> {
+  async signIn(origin: Origin, welcomeToken: string): Promise<SignIn> {
     const { db, ledger, identity } = this.parts
-    const { sessionId, userId } = await this.#parseToken(welcome)
+    const { sessionId, userId } = await this.#parseToken(welcomeToken)
     const user = await db.prisma.user.findUnique({ where: { userId }, include: { tenant: true } })
     if (user?.status !== 'active' || user.tenant.status !== 'active') throw createInvalidLinkError()
     const { token, expiresAt } = await identity.sessions.issue(user, sessionId)
     try {
-      await ledger.change(user.tenantId, async (tx) => {
+      await ledger.changeTenant(user.tenantId, async (tx) => {
         const current = await lockUser(tx, user.tenantId, userId)
         if (current.totpConfirmedAt || current.status !== 'active') throw createInvalidLinkError()
         const session = { sessionId, createdAt: new Date(now()), expiresAt }
-        return { result: undefined, entry: { audit: [await createSession(tx, user, origin, session)] } }
+        return { result: undefined, entry: { audit: [await insertSession(tx, user, origin, session)] } }
       })
     } catch (error) {
       if (getSqlErrorKind(error) === 'duplicate') throw createInvalidLinkError()
@@ -44,8 +44,8 @@ export class WelcomeService {
     return { token, expiresAt, user: toUser(user), secondFactorDue: user.tenant.secondFactorRequired }
   }
 
-  async #parseToken(welcome: string): Promise<{ sessionId: string; userId: string }> {
-    const [session, user, signature = ''] = welcome.split('.')
+  async #parseToken(welcomeToken: string): Promise<{ sessionId: string; userId: string }> {
+    const [session, user, signature = ''] = welcomeToken.split('.')
     const [sessionId, userId] = [`ses_${session}`, `usr_${user}`]
     if (!isId('ses', sessionId) || !isId('usr', userId)) throw createInvalidLinkError()
     if (!(await this.parts.identity.sessions.verifySignature(toSignedText(`${session}.${user}`), signature)))

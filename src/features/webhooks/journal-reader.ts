@@ -29,7 +29,7 @@ export async function readEvents(
     contexts: contexts.length > 0 ? contexts : null,
     limit: eventsAtOnce,
   })
-  const events = page.events.map(({ entry }) => toOutgoingEvent(entry)).filter((event) => !isCreationOfWebhook(event, webhookId))
+  const events = page.events.map(({ entry }) => toOutgoingEvent(entry)).filter((event) => !isWebhookCreation(event, webhookId))
   return { events, through: page.through, atEnd: page.through >= page.lastSequence }
 }
 
@@ -44,5 +44,5 @@ export function toOutgoingEvent(entry: string): OutgoingEvent & { data: Record<s
 }
 
 /** Returns true if the event is the creation of the receiving webhook, which is not sent to it. */
-const isCreationOfWebhook = ({ type, data }: ReturnType<typeof toOutgoingEvent>, webhookId: string): boolean =>
+const isWebhookCreation = ({ type, data }: ReturnType<typeof toOutgoingEvent>, webhookId: string): boolean =>
   type === 'webhook.created' && data.webhook_id === webhookId

@@ -29,7 +29,7 @@ class PrivateAddress extends Error {
  * Sends requests to URLs that tenants configured. Connects only to public addresses, resolves host names for each connection, and
  * follows no redirects.
  */
-export class Outbound {
+export class OutboundClient {
   readonly #allowPrivate: boolean
   readonly #resolve: Resolve
   readonly #agents = {

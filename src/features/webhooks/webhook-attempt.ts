@@ -1,6 +1,6 @@
 import { now } from '../../platform/clock.js'
 import type { OutgoingEvent } from './journal-reader.js'
-import { describeConnectionError, type Outbound } from './outbound.js'
+import { describeConnectionError, type OutboundClient } from './outbound.js'
 import { signEvent } from './webhook-secrets.js'
 
 /** Result of one request to a webhook URL. */
@@ -18,7 +18,7 @@ export const isSuccessful = ({ responseStatus }: Attempt): boolean =>
 
 /** Sends one event, signed according to Standard Webhooks (https://www.standardwebhooks.com). Never rejects. */
 export async function attemptDelivery(
-  outbound: Outbound,
+  outbound: OutboundClient,
   { url, secrets, signal }: { url: string; secrets: readonly string[]; signal?: AbortSignal },
   { eventId, body }: Pick<OutgoingEvent, 'eventId' | 'body'>,
 ): Promise<Attempt> {
@@ -33,23 +33,23 @@ export async function attemptDelivery(
     'webhook-signature': signEvent(secrets, { id: eventId, timestamp, body }),
   }
   const ending = new AbortController()
-  const end = () => ending.abort()
-  const timer = setTimeout(end, responseTimeoutMs)
-  signal?.addEventListener('abort', end)
-  if (signal?.aborted) end()
-  const ended = (result: Pick<Attempt, 'responseStatus' | 'error'>): Attempt => ({
+  const abortRequest = () => ending.abort()
+  const timer = setTimeout(abortRequest, responseTimeoutMs)
+  signal?.addEventListener('abort', abortRequest)
+  if (signal?.aborted) abortRequest()
+  const toAttempt = (result: Pick<Attempt, 'responseStatus' | 'error'>): Attempt => ({
     ...result,
     durationMs: Math.round(performance.now() - began),
     attemptedAt,
   })
   try {
     const status = await outbound.post(url, headers, body, ending.signal)
-    return ended({ responseStatus: status, error: getStatusError(status) })
+    return toAttempt({ responseStatus: status, error: getStatusError(status) })
   } catch (error) {
-    return ended({ responseStatus: null, error: describeConnectionError(error) })
+    return toAttempt({ responseStatus: null, error: describeConnectionError(error) })
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener('abort', end)
+    signal?.removeEventListener('abort', abortRequest)
   }
 }
 

@@ -5,7 +5,7 @@ import type { Actor } from '../../platform/actor.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import { toOutgoingEvent } from './journal-reader.js'
-import type { Outbound } from './outbound.js'
+import type { OutboundClient } from './outbound.js'
 import type { WebhookDelivery } from './webhook.types.js'
 import { attemptDelivery, isSuccessful } from './webhook-attempt.js'
 import { WebhookPositions } from './webhook-positions.js'
@@ -18,7 +18,7 @@ export class WebhookDeliveryService {
   readonly #positions: WebhookPositions
   readonly #tests = new TenantSlots('tests of webhooks', { inAll: 16, byTenant: 2 })
 
-  constructor(private readonly parts: Pick<Components, 'db' | 'masterKey'> & { outbound: Outbound }) {
+  constructor(private readonly parts: Pick<Components, 'db' | 'masterKey'> & { outbound: OutboundClient }) {
     this.#positions = new WebhookPositions(parts.db.pool)
   }
 
@@ -44,16 +44,16 @@ export class WebhookDeliveryService {
     { webhookId, status, ...args }: PageArgs & { webhookId: string; status?: WebhookDelivery['status'] | null },
   ): Promise<Page<WebhookDelivery>> {
     await findWebhook(this.parts.db, tenantId, webhookId)
-    const place = toPagePosition('dlv', args)
+    const position = toPagePosition('dlv', args)
     const where = { tenantId, webhookId, ...(status && { status }) }
-    const found = await listNewestFirst(this.parts.db.prisma.webhookDelivery, { key: 'deliveryId', where, place })
+    const found = await listNewestFirst(this.parts.db.prisma.webhookDelivery, { key: 'deliveryId', where, position })
     return mapPage(found, toDelivery)
   }
 
   /** Deletes all but the newest deliveries of each webhook. */
-  async sweep(goOn: () => boolean = () => true): Promise<void> {
+  async sweep(shouldContinue: () => boolean = () => true): Promise<void> {
     const { pool } = this.parts.db
-    for (let after = ['', '']; goOn(); ) {
+    for (let after = ['', '']; shouldContinue(); ) {
       const { rows } = await pool.query<{ tenant_id: string; webhook_id: string }>(
         'SELECT tenant_id, webhook_id FROM webhooks WHERE (tenant_id, webhook_id) > ($1, $2) ORDER BY tenant_id, webhook_id LIMIT 100',
         after,

@@ -3,7 +3,7 @@ import { getWebhookSecretLabel } from '../../access/secrets.js'
 import type { JournalService } from '../../ledger/journal.service.js'
 import { newId } from '../../platform/ids.js'
 import { type OutgoingEvent, readEvents } from './journal-reader.js'
-import type { Outbound } from './outbound.js'
+import type { OutboundClient } from './outbound.js'
 import { type Attempt, attemptDelivery, isSuccessful } from './webhook-attempt.js'
 import type { Delivery, LeasedWebhook, WebhookKey, WebhookPositions } from './webhook-positions.js'
 
@@ -20,11 +20,11 @@ const errorSeconds = 5
 
 export type DisabledReason = 'gone' | 'failing'
 
-export interface DeliveryParts {
+export interface DeliveryDependencies {
   journal: JournalService
   positions: WebhookPositions
   masterKey: MasterKey
-  outbound: Outbound
+  outbound: OutboundClient
   /** Called after each attempt with the delivery's status. */
   onAttempt(status: Delivery['status']): void
   disable(webhook: WebhookKey, reason: DisabledReason): Promise<unknown>
@@ -34,19 +34,19 @@ export interface DeliveryParts {
 }
 
 /** Sends the undelivered events of a webhook one by one, until none remain or the turn is over. */
-export async function deliverEvents(parts: DeliveryParts, key: WebhookKey): Promise<void> {
-  const webhook = await parts.positions.lease(key)
+export async function deliverEvents(dependencies: DeliveryDependencies, key: WebhookKey): Promise<void> {
+  const webhook = await dependencies.positions.lease(key)
   if (!webhook) return
   let restSeconds = errorSeconds
   try {
-    await new DeliveryTurn(parts, webhook, await decryptSecrets(parts.masterKey, webhook)).run()
+    await new DeliveryRun(dependencies, webhook, await decryptSecrets(dependencies.masterKey, webhook)).deliver()
     restSeconds = 0
   } finally {
-    await parts.positions.release(webhook, restSeconds)
+    await dependencies.positions.release(webhook, restSeconds)
   }
 }
 
-class DeliveryTurn {
+class DeliveryRun {
   readonly #until = performance.now() + turnMs
   #sequence: number
   #writtenSequence: number
@@ -55,7 +55,7 @@ class DeliveryTurn {
   #writtenAt = performance.now()
 
   constructor(
-    private readonly parts: DeliveryParts,
+    private readonly parts: DeliveryDependencies,
     private readonly webhook: LeasedWebhook,
     private readonly secrets: string[],
   ) {
@@ -64,7 +64,7 @@ class DeliveryTurn {
     this.#attempts = webhook.attempts
   }
 
-  async run(): Promise<void> {
+  async deliver(): Promise<void> {
     for (;;) {
       const { events, through, atEnd } = await readEvents(this.parts.journal, this.webhook, this.#sequence)
       for (const event of events) {
@@ -101,7 +101,7 @@ class DeliveryTurn {
     return !this.#isWriteDue() || this.#writeDeliveries()
   }
 
-  async #toDelivery({ eventId, type, sequence }: OutgoingEvent, tried: Attempt): Promise<Delivery> {
+  async #toDelivery({ eventId, type, sequence }: OutgoingEvent, attempt: Attempt): Promise<Delivery> {
     const known = this.#attempts > 0 ? await this.parts.positions.findPendingDelivery(this.webhook) : undefined
     return {
       deliveryId: known ?? newId('dlv'),
@@ -111,7 +111,7 @@ class DeliveryTurn {
       status: 'delivered',
       attempts: this.#attempts + 1,
       nextSeconds: null,
-      ...tried,
+      ...attempt,
     }
   }
 

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { Pool } from 'pg'
 import { settlesWithin } from '../../platform/time-limit.js'
 import { LimitedConnections } from './limited-connections.js'
-import { type DeliveryParts, deliverEvents } from './webhook-delivery.js'
+import { type DeliveryDependencies, deliverEvents } from './webhook-delivery.js'
 import { type WebhookKey, WebhookPositions } from './webhook-positions.js'
 
 const checkIntervalMs = 500
@@ -18,7 +18,10 @@ const maxCloseMs = 6_000
 // Pause after a database error.
 const pauseMs = 2_000
 
-export type SenderParts = Omit<DeliveryParts, 'positions' | 'stopping'> & { pool: Pool; onError(error: Error): void }
+export type SenderDependencies = Omit<DeliveryDependencies, 'positions' | 'stopping'> & {
+  pool: Pool
+  onError(error: Error): void
+}
 
 /**
  * Delivers events to webhooks on every replica. The undelivered events of a webhook are those after its position in the journal.
@@ -36,7 +39,7 @@ export class WebhookSender {
   #soon: NodeJS.Timeout | undefined
   #restsUntil = 0
 
-  constructor(private readonly parts: SenderParts) {
+  constructor(private readonly parts: SenderDependencies) {
     this.#positions = new WebhookPositions(new LimitedConnections(parts.pool, maxConnections))
     setMaxListeners(maxDeliveries, this.#stopping.signal)
   }
@@ -51,7 +54,7 @@ export class WebhookSender {
     if (options.changed) this.#tenants.at = Number.NEGATIVE_INFINITY
     if (!this.#timer || this.#closed || performance.now() < this.#restsUntil) return
     this.#again = true
-    this.#looking ??= this.#checkWhileRequested().finally(() => {
+    this.#looking ??= this.#runRequestedChecks().finally(() => {
       this.#looking = undefined
     })
   }
@@ -85,7 +88,7 @@ export class WebhookSender {
     clearTimeout(timer)
   }
 
-  async #checkWhileRequested(): Promise<void> {
+  async #runRequestedChecks(): Promise<void> {
     while (this.#again && !this.#closed) {
       this.#again = false
       try {

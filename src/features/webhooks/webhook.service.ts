@@ -7,7 +7,7 @@ import { now } from '../../platform/clock.js'
 import { badUserInput, conflict, type FieldError } from '../../platform/errors/errors.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
-import type { Outbound } from './outbound.js'
+import type { OutboundClient } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
 import type { DisabledReason } from './webhook-delivery.js'
 import type { WebhookKey } from './webhook-positions.js'
@@ -17,21 +17,21 @@ import { createWebhookSecret } from './webhook-secrets.js'
 const maxWebhooks = 20
 const previousSecretMs = 24 * 3600 * 1000
 
-interface Parts extends Pick<Components, 'db' | 'ledger' | 'masterKey'> {
-  outbound: Outbound
+interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'masterKey'> {
+  outbound: OutboundClient
   /** Called after a webhook was created or changed. */
   onChanged(): void
 }
 
 /** Creates, updates and replays webhooks. `WebhookSender` delivers their events. */
 export class WebhookService {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: Dependencies) {}
 
   async list({ tenantId }: Actor, args: PageArgs): Promise<Page<Webhook>> {
-    const place = toPagePosition('whk', args)
+    const pagePosition = toPagePosition('whk', args)
     const { webhook, webhookPosition } = this.parts.db.prisma
     const [found, positions] = await Promise.all([
-      listNewestFirst(webhook, { key: 'webhookId', where: { tenantId }, place }),
+      listNewestFirst(webhook, { key: 'webhookId', where: { tenantId }, position: pagePosition }),
       webhookPosition.findMany({ where: { tenantId } }),
     ])
     const byWebhook = new Map(positions.map((position) => [position.webhookId, position]))
@@ -50,7 +50,7 @@ export class WebhookService {
     const webhookId = newId('whk')
     const secret = createWebhookSecret()
     const at = getIdTime(webhookId)
-    const webhook = await this.parts.ledger.change(tenantId, async (tx) => {
+    const webhook = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
       if ((await tx.webhook.count({ where: { tenantId } })) >= maxWebhooks)
         throw conflict(`The tenant already has the maximum of ${maxWebhooks} webhooks. Delete a webhook first.`, {
           limit: maxWebhooks,
@@ -99,7 +99,7 @@ export class WebhookService {
   }
 
   async delete(actor: Actor, webhookId: string): Promise<DeletedWebhook> {
-    return this.parts.ledger.change(actor.tenantId, async (tx) => {
+    return this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
       const row = await lockWebhook(tx, actor.tenantId, webhookId)
       const where = { tenantId: actor.tenantId, webhookId }
       await tx.webhookDelivery.deleteMany({ where })
@@ -175,7 +175,7 @@ export class WebhookService {
     },
   ): Promise<Webhook> {
     const { tenantId } = actor
-    const webhook = await this.parts.ledger.change(tenantId, async (tx: Transaction) => {
+    const webhook = await this.parts.ledger.changeTenant(tenantId, async (tx: Transaction) => {
       const before = await lockWebhook(tx, tenantId, webhookId)
       const { data, position, audit } = plan(before, await readJournalHead(tx, tenantId))
       const where = { tenantId_webhookId: { tenantId, webhookId } }

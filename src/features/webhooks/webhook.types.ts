@@ -1,7 +1,7 @@
 import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
-import { PageArgs, pageType } from '../../api/graphql/page.js'
+import { createPageType, PageArgs } from '../../api/graphql/page.js'
 import { ContextKeys, IntegerRange, MultiLineText, Text, UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
@@ -132,8 +132,8 @@ export class WebhookDelivery {
   nextAttemptAt!: Date | null
 }
 
-export const WebhookPage = pageType(Webhook, 'Webhook')
-export const WebhookDeliveryPage = pageType(WebhookDelivery, 'WebhookDelivery')
+export const WebhookPage = createPageType(Webhook, 'Webhook')
+export const WebhookDeliveryPage = createPageType(WebhookDelivery, 'WebhookDelivery')
 
 @ObjectType({ simpleResolvers: true, description: 'A webhook that was deleted.' })
 export class DeletedWebhook {

@@ -43,8 +43,8 @@ export class ContentReader {
     this.#pool = pool
     this.#options = options
     this.#modules = {
-      reading: withParameter(getCompiledModuleUrl('inspection/engine/reading'), 'readers', options.readerModule),
-      imageReading: withParameter(getCompiledModuleUrl('inspection/engine/image-reading'), 'decoder', options.decoderModule),
+      reading: withQueryParameter(getCompiledModuleUrl('inspection/engine/reading'), 'readers', options.readerModule),
+      imageReading: withQueryParameter(getCompiledModuleUrl('inspection/engine/image-reading'), 'decoder', options.decoderModule),
     }
   }
 
@@ -78,17 +78,17 @@ export class ContentReader {
     const task = { run: 'read', data: job, bytes, size: job.size, owner, deadlineMs, retryHung: true }
     const inProcess: Task = { ...task, module: imageReading, inProcess: true }
     const inThread: Task = { ...task, module: reading, inProcess: false }
-    const run = (each: Task) => this.#pool.run<ReadResult>(each, signal)
-    if (needsDecoder(job.extension, bytes)) return (await run(inProcess)).findings
+    const runTask = (workerTask: Task) => this.#pool.run<ReadResult>(workerTask, signal)
+    if (needsNativeDecoder(job.extension, bytes)) return (await runTask(inProcess)).findings
     const withScan: Partial<Task> | undefined = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },
       deadlineMs: deadlineMs + scan.deadlineOf(job.size),
       // The reader or the scan may have crashed the worker, so the second attempt only reads. The scan then runs separately.
       retry: { data: job, deadlineMs },
     }
-    const { findings, image } = await run({ ...inThread, ...withScan })
+    const { findings, image } = await runTask({ ...inThread, ...withScan })
     if (!image) return findings
-    return { ...(await run(inProcess)).findings, ...(findings.scan && { scan: findings.scan }) }
+    return { ...(await runTask(inProcess)).findings, ...(findings.scan && { scan: findings.scan }) }
   }
 }
 
@@ -99,12 +99,12 @@ const getReadDeadlineMs = (size: number, baseMs: number): number => baseMs + Mat
 const decodedFormats = new Set(['webp', 'tif', 'heic', 'avif'])
 
 /** Returns true if the format needs a native decoder. PNG and most JPEG files do not. */
-const needsDecoder = (extension: string, bytes: Uint8Array | undefined): boolean => {
+const needsNativeDecoder = (extension: string, bytes: Uint8Array | undefined): boolean => {
   const type = getBinaryType(extension) ?? ''
   return decodedFormats.has(type) || (type === 'jpg' && bytes !== undefined && isProgressive(new MemorySource(bytes)))
 }
 
-function withParameter(module: URL, name: string, value: string | undefined): URL {
+function withQueryParameter(module: URL, name: string, value: string | undefined): URL {
   if (value) module.searchParams.set(name, value)
   return module
 }

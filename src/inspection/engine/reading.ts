@@ -41,8 +41,10 @@ export async function read(job: Job, call: WorkerCall): Promise<ReadResult> {
   }
 }
 
-const passesOtherChecks = ({ blankness, soundness }: Findings, damaged: boolean): boolean =>
-  !blankness?.blank && soundness !== null && (soundness.verdict.sound || (damaged && !soundness.verdict.maliciousConstruction))
+const passesOtherChecks = ({ blankness, soundness }: Findings, scansDamaged: boolean): boolean =>
+  !blankness?.blank &&
+  soundness !== null &&
+  (soundness.verdict.sound || (scansDamaged && !soundness.verdict.maliciousConstruction))
 
 async function openScan(source: RandomAccessSource, { scan }: Job, call: WorkerCall): Promise<OpenScan | undefined> {
   if (!scan) return undefined

@@ -23,7 +23,7 @@ export class CombinedScanner implements VirusScanner {
     if (infected) return infected
     const failed = settled.find((each) => each.status === 'rejected')
     if (failed) throw failed.reason
-    return verdicts.find(({ verdict }) => verdict === 'incomplete') ?? combineClean(verdicts as Clean[])
+    return verdicts.find(({ verdict }) => verdict === 'incomplete') ?? combineClean(verdicts as CleanVerdict[])
   }
 
   async getIdentity(): Promise<EngineIdentity> {
@@ -37,8 +37,8 @@ export class CombinedScanner implements VirusScanner {
     }
   }
 
-  async prove(): Promise<void> {
-    await Promise.all([this.#first.prove(), this.#second.prove()])
+  async verifyDetection(): Promise<void> {
+    await Promise.all([this.#first.verifyDetection(), this.#second.verifyDetection()])
   }
 
   async close(): Promise<void> {
@@ -46,9 +46,9 @@ export class CombinedScanner implements VirusScanner {
   }
 }
 
-type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
+type CleanVerdict = Extract<ScanVerdict, { verdict: 'clean' }>
 
 /** Combines two clean verdicts. The result has the earlier proof time. */
-function combineClean([first, second]: Clean[]): ScanVerdict {
+function combineClean([first, second]: CleanVerdict[]): ScanVerdict {
   return { ...first!, provedAt: new Date(Math.min(first!.provedAt.getTime(), second!.provedAt.getTime())) }
 }

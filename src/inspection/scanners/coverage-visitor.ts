@@ -24,7 +24,7 @@ const maxFiles = 10_000
 export class TooManyParts extends WalkEnded {}
 
 /** Content that is sent to the daemon as one stream, including the members that the daemon unpacks from it. */
-interface Unit extends ScanPart {
+interface ScanUnit extends ScanPart {
   files: number
   /** Sum of the unpacked sizes that headers declare. ClamAV skips members whose declared size exceeds its limits. */
   declared: number
@@ -43,9 +43,9 @@ export interface CoverageVisitorOptions {
 export class CoverageVisitor implements Visitor {
   readonly separateParts = true
   readonly #everything: boolean
-  readonly #file: Unit
-  readonly #parts: Unit[] = []
-  readonly #unitOf = new WeakMap<WindowReceiver, Unit>()
+  readonly #file: ScanUnit
+  readonly #parts: ScanUnit[] = []
+  readonly #unitOf = new WeakMap<WindowReceiver, ScanUnit>()
   readonly #partsFile: string
   #descriptor: number | undefined
   #written = 0
@@ -57,7 +57,7 @@ export class CoverageVisitor implements Visitor {
     this.#file = { ranges: [], size, files: 1, declared: 0, needs: { largest: size, total: 2 * size } }
   }
 
-  get needs(): RequiredSizes {
+  get requiredSizes(): RequiredSizes {
     return getRequiredSizes(this.#file)
   }
 
@@ -102,7 +102,7 @@ export class CoverageVisitor implements Visitor {
     this.#descriptor = undefined
   }
 
-  #createPart(): Unit {
+  #createPart(): ScanUnit {
     const unit = { ranges: [], size: 0, files: 1, declared: 0, needs: { largest: 0, total: 0 } }
     this.#parts.push(unit)
     if (this.#parts.length > maxParts)
@@ -110,7 +110,7 @@ export class CoverageVisitor implements Visitor {
     return unit
   }
 
-  #write(unit: Unit, bytes: Buffer): void {
+  #write(unit: ScanUnit, bytes: Buffer): void {
     if (this.#written + bytes.length > maxPartsBytes)
       throw new TooManyParts(
         `the members that ClamAV does not unpack have more than ${maxPartsBytes} bytes in total in total in total`,
@@ -125,7 +125,7 @@ export class CoverageVisitor implements Visitor {
   }
 }
 
-const getRequiredSizes = ({ files, declared, size, needs }: Unit): RequiredSizes => ({
+const getRequiredSizes = ({ files, declared, size, needs }: ScanUnit): RequiredSizes => ({
   largest: files > maxFiles ? Number.POSITIVE_INFINITY : needs.largest,
   total: Math.max(needs.total, size + declared),
 })

@@ -28,18 +28,18 @@ export interface ScannerOptions {
 export async function openScanner(url: string, options: ScannerOptions = {}): Promise<VirusScanner> {
   const { pool, directory } = options
   const shared = { pool, ...(directory && { directory }), ...(options.logger && { logger: options.logger }) }
-  const yara = async () =>
+  const openYara = async () =>
     YaraScanner.open({
       pool,
       ...(options.workers !== undefined && { workers: options.workers }),
       ...(options.rulesDir && { operators: await readRulesDir(options.rulesDir) }),
     })
   if (url === 'none:') return new NoScanner()
-  if (url === 'yara:') return yara()
+  if (url === 'yara:') return openYara()
   const clamav = url.startsWith('clamscan:')
     ? await openClamscan(url, shared)
     : new ClamdScanner(parseScannerUrl(url), { ...shared, ...options.clamd })
-  return options.rulesDir ? new CombinedScanner(clamav, await yara()) : clamav
+  return options.rulesDir ? new CombinedScanner(clamav, await openYara()) : clamav
 }
 
 function parseScannerUrl(url: string): ClamdAddress[] {

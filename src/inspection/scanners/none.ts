@@ -16,7 +16,7 @@ export class NoScanner implements VirusScanner {
     return { name: 'none', version: '', signaturesVersion: '', signaturesDate: null }
   }
 
-  async prove(): Promise<void> {
+  async verifyDetection(): Promise<void> {
     throw createNotConfiguredError()
   }
 

@@ -48,9 +48,9 @@ export async function determineCoverage(content: Content, options: CoverageOptio
   const { pool, signal, owner, partsFile, everything = false } = options
   const { bytes, path, size } = content
   const data: CoverageJob = { path, partsFile, everything }
-  if (!pool) return coverContent(data, { bytes, cancelled: () => signal?.aborted ?? false })
+  if (!pool) return computeCoverage(data, { bytes, cancelled: () => signal?.aborted ?? false })
   const module = getCompiledModuleUrl('inspection/scanners/scan-coverage')
-  const work = { module, run: 'coverContent', data, bytes, inProcess: false, retryHung: false, size, owner, deadlineMs }
+  const work = { module, run: 'computeCoverage', data, bytes, inProcess: false, retryHung: false, size, owner, deadlineMs }
   return pool.run<ScanCoverage>(work, signal ?? new AbortController().signal)
 }
 
@@ -63,7 +63,7 @@ interface CoverageJob {
 class Cancelled extends WalkEnded {}
 
 /** Entry point for the worker. A worker is used because unpacking may take long. */
-export async function coverContent(
+export async function computeCoverage(
   { path, ...job }: CoverageJob,
   { bytes, cancelled }: Pick<WorkerCall, 'bytes' | 'cancelled'>,
 ): Promise<ScanCoverage> {
@@ -75,11 +75,11 @@ export async function coverContent(
   }
   try {
     const { unscannedParts } = await walk(source, { visitor, step })
-    const { needs, reliesOnClamav, parts } = visitor
+    const { requiredSizes: needs, reliesOnClamav, parts } = visitor
     return { needs, reliesOnClamav, parts, ...(unscannedParts[0] && { incomplete: unscannedParts[0].reason }) }
   } catch (error) {
     if (!(error instanceof TooManyParts)) throw error
-    return { needs: visitor.needs, reliesOnClamav: false, parts: [], incomplete: error.message }
+    return { needs: visitor.requiredSizes, reliesOnClamav: false, parts: [], incomplete: error.message }
   } finally {
     visitor.close()
     file?.close()

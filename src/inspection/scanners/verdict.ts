@@ -10,4 +10,4 @@ type NotClean =
 export type ScanVerdict = { verdict: 'clean'; provedAt: Date } | NotClean
 
 /** A verdict without the engine's EICAR proof, which the caller adds. */
-export type UnprovedVerdict = { verdict: 'clean' } | NotClean
+export type UnverifiedVerdict = { verdict: 'clean' } | NotClean

@@ -1,7 +1,7 @@
 import { scannerUnavailable } from '../../platform/errors/errors.js'
 import type { Content } from '../../platform/spool/content.js'
 import type { ScanVerdict } from './verdict.js'
-import type { EngineSetup, Scanned } from './yara/scanning.js'
+import type { EngineSetup, ScanResult } from './yara/scanning.js'
 
 /** Scan engine and signatures, as included in every validation report. */
 export interface EngineIdentity {
@@ -29,7 +29,7 @@ export interface WorkerScan {
 export interface VirusScanner {
   scan(content: Content, options: ScanOptions): Promise<ScanVerdict>
   getIdentity(): Promise<EngineIdentity>
-  prove(): Promise<void>
+  verifyDetection(): Promise<void>
   close(): Promise<void>
   /** Set if the worker that reads a file can also scan it. */
   readonly scanInWorker?: WorkerScan | undefined
@@ -38,7 +38,7 @@ export interface VirusScanner {
 }
 
 /** Returns the verdict of a worker's scan. Throws `scannerUnavailable` if the scan failed. */
-export function getVerdictOrThrow(scanned: Scanned): ScanVerdict {
+export function getVerdictOrThrow(scanned: ScanResult): ScanVerdict {
   if ('fault' in scanned) throw scannerUnavailable(`The file could not be scanned: ${scanned.fault}.`)
   return scanned
 }

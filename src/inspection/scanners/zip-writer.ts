@@ -46,11 +46,11 @@ export function createEndRecord(members: number, length: number, offset: number)
   return end
 }
 
-function writeMemberFields(record: Buffer, at: number, member: ZipMember): void {
-  record.writeUInt16LE(20, at)
-  record.writeUInt16LE(member.stored ? 0 : 8, at + 4)
-  record.writeUInt32LE(member.stored ? crc32(member.stored) : (member.crc ?? 0), at + 10)
-  record.writeUInt32LE(member.packed, at + 14)
-  record.writeUInt32LE(member.unpacked, at + 18)
-  record.writeUInt16LE(Buffer.byteLength(member.name), at + 22)
+function writeMemberFields(record: Buffer, offset: number, member: ZipMember): void {
+  record.writeUInt16LE(20, offset)
+  record.writeUInt16LE(member.stored ? 0 : 8, offset + 4)
+  record.writeUInt32LE(member.stored ? crc32(member.stored) : (member.crc ?? 0), offset + 10)
+  record.writeUInt32LE(member.packed, offset + 14)
+  record.writeUInt32LE(member.unpacked, offset + 18)
+  record.writeUInt16LE(Buffer.byteLength(member.name), offset + 22)
 }

@@ -3,7 +3,7 @@ import { megabyte } from '../../platform/units.js'
 /** Owner of background tasks. They wait for all other tasks, and leave one worker free. */
 export const background = 'background'
 
-export interface Queued {
+export interface QueueItem {
   owner?: string | undefined
   size: number
 }
@@ -15,7 +15,7 @@ const rememberedStarts = 31
 /**
  * A queue with fair scheduling between owners. If it is full, it drops the latest task of the owner with the most waiting tasks.
  */
-export class FairQueue<T extends Queued> {
+export class FairQueue<T extends QueueItem> {
   readonly #options: { workers: number; maxLength: number }
   #waiting: T[] = []
   /** Retried tasks, which are never dropped. */
@@ -37,12 +37,12 @@ export class FairQueue<T extends Queued> {
   }
 
   /** Adds a task. If the queue is full, returns the dropped task, which is the latest task of another owner or the new task. */
-  add(newcomer: T): T | undefined {
-    const displaced = this.#waiting.length >= this.#options.maxLength ? this.#chooseTaskToDisplace(newcomer) : undefined
-    if (displaced === newcomer) return newcomer
+  add(task: T): T | undefined {
+    const displaced = this.#waiting.length >= this.#options.maxLength ? this.#chooseTaskToDisplace(task) : undefined
+    if (displaced === task) return task
     if (displaced) this.remove(displaced)
-    this.#addedAt.set(newcomer, ++this.#counter)
-    this.#waiting.push(newcomer)
+    this.#addedAt.set(task, ++this.#counter)
+    this.#waiting.push(task)
     return displaced
   }
 
@@ -112,12 +112,12 @@ export class FairQueue<T extends Queued> {
     if (this.#lastStart.size > this.#options.maxLength + rememberedStarts) this.#lastStart.delete(oldest)
   }
 
-  #compareTasks(one: T, other: T): number {
-    return this.#getOwnerShare(one) - this.#getOwnerShare(other) || this.#getWaitingSince(one) - this.#getWaitingSince(other)
+  #compareTasks(a: T, b: T): number {
+    return this.#getOwnerLoad(a) - this.#getOwnerLoad(b) || this.#getWaitingSince(a) - this.#getWaitingSince(b)
   }
 
   /** Returns a measure of the owner's use of workers. A running task outweighs all recent starts. */
-  #getOwnerShare({ owner }: T): number {
+  #getOwnerLoad({ owner }: T): number {
     const running = [...this.#running].filter((each) => each.owner === owner).length
     return running * (rememberedStarts + 1) + this.#recentOwners.filter((each) => each === owner).length
   }
@@ -127,4 +127,4 @@ export class FairQueue<T extends Queued> {
   }
 }
 
-const isLarge = ({ size }: Queued): boolean => size >= minLargeBytes
+const isLarge = ({ size }: QueueItem): boolean => size >= minLargeBytes

@@ -10,7 +10,7 @@ export type ToProcess =
 /** Messages from a worker process. */
 export type FromProcess = { ready: true } | TaskResult
 
-const send = (message: FromProcess) => process.send?.(message)
+const sendMessage = (message: FromProcess) => process.send?.(message)
 let cancelled = false
 let settings: Uint8Array | undefined
 
@@ -41,7 +41,7 @@ process.on('message', async (message: ToProcess) => {
   const { contentBytes, ...task } = message
   const bytes = contentBytes === undefined ? undefined : readContent(contentBytes)
   settings = task.settings ?? settings
-  send(await runTask(task, { bytes, settings, cancelled: () => cancelled }))
+  sendMessage(await runTask(task, { bytes, settings, cancelled: () => cancelled }))
 })
 
 function readContent(size: number): Buffer {
@@ -55,4 +55,4 @@ function readContent(size: number): Buffer {
 }
 
 await loaded
-send({ ready: true })
+sendMessage({ ready: true })

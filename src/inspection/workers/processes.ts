@@ -40,12 +40,12 @@ export class Processes {
     return [...this.#members].flatMap(({ pid }) => pid ?? [])
   }
 
-  attempt(task: Task, exclusive: boolean): Attempt {
+  startAttempt(task: Task, isExclusive: boolean): Attempt {
     let member: WorkerProcess | undefined
     let ended: WorkerFailure | undefined
-    const begin = async (): Promise<TaskResult> => {
+    const runTask = async (): Promise<TaskResult> => {
       const sandbox = await this.#options.sandbox
-      await this.#waitForSlot(exclusive)
+      await this.#waitForSlot(isExclusive)
       if (ended || this.#closed) throw new WorkerFailed(ended ?? 'died')
       member = this.#getProcess(task.module.href, sandbox)
       this.#watch ??= setInterval(() => this.#checkMemory(), memoryCheckMs)
@@ -54,7 +54,7 @@ export class Processes {
       return answer
     }
     return {
-      answer: begin().finally(() => this.#releaseSlot(exclusive)),
+      answer: runTask().finally(() => this.#releaseSlot(isExclusive)),
       startedAt: () => member?.startedAt(),
       cancel: () => member?.cancel(),
       end: (failure) => {
@@ -81,21 +81,21 @@ export class Processes {
     return member
   }
 
-  async #waitForSlot(exclusive: boolean): Promise<void> {
-    if (exclusive) this.#exclusiveCount++
-    while (exclusive ? this.#busy.length > 0 : this.#exclusiveCount > 0) await once(this.#changes, 'freed')
+  async #waitForSlot(isExclusive: boolean): Promise<void> {
+    if (isExclusive) this.#exclusiveCount++
+    while (isExclusive ? this.#busyProcesses.length > 0 : this.#exclusiveCount > 0) await once(this.#changes, 'freed')
   }
 
-  #releaseSlot(exclusive: boolean): void {
-    if (exclusive) this.#exclusiveCount--
-    if (this.#busy.length === 0) {
+  #releaseSlot(isExclusive: boolean): void {
+    if (isExclusive) this.#exclusiveCount--
+    if (this.#busyProcesses.length === 0) {
       clearInterval(this.#watch)
       this.#watch = undefined
     }
     this.#changes.emit('freed')
   }
 
-  get #busy(): WorkerProcess[] {
+  get #busyProcesses(): WorkerProcess[] {
     return [...this.#members].filter((each) => !each.isFree)
   }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { belongsToEndedProcess, createProcessFileName } from '../../platform/process-file-names.js'
+import { belongsToExitedProcess, createProcessFileName } from '../../platform/process-file-names.js'
 
 export interface Sandbox {
   execPath: string
@@ -50,7 +50,7 @@ const sandboxPrefix = 'assay-box-'
 // sandbox prefix are removed.
 function removeStaleSandboxes(): void {
   for (const name of readdirSync(tmpdir())) {
-    if (!name.startsWith(sandboxPrefix) || !belongsToEndedProcess(name.slice(sandboxPrefix.length))) continue
+    if (!name.startsWith(sandboxPrefix) || !belongsToExitedProcess(name.slice(sandboxPrefix.length))) continue
     const box = join(tmpdir(), name)
     const facts = lstatSync(box, { throwIfNoEntry: false })
     if (facts?.isDirectory() && facts.uid === process.getuid?.()) rmSync(box, { recursive: true, force: true })

@@ -48,7 +48,7 @@ export class Threads {
     return this.#piscina.threads.length
   }
 
-  attempt(task: Task): Attempt {
+  startAttempt(task: Task): Attempt {
     const ending = new AbortController()
     const shared = new Int32Array(new SharedArrayBuffer(8))
     const { module, run, data, settings } = task
@@ -66,7 +66,7 @@ export class Threads {
       cancel: () => void Atomics.store(shared, 1, 1),
       end: (why) => {
         failure = why
-        this.#end(ending)
+        this.#endThread(ending)
       },
     }
   }
@@ -74,7 +74,7 @@ export class Threads {
   /** Resolves when all threads have ended. Waits at most two seconds, because native code cannot be interrupted. */
   async close(): Promise<void> {
     await Promise.race([this.#piscina.destroy(), waitForEndTimeout()])
-    await this.#waitForEnding()
+    await this.#waitForEndingThreads()
   }
 
   async #run(task: ThreadTask, content: Uint8Array | undefined, signal: AbortSignal): Promise<TaskResult> {
@@ -93,12 +93,12 @@ export class Threads {
 
   /** Throws if too many hung threads cannot be terminated. Until then, new threads replace them. */
   async #assertCapacity(): Promise<void> {
-    if (this.#ending.size >= this.#maxThreads) await this.#waitForEnding()
+    if (this.#ending.size >= this.#maxThreads) await this.#waitForEndingThreads()
     if (this.#ending.size >= this.#maxThreads)
       throw new WorkerNotStarted(`${this.#ending.size} workers are hanging and cannot be terminated. Restart the service.`)
   }
 
-  #end(ending: AbortController): void {
+  #endThread(ending: AbortController): void {
     const before = this.#piscina.threads
     ending.abort()
     const { threads } = this.#piscina
@@ -115,7 +115,7 @@ export class Threads {
       )
   }
 
-  async #waitForEnding(): Promise<void> {
+  async #waitForEndingThreads(): Promise<void> {
     await Promise.race([Promise.all(this.#ending.values()), waitForEndTimeout()])
   }
 }

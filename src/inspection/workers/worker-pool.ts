@@ -72,11 +72,11 @@ export class WorkerPool {
     })
   }
 
-  get threads(): number {
+  get threadCount(): number {
     return this.#threads.size
   }
 
-  get processes(): number[] {
+  get processIds(): number[] {
     return this.#processes.pids
   }
 
@@ -89,7 +89,7 @@ export class WorkerPool {
       if (this.#closed) return reject(overloaded(closingMessage))
       if (signal.aborted) return reject(signal.reason)
       const onAbort = () => this.#abandon(queued)
-      const settled =
+      const createSettler =
         <V>(settle: (value: V) => void) =>
         (value: V) => {
           signal.removeEventListener('abort', onAbort)
@@ -103,8 +103,8 @@ export class WorkerPool {
         startedAt: 0,
         exclusive: false,
         signal,
-        resolve: settled(resolve as (result: unknown) => void),
-        reject: settled(reject),
+        resolve: createSettler(resolve as (result: unknown) => void),
+        reject: createSettler(reject),
       }
       signal.addEventListener('abort', onAbort, { once: true })
       const displaced = this.#queue.add(queued)
@@ -120,15 +120,15 @@ export class WorkerPool {
   }
 
   #dispatch(): void {
-    for (let next = this.#queue.next(); next; next = this.#queue.next()) void this.#attempt(next)
+    for (let next = this.#queue.next(); next; next = this.#queue.next()) void this.#runAttempt(next)
   }
 
-  async #attempt(queued: QueuedTask): Promise<void> {
+  async #runAttempt(queued: QueuedTask): Promise<void> {
     const { task } = queued
     queued.attempts++
     queued.startedAt ||= performance.now()
     this.#running.add(queued)
-    queued.attempt = task.inProcess ? this.#processes.attempt(task, queued.exclusive) : this.#threads.attempt(task)
+    queued.attempt = task.inProcess ? this.#processes.startAttempt(task, queued.exclusive) : this.#threads.startAttempt(task)
     const stopTimer = this.#enforceDeadline(queued, queued.attempt)
     try {
       const answer = await queued.attempt.answer
@@ -157,14 +157,14 @@ export class WorkerPool {
   #enforceDeadline(queued: QueuedTask, attempt: Attempt): () => void {
     const startedAt = performance.now()
     let timer: NodeJS.Timeout
-    const check = () => {
+    const checkDeadline = () => {
       const begun = attempt.startedAt()
       const until = begun === undefined ? startedAt + startTimeoutMs : begun + queued.task.deadlineMs
       const left = until - performance.now()
       if (left <= 0) attempt.end('hung')
-      else timer = setTimeout(check, Math.min(left, begun === undefined ? startPollMs : 0x7fffffff))
+      else timer = setTimeout(checkDeadline, Math.min(left, begun === undefined ? startPollMs : 0x7fffffff))
     }
-    check()
+    checkDeadline()
     return () => clearTimeout(timer)
   }
 

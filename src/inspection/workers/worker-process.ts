@@ -31,7 +31,7 @@ export class WorkerProcess {
       // Discard output, because native code prints warnings that contain file content.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc', 'pipe'],
     })
-    const ended = (error: Error) => {
+    const handleExit = (error: Error) => {
       clearTimeout(this.#idle)
       this.#settle?.reject(error)
       onExit()
@@ -41,11 +41,11 @@ export class WorkerProcess {
     this.#contents?.on('error', () => {}).unref()
     this.#child.on('message', (message: FromProcess) => this.#receive(message))
     this.#child.on('error', (error) => {
-      if (!this.#child.pid) ended(new WorkerNotStarted(`the worker process cannot be started: ${error.message}`))
+      if (!this.#child.pid) handleExit(new WorkerNotStarted(`the worker process cannot be started: ${error.message}`))
     })
     this.#child.on('exit', (code, signal) => {
       const isStarted = this.#readyAt !== undefined
-      ended(
+      handleExit(
         isStarted
           ? new WorkerFailed(this.#failure ?? 'died')
           : new WorkerNotStarted(`the worker process exited with ${signal ?? `status ${code}`} before it was ready`),

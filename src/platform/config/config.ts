@@ -197,7 +197,7 @@ function readStorageHmac(reader: EnvReader) {
     'secret',
   )
   if (accessId && secret) return { accessId, secret }
-  assertSetTogether(reader, 'STORAGE_HMAC_ACCESS_ID', 'STORAGE_HMAC_SECRET')
+  requireBothOrNeither(reader, 'STORAGE_HMAC_ACCESS_ID', 'STORAGE_HMAC_SECRET')
   return undefined
 }
 
@@ -207,17 +207,17 @@ function readS3Credentials(reader: EnvReader) {
   const secretAccessKey = reader.readText('S3_SECRET_ACCESS_KEY')
   const sessionToken = reader.readText('S3_SESSION_TOKEN')
   if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) }
-  assertSetTogether(reader, 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY')
+  requireBothOrNeither(reader, 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY')
   if (sessionToken && !accessKeyId)
     reader.addError('S3_SESSION_TOKEN', sessionToken, 'unset if S3_ACCESS_KEY_ID is not set', 'secret')
   return undefined
 }
 
 /** Adds an error if only one of two interdependent variables is set. */
-function assertSetTogether(reader: EnvReader, first: string, second: string): void {
+function requireBothOrNeither(reader: EnvReader, firstName: string, secondName: string): void {
   for (const [name, other] of [
-    [first, second],
-    [second, first],
+    [firstName, secondName],
+    [secondName, firstName],
   ] as const)
     if (reader.readText(name) === undefined && reader.readText(other) !== undefined && !reader.hasError(name))
       reader.addError(name, undefined, `set if ${other} is set`)
@@ -226,12 +226,12 @@ function assertSetTogether(reader: EnvReader, first: string, second: string): vo
 function readScannerUrl(reader: EnvReader): string | undefined {
   const urls = reader.readList('SCANNER_URL')
   if (urls.length === 0) return undefined
-  const known = (url: string) =>
+  const isSupportedUrl = (url: string) =>
     url === 'yara:' ||
     url === 'none:' ||
     /^clamscan:(\?\S+)?$/.test(url) ||
     /^clamd:\/\/(\/\S+|[^\s/:]+(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?)$/.test(url)
-  if (urls.every(known) && (urls.length === 1 || urls.every((url) => url.startsWith('clamd:')))) return urls.join(',')
+  if (urls.every(isSupportedUrl) && (urls.length === 1 || urls.every((url) => url.startsWith('clamd:')))) return urls.join(',')
   return reader.addError(
     'SCANNER_URL',
     urls.join(','),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, DatabaseError } from 'pg'
 import type { Migration, MigrationMode } from './migrations.js'
-import { inTransactionOn } from './transaction.js'
+import { runInTransaction } from './transaction.js'
 
 // While a statement waits for a lock, it blocks all later statements. It therefore waits only briefly and is retried.
 const lockTimeoutMs = 2_000
@@ -37,7 +37,7 @@ export async function applyMigration(client: Client, migration: Migration): Prom
 
 const run: Record<MigrationMode, (client: Client, migration: Migration) => Promise<void>> = {
   transaction: async (client, migration) => {
-    await inTransactionOn(client, async () => {
+    await runInTransaction(client, async () => {
       await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`)
       // Citus cannot change a reference table after a change that used parallel connections. Plain PostgreSQL ignores this setting.
       await client.query(`SET LOCAL citus.multi_shard_modify_mode TO 'sequential'`)

@@ -7,7 +7,7 @@ import type { PoolLogger, Queries } from './queries.js'
 import { ReadReplica } from './read-replica.js'
 import { StatementClient } from './statement-client.js'
 import { createStatementNamer } from './statement-names.js'
-import { type Query, SharedPool, TenantShares } from './tenant-shares.js'
+import { type Query, TenantLimitedPool, TenantQueryLimiter } from './tenant-query-limiter.js'
 
 export interface Database {
   /** Connections for reads, and for small writes that wait for no lock. Each tenant can use at most half of the connections. */
@@ -67,24 +67,27 @@ export function createDatabase(
   // Without a listener, the loss of an idle connection would end the process. Log only the message, because pg attaches the whole
   // client to the error. Ignore errors during shutdown, because PostgreSQL may stop first.
   let isClosing = false
-  const lost = ({ message, code }: Error & { code?: string }) =>
+  const onConnectionLost = ({ message, code }: Error & { code?: string }) =>
     isClosing || logger.warn({ reason: message, code }, 'A database connection was lost.')
-  const listen = (opened: pg.Pool) => opened.on('error', lost).on('connect', (client) => client.on('error', () => {}))
+  const addErrorListeners = (openedPool: pg.Pool) =>
+    openedPool.on('error', onConnectionLost).on('connect', (client) => client.on('error', () => {}))
   const reading = { limits: { ...limits, options: genericPlans }, max: poolSize }
-  const pool = new SharedPool({ ...createPoolConfig(url, 'assay', { ...reading, behindPooler }), max: poolSize })
+  const pool = new TenantLimitedPool({ ...createPoolConfig(url, 'assay', { ...reading, behindPooler }), max: poolSize })
   const writing = { limits: { ...limits, lock_timeout: lockTimeoutMs }, max: maxWriters, behindPooler }
   const writes = new pg.Pool(createPoolConfig(url, 'assay writes', writing))
-  for (const each of [pool, writes]) listen(each)
+  for (const each of [pool, writes]) addErrorListeners(each)
 
   const adapter = new PrismaPg(createPrismaPool(pool, writes), {
     ...(!behindPooler && { statementNameGenerator: ({ sql }) => prismaNames(sql) }),
-    onConnectionError: lost,
+    onConnectionError: onConnectionLost,
   })
   const prisma = new PrismaClient({ adapter })
-  const openReplicaPool = (verify: unknown) => listen(new pg.Pool(createReplicaConfig(readUrl!, reading, verify)))
+  const openReplicaPool = (verify: unknown) => addErrorListeners(new pg.Pool(createReplicaConfig(readUrl!, reading, verify)))
   const replica = readUrl === undefined ? undefined : new ReadReplica({ primary: pool, pool: openReplicaPool, logger })
-  const reads = replica ? { query: new TenantShares(poolSize).limitQuery(replica.query as Query) as Queries['query'] } : pool
-  const dedicated = (applicationName: string) => openDedicatedConnection(directUrl, applicationName)
+  const reads = replica
+    ? { query: new TenantQueryLimiter(poolSize).limitQuery(replica.query as Query) as Queries['query'] }
+    : pool
+  const openDedicated = (applicationName: string) => openDedicatedConnection(directUrl, applicationName)
   return {
     pool,
     writes,
@@ -92,10 +95,10 @@ export function createDatabase(
     replica,
     durability: new Durability(pool, logger),
     prisma,
-    connectDedicated: dedicated,
+    connectDedicated: openDedicated,
     connectDedicatedReads: async (applicationName) =>
       (replica && (await connectToReplica(replica, readUrl!, applicationName).catch(() => undefined))) ??
-      dedicated(applicationName),
+      openDedicated(applicationName),
     close: async () => {
       isClosing = true
       await prisma.$disconnect()

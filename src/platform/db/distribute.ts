@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase, DatabaseError } from 'pg'
 import { distributedTables, getTableTypes, hasCitus, listFunctions, referenceTables } from './distribution.js'
-import { inTransactionOn } from './transaction.js'
+import { runInTransaction } from './transaction.js'
 
 /** A foreign key or trigger that the distribution removes temporarily, with the definition to restore. */
 interface Dependency {
@@ -31,8 +31,8 @@ export async function planDistribution(client: ClientBase): Promise<Distribution
     throw new Error('The citus extension is not installed in the database. Run CREATE EXTENSION citus on a Citus cluster first.')
   const types = await getTableTypes(client)
   // Citus lists a table as `local` if it merely has a foreign key to another table in the cluster.
-  const missing = (tables: readonly string[]) => tables.filter((table) => (types.get(table) ?? 'local') === 'local')
-  const [reference, distributed] = [missing(referenceTables), missing(distributedTables)]
+  const listUndistributed = (tables: readonly string[]) => tables.filter((table) => (types.get(table) ?? 'local') === 'local')
+  const [reference, distributed] = [listUndistributed(referenceTables), listUndistributed(distributedTables)]
   const tables = [...reference, ...distributed]
   const select = async (text: string) => (await client.query<Dependency>(text, [tables])).rows
   return {
@@ -65,10 +65,10 @@ const isDistributed = ({ reference, distributed, functions }: DistributionPlan):
  * the meantime, calls of a running service wait or fail with 503. Skips tables that are already distributed. `print` receives
  * progress messages. Returns the completed work.
  */
-export async function distribute(client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> {
+export async function distributeDatabase(client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> {
   for (let attempt = 1; ; attempt++)
     try {
-      return await inTransactionOn(client, () => distributeAll(client, print))
+      return await runInTransaction(client, () => distributeAll(client, print))
     } catch (error) {
       if (!lockErrors.has((error as DatabaseError).code ?? '') || attempt === lockAttempts) throw error
       print(

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { recordMigration } from './apply-migration.js'
 import type { Migration } from './migrations.js'
-import { inTransactionOn } from './transaction.js'
+import { runInTransaction } from './transaction.js'
 
 const folder = fileURLToPath(new URL('../../../prisma/from-prerelease', import.meta.url))
 const conversion = 'convert.sql'
@@ -22,7 +22,11 @@ export const isPrerelease = (applied: readonly string[]): boolean => applied.inc
  * Converts a database of the last pre-release version to the state of the baseline, in one transaction. `applied` lists its
  * finished migrations. Throws an error with a single sentence if the database cannot be converted.
  */
-export async function convertPrerelease(client: pg.Client, applied: readonly string[], migrations: Migration[]): Promise<void> {
+export async function convertPrereleaseDatabase(
+  client: pg.Client,
+  applied: readonly string[],
+  migrations: Migration[],
+): Promise<void> {
   const baseline = migrations.find(({ name }) => baselineName.test(name))!
   const later = readdirSync(folder)
     .filter((file) => file !== conversion)
@@ -34,7 +38,7 @@ export async function convertPrerelease(client: pg.Client, applied: readonly str
       `This pre-release database cannot be converted (its last migration is '${[...applied].sort().at(-1)}'). First start the last pre-release version on it to apply all migrations up to '${laterNames.at(-1) ?? lastMigration}'.`,
     )
   await assertNotInUse(client)
-  await inTransactionOn(client, async () => {
+  await runInTransaction(client, async () => {
     for (const file of later) if (!applied.includes(basename(file, '.sql'))) await client.query(readSqlFile(file))
     await client.query(readSqlFile(conversion))
     await client.query(getFunctionDefinitions(baseline))

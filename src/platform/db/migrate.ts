@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { applyMigration, createMigrationTable } from './apply-migration.js'
-import { conversionCommand, convertPrerelease, isPrerelease } from './from-prerelease.js'
+import { conversionCommand, convertPrereleaseDatabase, isPrerelease } from './from-prerelease.js'
 import { type Migration, readMigrations } from './migrations.js'
-import { withClient } from './prove-database.js'
+import { withClient } from './verify-database.js'
 
 const ours = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
 
@@ -37,7 +37,7 @@ export async function migrateFromPrerelease(url: string): Promise<boolean> {
     await acquireMigrationLock(client)
     const applied = (await getAppliedMigrations(client)).filter(({ finished_at }) => finished_at).map((row) => row.migration_name)
     if (!isPrerelease(applied)) return false
-    await convertPrerelease(client, applied, readMigrations(ours))
+    await convertPrereleaseDatabase(client, applied, readMigrations(ours))
     return true
   })
 }
@@ -51,16 +51,16 @@ async function acquireMigrationLock(client: pg.Client): Promise<void> {
   }
 }
 
-interface Known {
+interface AppliedMigration {
   migration_name: string
   checksum: string
   finished_at: Date | null
 }
 
-async function getAppliedMigrations(client: pg.Client): Promise<Known[]> {
+async function getAppliedMigrations(client: pg.Client): Promise<AppliedMigration[]> {
   const { rows } = await client.query<{ exists: boolean }>(`SELECT to_regclass('_prisma_migrations') IS NOT NULL AS exists`)
   if (!rows[0]?.exists) return []
-  const known = await client.query<Known>(
+  const known = await client.query<AppliedMigration>(
     'SELECT migration_name, checksum, finished_at FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY migration_name',
   )
   return known.rows

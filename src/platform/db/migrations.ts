@@ -31,13 +31,13 @@ const markers: Record<string, MigrationMode> = { 'outside a transaction': 'alone
 
 // The mode is in an SQL comment, so that Prisma's command line accepts the file. See prisma/migrations/README.md.
 function parseMode(name: string, sql: string): MigrationMode {
-  const asked = /^-- assay: *(.*)$/m.exec(sql)?.[1]?.trim()
-  if (asked === undefined) return 'transaction'
-  const mode = markers[asked]
+  const marker = /^-- assay: *(.*)$/m.exec(sql)?.[1]?.trim()
+  if (marker === undefined) return 'transaction'
+  const mode = markers[marker]
   if (!mode)
     throw new Error(
-      `Migration '${name}' is marked '-- assay: ${asked}'. Valid markers: ${Object.keys(markers)
-        .map((marker) => `-- assay: ${marker}`)
+      `Migration '${name}' is marked '-- assay: ${marker}'. Valid markers: ${Object.keys(markers)
+        .map((valid) => `-- assay: ${valid}`)
         .join(', ')}.`,
     )
   return mode

@@ -1,12 +1,12 @@
 import { type DatabaseUrls, redactDatabaseUrl } from './database-url.js'
-import { type EmbeddedDatabase, type EmbeddedUse, openEmbeddedDatabase } from './embedded/embedded.js'
+import { type EmbeddedDatabase, type EmbeddedDatabaseOptions, openEmbeddedDatabase } from './embedded/embedded.js'
 import { createDiskFullError } from './embedded/server.js'
-import { proveDatabase } from './prove-database.js'
+import { verifyDatabase } from './verify-database.js'
 
 /** The open database of the service or a command. The service neither stops an external database nor detects its loss. */
 export interface OpenDatabase extends EmbeddedDatabase, DatabaseUrls {
   /** Throws an error with a single sentence if an external database lacks a required feature. */
-  prove(): Promise<void>
+  verify(): Promise<void>
 }
 
 export interface OpenDatabaseOptions {
@@ -30,7 +30,7 @@ export const openCommandDatabase = (options: OpenDatabaseOptions, print?: PrintM
 
 async function openConfiguredDatabase(
   options: OpenDatabaseOptions,
-  purpose: EmbeddedUse['purpose'],
+  purpose: EmbeddedDatabaseOptions['purpose'],
   print: PrintMessage = () => {},
 ): Promise<OpenDatabase> {
   const { dataDir, databaseUrl, databaseDirectUrl, connections = 0 } = options
@@ -38,7 +38,7 @@ async function openConfiguredDatabase(
   const database = await openEmbeddedDatabase({ dataDir, purpose, connections, print }).catch((error) => {
     throw error.code === 'ENOSPC' ? createDiskFullError(dataDir, error.message) : error
   })
-  return { ...database, directUrl: database.url, prove: async () => {} }
+  return { ...database, directUrl: database.url, verify: async () => {} }
 }
 
 function openExternalDatabase(urls: DatabaseUrls): OpenDatabase {
@@ -47,7 +47,7 @@ function openExternalDatabase(urls: DatabaseUrls): OpenDatabase {
   return {
     ...urls,
     description: `PostgreSQL at ${redactDatabaseUrl(url)}${sessions}`,
-    prove: () => proveDatabase(urls),
+    verify: () => verifyDatabase(urls),
     stop: async () => {},
     lost: new Promise(() => {}),
     isDiskFull: () => false,

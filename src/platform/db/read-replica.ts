@@ -85,7 +85,7 @@ export class ReadReplica implements Queries {
   /** True if the replica behind `client` has the data that the request needs. For callers with a dedicated connection. */
   async hasRequiredData(client: pg.Client): Promise<boolean> {
     await this.#verify(client)
-    return this.#hasReached(client, await this.#getRequiredPosition())
+    return this.#hasReplayed(client, await this.#getRequiredPosition())
   }
 
   /** Returns the maximum lag in milliseconds. Throws if the replica does not respond or does not follow this primary. */
@@ -106,9 +106,9 @@ export class ReadReplica implements Queries {
     if (this.#error !== undefined || (fresh && performance.now() < this.#behindUntil)) return undefined
     let client: pg.PoolClient | undefined
     try {
-      const wanted = await this.#getRequiredPosition()
+      const required = await this.#getRequiredPosition()
       client = await this.#pool.connect()
-      if (await this.#hasReached(client, wanted)) return client
+      if (await this.#hasReplayed(client, required)) return client
       client.release()
     } catch (error) {
       client?.release(true)
@@ -122,7 +122,7 @@ export class ReadReplica implements Queries {
     return this.#positions.getPositionSince(arrivedAt - maxAgeMs)
   }
 
-  async #hasReached(client: pg.ClientBase, required: Position): Promise<boolean> {
+  async #hasReplayed(client: pg.ClientBase, required: Position): Promise<boolean> {
     const reading = replicaReadContext.getStore()
     for (const lookMs of reading?.maxAgeMs ? [0] : recheckDelaysMs) {
       if (lookMs > 0) await sleep(lookMs)

@@ -38,7 +38,7 @@ export function isDatabaseOutage(error: unknown): boolean {
   return ['unreachable', 'hardship', 'locked', 'contention'].includes(kind)
 }
 
-interface Failed {
+interface FailedQuery {
   code?: unknown
   routine?: unknown
   syscall?: unknown
@@ -46,7 +46,7 @@ interface Failed {
   meta?: { code?: unknown; driverAdapterError?: { cause?: { originalCode?: unknown; kind?: unknown } } }
 }
 
-function classifyError({ code, routine, syscall, message, meta }: Failed): SqlErrorKind | undefined {
+function classifyError({ code, routine, syscall, message, meta }: FailedQuery): SqlErrorKind | undefined {
   const inner = meta?.driverAdapterError?.cause
   // Prisma reports P2010 for every failed raw statement, so the PostgreSQL error code is needed.
   const codes = [inner?.originalCode, meta?.code, code].filter((known) => typeof known === 'string')

@@ -4,11 +4,11 @@ import type { ClientBase, Pool, PoolClient } from 'pg'
 export const readOnlySnapshot = 'BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
 /** Runs `work` in a transaction on a connection of the pool. */
-export const inTransaction = <T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> =>
-  withConnection(pool, (client) => inTransactionOn(client, () => work(client)))
+export const withTransaction = <T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> =>
+  withConnection(pool, (client) => runInTransaction(client, () => work(client)))
 
 /** Runs `work` in a transaction on `client`. `begin` is the statement that starts the transaction. */
-export async function inTransactionOn<T>(client: ClientBase, work: () => Promise<T>, begin = 'BEGIN'): Promise<T> {
+export async function runInTransaction<T>(client: ClientBase, work: () => Promise<T>, begin = 'BEGIN'): Promise<T> {
   await client.query(begin)
   try {
     const result = await work()

@@ -62,10 +62,10 @@ export const unauthenticated = (message: string) => new AssayError('unauthentica
 export const forbidden = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('forbidden', message, { details })
 
-/** Creates the 404 error. `noun` is, for example, 'file' or 'API key'. An id in another tenant causes the same error. */
-export const notFound = (noun: string, id: string) =>
-  new AssayError('not_found', `${noun[0]!.toUpperCase()}${noun.slice(1)} '${toPrintable(id)}' was not found.`, {
-    details: { [noun.toLowerCase().replace(' ', '_')]: toPrintable(id) },
+/** Creates the 404 error. `entity` is, for example, 'file' or 'API key'. An id in another tenant causes the same error. */
+export const notFound = (entity: string, id: string) =>
+  new AssayError('not_found', `${entity[0]!.toUpperCase()}${entity.slice(1)} '${toPrintable(id)}' was not found.`, {
+    details: { [entity.toLowerCase().replace(' ', '_')]: toPrintable(id) },
   })
 
 /** Creates the error for unknown, expired, used and revoked upload links, which clients cannot distinguish. */

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.js'
 import type { Database } from '../db/client.js'
 import type { Siblings } from './siblings.js'
 
-export interface AppParts {
+export interface AppDependencies {
   config: Config
   database: Database
   databaseUrl: string
@@ -45,4 +45,4 @@ export interface Application {
 }
 
 /** Loads the application's modules, which takes half a second. Returns the function that creates the application. */
-export type LoadApplication = () => Promise<(parts: AppParts) => Promise<Application>>
+export type LoadApplication = () => Promise<(dependencies: AppDependencies) => Promise<Application>>

@@ -23,14 +23,14 @@ interface ServeOptions {
 }
 
 /** The running service in this process. */
-export interface Serving {
+export interface RunningServer {
   started: Started<FirstRun>
   /** Makes the readiness check fail. Resolves after load balancers have had time to detect it. */
   prepareShutdown(signal: NodeJS.Signals): Promise<void>
 }
 
 /** Opens the database, creates the application and listens. */
-export async function serve(lifecycle: Lifecycle, options: ServeOptions): Promise<Serving> {
+export async function serve(lifecycle: Lifecycle, options: ServeOptions): Promise<RunningServer> {
   const { createApp, config, logger, database: location, siblings } = options
   const { databasePoolSize: poolSize, databaseReadUrl: readUrl } = config
   const database = await lifecycle.open(

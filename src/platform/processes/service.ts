@@ -8,7 +8,7 @@ import { createBanner } from './banner.js'
 import { Lifecycle } from './lifecycle.js'
 import { assertPortIsFree } from './listen.js'
 import type { Started } from './messages.js'
-import type { Serving } from './serve.js'
+import type { RunningServer } from './serve.js'
 import { exitWithError, getShutdownDelayMs, openLog, runProcess } from './shutdown.js'
 
 /** State that the shutdown shares with the startup. */
@@ -16,7 +16,7 @@ interface Service {
   readonly lifecycle: Lifecycle
   readonly loadApplication: LoadApplication
   config?: Config
-  prepareShutdown?: Serving['prepareShutdown']
+  prepareShutdown?: RunningServer['prepareShutdown']
 }
 
 /** Reads the configuration, opens the database and serves requests. On exit, closes everything in reverse order. */
@@ -37,11 +37,11 @@ async function startService(service: Service): Promise<void> {
   // Check the port first. A first start that fails because of the port would lose its credentials, which are shown only once.
   await assertPortIsFree(config)
 
-  print(config.databaseUrl === undefined ? `Starting PostgreSQL in ${config.dataDir}…` : 'Connecting to PostgreSQL…')
+  logMessage(config.databaseUrl === undefined ? `Starting PostgreSQL in ${config.dataDir}…` : 'Connecting to PostgreSQL…')
   const { processes, databasePoolSize } = config
   const location = { ...config, connections: processes * (databasePoolSize + extraConnections) }
   const opening = lifecycle.open(
-    () => openDatabase(location, print),
+    () => openDatabase(location, logMessage),
     (database) => database.stop(),
   )
   // PostgreSQL starts while the modules load, which takes half a second.
@@ -49,12 +49,12 @@ async function startService(service: Service): Promise<void> {
     opening,
     processes === 1 ? serveInThisProcess(service) : serveInProcesses(service, processes),
   ])
-  await database.prove()
+  await database.verify()
   const applied = await migrate(database.directUrl)
-  if (applied.length > 0) print(`Applied ${applied.length} database migration${applied.length === 1 ? '' : 's'}.`)
+  if (applied.length > 0) logMessage(`Applied ${applied.length} database migration${applied.length === 1 ? '' : 's'}.`)
   lifecycle.assertNotClosing()
 
-  print('Opening the blob store and the virus scanner…')
+  logMessage('Opening the blob store and the virus scanner…')
   const started = await run({ config, logger, database })
   flush()
   console.log(createBanner(config, database.description, started))
@@ -71,9 +71,9 @@ async function startService(service: Service): Promise<void> {
 async function prepareShutdown({ config, prepareShutdown }: Service, signal: NodeJS.Signals): Promise<void> {
   // Load balancers send requests until their next readiness check fails. There is no load balancer for a service in a terminal.
   const delayMs = prepareShutdown && config ? getShutdownDelayMs(signal, config) : 0
-  if (delayMs > 0) print(`${signal}: the readiness check now fails. Accepting calls for another ${delayMs / 1000} s…`)
+  if (delayMs > 0) logMessage(`${signal}: the readiness check now fails. Accepting calls for another ${delayMs / 1000} s…`)
   await prepareShutdown?.(signal)
-  print(
+  logMessage(
     `${signal}: finishing calls in progress, for at most ${config?.shutdownGraceSeconds} s. A second signal stops the service immediately…`,
   )
 }
@@ -121,4 +121,4 @@ async function serveInProcesses(service: Service, processes: number): Promise<Ru
 
 const closeTimeoutSeconds = 5
 
-const print = (message: string) => console.log(message)
+const logMessage = (message: string) => console.log(message)

@@ -23,7 +23,7 @@ export class Siblings {
 
   static async connect(): Promise<{ siblings: Siblings } & StartParameters> {
     const firstMessage = once(process, 'message')
-    send({ kind: 'listening' })
+    sendToSupervisor({ kind: 'listening' })
     const [start] = (await firstMessage) as [ToProcess & { kind: 'start' }]
     return { siblings: new Siblings(start.self, start.state), database: start.database }
   }
@@ -33,7 +33,7 @@ export class Siblings {
   }
 
   reportStarted(started: Started): void {
-    send({ kind: 'started', ...started })
+    sendToSupervisor({ kind: 'started', ...started })
   }
 
   /** Returns the metrics of all processes, or only of this one if the supervisor does not respond. */
@@ -42,7 +42,7 @@ export class Siblings {
     const text = await new Promise<string | undefined>((resolve) => {
       this.#metricsRequests.set(id, resolve)
       setTimeout(() => resolve(undefined), metricsTimeoutMs).unref()
-      send({ kind: 'all metrics requested', id })
+      sendToSupervisor({ kind: 'all metrics requested', id })
     })
     this.#metricsRequests.delete(id)
     return text ?? this.registry.metrics()
@@ -53,11 +53,11 @@ export class Siblings {
     else if (message.kind === 'all metrics') this.#metricsRequests.get(message.id)?.(message.text)
     else if (message.kind === 'metrics requested')
       void this.registry.metrics().then(
-        (text) => send({ kind: 'metrics', id: message.id, text }),
+        (text) => sendToSupervisor({ kind: 'metrics', id: message.id, text }),
         () => {},
       )
   }
 }
 
 // Ignore errors, because the process exits together with its supervisor.
-const send = (message: FromProcess) => process.send?.(message, undefined, undefined, () => {})
+const sendToSupervisor = (message: FromProcess) => process.send?.(message, undefined, undefined, () => {})

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
+import { forwardConnections } from './forward-connections.js'
 import type { ClusterState, FromProcess, Started, StartParameters, ToProcess } from './messages.js'
-import { passOnConnections } from './pass-on-connections.js'
 import { servingProcessArgument } from './process-number.js'
 import { SupervisorMetrics } from './supervisor-metrics.js'
 
@@ -87,7 +87,7 @@ export class Supervisor {
   /** Starts one process. Resolves when it is ready, and rejects if it exits earlier. */
   #startProcess(number: number): Promise<Started> {
     const worker = cluster.fork()
-    passOnConnections(worker, () => [...this.#members.values()].some((each) => each.isReady && each.worker !== worker))
+    forwardConnections(worker, () => [...this.#members.values()].some((each) => each.isReady && each.worker !== worker))
     const member: Member = { number, worker, startedAt: performance.now(), isReady: false }
     this.#members.set(number, member)
     const { processes: of, startParameters } = this.#options

@@ -70,7 +70,7 @@ export class UploadMemory {
   }
 
   /** Returns a block of `bytes` to `2 * bytes` bytes with arbitrary content, or undefined if too little memory is free. */
-  takeBlock(bytes: number): Buffer | undefined {
+  acquireBlock(bytes: number): Buffer | undefined {
     const index = this.#idle.findLastIndex(({ length }) => length >= bytes && length <= 2 * bytes)
     if (index >= 0) return this.#idle.splice(index, 1)[0]
     while (this.#free < bytes && this.#idle.length > 0) this.#free += this.#idle.shift()!.length

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { finished, type Readable } from 'node:stream'
 import { AssayError, storageUnavailable } from '../errors/errors.js'
 import { newId } from '../ids.js'
-import { isAlive } from '../is-alive.js'
+import { isProcessAlive } from '../is-process-alive.js'
 import { megabyte } from '../units.js'
 import { createFileContent, createMemoryContent, type Spooled, UploadMemory } from './content.js'
 
@@ -42,7 +42,8 @@ export class Spool {
     for (const name of await readdir(options.directory)) {
       // Skip files with other names, because another program may have created them.
       const pid = Number(/^(\d+)-[0-9a-z]{26}$/.exec(name)?.[1])
-      if (pid && (pid === process.pid || !isAlive(pid))) await rm(join(options.directory, name), { recursive: true, force: true })
+      if (pid && (pid === process.pid || !isProcessAlive(pid)))
+        await rm(join(options.directory, name), { recursive: true, force: true })
     }
     const spool = new Spool(options)
     await mkdir(spool.directory, { mode: 0o700 })
@@ -66,7 +67,7 @@ export class Spool {
   async createLink(source: string): Promise<string | undefined> {
     const file = join(this.directory, newId('req'))
     try {
-      await this.#inDirectory(() => link(source, file))
+      await this.#withDirectory(() => link(source, file))
       return file
     } catch (error) {
       if (['EXDEV', 'EPERM', 'ENOTSUP', 'ENOSYS', 'EMLINK'].includes((error as { code: string }).code)) return undefined
@@ -75,11 +76,11 @@ export class Spool {
   }
 
   #createFile(file: string): Promise<FileHandle> {
-    return this.#inDirectory(() => open(file, 'wx', 0o600))
+    return this.#withDirectory(() => open(file, 'wx', 0o600))
   }
 
   // A program that deletes temporary files may have deleted the directory.
-  async #inDirectory<T>(work: () => Promise<T>): Promise<T> {
+  async #withDirectory<T>(work: () => Promise<T>): Promise<T> {
     return work().catch(async (error) => {
       if (error.code !== 'ENOENT') throw error
       await mkdir(this.directory, { recursive: true, mode: 0o700 })
@@ -212,7 +213,7 @@ class UploadReceiver {
   #growTo(size: number): boolean {
     const { expected, memoryLimit, memory } = this.#options
     if (this.#handle || size > memoryLimit) return false
-    const block = memory.takeBlock(Math.min(memoryLimit, Math.max(size, expected, 2 * this.#block.length)))
+    const block = memory.acquireBlock(Math.min(memoryLimit, Math.max(size, expected, 2 * this.#block.length)))
     if (!block) return false
     this.#block.copy(block, 0, 0, this.#used)
     this.#release({ isUnread: true })

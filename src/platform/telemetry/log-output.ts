@@ -46,10 +46,10 @@ export class LogOutput {
   /** Writes the pending lines synchronously before the process exits, within a timeout. */
   flushSync(): void {
     const deadline = Date.now() + finalFlushTimeoutMs
-    for (let rest = this.#takeBatch(); rest.length > 0; ) {
+    for (let rest = this.#dequeueBatch(); rest.length > 0; ) {
       try {
         rest = rest.subarray(fs.writeSync(this.#descriptor, rest))
-        if (rest.length === 0) rest = this.#takeBatch()
+        if (rest.length === 0) rest = this.#dequeueBatch()
       } catch (error) {
         if (!isPipeFullError(error) || Date.now() > deadline) return
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
@@ -67,7 +67,7 @@ export class LogOutput {
   #flush(): void {
     if (this.#isWriting || this.#lines.length === 0) return
     this.#isWriting = true
-    this.#write(this.#takeBatch())
+    this.#write(this.#dequeueBatch())
   }
 
   #write(bytes: Buffer): void {
@@ -83,7 +83,7 @@ export class LogOutput {
     })
   }
 
-  #takeBatch(): Buffer {
+  #dequeueBatch(): Buffer {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const notice =
@@ -91,13 +91,13 @@ export class LogOutput {
         ? `${JSON.stringify({ level: 40, time: Date.now(), left_out: this.#droppedLines, msg: 'Log lines were dropped because the output was blocked.' })}\n`
         : ''
     this.#droppedLines = 0
-    const lines = this.#takeLines(this.#maxWriteBytes - notice.length)
+    const lines = this.#dequeueLines(this.#maxWriteBytes - notice.length)
     for (const line of lines) this.#size -= line.length
     return Buffer.from(notice + lines.join(''))
   }
 
   /** Removes and returns pending lines of at most `maxLength` bytes in total, but at least one line. */
-  #takeLines(maxLength: number): string[] {
+  #dequeueLines(maxLength: number): string[] {
     let size = 0
     const end = this.#lines.findIndex((line, at) => (size += Buffer.byteLength(line)) > maxLength && at > 0)
     return this.#lines.splice(0, end < 0 ? this.#lines.length : end)

@@ -4,15 +4,15 @@ import type { Span, Tracing } from './span.js'
 const current = new AsyncLocalStorage<Span>()
 
 /** Makes `span` the parent of all spans that `work` starts. */
-export const inSpan = <T>(span: Span, work: () => T): T => current.run(span, work)
+export const withActiveSpan = <T>(span: Span, work: () => T): T => current.run(span, work)
 
 /** Runs `work` in a child of the current span. If there is no current span, runs `work` without tracing. */
-export function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
+export function withSpan<T>(name: string, work: () => Promise<T>): Promise<T> {
   const parent = current.getStore()
-  return parent ? runInSpan(parent.startChild(name), work) : work()
+  return parent ? runAndEndSpan(parent.startChild(name), work) : work()
 }
 
-async function runInSpan<T>(span: Span, work: () => Promise<T>): Promise<T> {
+async function runAndEndSpan<T>(span: Span, work: () => Promise<T>): Promise<T> {
   try {
     const result = await current.run(span, work)
     span.end()

@@ -4,21 +4,21 @@ import type { Content } from '../../../platform/spool/content.js'
 import { background } from '../../workers/fair-queue.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
 import type { RequiredSizes } from '../coverage-visitor.js'
-import type { ScanVerdict, UnprovedVerdict } from '../verdict.js'
+import type { ScanVerdict, UnverifiedVerdict } from '../verdict.js'
 import type { EngineIdentity, ScannerLogger, ScanOptions, VirusScanner } from '../virus-scanner.js'
 import type { ClamdAddress } from './address.js'
-import { parseScanResponse, parseVersion } from './answer.js'
 import { type ClamdConnector, createSocketConnector } from './commands.js'
 import { type Daemon, Daemons } from './daemons.js'
 import { type ClamdDeadlines, ClamdFault } from './exchange.js'
+import { ClamdLimits, coversSizes } from './limits.js'
 import { ClamdProofs, EicarNotDetectedError } from './proof.js'
-import { ClamdReach, covers } from './reach.js'
+import { parseScanResponse, parseVersion } from './response.js'
 import { type PartScanner, scanUnpacked } from './unpacked-scan.js'
 
 export interface ClamdOptions {
   /** Maximum connections per daemon. The default MaxThreads of clamd is 10. */
   connections?: number
-  waiting?: { most: number; ms: number }
+  waiting?: { maxRequests: number; ms: number }
   deadlines?: Partial<ClamdDeadlines>
   /** Limits of the daemons. If unset, daemons must prove that their limits exceed the size of each file. */
   declared?: RequiredSizes
@@ -41,7 +41,7 @@ export class ClamdScanner implements VirusScanner {
   readonly #pool: WorkerPool | undefined
   readonly #directory: string
   readonly #declared: RequiredSizes | undefined
-  readonly #reach: ClamdReach
+  readonly #reach: ClamdLimits
   readonly #proofs: ClamdProofs
   readonly #logger: ScannerLogger | undefined
   readonly #running = new Set<AbortController>()
@@ -50,13 +50,13 @@ export class ClamdScanner implements VirusScanner {
   #known: { identity: Promise<EngineIdentity>; until: number } | undefined
 
   constructor(addresses: ClamdAddress[], options: ClamdOptions = {}) {
-    this.#daemons = new Daemons(addresses, options.connections ?? 8, options.waiting ?? { most: 512, ms: 30_000 })
+    this.#daemons = new Daemons(addresses, options.connections ?? 8, options.waiting ?? { maxRequests: 512, ms: 30_000 })
     this.#connector = options.connector ?? createSocketConnector({ ...defaultDeadlines, ...options.deadlines })
     this.#declared = options.declared
     this.#pool = options.pool
     this.#directory = options.directory ?? tmpdir()
     this.#logger = options.logger
-    this.#reach = new ClamdReach((daemon, probe, signal) => this.#scanContent(daemon, probe, signal))
+    this.#reach = new ClamdLimits((daemon, probe, signal) => this.#scanContent(daemon, probe, signal))
     this.#proofs = new ClamdProofs(this.#connector, this.#closed.signal, (daemon, version) => {
       this.#reach.setVersion(daemon, version)
       // The daemon has loaded new signatures, so the cached identity is outdated.
@@ -91,7 +91,7 @@ export class ClamdScanner implements VirusScanner {
     return identity
   }
 
-  async prove(): Promise<void> {
+  async verifyDetection(): Promise<void> {
     const settled = await this.#queryAll((daemon, signal) => this.#proofs.renew(daemon, signal))
     const unproved = settled.find(({ fault }) => fault instanceof EicarNotDetectedError)?.fault
     if (unproved) throw scannerUnavailable(unprovedMessage, unproved)
@@ -107,18 +107,18 @@ export class ClamdScanner implements VirusScanner {
     if (this.#closed.signal.aborted) throw createClosingError()
     signal?.throwIfAborted()
     const running = new AbortController()
-    const aborted = () => running.abort(signal?.reason)
-    signal?.addEventListener('abort', aborted, { once: true })
+    const onAbort = () => running.abort(signal?.reason)
+    signal?.addEventListener('abort', onAbort, { once: true })
     this.#running.add(running)
     try {
       return await work(running.signal)
     } finally {
       this.#running.delete(running)
-      signal?.removeEventListener('abort', aborted)
+      signal?.removeEventListener('abort', onAbort)
     }
   }
 
-  async #scanContent(daemon: Daemon, content: Content, signal: AbortSignal): Promise<UnprovedVerdict> {
+  async #scanContent(daemon: Daemon, content: Content, signal: AbortSignal): Promise<UnverifiedVerdict> {
     const answer = parseScanResponse(await this.#connector.scan(daemon.address, content, signal))
     if (answer.verdict === 'error') throw new ClamdFault(`${daemon.address.label} returned ${answer.message}`)
     return answer
@@ -128,14 +128,14 @@ export class ClamdScanner implements VirusScanner {
     return {
       scan: (content) => this.#scanContent(daemon, content, signal),
       exceeds: async (needs, unpacks) => {
-        if (this.#declared) return covers(this.#declared, needs) ? undefined : "the file exceeds ClamAV's size limits"
-        return this.#reach.check(daemon, { needs, unpacks }, signal)
+        if (this.#declared) return coversSizes(this.#declared, needs) ? undefined : "the file exceeds ClamAV's size limits"
+        return this.#reach.findUncoveredReason(daemon, { needs, unpacks }, signal)
       },
     }
   }
 
   /** Uses the least busy daemon, and tries the others if it fails. Every attempt reads the content from the start. */
-  async #withDaemon<T>({ signal, owner }: ScanOptions, ask: (daemon: Daemon) => Promise<T>): Promise<T> {
+  async #withDaemon<T>({ signal, owner }: ScanOptions, query: (daemon: Daemon) => Promise<T>): Promise<T> {
     const tried = new Set<Daemon>()
     const count = this.#daemons.all.length
     let fault: ClamdFault | undefined
@@ -143,7 +143,7 @@ export class ClamdScanner implements VirusScanner {
     for (let attempt = 0; attempt < Math.max(2, count) && !(fault?.isUnresponsive && count === 1); attempt++) {
       const daemon = await this.#daemons.acquire(count === 1 ? new Set() : tried, signal, owner === background)
       try {
-        return await ask(daemon)
+        return await query(daemon)
       } catch (error) {
         signal.throwIfAborted()
         if (error instanceof AssayError) throw error
@@ -167,15 +167,15 @@ export class ClamdScanner implements VirusScanner {
   async #queryIdentity(): Promise<EngineIdentity> {
     const settled = await this.#queryAll((daemon, signal) => this.#proofs.queryVersion(daemon, signal))
     const identities = settled.flatMap(({ answer }) => parseVersion(answer ?? '') ?? [])
-    const age = ({ signaturesDate }: EngineIdentity) => signaturesDate?.getTime() ?? 0
-    return identities.reduce((oldest, each) => (age(each) < age(oldest) ? each : oldest))
+    const getSignatureAge = ({ signaturesDate }: EngineIdentity) => signaturesDate?.getTime() ?? 0
+    return identities.reduce((oldest, each) => (getSignatureAge(each) < getSignatureAge(oldest) ? each : oldest))
   }
 
-  async #queryAll<T>(ask: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<{ answer?: T; fault?: ClamdFault }[]> {
+  async #queryAll<T>(query: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<{ answer?: T; fault?: ClamdFault }[]> {
     const settled = await this.#runUntilClosed(undefined, (signal) =>
       Promise.all(
         this.#daemons.all.map((daemon) =>
-          ask(daemon, signal).then(
+          query(daemon, signal).then(
             (answer) => ({ answer }),
             (fault: ClamdFault) => ({ fault }),
           ),

@@ -1,7 +1,7 @@
 import type { Content } from '../../../platform/spool/content.js'
 import type { ClamdAddress } from './address.js'
-import { isSizeLimitError } from './answer.js'
 import { type ClamdDeadlines, ClamdFault, type ExchangeWriter, exchange } from './exchange.js'
+import { isSizeLimitError } from './response.js'
 
 // The npm package `clamscan` 2.4.0 is not used for INSTREAM. It has no backpressure: 300 MiB of a stream accumulated in memory.
 // Its promise never settles if the daemon does not respond or the input is destroyed. An input error while connecting is an
@@ -29,11 +29,11 @@ export function createSocketConnector(deadlines: ClamdDeadlines): ClamdConnector
 
 export function queryClamd(
   address: ClamdAddress,
-  question: string,
+  request: string,
   deadlines: ClamdDeadlines,
   signal?: AbortSignal,
 ): Promise<string> {
-  return exchange(address, deadlines, signal, (line) => line.write(Buffer.from(`z${question}\0`)))
+  return exchange(address, deadlines, signal, (line) => line.write(Buffer.from(`z${request}\0`)))
 }
 
 /**
@@ -46,7 +46,7 @@ export async function sendToClamd(
   signal?: AbortSignal,
 ): Promise<string> {
   try {
-    return await exchange(address, deadlines, signal, (line) => send(content, line))
+    return await exchange(address, deadlines, signal, (line) => sendContent(content, line))
   } catch (fault) {
     if (!(fault instanceof ClamdFault) || fault.line !== 'cut') throw fault
     const sizeError = await querySizeLimit(address, content.size, signal)
@@ -56,20 +56,20 @@ export async function sendToClamd(
   }
 }
 
-async function send(content: Content, line: ExchangeWriter): Promise<void> {
+async function sendContent(content: Content, writer: ExchangeWriter): Promise<void> {
   if (content.bytes && content.bytes.length <= chunkSize)
-    return line.write(Buffer.concat([command, frameChunk(content.bytes), endMarker]))
-  await line.write(command)
+    return writer.write(Buffer.concat([command, frameChunk(content.bytes), endMarker]))
+  await writer.write(command)
   for await (const chunk of content.bytes ? [content.bytes] : content.stream()) {
     for (let at = 0; at < chunk.length; at += chunkSize) {
       // Stop sending if the daemon has already responded, for example because a limit is exceeded.
-      if (line.over) return
+      if (writer.over) return
       // Yield to the event loop, so that a response is usually read before a write to a closed connection (EPIPE) discards it.
       await yieldToEventLoop()
-      await line.write(frameChunk(chunk.subarray(at, at + chunkSize)))
+      await writer.write(frameChunk(chunk.subarray(at, at + chunkSize)))
     }
   }
-  await line.write(endMarker)
+  await writer.write(endMarker)
 }
 
 /**
@@ -81,8 +81,8 @@ async function send(content: Content, line: ExchangeWriter): Promise<void> {
 async function querySizeLimit(address: ClamdAddress, size: number, signal: AbortSignal | undefined): Promise<string | undefined> {
   const length = Buffer.allocUnsafe(4)
   length.writeUInt32BE(Math.min(size, 0xffff_ffff))
-  const asked = exchange(address, shortDeadlines, signal, (line) => line.end(Buffer.concat([command, length])))
-  const answer = await asked.catch(() => undefined)
+  const exchanged = exchange(address, shortDeadlines, signal, (line) => line.end(Buffer.concat([command, length])))
+  const answer = await exchanged.catch(() => undefined)
   return answer !== undefined && isSizeLimitError(answer) ? answer : undefined
 }
 

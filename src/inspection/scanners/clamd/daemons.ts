@@ -21,42 +21,42 @@ interface Waiter {
 export class Daemons {
   readonly all: Daemon[]
   readonly #connections: number
-  readonly #waiting: { most: number; ms: number }
+  readonly #waiting: { maxRequests: number; ms: number }
   readonly #waiters: Waiter[] = []
 
-  constructor(addresses: ClamdAddress[], connections: number, waiting: { most: number; ms: number }) {
+  constructor(addresses: ClamdAddress[], connections: number, waiting: { maxRequests: number; ms: number }) {
     this.all = addresses.map((address) => ({ address, busy: 0, unhealthyUntil: 0 }))
     this.#connections = connections
     this.#waiting = waiting
   }
 
   /** Acquires a connection to a daemon. The caller must release it. Throws `overloaded`, or the signal's reason. */
-  async acquire(excluded: ReadonlySet<Daemon>, signal: AbortSignal, background = false): Promise<Daemon> {
+  async acquire(excluded: ReadonlySet<Daemon>, signal: AbortSignal, isBackground = false): Promise<Daemon> {
     signal.throwIfAborted()
     const free =
-      background && this.#waiters.length > 0 ? undefined : this.#findLeastBusy(excluded, this.#getMaxConnections(background))
-    if (!free) return this.#queue({ excluded, background }, signal)
+      isBackground && this.#waiters.length > 0 ? undefined : this.#findLeastBusy(excluded, this.#getMaxConnections(isBackground))
+    if (!free) return this.#waitInQueue({ excluded, background: isBackground }, signal)
     free.busy++
     return free
   }
 
   release(daemon: Daemon): void {
     daemon.busy--
-    const mayHave = (background: boolean) => (waiter: Waiter) =>
-      waiter.background === background && !waiter.excluded.has(daemon) && daemon.busy < this.#getMaxConnections(background)
-    const first = this.#waiters.findIndex(mayHave(false))
-    const next = first < 0 ? this.#waiters.findIndex(mayHave(true)) : first
+    const canUseDaemon = (isBackground: boolean) => (waiter: Waiter) =>
+      waiter.background === isBackground && !waiter.excluded.has(daemon) && daemon.busy < this.#getMaxConnections(isBackground)
+    const first = this.#waiters.findIndex(canUseDaemon(false))
+    const next = first < 0 ? this.#waiters.findIndex(canUseDaemon(true)) : first
     if (next < 0) return
     daemon.busy++
     this.#waiters.splice(next, 1)[0]?.take(daemon)
   }
 
-  #getMaxConnections(background: boolean): number {
-    return background ? Math.max(1, this.#connections - 1) : this.#connections
+  #getMaxConnections(isBackground: boolean): number {
+    return isBackground ? Math.max(1, this.#connections - 1) : this.#connections
   }
 
-  #findLeastBusy(excluded: ReadonlySet<Daemon>, most: number): Daemon | undefined {
-    const free = this.all.filter((daemon) => !excluded.has(daemon) && daemon.busy < most)
+  #findLeastBusy(excluded: ReadonlySet<Daemon>, maxConnections: number): Daemon | undefined {
+    const free = this.all.filter((daemon) => !excluded.has(daemon) && daemon.busy < maxConnections)
     const now = Date.now()
     const well = free.filter((daemon) => daemon.unhealthyUntil <= now)
     const [first] = (well.length > 0 ? well : free).sort((a, b) => a.busy - b.busy)
@@ -65,31 +65,31 @@ export class Daemons {
     return first
   }
 
-  #queue(request: Pick<Waiter, 'excluded' | 'background'>, signal: AbortSignal): Promise<Daemon> {
-    if (this.#waiters.length >= this.#waiting.most)
+  #waitInQueue(request: Pick<Waiter, 'excluded' | 'background'>, signal: AbortSignal): Promise<Daemon> {
+    if (this.#waiters.length >= this.#waiting.maxRequests)
       return Promise.reject(overloaded('Too many files are waiting for clamd. Retry later.'))
     return new Promise((resolve, reject) => {
-      const leave = (reason: unknown) => {
+      const leaveQueue = (reason: unknown) => {
         const at = this.#waiters.indexOf(waiter)
         if (at >= 0) this.#waiters.splice(at, 1)
-        done()
+        stopWaiting()
         reject(reason)
       }
-      const aborted = () => leave(signal.reason)
+      const onAbort = () => leaveQueue(signal.reason)
       const timer = setTimeout(
-        () => leave(overloaded(`No clamd connection became available within ${this.#waiting.ms} ms. Retry later.`)),
+        () => leaveQueue(overloaded(`No clamd connection became available within ${this.#waiting.ms} ms. Retry later.`)),
         this.#waiting.ms,
       )
-      const done = () => {
+      const stopWaiting = () => {
         clearTimeout(timer)
-        signal.removeEventListener('abort', aborted)
+        signal.removeEventListener('abort', onAbort)
       }
-      const take = (daemon: Daemon) => {
-        done()
+      const acceptDaemon = (daemon: Daemon) => {
+        stopWaiting()
         resolve(daemon)
       }
-      const waiter: Waiter = { ...request, take }
-      signal.addEventListener('abort', aborted, { once: true })
+      const waiter: Waiter = { ...request, take: acceptDaemon }
+      signal.addEventListener('abort', onAbort, { once: true })
       this.#waiters.push(waiter)
     })
   }

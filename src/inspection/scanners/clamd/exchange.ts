@@ -44,10 +44,10 @@ export function exchange(
   address: ClamdAddress,
   deadlines: ClamdDeadlines,
   signal: AbortSignal | undefined,
-  sender: (line: ExchangeWriter) => Promise<void>,
+  send: (line: ExchangeWriter) => Promise<void>,
 ): Promise<string> {
   if (signal?.aborted) return Promise.reject(signal.reason)
-  return new Promise((resolve, reject) => new Exchange(address, deadlines, signal, { resolve, reject }).run(sender))
+  return new Promise((resolve, reject) => new Exchange(address, deadlines, signal, { resolve, reject }).run(send))
 }
 
 interface Outcome {
@@ -80,7 +80,7 @@ class Exchange implements ExchangeWriter {
     signal?.addEventListener('abort', this.#aborted, { once: true })
   }
 
-  run(sender: (line: ExchangeWriter) => Promise<void>): void {
+  run(send: (writer: ExchangeWriter) => Promise<void>): void {
     this.#restartTimer(this.#deadlines.connectMs)
     this.#socket.on('data', (chunk) => this.#receive(chunk))
     this.#socket.on('drain', () => {
@@ -99,7 +99,7 @@ class Exchange implements ExchangeWriter {
     this.#socket.on('connect', () => {
       this.#connected = true
       this.#restartTimer(this.#deadlines.idleMs)
-      sender(this).then(
+      send(this).then(
         () => this.#restartTimer(this.#deadlines.answerMs),
         (error) => this.#fail(error),
       )

@@ -1,10 +1,10 @@
 import { createMemoryContent } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
-import { parseScanResponse, parseVersion } from './answer.js'
 import type { ClamdConnector } from './commands.js'
 import type { Daemon } from './daemons.js'
 import { ClamdFault, createNotClamdMessage } from './exchange.js'
-import { unlessAborted } from './unless-aborted.js'
+import { rejectOnAbort } from './reject-on-abort.js'
+import { parseScanResponse, parseVersion } from './response.js'
 
 export interface ClamdProof {
   version: string
@@ -47,10 +47,10 @@ export class ClamdProofs {
   renew(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
     let running = this.#running.get(daemon)
     if (!running) {
-      running = this.#prove(daemon).finally(() => this.#running.delete(daemon))
+      running = this.#testDetection(daemon).finally(() => this.#running.delete(daemon))
       this.#running.set(daemon, running)
     }
-    return unlessAborted(running, signal)
+    return rejectOnAbort(running, signal)
   }
 
   /** Returns a valid proof after a scan that started with `proof`. Throws `ClamdFault` if the daemon's version has changed. */
@@ -75,7 +75,7 @@ export class ClamdProofs {
     this.#known.delete(daemon)
   }
 
-  async #prove(daemon: Daemon): Promise<ClamdProof> {
+  async #testDetection(daemon: Daemon): Promise<ClamdProof> {
     this.forget(daemon)
     const { address } = daemon
     const at = new Date()

@@ -6,10 +6,10 @@ import type { Content } from '../../../platform/spool/content.js'
 import { createSpoolName } from '../../../platform/spool/spool.js'
 import type { RequiredSizes, ScanPart } from '../coverage-visitor.js'
 import { type CoverageOptions, determineCoverage, hasContainer, type ScanCoverage } from '../scan-coverage.js'
-import type { UnprovedVerdict } from '../verdict.js'
+import type { UnverifiedVerdict } from '../verdict.js'
 
 export interface PartScanner {
-  scan(content: Content): Promise<UnprovedVerdict>
+  scan(content: Content): Promise<UnverifiedVerdict>
   /**
    * Returns undefined if the daemon scans content of these sizes, and unpacks members if required. Otherwise, returns the reason.
    */
@@ -32,7 +32,7 @@ export async function scanUnpacked(
   content: Content,
   scanner: PartScanner,
   { directory, ...options }: UnpackedScanOptions,
-): Promise<UnprovedVerdict> {
+): Promise<UnverifiedVerdict> {
   if (!(await hasContainer(content))) {
     const reason = await scanner.exceeds({ largest: content.size, total: content.size }, false)
     return reason ? { verdict: 'incomplete', reason } : { verdict: 'clean' }
@@ -69,7 +69,7 @@ interface PartsScan {
   until: number
 }
 
-async function scanParts({ parts }: ScanCoverage, { scanner, partsFile, until }: PartsScan): Promise<UnprovedVerdict> {
+async function scanParts({ parts }: ScanCoverage, { scanner, partsFile, until }: PartsScan): Promise<UnverifiedVerdict> {
   for (const part of parts) {
     if (Date.now() > until)
       return { verdict: 'incomplete', reason: `ClamAV did not scan all members of the file within ${maxPartsMs} ms` }

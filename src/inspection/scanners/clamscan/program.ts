@@ -23,12 +23,12 @@ export function createClamscanConnector({ path, flags }: Program): ClamdConnecto
   return {
     async version(_, signal) {
       const versionFlags = flags.filter((flag) => /^--(database|config-file)=/.test(flag))
-      const { output } = await run({ path, flags: [...versionFlags, '--version'], ms: versionMs, signal })
+      const { output } = await runProgram({ path, flags: [...versionFlags, '--version'], ms: versionMs, signal })
       return output.split('\n').find((line) => line.startsWith('ClamAV ')) ?? output
     },
     async scan(_, content, signal) {
       const file = content.path
-      const { code, output } = await run({
+      const { code, output } = await runProgram({
         path,
         flags: [...flags, file ?? '-'],
         ms: timeoutMs,
@@ -70,24 +70,27 @@ interface Run {
 }
 
 /** Runs the program. When the process has ended, resolves, or rejects with `ClamdFault` or the signal's reason. */
-function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number | null; output: string }> {
+function runProgram({ path, flags, ms, signal, content }: Run): Promise<{ code: number | null; output: string }> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
     const child = spawn(path, flags, { stdio: [content ? 'pipe' : 'ignore', 'pipe', 'ignore'] })
     let failure: unknown
-    const end = (reason: unknown) => {
+    const killProgram = (reason: unknown) => {
       failure ??= reason
       child.kill('SIGKILL')
       // Close the pipe, because a child process of the program may keep it open.
       child.stdout!.destroy()
     }
-    const aborted = () => end(signal.reason)
-    signal.addEventListener('abort', aborted, { once: true })
-    const timer = setTimeout(() => end(new ClamdFault(`${path} did not finish within ${ms} ms`, { isUnresponsive: true })), ms)
+    const onAbort = () => killProgram(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    const timer = setTimeout(
+      () => killProgram(new ClamdFault(`${path} did not finish within ${ms} ms`, { isUnresponsive: true })),
+      ms,
+    )
     let output = ''
     child.stdout!.setEncoding('utf8').on('data', (text: string) => {
       output += text
-      if (output.length > maxOutputLength) end(new ClamdFault(`The output of ${path} exceeds the maximum length`))
+      if (output.length > maxOutputLength) killProgram(new ClamdFault(`The output of ${path} exceeds the maximum length`))
     })
     child.on('error', (error) => {
       failure ??= new ClamdFault(`${path} cannot be run (${(error as NodeJS.ErrnoException).code})`, {
@@ -97,14 +100,14 @@ function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number 
     })
     child.on('close', (code) => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', aborted)
+      signal.removeEventListener('abort', onAbort)
       if (failure === undefined) resolve({ code, output: output.trimEnd() })
       else reject(failure)
     })
     // Ignore EPIPE, because the program may respond before it has read all content. A read error makes the scan fail.
     if (content)
       pipeline(content.bytes ? Readable.from([content.bytes]) : content.stream(), child.stdin!, (error) => {
-        if (error && !/EPIPE|ERR_STREAM_PREMATURE_CLOSE/.test((error as NodeJS.ErrnoException).code ?? '')) end(error)
+        if (error && !/EPIPE|ERR_STREAM_PREMATURE_CLOSE/.test((error as NodeJS.ErrnoException).code ?? '')) killProgram(error)
       })
   })
 }

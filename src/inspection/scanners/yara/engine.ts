@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { eicar } from '../eicar.js'
 import { ownRules, type RuleSource } from './rules.js'
-import { ScriptSearch, Seen } from './script-search.js'
+import { ScriptSearch, SearchState } from './script-search.js'
 
 export type EngineKind = 'native' | 'wasm'
 
@@ -15,15 +15,15 @@ export interface YaraEngine {
    * Returns the time at which the engine last detected the EICAR test string, at most a minute ago. Throws if the engine does not
    * detect it.
    */
-  prove(): Date
+  verifyDetection(): Date
 }
 
 /**
- * Returns the signature of the first matching rule: `meta: signature`, or the rule's name. If `asText` is false, only those
+ * Returns the signature of the first matching rule: `meta: signature`, or the rule's name. If `isText` is false, only those
  * built-in rules apply that may match anywhere, which is many times faster. Operator rules always apply, to each window
- * separately, because engines do not report partial matches. `seen` contains matches in earlier windows of the same file.
+ * separately, because engines do not report partial matches. `state` contains matches in earlier windows of the same file.
  */
-export type MatchRules = (bytes: Buffer, asText: boolean, seen?: Seen) => string | undefined
+export type MatchRules = (bytes: Buffer, isText: boolean, state?: SearchState) => string | undefined
 
 /** Returns the signatures of the matching rules. */
 type Search = (bytes: Buffer) => string[]
@@ -64,8 +64,8 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
     return (bytes) => search(bytes).length > 0
   })
   const operatorRules = operators.length > 0 ? compileAll(compile, operators) : () => []
-  const find: MatchRules = (bytes, asText, seen = new Seen()) =>
-    anywhere(bytes)[0] ?? (asText ? scripts.find(bytes, seen) : undefined) ?? operatorRules(bytes)[0]
+  const findMatch: MatchRules = (bytes, isText, state = new SearchState()) =>
+    anywhere(bytes)[0] ?? (isText ? scripts.find(bytes, state) : undefined) ?? operatorRules(bytes)[0]
   let provedAt = new Date(0)
   return {
     kind,
@@ -74,8 +74,8 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
       countRules(ownRules.anywhere) +
       ownRules.scripts.length +
       operators.reduce((count, { text }) => count + countRules(text), 0),
-    find,
-    prove: () => {
+    find: findMatch,
+    verifyDetection: () => {
       if (Date.now() - provedAt.getTime() < proofValidityMs) return provedAt
       if (anywhere(eicar).length === 0) throw new Error('YARA-X does not detect the EICAR test string')
       provedAt = new Date()
@@ -94,26 +94,26 @@ function compileAll(compile: Compile, sources: RuleSource[]): Search {
   } catch (error) {
     let before = ''
     for (const { origin, text } of sources) {
-      const fault = describeError(compile, `${before}${text}`)
+      const fault = findRuleError(compile, `${before}${text}`)
       // Compile this file alone, so that the error message contains its line numbers.
       if (fault)
-        throw new InvalidRulesError(`The YARA rules in '${origin}' do not compile: ${describeError(compile, text) ?? fault}`)
+        throw new InvalidRulesError(`The YARA rules in '${origin}' do not compile: ${findRuleError(compile, text) ?? fault}`)
       before += `${text}\n`
     }
-    throw new InvalidRulesError(`The YARA rules do not compile: ${getMessage(error)}`)
+    throw new InvalidRulesError(`The YARA rules do not compile: ${getErrorMessage(error)}`)
   }
 }
 
-function describeError(compile: Compile, text: string): string | undefined {
+function findRuleError(compile: Compile, text: string): string | undefined {
   try {
     compile(text)
     return undefined
   } catch (error) {
-    return getMessage(error)
+    return getErrorMessage(error)
   }
 }
 
-const getMessage = (error: unknown) =>
+const getErrorMessage = (error: unknown) =>
   (error instanceof Error || (error as Error)?.message ? (error as Error).message : String(error)).trim()
 
 // Counts rules in the source text, because neither binding reports their number.

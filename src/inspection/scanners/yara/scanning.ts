@@ -16,9 +16,9 @@ export interface EngineSetup {
 export type ScanJob = EngineSetup & { path: string | undefined; size: number }
 
 /** Result of a scan. `fault` is an error of the service or engine, not of the file. */
-export type Scanned = ScanVerdict | { fault: string }
+export type ScanResult = ScanVerdict | { fault: string }
 
-export interface EngineFacts {
+export interface EngineInfo {
   version: string
   rules: number
 }
@@ -34,7 +34,7 @@ function getEngine({ id, kind }: EngineSetup, settings: Uint8Array | undefined):
   return engine.opened
 }
 
-export async function describeEngine(setup: EngineSetup, { settings }: WorkerCall): Promise<EngineFacts | { faulty: string }> {
+export async function describeEngine(setup: EngineSetup, { settings }: WorkerCall): Promise<EngineInfo | { faulty: string }> {
   try {
     const { version, rules } = await getEngine(setup, settings)
     return { version, rules }
@@ -44,7 +44,7 @@ export async function describeEngine(setup: EngineSetup, { settings }: WorkerCal
   }
 }
 
-export async function scan(job: ScanJob, call: WorkerCall): Promise<Scanned> {
+export async function scan(job: ScanJob, call: WorkerCall): Promise<ScanResult> {
   let file: FileSource | undefined
   try {
     file = job.path === undefined ? undefined : new FileSource(job.path, '')
@@ -60,7 +60,7 @@ export async function scan(job: ScanJob, call: WorkerCall): Promise<Scanned> {
 /** A scan of an open file. A reader that reads the same file can pass unpacked members to the scan. */
 export interface OpenScan {
   search: Search
-  finish(): Promise<Scanned>
+  finish(): Promise<ScanResult>
 }
 
 export async function openScan(
@@ -68,11 +68,11 @@ export async function openScan(
   setup: EngineSetup,
   { settings, cancelled }: Pick<WorkerCall, 'settings' | 'cancelled'>,
 ): Promise<OpenScan> {
-  const { find, prove } = await getEngine(setup, settings)
+  const { find, verifyDetection } = await getEngine(setup, settings)
   const search = new Search(source, { find, limits: setup.limits, cancelled })
-  const finish = async (): Promise<Scanned> => {
+  const finish = async (): Promise<ScanResult> => {
     try {
-      const provedAt = prove()
+      const provedAt = verifyDetection()
       return { ...(await search.finish()), provedAt }
     } catch (error) {
       return { fault: (error as Error).message }
@@ -81,6 +81,6 @@ export async function openScan(
   return { search, finish }
 }
 
-export async function scanSource(...args: Parameters<typeof openScan>): Promise<Scanned> {
+export async function scanSource(...args: Parameters<typeof openScan>): Promise<ScanResult> {
   return (await openScan(...args)).finish()
 }

@@ -1,17 +1,17 @@
 import type { Anchor, RulePart, ScriptRule } from './rules.js'
 
 /** Parts of script rules that matched in earlier windows of the file. */
-export class Seen {
+export class SearchState {
   begun = false
   readonly parts = new Set<RulePart>()
 }
 
 type Search = (bytes: Buffer) => boolean
-type FindInText = (bytes: Buffer, asText: boolean) => string | undefined
+type FindInText = (bytes: Buffer, isText: boolean) => string | undefined
 
 interface Window {
   bytes: Buffer
-  seen: Seen
+  state: SearchState
   first: boolean
   anchors: Set<Anchor>
 }
@@ -33,30 +33,30 @@ export class ScriptSearch {
   }
 
   /** Returns the signature of the first rule whose parts have all matched, in `bytes` or in earlier windows. */
-  find(bytes: Buffer, seen: Seen): string | undefined {
-    const window = { bytes, seen, first: !seen.begun, anchors: this.#anchors.findAnchors(bytes) }
-    seen.begun = true
-    if (window.anchors.size === 0 && seen.parts.size === 0) return undefined
+  find(bytes: Buffer, state: SearchState): string | undefined {
+    const window = { bytes, state, first: !state.begun, anchors: this.#anchors.findAnchors(bytes) }
+    state.begun = true
+    if (window.anchors.size === 0 && state.parts.size === 0) return undefined
     return this.#rules.find((rule) => this.#matches(rule, window))?.signature
   }
 
   #matches({ parts }: ScriptRule, window: Window): boolean {
-    const { seen, bytes } = window
+    const { state, bytes } = window
     for (const part of parts) {
-      if (seen.parts.has(part)) continue
-      if (mayMatch(part, parts, window) && this.#searches.get(part)!(bytes)) seen.parts.add(part)
+      if (state.parts.has(part)) continue
+      if (mayMatch(part, parts, window) && this.#searches.get(part)!(bytes)) state.parts.add(part)
       else if (part.atStart) return false
     }
-    return parts.every((part) => seen.parts.has(part))
+    return parts.every((part) => state.parts.has(part))
   }
 }
 
 function mayMatch({ anchors, atStart }: RulePart, parts: RulePart[], window: Window): boolean {
   if (atStart && !window.first) return false
-  return anchors ? anchors.some((anchor) => window.anchors.has(anchor)) : parts.some((part) => window.seen.parts.has(part))
+  return anchors ? anchors.some((anchor) => window.anchors.has(anchor)) : parts.some((part) => window.state.parts.has(part))
 }
 
-interface Sought {
+interface EncodedAnchor {
   anchor: Anchor
   /** The string in lower case. A byte matches if it equals the lower-case or upper-case byte. */
   lower: Buffer
@@ -87,13 +87,13 @@ const spread = 0x9e3779b1
  */
 export class AnchorSearch {
   readonly #filter = new Uint8Array(1 << filterBits)
-  readonly #words = new Map<number, { sought: Sought; offset: number }[]>()
+  readonly #words = new Map<number, { sought: EncodedAnchor; offset: number }[]>()
   readonly #short: ShortAnchorGroup[]
 
   constructor(anchors: Anchor[]) {
-    const isLong = ({ text }: Anchor) => text.length >= minBytesWithWord
-    for (const anchor of anchors.filter(isLong)) this.#addWords(encodeAnchor(anchor))
-    this.#short = groupShortAnchors(anchors.filter((anchor) => !isLong(anchor)))
+    const hasLongText = ({ text }: Anchor) => text.length >= minBytesWithWord
+    for (const anchor of anchors.filter(hasLongText)) this.#addWords(encodeAnchor(anchor))
+    this.#short = groupShortAnchors(anchors.filter((anchor) => !hasLongText(anchor)))
   }
 
   findAnchors(bytes: Buffer): Set<Anchor> {
@@ -103,7 +103,7 @@ export class AnchorSearch {
     return found
   }
 
-  #addWords(sought: Sought): void {
+  #addWords(sought: EncodedAnchor): void {
     for (let offset = 0; offset < wordBytes; offset++) {
       // Use the processor's byte order, as for the words of the content.
       const word = (new Int32Array(Uint8Array.from(sought.lower.subarray(offset, offset + wordBytes)).buffer)[0] as number) | fold
@@ -130,16 +130,16 @@ export class AnchorSearch {
     for (let at = fourfold; at < words.length; at++) this.#matchWord(bytes, words[at] as number, start + at * wordBytes, found)
   }
 
-  #matchWord(bytes: Buffer, word: number, at: number, found: Set<Anchor>): void {
+  #matchWord(bytes: Buffer, word: number, position: number, found: Set<Anchor>): void {
     if (this.#filter[getSlot(word | fold)] === 0) return
     for (const { sought, offset } of this.#words.get(word | fold) ?? [])
-      if (!found.has(sought.anchor) && occursAt(bytes, at - offset, sought)) found.add(sought.anchor)
+      if (!found.has(sought.anchor) && occursAt(bytes, position - offset, sought)) found.add(sought.anchor)
   }
 }
 
 const getSlot = (word: number): number => Math.imul(word, spread) >>> (32 - filterBits)
 
-function encodeAnchor(anchor: Anchor): Sought {
+function encodeAnchor(anchor: Anchor): EncodedAnchor {
   const { text, nocase } = anchor
   const [lower, upper] = nocase ? [text.toLowerCase(), text.toUpperCase()] : [text, text]
   return { anchor, lower: Buffer.from(lower, 'latin1'), upper: Buffer.from(upper, 'latin1') }
@@ -177,10 +177,10 @@ function occursIn(bytes: Buffer, { start, end, longest, anchors, pattern }: Shor
   return false
 }
 
-function occursAt(bytes: Buffer, at: number, { lower, upper }: Sought): boolean {
-  if (at < 0 || at + lower.length > bytes.length) return false
+function occursAt(bytes: Buffer, offset: number, { lower, upper }: EncodedAnchor): boolean {
+  if (offset < 0 || offset + lower.length > bytes.length) return false
   for (let each = 0; each < lower.length; each++) {
-    const byte = bytes[at + each]
+    const byte = bytes[offset + each]
     if (byte !== lower[each] && byte !== upper[each]) return false
   }
   return true
@@ -213,24 +213,24 @@ function* findMacroSources(bytes: Buffer): Iterable<Buffer> {
     if (++count > maxModules) return
     // The marker is preceded by 1 (the container signature), a chunk header of two bytes, and the flags of the first eight
     // tokens.
-    if (at >= 4 && bytes[at - 4] === 1 && bytes[at - 1] === 0) yield unpack(bytes.subarray(at - 3))
+    if (at >= 4 && bytes[at - 4] === 1 && bytes[at - 1] === 0) yield decompressChunks(bytes.subarray(at - 3))
   }
 }
 
-function unpack(chunks: Buffer): Buffer {
+function decompressChunks(chunks: Buffer): Buffer {
   const unpacked: number[] = []
   for (let at = 0; at + 2 <= chunks.length && unpacked.length < maxMacroBytes; ) {
     const header = chunks.readUInt16LE(at)
     if (((header >> 12) & 7) !== 3) break
     const end = Math.min(chunks.length, at + (header & 0xfff) + 3)
-    if (header & 0x8000) unpackChunk(chunks.subarray(at + 2, end), unpacked)
+    if (header & 0x8000) decompressChunk(chunks.subarray(at + 2, end), unpacked)
     else unpacked.push(...chunks.subarray(at + 2, end))
     at = end
   }
   return Buffer.from(unpacked)
 }
 
-function unpackChunk(chunk: Buffer, unpacked: number[]): void {
+function decompressChunk(chunk: Buffer, unpacked: number[]): void {
   const start = unpacked.length
   for (let at = 0; at < chunk.length; ) {
     const flags = chunk[at++] as number

@@ -1,9 +1,9 @@
 import type { MemberObserver, RandomAccessSource } from '@assay/formats'
 import { type Visitor, Walk, WalkEnded, type WalkLimits, type WindowPosition } from '@assay/formats/walk'
-import type { UnprovedVerdict } from '../verdict.js'
+import type { UnverifiedVerdict } from '../verdict.js'
 import type { MatchRules } from './engine.js'
 import { findDeceptiveName } from './rules.js'
-import { findInMacros, Seen } from './script-search.js'
+import { findInMacros, SearchState } from './script-search.js'
 
 interface SearchOptions {
   find: MatchRules
@@ -40,11 +40,11 @@ export class Search implements Visitor {
   }
 
   onContent() {
-    const seen = new Seen()
-    return (bytes: Buffer, position: WindowPosition) => throwIfFound(this.#search(bytes, position, seen))
+    const state = new SearchState()
+    return (bytes: Buffer, position: WindowPosition) => throwIfFound(this.#search(bytes, position, state))
   }
 
-  async finish(): Promise<UnprovedVerdict> {
+  async finish(): Promise<UnverifiedVerdict> {
     try {
       const { unscannedParts } = await this.#walk.finish()
       return unscannedParts[0] ? { verdict: 'incomplete', reason: unscannedParts[0].reason } : { verdict: 'clean' }
@@ -54,10 +54,10 @@ export class Search implements Visitor {
     }
   }
 
-  #search(bytes: Buffer, position: WindowPosition, seen: Seen): string | undefined {
+  #search(bytes: Buffer, position: WindowPosition, state: SearchState): string | undefined {
     const start = performance.now()
     try {
-      return findInWindow(bytes, position, seen, this.#find) ?? findInMacros(bytes, this.#find)
+      return findInWindow(bytes, position, state, this.#find) ?? findInMacros(bytes, this.#find)
     } catch (error) {
       // Wrap engine failures, so that neither the reader nor the walk treats them as damage to the file.
       throw new EngineFailed((error as Error).message, { cause: error })
@@ -74,12 +74,12 @@ function throwIfFound(signature: string | undefined): void {
 const endBytes = 256 * 1024
 
 /** Searches a window. Script rules take a few ms per MiB, so they apply only to text and to both ends of other files. */
-function findInWindow(bytes: Buffer, { first, last }: WindowPosition, seen: Seen, find: MatchRules): string | undefined {
-  if (bytes.length <= 2 * endBytes || looksLikeText(bytes)) return find(bytes, true, seen)
+function findInWindow(bytes: Buffer, { first, last }: WindowPosition, state: SearchState, find: MatchRules): string | undefined {
+  if (bytes.length <= 2 * endBytes || looksLikeText(bytes)) return find(bytes, true, state)
   return (
     find(bytes, false) ??
-    (first ? find(bytes.subarray(0, endBytes), true, seen) : undefined) ??
-    (last ? find(bytes.subarray(-endBytes), true, seen) : undefined)
+    (first ? find(bytes.subarray(0, endBytes), true, state) : undefined) ??
+    (last ? find(bytes.subarray(-endBytes), true, state) : undefined)
   )
 }
 

@@ -16,7 +16,7 @@ import { createDirectory, createLocalHeader } from '../zip-writer.js'
 import { type EngineKind, hasNativeEngine, InvalidRulesError, openEngine, type YaraEngine } from './engine.js'
 import { ownRulesDate, ownRulesText } from './rules.js'
 import type { OperatorRules } from './rules-dir.js'
-import type { EngineFacts, EngineSetup, ScanJob, Scanned } from './scanning.js'
+import type { EngineInfo, EngineSetup, ScanJob, ScanResult } from './scanning.js'
 import { Search } from './search.js'
 
 export interface YaraOptions {
@@ -107,7 +107,7 @@ export class YaraScanner implements VirusScanner {
     return this.#identity!
   }
 
-  async prove(): Promise<void> {
+  async verifyDetection(): Promise<void> {
     if (Date.now() < this.#provedUntil) return
     const options = { signal: AbortSignal.timeout(10_000) }
     // Test both ways in which uploads are scanned: on the event loop and in a worker.
@@ -129,9 +129,9 @@ export class YaraScanner implements VirusScanner {
     if (this.#ownsPool) await this.#pool.close()
   }
 
-  async #describeEngine(): Promise<EngineFacts> {
+  async #describeEngine(): Promise<EngineInfo> {
     const task = { ...this.#task, run: 'describeEngine', data: this.#setup, size: 0, deadlineMs: startMs }
-    const facts = await this.#run<EngineFacts | { faulty: string }>(task, new AbortController().signal)
+    const facts = await this.#run<EngineInfo | { faulty: string }>(task, new AbortController().signal)
     if ('faulty' in facts) throw new InvalidRulesError(facts.faulty)
     return facts
   }
@@ -139,7 +139,7 @@ export class YaraScanner implements VirusScanner {
   async #scanInPool({ bytes, path, size }: Content, { signal, owner }: ScanOptions): Promise<ScanVerdict> {
     const data: ScanJob = { ...this.#setup, path, size }
     const task = { ...this.#task, run: 'scan', data, bytes, size, owner, deadlineMs: this.#deadlineOf(size) }
-    return getVerdictOrThrow(await this.#run<Scanned>(task, signal))
+    return getVerdictOrThrow(await this.#run<ScanResult>(task, signal))
   }
 
   async #run<T>(task: Task, signal: AbortSignal): Promise<T> {
@@ -167,7 +167,7 @@ export class YaraScanner implements VirusScanner {
     const maxUnpackedBytes = Math.min(limits.maxUnpackedBytes, smallLimits.maxUnpackedBytes)
     const inlineLimits = { ...limits, maxMembers, maxUnpackedBytes, maxNesting: 1 }
     const result = await new Search(source, { find: engine.find, limits: inlineLimits, cancelled: () => false }).finish()
-    return result.verdict === 'incomplete' ? undefined : { ...result, provedAt: engine.prove() }
+    return result.verdict === 'incomplete' ? undefined : { ...result, provedAt: engine.verifyDetection() }
   }
 }
 
@@ -177,14 +177,14 @@ function openPool(kind: EngineKind, { workers, maxWaiting: maxQueue = 512, idleM
   return new WorkerPool({ workers: maxWorkers, maxQueue, ...(idleMs !== undefined && { idleMs }) })
 }
 
-function toIdentity(facts: EngineFacts, operators: OperatorRules | undefined): EngineIdentity {
+function toIdentity(engineInfo: EngineInfo, operators: OperatorRules | undefined): EngineIdentity {
   const hash = createHash('sha256').update(ownRulesText)
   for (const { text } of operators?.sources ?? []) hash.update('\0').update(text)
   const dates = [ownRulesDate, operators?.changedAt].filter((date) => date instanceof Date)
   return {
     name: 'YARA-X',
-    version: facts.version,
-    signaturesVersion: `${hash.digest('hex').slice(0, 12)} (${facts.rules} rules)`,
+    version: engineInfo.version,
+    signaturesVersion: `${hash.digest('hex').slice(0, 12)} (${engineInfo.rules} rules)`,
     signaturesDate: new Date(Math.max(...dates.map((date) => date.getTime()))),
   }
 }

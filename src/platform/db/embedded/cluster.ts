@@ -27,7 +27,7 @@ const userNamespace = { prefix: ['unshare', '--user', `--map-user=${nobody}`, `-
 /** Returns the first account that can run `program` and enter `folder`. */
 export async function chooseAccount(program: string, folder: string): Promise<Account> {
   if (process.getuid?.() !== 0) return { prefix: [], options }
-  for (const account of rootCandidates(folder)) {
+  for (const account of listRootCandidates(folder)) {
     const check = ['sh', '-c', 'id -un && cd "$0" && "$1" --version', folder, program]
     if (await isFulfilled(runAs(account, check))) return account
   }
@@ -37,7 +37,7 @@ export async function chooseAccount(program: string, folder: string): Promise<Ac
   )
 }
 
-function* rootCandidates(folder: string): Generator<Account> {
+function* listRootCandidates(folder: string): Generator<Account> {
   // Use the account that owns an existing cluster.
   const { uid, gid } = statSync(join(folder, 'postgres'), { throwIfNoEntry: false }) ?? statSync(folder)
   if (uid !== 0) yield createAccount(uid, gid)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createDataDir } from '../../data-dir.js'
 import { DiskReserve } from '../../disk-reserve.js'
-import { isAlive } from '../../is-alive.js'
+import { isProcessAlive } from '../../is-process-alive.js'
 import { megabyte } from '../../units.js'
 import { type LockHolder, tryLock } from './lock.js'
 import { type EmbeddedServer, isReady, startServer } from './server.js'
@@ -19,7 +19,7 @@ export interface EmbeddedDatabase {
   isDiskFull(): boolean
 }
 
-export interface EmbeddedUse {
+export interface EmbeddedDatabaseOptions {
   dataDir: string
   purpose: LockHolder['purpose']
   connections: number
@@ -35,10 +35,15 @@ const shortRunMs = 30_000
 const pauseMs = 1000
 
 /** Starts the server in `dataDir`. If the service is running, a command connects to its server instead. */
-export async function openEmbeddedDatabase({ dataDir, purpose, connections, print }: EmbeddedUse): Promise<EmbeddedDatabase> {
+export async function openEmbeddedDatabase({
+  dataDir,
+  purpose,
+  connections,
+  print,
+}: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   // The reserve has the size of two WAL segments. On a full disk, it provides space for the lock file, a recovery and many deletions.
   const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), maxBytes: 32 * megabyte })
-  await reserve.check()
+  await reserve.adjust()
   createDataDir(dataDir)
   const lock = await waitForLock(dataDir, purpose, print)
   if (!lock.held) {
@@ -48,7 +53,7 @@ export async function openEmbeddedDatabase({ dataDir, purpose, connections, prin
   const settings = { max_connections: String(Math.max(100, connections + spareConnections)) }
   try {
     const server = await superviseServer(async (socketFolder) => {
-      await reserve.check()
+      await reserve.adjust()
       return startServer({ folder: dataDir, lock: lock.descriptor, print, settings, socketFolder })
     }, print)
     reserve.watch()
@@ -108,7 +113,7 @@ export async function superviseServer(
   }
 }
 
-async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], print: EmbeddedUse['print']) {
+async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], print: EmbeddedDatabaseOptions['print']) {
   const startedAt = Date.now()
   for (let isReported = false; ; await sleep(50)) {
     const lock = tryLock(join(dataDir, 'postgres.lock'), purpose)
@@ -124,7 +129,7 @@ async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], prin
   }
 }
 
-const isKilled = (holder: LockHolder | undefined) => holder?.host === hostname() && !isAlive(holder.pid)
+const isKilled = (holder: LockHolder | undefined) => holder?.host === hostname() && !isProcessAlive(holder.pid)
 
 function createInUseError(dataDir: string, holder: LockHolder | undefined): Error {
   const name = `DATA_DIR '${dataDir}'`

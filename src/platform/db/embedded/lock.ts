@@ -23,16 +23,16 @@ export function tryLock(path: string, purpose: LockHolder['purpose']) {
     closeSync(descriptor)
     return { held: false as const, holder: readLockHolder(path) }
   }
-  const publish = (url?: string) => {
+  const writeHolder = (url?: string) => {
     ftruncateSync(descriptor)
     writeSync(descriptor, JSON.stringify({ host: hostname(), pid: process.pid, purpose, url } satisfies LockHolder))
   }
-  publish()
+  writeHolder()
   const release = () => {
     rmSync(path, { force: true })
     closeSync(descriptor)
   }
-  return { held: true as const, descriptor, publish, release }
+  return { held: true as const, descriptor, publish: writeHolder, release }
 }
 
 /** Node.js has no flock(2). These programs lock the open file, which they inherit as descriptor 3. macOS lacks flock(1). */

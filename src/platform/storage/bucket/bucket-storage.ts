@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { storageUnavailable } from '../../errors/errors.js'
-import { faultPoint } from '../../fault-points.js'
+import { reachFaultPoint } from '../../fault-points.js'
 import type { Content } from '../../spool/content.js'
 import { assertBlobPath, reservedPrefix } from '../blob-path.js'
 import type { BlobDownloadGrant, BlobStorage, StoredBlob } from '../blob-storage.js'
 import type { BucketApi, BucketObject } from './bucket-api.js'
-import { assertSafe, type BucketGuarantees, proveBucket } from './prove-bucket.js'
-import { type BucketLimits, getBucketMessage, getCauseStatus } from './retry.js'
+import { assertSafe, type BucketGuarantees, testBucketGuarantees } from './bucket-guarantees.js'
+import { type BucketLimits, getBucketMessage, getCauseHttpStatus } from './retry.js'
 
 const probeText = 'Assay writes this text to check that it can write.'
 const probeIntervalMs = 10 * 60_000
@@ -48,9 +48,9 @@ export class BucketStorage implements BlobStorage {
 
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
     const object = this.#toObject(path)
-    await this.#assertProved()
+    await this.#assertTested()
     await this.#api.upload({ ...object, content, ...options, id: randomUUID() })
-    faultPoint('bucket.stored')
+    reachFaultPoint('bucket.stored')
   }
 
   async open(path: string, range?: { start: number; end: number }): Promise<Readable> {
@@ -61,9 +61,9 @@ export class BucketStorage implements BlobStorage {
 
   async copy(from: string, to: string): Promise<void> {
     const objects = [this.#toObject(from), this.#toObject(to)] as const
-    await this.#assertProved()
+    await this.#assertTested()
     await this.#api.copy(...objects)
-    faultPoint('bucket.stored')
+    reachFaultPoint('bucket.stored')
   }
 
   async getSize(path: string): Promise<number | null> {
@@ -72,9 +72,9 @@ export class BucketStorage implements BlobStorage {
 
   async remove(path: string): Promise<void> {
     const object = this.#toObject(path)
-    faultPoint('bucket.removing')
+    reachFaultPoint('bucket.removing')
     await this.#api.remove(object)
-    faultPoint('bucket.removed')
+    reachFaultPoint('bucket.removed')
   }
 
   async *list(after?: string): AsyncGenerator<StoredBlob> {
@@ -101,17 +101,17 @@ export class BucketStorage implements BlobStorage {
       this.#api.assertClock?.()
     } catch (error) {
       this.#probedAt = undefined
-      const status = getCauseStatus(error)
+      const status = getCauseHttpStatus(error)
       if (status === undefined || !permanentStatuses.has(status)) throw error
       const message = getBucketMessage(((error as Error).cause as Error).cause)
       throw storageUnavailable(`The bucket '${this.#api.bucketName}' rejected the request: ${message}`, error)
     }
-    await this.#assertProved()
+    await this.#assertTested()
   }
 
   /** Tests the bucket's guarantees again. */
-  prove(): Promise<BucketGuarantees> {
-    return proveBucket(this.#api, this.#prefix)
+  testGuarantees(): Promise<BucketGuarantees> {
+    return testBucketGuarantees(this.#api, this.#prefix)
   }
 
   abortUploads(): Promise<number> {
@@ -128,9 +128,9 @@ export class BucketStorage implements BlobStorage {
   }
 
   // Proves the guarantees once. If the proof fails, the next call repeats it.
-  #assertProved(): Promise<void> {
+  #assertTested(): Promise<void> {
     if (!this.#requireProof) return Promise.resolve()
-    this.#proof ??= this.prove().then((guarantees) => assertSafe(guarantees, this.#api))
+    this.#proof ??= this.testGuarantees().then((guarantees) => assertSafe(guarantees, this.#api))
     const proof = this.#proof
     return proof.catch((error) => {
       if (this.#proof === proof) this.#proof = undefined

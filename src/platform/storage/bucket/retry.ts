@@ -52,17 +52,17 @@ export interface RetryOptions {
 }
 
 /** Runs `attempt` until it succeeds. Throws `storageUnavailable` if it fails permanently or the call times out. */
-export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const { limits, signal, action } = attempts
+export async function retry<T>(options: RetryOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const { limits, signal, action } = options
   const deadline = Date.now() + limits.callMs
-  const attemptMs = attempts.attemptMs ?? limits.requestMs
+  const attemptMs = options.attemptMs ?? limits.requestMs
   let previousError: unknown
   let retriesLeft = 1
   for (let count = 0; ; count++) {
     signal?.throwIfAborted()
     const ms = Math.max(1, Math.min(attemptMs, deadline - Date.now()))
     try {
-      return await withTimeout(ms, { signal, attempt, onTimeout: attempts.onTimeout })
+      return await withTimeout(ms, { signal, attempt, onTimeout: options.onTimeout })
     } catch (caught) {
       if (signal?.aborted) throw signal.reason
       if (caught instanceof AssayError) throw caught
@@ -70,7 +70,7 @@ export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSi
       const error = caught instanceof TimeoutError && ms < attemptMs && previousError !== undefined ? previousError : caught
       previousError = error
       const pause = Math.max(limits.retryDelayMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), getRetryAfterMs(error))
-      const isRepeatable = isTransient(error) || (attempts.retryOnceOn?.includes(getHttpStatus(error) ?? 0) && retriesLeft-- > 0)
+      const isRepeatable = isTransient(error) || (options.retryOnceOn?.includes(getHttpStatus(error) ?? 0) && retriesLeft-- > 0)
       if (!isRepeatable || Date.now() + pause >= deadline) throw createUnavailableError(action, error)
       await sleep(pause, undefined, { signal }).catch(() => {})
     }
@@ -134,7 +134,7 @@ const connectionErrorCodes = new Set([
 ])
 
 /** Returns the HTTP status of the error response that caused an error from `retry`. */
-export const getCauseStatus = (error: unknown): number | undefined =>
+export const getCauseHttpStatus = (error: unknown): number | undefined =>
   getHttpStatus(((error as Error | undefined)?.cause as Error | undefined)?.cause)
 
 /** Returns the bucket's error message from a JSON or text response. */
@@ -148,7 +148,7 @@ export function getBucketMessage(error: unknown): string {
 }
 
 /** Returns a `catch` handler that ignores one HTTP status. */
-export const ignoreStatus =
+export const ignoreHttpStatus =
   (status: number) =>
   (error: unknown): undefined => {
     if (getHttpStatus(error) !== status) throw error

@@ -7,7 +7,7 @@ import type { BucketApi, BucketObject, BucketPage, BucketRead, BucketUpload, Tes
 import { BucketStorage } from '../bucket/bucket-storage.js'
 import { readContent, readText } from '../bucket/connection.js'
 import { readWithChecksum } from '../bucket/content.js'
-import { BucketError, type BucketLimits, getHttpStatus, ignoreStatus, toBucketError } from '../bucket/retry.js'
+import { BucketError, type BucketLimits, getHttpStatus, ignoreHttpStatus, toBucketError } from '../bucket/retry.js'
 import { GcsAccess, type GcsOptions } from './access.js'
 import { Crc32c } from './crc32c.js'
 import { type StoredObject, uploadResumable } from './resumable.js'
@@ -93,7 +93,7 @@ class GcsBucket implements BucketApi {
   async remove({ name, path }: BucketObject, query: { ifGenerationMatch?: string } = {}): Promise<void> {
     const url = `${this.#access.getObjectPath(name)}?${new URLSearchParams(query)}`
     await this.#access.call({ action: `remove '${path}'` }, (signal) =>
-      this.#access.requestJson(url, { method: 'DELETE', headers: {}, signal }).catch(ignoreStatus(404)),
+      this.#access.requestJson(url, { method: 'DELETE', headers: {}, signal }).catch(ignoreHttpStatus(404)),
     )
   }
 
@@ -148,7 +148,7 @@ class GcsBucket implements BucketApi {
   async getMetadata({ name, path }: BucketObject): Promise<ObjectMetadata | null> {
     const url = this.#access.getObjectPath(name)
     const resource = await this.#access.call({ action: `describe '${path}'` }, (signal) =>
-      this.#access.requestJson(url, { method: 'GET', headers: {}, signal }).then(parseObject).catch(ignoreStatus(404)),
+      this.#access.requestJson(url, { method: 'GET', headers: {}, signal }).then(parseObject).catch(ignoreHttpStatus(404)),
     )
     return resource ?? null
   }

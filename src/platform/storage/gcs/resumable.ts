@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AssayError } from '../../errors/errors.js'
-import { faultPoint } from '../../fault-points.js'
+import { reachFaultPoint } from '../../fault-points.js'
 import { megabyte } from '../../units.js'
 import { BlobExistsError } from '../blob-storage.js'
 import type { BucketUpload } from '../bucket/bucket-api.js'
 import { type BucketResponse, readText, type StreamedBody } from '../bucket/connection.js'
 import { getPart, updateChecksum } from '../bucket/content.js'
-import { BucketError, createUnavailableError, getCauseStatus, toBucketError } from '../bucket/retry.js'
+import { BucketError, createUnavailableError, getCauseHttpStatus, toBucketError } from '../bucket/retry.js'
 import { type GcsAccess, parseJson } from './access.js'
 import { Crc32c } from './crc32c.js'
 import { type ObjectMetadata, parseObject } from './upload-object.js'
@@ -33,7 +33,8 @@ export async function uploadResumable(upload: ResumableUpload): Promise<StoredOb
   try {
     return await uploadOnce(upload)
   } catch (error) {
-    if (!(error instanceof AssayError) || !staleStatuses.has(getCauseStatus(error) ?? 0) || upload.signal?.aborted) throw error
+    if (!(error instanceof AssayError) || !staleStatuses.has(getCauseHttpStatus(error) ?? 0) || upload.signal?.aborted)
+      throw error
     return uploadOnce(upload)
   }
 }
@@ -43,7 +44,7 @@ const staleStatuses = new Set([400, 404, 410, 412])
 
 async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
   const session = await openSession(upload)
-  faultPoint('bucket.session')
+  reachFaultPoint('bucket.session')
   try {
     return await sendChunks(upload, session)
   } catch (error) {
@@ -97,7 +98,7 @@ async function sendChunks(upload: ResumableUpload, session: string): Promise<Sto
         `store '${path}'`,
         new Error(`the bucket reports ${result.received} bytes, but ${hashedBytes} were sent`),
       )
-    faultPoint('bucket.chunk')
+    reachFaultPoint('bucket.chunk')
     stalls = result.received > offset ? 0 : stalls + 1
     if (stalls > maxStalls)
       throw createUnavailableError(`store '${path}'`, new Error(`the upload makes no progress beyond byte ${offset}`))
@@ -125,9 +126,9 @@ async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResu
  * Finds the completed object of this upload. The last response may have been lost, and the session may have expired since then.
  */
 async function recoverCompletedUpload({ id, getMetadata, path }: ResumableUpload, error: Error): Promise<ChunkResult> {
-  const existing = [404, 410, 412].includes(getCauseStatus(error) ?? 0) ? await getMetadata() : null
+  const existing = [404, 410, 412].includes(getCauseHttpStatus(error) ?? 0) ? await getMetadata() : null
   if (existing?.upload === id) return { stored: existing }
-  throw existing !== null && getCauseStatus(error) === 412 ? new BlobExistsError(path) : error
+  throw existing !== null && getCauseHttpStatus(error) === 412 ? new BlobExistsError(path) : error
 }
 
 interface Part {

@@ -33,25 +33,25 @@ export const createHmacSigner = ({ accessId, secret }: HmacKey): UrlSigner => ({
 })
 
 /** Creates a V4 signed URL. See https://cloud.google.com/storage/docs/authentication/canonical-requests */
-export async function signUrl({ algorithm, accessId, sign }: UrlSigner, get: DownloadRequest): Promise<string> {
+export async function signUrl({ algorithm, accessId, sign }: UrlSigner, request: DownloadRequest): Promise<string> {
   const time = new Date().toISOString().replace(/[-:]|\.\d{3}/g, '')
   const date = time.slice(0, 8)
   const scope = `${date}/auto/storage/goog4_request`
   const query = Object.entries({
-    ...get.query,
+    ...request.query,
     'X-Goog-Algorithm': algorithm,
     'X-Goog-Credential': `${accessId}/${scope}`,
     'X-Goog-Date': time,
-    'X-Goog-Expires': String(get.expiresInSeconds),
+    'X-Goog-Expires': String(request.expiresInSeconds),
     'X-Goog-SignedHeaders': 'host',
   })
     .map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`)
     .sort()
     .join('&')
-  const path = `/${get.bucket}/${encodePath(get.name)}`
-  const canonical = ['GET', path, query, `host:${new URL(get.endpoint).hostname}\n`, 'host', 'UNSIGNED-PAYLOAD'].join('\n')
+  const path = `/${request.bucket}/${encodePath(request.name)}`
+  const canonical = ['GET', path, query, `host:${new URL(request.endpoint).hostname}\n`, 'host', 'UNSIGNED-PAYLOAD'].join('\n')
   const text = [algorithm, time, scope, createHash('sha256').update(canonical).digest('hex')].join('\n')
-  return `${get.endpoint}${path}?${query}&X-Goog-Signature=${(await sign(text, date)).toString('hex')}`
+  return `${request.endpoint}${path}?${query}&X-Goog-Signature=${(await sign(text, date)).toString('hex')}`
 }
 
 const hmacSha256 = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Batcher } from '../../batcher.js'
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
-import { belongsToEndedProcess, createProcessFileName } from '../../process-file-names.js'
+import { belongsToExitedProcess, createProcessFileName } from '../../process-file-names.js'
 
 /** Creates directories whose entries survive a power failure. Concurrent callers share one fsync per directory. */
 export class DurableDirectories {
@@ -30,13 +30,13 @@ export class DurableDirectories {
   }
 
   /** True if the cache of durable directories contains `directory`. `invalidate` removes it from the cache. */
-  has(directory: string): boolean {
+  isDurable(directory: string): boolean {
     return directory === this.#root || this.#durable.has(directory)
   }
 
   /** Creates `directory` and its missing parents durably. The root directory must exist. */
   create(directory: string): Promise<void> {
-    if (this.has(directory)) return Promise.resolve()
+    if (this.isDurable(directory)) return Promise.resolve()
     const making = this.#making.get(directory) ?? this.#createDirectory(directory).finally(() => this.#making.delete(directory))
     this.#making.set(directory, making)
     return making
@@ -87,7 +87,7 @@ export async function removeStaleFiles(directory: string): Promise<void> {
 }
 
 async function isStale(directory: string, name: string): Promise<boolean> {
-  if (belongsToEndedProcess(name)) return true
+  if (belongsToExitedProcess(name)) return true
   const stats = await stat(join(directory, name)).catch(() => null)
   return stats !== null && Date.now() - stats.mtimeMs > staleAfterMs
 }
@@ -114,7 +114,7 @@ export async function writeDurably(
   const isBuffer = content instanceof Uint8Array
   const file = await openFile(path, isBuffer ? newFile | synchronousWrite : newFile, 0o600)
   try {
-    const [size] = await Promise.all([writeAll(file, content, signal).finally(() => close(file)), syncName?.()])
+    const [size] = await Promise.all([writeAll(file, content, signal).finally(() => closeFile(file)), syncName?.()])
     return size
   } catch (error) {
     await unlink(path).catch(() => {})
@@ -122,8 +122,8 @@ export async function writeDurably(
   }
 }
 
-// Do not wait for `close`, because the data is already on disk. Call it only once, because the system reuses descriptors.
-const close = (file: number) => fs.close(file, () => {})
+// Do not wait for `closeFile`, because the data is already on disk. Call it only once, because the system reuses descriptors.
+const closeFile = (file: number) => fs.close(file, () => {})
 
 async function writeAll(file: number, content: Uint8Array | AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<number> {
   if (content instanceof Uint8Array) {

@@ -53,50 +53,50 @@ interface Position {
   top?: boolean
 }
 
-async function* listDirectory(directory: string, at: Position): AsyncGenerator<string> {
-  const entries = await readEntries(directory, at.top)
+async function* listDirectory(directory: string, position: Position): AsyncGenerator<string> {
+  const entries = await readEntries(directory, position.top)
   const fanOutEntries = entries.filter((entry) => entry.isDirectory() && entry.name.startsWith('+'))
   // Below the top level, files whose names start with '+' are from other programs.
-  const ownEntries = entries.filter((entry) => !entry.name.startsWith('+') || (!at.top && entry.isFile()))
+  const ownEntries = entries.filter((entry) => !entry.name.startsWith('+') || (!position.top && entry.isFile()))
   // A directory contains both short names and fan-out directories for long names. Both lists are sorted, so they can be merged.
-  yield* merge(listOwn(directory, ownEntries, at), listFanOut(directory, fanOutEntries, at))
+  yield* mergeSorted(listOwn(directory, ownEntries, position), listFanOut(directory, fanOutEntries, position))
 }
 
-async function readEntries(directory: string, top = false): Promise<Dirent[]> {
+async function readEntries(directory: string, isRoot = false): Promise<Dirent[]> {
   try {
     return await readdir(directory, { withFileTypes: true })
   } catch (error) {
     // Another process deleted the directory after its parent was read.
-    if (!top && (error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    if (!isRoot && (error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }
 }
 
-async function* listOwn(directory: string, entries: Dirent[], at: Position): AsyncGenerator<string> {
+async function* listOwn(directory: string, entries: Dirent[], position: Position): AsyncGenerator<string> {
   const ownPaths = entries
     .filter((entry) => entry.isDirectory() || entry.isFile())
-    .map((entry) => ({ entry, path: `${at.prefix}${unescapeName(entry.name)}${entry.isDirectory() ? '/' : ''}` }))
+    .map((entry) => ({ entry, path: `${position.prefix}${unescapeName(entry.name)}${entry.isDirectory() ? '/' : ''}` }))
     .sort((a, b) => comparePaths(a.path, b.path))
   for (const { entry, path } of ownPaths) {
     if (entry.isDirectory()) {
-      if (mayContainPathsAfter(path, at.after))
-        yield* listDirectory(join(directory, entry.name), { prefix: path, after: at.after })
-    } else if (comparePaths(path, at.after) > 0) yield path
+      if (mayContainPathsAfter(path, position.after))
+        yield* listDirectory(join(directory, entry.name), { prefix: path, after: position.after })
+    } else if (comparePaths(path, position.after) > 0) yield path
   }
 }
 
-async function* listFanOut(directory: string, entries: Dirent[], at: Position): AsyncGenerator<string> {
+async function* listFanOut(directory: string, entries: Dirent[], position: Position): AsyncGenerator<string> {
   // Internal directories that contain no blobs exist only at the top level. Their names are too short for fan-out directories.
   const starts = entries.filter((entry) => entry.name !== temporaryDirectory).map((entry) => entry.name.slice(1))
   for (const start of starts.sort(comparePaths)) {
-    if (mayContainPathsAfter(at.prefix + start, at.after))
-      yield* listDirectory(join(directory, `+${start}`), { prefix: at.prefix, after: at.after })
+    if (mayContainPathsAfter(position.prefix + start, position.after))
+      yield* listDirectory(join(directory, `+${start}`), { prefix: position.prefix, after: position.after })
   }
 }
 
 const mayContainPathsAfter = (start: string, after: string) => after.startsWith(start) || comparePaths(start, after) > 0
 
-async function* merge(left: AsyncGenerator<string>, right: AsyncGenerator<string>): AsyncGenerator<string> {
+async function* mergeSorted(left: AsyncGenerator<string>, right: AsyncGenerator<string>): AsyncGenerator<string> {
   let [a, b] = [await left.next(), await right.next()]
   while (!a.done || !b.done) {
     if (b.done || (!a.done && comparePaths(a.value, b.value) < 0)) {

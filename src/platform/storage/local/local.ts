@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { DiskReserve } from '../../disk-reserve.js'
 import { AssayError, notFound, storageUnavailable } from '../../errors/errors.js'
-import { faultPoint } from '../../fault-points.js'
+import { reachFaultPoint } from '../../fault-points.js'
 import type { Content } from '../../spool/content.js'
 import { megabyte } from '../../units.js'
 import { BlobExistsError, type BlobStorage, type DownloadGrant, type StoredBlob } from '../blob-storage.js'
@@ -59,7 +59,7 @@ export class LocalStorage implements BlobStorage {
   /** Creates the directory if it is missing, and removes temporary files of killed processes. */
   static async open(root: string, urls: DownloadUrls, disk = { unlink }): Promise<LocalStorage> {
     const store = new LocalStorage(root, urls, disk)
-    await store.#reserve.check()
+    await store.#reserve.adjust()
     await withStorageErrors(`use '${root}' as its directory`, async () => {
       await mkdir(store.#temporary, { recursive: true, mode: 0o700 })
       await writeFile(join(root, markerFile), 'Blobs of Assay. Keep this file: it shows that the store is mounted.\n', {
@@ -69,7 +69,7 @@ export class LocalStorage implements BlobStorage {
       await store.#directories.syncEntries(root)
       await removeStaleFiles(store.#temporary)
     })
-    await store.#reserve.check({ keep: true })
+    await store.#reserve.adjust({ keep: true })
     return store
   }
 
@@ -84,7 +84,7 @@ export class LocalStorage implements BlobStorage {
       if (content.path !== undefined && (await this.#canLinkFrom(content.path)))
         await this.#linkContent({ ...content, path: content.path }, { path, target, signal: options.signal })
       else await this.#writeContent(content, { path, target, signal: options.signal })
-      faultPoint('store.placed')
+      reachFaultPoint('store.placed')
     })
   }
 
@@ -99,8 +99,8 @@ export class LocalStorage implements BlobStorage {
   async copy(from: string, to: string): Promise<void> {
     const size = await this.getSize(from)
     if (size === null) throw notFound('blob', from)
-    const stream = () => createReadStream(this.getFilePath(from), { highWaterMark: readBytes })
-    await this.put(to, { size, sha256: '', stream }, { contentType: '' })
+    const createStream = () => createReadStream(this.getFilePath(from), { highWaterMark: readBytes })
+    await this.put(to, { size, sha256: '', stream: createStream }, { contentType: '' })
   }
 
   async getSize(path: string): Promise<number | null> {
@@ -146,7 +146,7 @@ export class LocalStorage implements BlobStorage {
     const probe = createTemporaryPath(this.#temporary)
     await withStorageErrors('write to and read from its directory', async () => {
       await this.#assertMounted()
-      await this.#reserve.check({ keep: true })
+      await this.#reserve.adjust({ keep: true })
       await writeDurably(probe, Buffer.from(probe))
       const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
       if (read !== probe)
@@ -162,11 +162,11 @@ export class LocalStorage implements BlobStorage {
   async close(): Promise<void> {}
 
   async #removeFile(file: string): Promise<void> {
-    const remove = () => this.#unlink(file).catch(ignoreErrorCode('ENOENT'))
-    await remove().catch(async (error) => {
+    const unlinkFile = () => this.#unlink(file).catch(ignoreErrorCode('ENOENT'))
+    await unlinkFile().catch(async (error) => {
       if (!isDiskFull(error) || !(await this.#reserve.release())) throw error
-      await remove()
-      await this.#reserve.check({ keep: true })
+      await unlinkFile()
+      await this.#reserve.adjust({ keep: true })
     })
   }
 
@@ -175,7 +175,7 @@ export class LocalStorage implements BlobStorage {
     await syncFile(content.path)
     await assertSize(content.path, content.size)
     blob.signal?.throwIfAborted()
-    faultPoint('store.durable')
+    reachFaultPoint('store.durable')
     // Unlike `rename`, `link` never overwrites a file.
     await this.#createFile(blob, () => link(content.path, target))
     await this.#directories.syncEntries(dirname(target)).catch(async (error) => {
@@ -188,11 +188,11 @@ export class LocalStorage implements BlobStorage {
   async #writeContent(content: Content, blob: BlobTarget): Promise<void> {
     const { target, signal } = blob
     // Sync the directory entry while the content is written, so that the caller waits only once.
-    const syncName = () => this.#directories.syncEntries(dirname(target))
+    const syncDirectoryEntry = () => this.#directories.syncEntries(dirname(target))
     const written = await this.#createFile(blob, () =>
-      writeDurably(target, content.bytes ?? content.stream(), { signal, syncName }),
+      writeDurably(target, content.bytes ?? content.stream(), { signal, syncName: syncDirectoryEntry }),
     )
-    faultPoint('store.durable')
+    reachFaultPoint('store.durable')
     if (written === content.size) return
     await unlink(target)
     throw storageUnavailable(
@@ -238,7 +238,7 @@ export class LocalStorage implements BlobStorage {
 
   // Checks the mount first, so that nothing is created in the empty mount point of an unmounted disk.
   async #makeDirectory(directory: string): Promise<void> {
-    if (this.#directories.has(directory)) return
+    if (this.#directories.isDurable(directory)) return
     await this.#assertMounted()
     await this.#directories.create(directory)
   }

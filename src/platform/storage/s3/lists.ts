@@ -5,7 +5,7 @@ import {
   ListObjectsV2Command,
 } from '@aws-sdk/client-s3'
 import type { BucketApi, BucketPage } from '../bucket/bucket-api.js'
-import { BucketError, ignoreStatus } from '../bucket/retry.js'
+import { BucketError, ignoreHttpStatus } from '../bucket/retry.js'
 import type { S3Access } from './access.js'
 
 /** Returns one page of objects, ordered by the UTF-8 bytes of their names. */
@@ -46,7 +46,9 @@ export async function abortUploads(access: S3Access, prefix: string, before: Dat
       if (!Key || !UploadId || !Initiated || Initiated > before) continue
       const abort = new AbortMultipartUploadCommand({ Bucket: access.bucket, Key: decodeKey(Key), UploadId })
       // With status 404, another replica has already aborted the upload.
-      await access.call({ action: 'abort an unfinished upload' }, (signal) => access.send(abort, signal).catch(ignoreStatus(404)))
+      await access.call({ action: 'abort an unfinished upload' }, (signal) =>
+        access.send(abort, signal).catch(ignoreHttpStatus(404)),
+      )
       aborted++
     }
     const { NextKeyMarker, NextUploadIdMarker } = page

@@ -6,7 +6,7 @@ import {
   CreateMultipartUploadCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
-import { faultPoint } from '../../fault-points.js'
+import { reachFaultPoint } from '../../fault-points.js'
 import { megabyte } from '../../units.js'
 import type { BucketUpload } from '../bucket/bucket-api.js'
 import { updateChecksum } from '../bucket/content.js'
@@ -43,13 +43,13 @@ export async function uploadParts(upload: MultipartUpload): Promise<void> {
   const { UploadId: uploadId } = await access.call({ action }, (attempt) =>
     access.send(new CreateMultipartUploadCommand({ ...target, ...upload.create }), attempt),
   )
-  faultPoint('bucket.session')
+  reachFaultPoint('bucket.session')
   try {
     const parts: CompletedPart[] = []
     for (let start = 0, number = 1; start < size; start += partSize, number++) {
       const part = { uploadId: uploadId!, number, start, end: Math.min(start + partSize, size) }
       parts.push({ PartNumber: number, ETag: await upload.sendPart(part) })
-      faultPoint('bucket.chunk')
+      reachFaultPoint('bucket.chunk')
     }
     signal?.throwIfAborted()
     const complete = {

@@ -17,7 +17,7 @@ import type {
 import { BucketStorage } from '../bucket/bucket-storage.js'
 import { readContent } from '../bucket/connection.js'
 import { updateChecksum } from '../bucket/content.js'
-import { BucketError, type BucketLimits, getCauseStatus, getHttpStatus, ignoreStatus } from '../bucket/retry.js'
+import { BucketError, type BucketLimits, getCauseHttpStatus, getHttpStatus, ignoreHttpStatus } from '../bucket/retry.js'
 import { S3Access, type S3Options } from './access.js'
 import { copyObject } from './copy-object.js'
 import { abortUploads, listObjects } from './lists.js'
@@ -89,7 +89,7 @@ class S3Bucket implements BucketApi {
   getMetadata({ name, path }: BucketObject): Promise<BucketMetadata | null> {
     const parameters = this.#getObjectParameters(name)
     return this.#access.call({ action: `describe '${path}'` }, async (signal) => {
-      const found = await this.#access.send(new HeadObjectCommand(parameters), signal).catch(ignoreStatus(404))
+      const found = await this.#access.send(new HeadObjectCommand(parameters), signal).catch(ignoreHttpStatus(404))
       if (!found) return null
       if (found.ContentLength === undefined) throw new BucketError(502, 'the response contains no size')
       return { size: found.ContentLength, upload: found.Metadata?.upload }
@@ -99,7 +99,7 @@ class S3Bucket implements BucketApi {
   async remove({ name, path }: BucketObject): Promise<void> {
     const command = new DeleteObjectCommand(this.#getObjectParameters(name))
     await this.#access.call({ action: `remove '${path}'` }, (signal) =>
-      this.#access.send(command, signal).catch(ignoreStatus(404)),
+      this.#access.send(command, signal).catch(ignoreHttpStatus(404)),
     )
   }
 
@@ -156,7 +156,7 @@ class S3Bucket implements BucketApi {
     try {
       await (upload.content.size <= maxSingleRequestBytes ? this.#putSmall(upload) : this.#putLarge(upload))
     } catch (error) {
-      const status = getCauseStatus(error)
+      const status = getCauseHttpStatus(error)
       const existing = status === 412 || status === 404 ? await this.getMetadata(upload) : null
       if (existing?.upload === upload.id && existing.size === upload.content.size) return
       throw existing && status === 412 ? new BlobExistsError(upload.path) : error

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { AssayError } from '../../errors/errors.js'
 import { reservedPrefix } from '../blob-path.js'
 import type { BucketApi, TestWrite } from './bucket-api.js'
-import { getCauseStatus } from './retry.js'
+import { getCauseHttpStatus } from './retry.js'
 
 /** Guarantees that only a bucket's server can provide. */
 export interface BucketGuarantees {
@@ -20,7 +20,7 @@ export class UnsafeBucketError extends AssayError {
 }
 
 /** Tests the guarantees with temporary objects, and deletes them afterwards. */
-export async function proveBucket(api: BucketApi, prefix: string): Promise<BucketGuarantees> {
+export async function testBucketGuarantees(api: BucketApi, prefix: string): Promise<BucketGuarantees> {
   const names = ['condition', 'checksum'].map((what) => `${prefix}${reservedPrefix}proof-${what}-${randomUUID()}`)
   const [conditional, damaged] = names as [string, string]
   const [first, second] = [Buffer.from('first'), Buffer.from('other')]
@@ -43,7 +43,7 @@ async function findStatus(api: BucketApi, write: TestWrite, expected: number[]):
     await api.write(write)
     return undefined
   } catch (error) {
-    const status = getCauseStatus(error)
+    const status = getCauseHttpStatus(error)
     if (status === undefined || !expected.includes(status)) throw error
     return status
   }

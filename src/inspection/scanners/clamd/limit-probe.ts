@@ -10,28 +10,28 @@ import { createDirectory, createDirectoryRecord, createEndRecord, createLocalHea
  * and ends with a nested zip that contains the EICAR string. Both levels are compressed, so that no signature matches until both
  * are unpacked. A daemon that truncates the member does not find the string. The probe is generated while it is read.
  */
-export async function createReachProbe(largest: number, total: number): Promise<Content> {
+export async function createLimitProbe(largest: number, total: number): Promise<Content> {
   const zeros = await packZeros()
-  const plan = () => planMembers(zeros, largest, total)
+  const createPlan = () => planMembers(zeros, largest, total)
   let size = createEndRecord(0, 0, 0).length
   // Each member has a local header of 30 bytes and a directory record of 46 bytes, each followed by its name.
-  for (const { member } of plan()) size += 30 + member.packed + 46 + 2 * member.name.length
+  for (const { member } of createPlan()) size += 30 + member.packed + 46 + 2 * member.name.length
   return {
     size,
     // The digest is empty, because hashing would cost more than the rest of the probe.
     sha256: '',
-    stream: () => Readable.from(joinIntoChunks(writeZip(plan))),
+    stream: () => Readable.from(joinIntoChunks(writeZip(createPlan))),
   }
 }
 
-interface Planned {
+interface PlannedMember {
   member: ZipMember
-  bytes(): Iterable<Buffer>
+  generateBytes(): Iterable<Buffer>
 }
 
-function* planMembers(zeros: Zeros, largest: number, total: number): Iterable<Planned> {
+function* planMembers(zeros: Zeros, largest: number, total: number): Iterable<PlannedMember> {
   let offset = 0
-  const plan = (name: string, unpacked: number, first: Buffer, last: Buffer): Planned => {
+  const planMember = (name: string, unpacked: number, first: Buffer, last: Buffer): PlannedMember => {
     const gap = Math.max(0, unpacked - first.length - last.length)
     const end = compress(last)
     const packed = 5 + first.length + zeros.getPackedLength(gap) + end.length
@@ -39,9 +39,9 @@ function* planMembers(zeros: Zeros, largest: number, total: number): Iterable<Pl
     offset += 30 + name.length + packed
     return {
       member,
-      *bytes() {
+      *generateBytes() {
         yield createStoredBlock(first)
-        yield* zeros.blocks(gap)
+        yield* zeros.generateBlocks(gap)
         yield end
       },
     }
@@ -49,9 +49,9 @@ function* planMembers(zeros: Zeros, largest: number, total: number): Iterable<Pl
   // Each filler starts with a unique number. Otherwise, clamd's cache of clean content would not count the filler again.
   for (let rest = total - largest, index = 0; rest > 0; rest -= largest, index++) {
     const size = Math.min(rest, largest)
-    yield plan(`filler-${index}`, size, Buffer.from(`${index}/${size}/${largest}`), Buffer.from([10]))
+    yield planMember(`filler-${index}`, size, Buffer.from(`${index}/${size}/${largest}`), Buffer.from([10]))
   }
-  yield plan('last.zip', largest, Buffer.alloc(0), createInnerZip(largest))
+  yield planMember('last.zip', largest, Buffer.alloc(0), createInnerZip(largest))
 }
 
 function createInnerZip(size: number): Buffer {
@@ -68,17 +68,17 @@ function createInnerZip(size: number): Buffer {
   return Buffer.concat([zip, Buffer.alloc(comment, ' ')])
 }
 
-function* writeZip(plan: () => Iterable<Planned>): Iterable<Buffer> {
+function* writeZip(createPlan: () => Iterable<PlannedMember>): Iterable<Buffer> {
   let offset = 0
   let members = 0
-  for (const { member, bytes } of plan()) {
+  for (const { member, generateBytes } of createPlan()) {
     yield createLocalHeader(member)
-    yield* bytes()
+    yield* generateBytes()
     offset += 30 + member.name.length + member.packed
     members++
   }
   let directory = 0
-  for (const { member } of plan()) {
+  for (const { member } of createPlan()) {
     const record = createDirectoryRecord(member)
     yield record
     directory += record.length
@@ -131,7 +131,7 @@ class Zeros {
     return length
   }
 
-  *blocks(zeros: number): Iterable<Buffer> {
+  *generateBlocks(zeros: number): Iterable<Buffer> {
     let rest = zeros
     for (let power = this.#packed.length - 1; power >= 0; power--)
       for (; rest >= 2 ** power; rest -= 2 ** power) yield this.#packed[power] as Buffer

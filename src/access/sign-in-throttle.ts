@@ -14,13 +14,13 @@ export interface FailuresWithoutDelay {
   address: number
 }
 
-export interface SignInPaceOptions {
+export interface SignInThrottleOptions {
   counters: Record<keyof FailuresWithoutDelay, WindowCounter>
   free?: Partial<FailuresWithoutDelay>
   pause?: (ms: number, signal?: AbortSignal) => Promise<unknown>
 }
 
-export interface SignInFacts {
+export interface SignInAttempt {
   email: string
   ip: string
   /** Returns true if the address recently signed in to the account. Called only if the result affects the delay. */
@@ -36,13 +36,13 @@ const maxWaiting = { address: 8, account: 32, all: 512 }
  * Slows down password guessing without locking the account. Failed attempts by others delay the owner's sign-in by at most 15 s,
  * and not at all from a recently used address. Attempts are rejected only if too many are waiting.
  */
-export class SignInPace {
-  readonly #counters: SignInPaceOptions['counters']
+export class SignInThrottle {
+  readonly #counters: SignInThrottleOptions['counters']
   readonly #free: FailuresWithoutDelay
-  readonly #pause: NonNullable<SignInPaceOptions['pause']>
+  readonly #pause: NonNullable<SignInThrottleOptions['pause']>
   readonly #waiting = new ConcurrentUses()
 
-  constructor({ counters, free = {}, pause = abortableSleep }: SignInPaceOptions) {
+  constructor({ counters, free = {}, pause = abortableSleep }: SignInThrottleOptions) {
     this.#counters = counters
     this.#free = { ...usual, ...free }
     this.#pause = pause
@@ -50,38 +50,43 @@ export class SignInPace {
 
   /**
    * Counts the attempt as failed and waits before the password is checked. If the password is correct, the caller must call
-   * `succeeded`.
+   * `recordSuccess`.
    */
-  async delayAttempt({ email, ip, isFamiliar, signal }: SignInFacts): Promise<{ succeeded(): Promise<void> }> {
+  async delayAttempt({ email, ip, isFamiliar, signal }: SignInAttempt): Promise<{ recordSuccess(): Promise<void> }> {
     const account = hashAccount(email)
     const address = toAddressGroup(ip)
     const keys = { pair: `${account}:${address}`, account, address }
-    const add = async (of: keyof FailuresWithoutDelay, points: number) => (await this.#counters[of].add(keys[of], points)).count
-    const [pair, byAccount, byAddress] = await Promise.all([add('pair', 1), add('account', 1), add('address', 1)])
-    const succeeded = async () => {
-      await Promise.all([add('pair', -1), add('account', -1), add('address', -1)])
+    const addPoints = async (kind: keyof FailuresWithoutDelay, points: number) =>
+      (await this.#counters[kind].add(keys[kind], points)).count
+    const [pair, byAccount, byAddress] = await Promise.all([
+      addPoints('pair', 1),
+      addPoints('account', 1),
+      addPoints('address', 1),
+    ])
+    const recordSuccess = async () => {
+      await Promise.all([addPoints('pair', -1), addPoints('account', -1), addPoints('address', -1)])
     }
     const own = getDelay(pair, this.#free.pair)
     const others = Math.max(getDelay(byAccount, this.#free.account), getDelay(byAddress, this.#free.address))
     const wait = others > own && !(await isFamiliar()) ? others : own
     if (wait > 0) await this.#waitWithinLimits(wait, { address, account, all: '' }, signal)
-    return { succeeded }
+    return { recordSuccess }
   }
 
   // Rejects the attempt if too many attempts are waiting, because each waiting attempt occupies a connection.
-  async #waitWithinLimits(ms: number, places: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
-    const kinds = Object.keys(places) as (keyof typeof maxWaiting)[]
-    const toKey = (kind: keyof typeof maxWaiting) => `${kind}:${places[kind]}`
-    if (kinds.some((kind) => this.#waiting.get(toKey(kind)) >= maxWaiting[kind])) {
+  async #waitWithinLimits(ms: number, keys: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
+    const kinds = Object.keys(keys) as (keyof typeof maxWaiting)[]
+    const toQueueKey = (kind: keyof typeof maxWaiting) => `${kind}:${keys[kind]}`
+    if (kinds.some((kind) => this.#waiting.get(toQueueKey(kind)) >= maxWaiting[kind])) {
       const seconds = Math.ceil(ms / 1000)
       throw rateLimited(`Too many sign-in attempts. Retry in ${seconds} s.`, seconds)
     }
-    await this.#pause(ms, signal).finally(this.#waiting.begin(...kinds.map(toKey)))
+    await this.#pause(ms, signal).finally(this.#waiting.begin(...kinds.map(toQueueKey)))
   }
 }
 
-const getDelay = (failures: number, free: number) =>
-  failures <= free ? 0 : Math.min(waitMs.most, waitMs.first * 2 ** Math.min(20, failures - free - 1))
+const getDelay = (failures: number, freeFailures: number) =>
+  failures <= freeFailures ? 0 : Math.min(waitMs.most, waitMs.first * 2 ** Math.min(20, failures - freeFailures - 1))
 
 const abortableSleep = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
 

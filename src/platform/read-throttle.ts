@@ -7,7 +7,7 @@ const minBytes = 4 * 1024
 const maxAheadMs = 1_000
 
 /** Limits the number of bytes that are read per second. */
-export class Pace {
+export class ReadThrottle {
   readonly #msPerByte: number
   #next = Number.NEGATIVE_INFINITY
 

@@ -1,15 +1,15 @@
 import { toPrintable } from '../../../platform/errors/errors.js'
-import type { UnprovedVerdict } from '../verdict.js'
+import type { UnverifiedVerdict } from '../verdict.js'
 import type { EngineIdentity } from '../virus-scanner.js'
 
 /** Parsed line of a clamd response. `error` means neither a virus nor a clean file. */
-export type ClamdAnswer = UnprovedVerdict | { verdict: 'error'; message: string }
+export type ClamdResponse = UnverifiedVerdict | { verdict: 'error'; message: string }
 
 /**
  * Parses a scan response (clamd(8)). Only `stream: OK` and `stream: NAME FOUND` are results. Any other line indicates an error of
  * the daemon or the connection.
  */
-export function parseScanResponse(line: string): ClamdAnswer {
+export function parseScanResponse(line: string): ClamdResponse {
   if (line === 'stream: OK') return { verdict: 'clean' }
   const found = /^stream: (\S+) FOUND$/.exec(line)?.[1]
   if (found !== undefined) return parseSignature(found)
@@ -21,7 +21,7 @@ export const isSizeLimitError = (line: string): boolean => line === 'INSTREAM si
 
 // Parses a signature name. With AlertEncrypted and AlertExceedsMax, clamd reports content that it could not scan as a finding,
 // although it is not a virus.
-function parseSignature(signature: string): ClamdAnswer {
+function parseSignature(signature: string): ClamdResponse {
   // clamd omits the name if it aborts a scan.
   if (signature.startsWith('(null)'))
     return { verdict: 'incomplete', reason: 'clamd stopped the scan without giving a reason (it replied "(null) FOUND")' }

@@ -21,23 +21,24 @@ const urlSeconds = 300
 class NotApplicable extends Error {}
 
 /** Tests the store's guarantees with objects under a temporary prefix, and then deletes these objects. */
-export async function proveStorage(storage: BlobStorage, unconditionalWrites: boolean): Promise<GuaranteeResult[]> {
+export async function testStorageGuarantees(storage: BlobStorage, unconditionalWrites: boolean): Promise<GuaranteeResult[]> {
   const prefix = `assay-proof/${newId('req')}`
-  const proof = new StorageProof(storage, prefix)
+  const proof = new StorageGuaranteeTests(storage, prefix)
   const results: GuaranteeResult[] = []
-  const run = async (guarantee: string, test: () => Promise<void>) => results.push({ guarantee, ...(await runTest(test)) })
+  const runAndRecord = async (guarantee: string, runGuaranteeTest: () => Promise<void>) =>
+    results.push({ guarantee, ...(await runTest(runGuaranteeTest)) })
   try {
-    await run('the store is writable and readable', () => storage.assertReady())
-    await run('a write never overwrites an object', () => proof.testNoOverwrite())
+    await runAndRecord('the store is writable and readable', () => storage.assertReady())
+    await runAndRecord('a write never overwrites an object', () => proof.testNoOverwrite())
     if (unconditionalWrites && results.at(-1)!.result === 'fail') results.at(-1)!.accepted = true
-    await run('content that does not match its checksum is rejected', () => proof.testChecksums())
-    await run('small objects are returned completely', () => proof.testContent(1000))
-    await run('large objects, which are sent in parts, are returned completely', () => proof.testContent(17 * megabyte))
-    await run('a range is returned exactly', () => proof.testRanges())
-    await run('objects are listed in byte order', () => proof.testListOrder())
-    await run('a copy is complete', () => proof.testCopy())
-    await run(`a signed URL returns the object with its file name for ${urlSeconds} s`, () => proof.testSignedUrls())
-    await run('a deleted object is not found, and can be deleted again', () => proof.testDeletion())
+    await runAndRecord('content that does not match its checksum is rejected', () => proof.testChecksums())
+    await runAndRecord('small objects are returned completely', () => proof.testContent(1000))
+    await runAndRecord('large objects, which are sent in parts, are returned completely', () => proof.testContent(17 * megabyte))
+    await runAndRecord('a range is returned exactly', () => proof.testRanges())
+    await runAndRecord('objects are listed in byte order', () => proof.testListOrder())
+    await runAndRecord('a copy is complete', () => proof.testCopy())
+    await runAndRecord(`a signed URL returns the object with its file name for ${urlSeconds} s`, () => proof.testSignedUrls())
+    await runAndRecord('a deleted object is not found, and can be deleted again', () => proof.testDeletion())
   } finally {
     await proof.cleanUp()
   }
@@ -56,7 +57,7 @@ async function runTest(test: () => Promise<void>): Promise<Pick<GuaranteeResult,
   }
 }
 
-class StorageProof {
+class StorageGuaranteeTests {
   readonly #written = new Set<string>()
 
   constructor(
@@ -66,7 +67,7 @@ class StorageProof {
 
   async testNoOverwrite(): Promise<void> {
     if (this.storage instanceof BucketStorage) {
-      const { conditionalWrites } = await this.storage.prove()
+      const { conditionalWrites } = await this.storage.testGuarantees()
       assert(conditionalWrites !== 'unsupported', 'The store does not support conditional writes.')
       assert(conditionalWrites === 'kept', 'The store ignores write conditions.')
     }
@@ -78,7 +79,7 @@ class StorageProof {
 
   async testChecksums(): Promise<void> {
     if (!(this.storage instanceof BucketStorage)) throw new NotApplicable('The local store does not verify checksums.')
-    const { checksums } = await this.storage.prove()
+    const { checksums } = await this.storage.testGuarantees()
     assert(checksums === 'kept', 'The store accepted content with an incorrect checksum.')
   }
 

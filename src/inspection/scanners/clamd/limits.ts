@@ -1,9 +1,9 @@
 import type { Content } from '../../../platform/spool/content.js'
 import type { RequiredSizes } from '../coverage-visitor.js'
-import type { UnprovedVerdict } from '../verdict.js'
+import type { UnverifiedVerdict } from '../verdict.js'
 import type { Daemon } from './daemons.js'
-import { createReachProbe } from './reach-probe.js'
-import { unlessAborted } from './unless-aborted.js'
+import { createLimitProbe } from './limit-probe.js'
+import { rejectOnAbort } from './reject-on-abort.js'
 
 const mebibyte = 1024 * 1024
 // Sizes that are assumed to be within MaxFileSize and MaxScanSize, so that small files need no probe.
@@ -17,87 +17,88 @@ const rememberedMs = 30 * 60_000
 const maxRememberedResults = 64
 const minProbeSizes: RequiredSizes = { largest: 64 * 1024, total: 128 * 1024 }
 
-interface Knowledge {
+interface KnownLimits {
   version: string
   until: number
-  tried: { needs: RequiredSizes; seen: boolean }[]
+  tried: { sizes: RequiredSizes; isDetected: boolean }[]
   /** Latest probe. Probes run one at a time, because the result of one probe usually also answers the next query. */
   last: Promise<unknown>
 }
 
-type ScanProbe = (daemon: Daemon, probe: Content, signal: AbortSignal) => Promise<UnprovedVerdict>
+type ScanProbe = (daemon: Daemon, probe: Content, signal: AbortSignal) => Promise<UnverifiedVerdict>
 
 /**
  * Determines the size limits of daemons. clamd reports OK for data beyond MaxFileSize and MaxScanSize, and these limits cannot be
  * queried. A daemon must therefore detect the EICAR string at the end of a probe that unpacks to the required size. Results are
  * cached.
  */
-export class ClamdReach {
+export class ClamdLimits {
   readonly #scan: ScanProbe
-  readonly #known = new Map<Daemon, Knowledge>()
+  readonly #known = new Map<Daemon, KnownLimits>()
 
   constructor(scan: ScanProbe) {
     this.#scan = scan
   }
 
   setVersion(daemon: Daemon, version: string): void {
-    const known = this.#getKnowledge(daemon)
+    const known = this.#getKnownLimits(daemon)
     if (known.version && known.version !== version) known.tried.length = 0
     known.version = version
   }
 
   /** Discards cached results after a connection failure, because a restarted daemon may have different limits. */
   forget(daemon: Daemon): void {
-    this.#getKnowledge(daemon).tried.length = 0
+    this.#getKnownLimits(daemon).tried.length = 0
   }
 
   /**
    * Returns undefined if the daemon has proved that it scans content of these sizes and unpacks members. Otherwise returns the
    * reason.
    */
-  async check(
+  async findUncoveredReason(
     daemon: Daemon,
     { needs, unpacks }: { needs: RequiredSizes; unpacks: boolean },
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    if (!unpacks && covers(assumedSizes, needs)) return undefined
+    if (!unpacks && coversSizes(assumedSizes, needs)) return undefined
     const [chunk, all] = [formatMegabytes(needs.largest), formatMegabytes(needs.total)]
     const beyond = `the file has ${chunk} in one member and ${all} in total, which exceeds the limits of this clamd server`
-    if (!covers(maxProbeSizes, needs)) return beyond
-    const known = this.#getKnowledge(daemon)
-    const asked = {
+    if (!coversSizes(maxProbeSizes, needs)) return beyond
+    const known = this.#getKnownLimits(daemon)
+    const sizes = {
       largest: Math.max(needs.largest, assumedSizes.largest, Math.ceil(needs.total / maxFillers)),
       total: Math.max(needs.total, assumedSizes.total),
     }
     // A cached result does not wait for a probe of another size.
-    if (findKnownResult(known, asked)) return undefined
-    const answer = known.last.then(() => this.#probeRequiredSizes(daemon, known, asked, signal))
+    if (findCachedResult(known, sizes)) return undefined
+    const answer = known.last.then(() => this.#probeRequiredSizes(daemon, known, sizes, signal))
     known.last = answer.catch(() => undefined)
-    if (await unlessAborted(answer, signal)) return undefined
+    if (await rejectOnAbort(answer, signal)) return undefined
     // The daemon does not find the string in any zip (`ScanArchive no`, or signatures without EICAR), so its limits are unknown.
-    if (!findKnownResult(known, minProbeSizes))
+    if (!findCachedResult(known, minProbeSizes))
       return `${beyond}: clamd does not unpack the zip archive that Assay uses to measure them (ScanArchive)`
     return `${beyond} (MaxFileSize, MaxScanSize)`
   }
 
-  async #probeRequiredSizes(daemon: Daemon, known: Knowledge, needs: RequiredSizes, signal: AbortSignal): Promise<boolean> {
+  async #probeRequiredSizes(daemon: Daemon, knowledge: KnownLimits, sizes: RequiredSizes, signal: AbortSignal): Promise<boolean> {
     // Probe a rounded-up size first, because its result also covers many other files.
-    for (const asked of [roundUpSizes(needs), needs]) if (await this.#detectsProbe(daemon, known, asked, signal)) return true
-    await this.#detectsProbe(daemon, known, minProbeSizes, signal)
+    for (const probeSizes of [roundUpSizes(sizes), sizes])
+      if (await this.#detectsProbe(daemon, knowledge, probeSizes, signal)) return true
+    await this.#detectsProbe(daemon, knowledge, minProbeSizes, signal)
     return false
   }
 
-  async #detectsProbe(daemon: Daemon, known: Knowledge, asked: RequiredSizes, signal: AbortSignal): Promise<boolean> {
-    const cached = findKnownResult(known, asked)
+  async #detectsProbe(daemon: Daemon, knowledge: KnownLimits, sizes: RequiredSizes, signal: AbortSignal): Promise<boolean> {
+    const cached = findCachedResult(knowledge, sizes)
     if (cached !== undefined) return cached
-    const answer = await this.#scan(daemon, await createReachProbe(asked.largest, asked.total), signal)
-    const seen = answer.verdict === 'infected' && /eicar/i.test(answer.signature)
-    known.tried.push({ needs: asked, seen })
-    if (known.tried.length > maxRememberedResults) known.tried.shift()
-    return seen
+    const answer = await this.#scan(daemon, await createLimitProbe(sizes.largest, sizes.total), signal)
+    const isDetected = answer.verdict === 'infected' && /eicar/i.test(answer.signature)
+    knowledge.tried.push({ sizes, isDetected })
+    if (knowledge.tried.length > maxRememberedResults) knowledge.tried.shift()
+    return isDetected
   }
 
-  #getKnowledge(daemon: Daemon): Knowledge {
+  #getKnownLimits(daemon: Daemon): KnownLimits {
     const now = Date.now()
     let known = this.#known.get(daemon)
     if (!known || known.until < now) {
@@ -108,18 +109,18 @@ export class ClamdReach {
   }
 }
 
-export const covers = (limits: RequiredSizes, required: RequiredSizes) =>
+export const coversSizes = (limits: RequiredSizes, required: RequiredSizes) =>
   limits.largest >= required.largest && limits.total >= required.total
 
-function findKnownResult({ tried }: Knowledge, needs: RequiredSizes): boolean | undefined {
-  if (tried.some((each) => each.seen && covers(each.needs, needs))) return true
-  return tried.some((each) => !each.seen && covers(needs, each.needs)) ? false : undefined
+function findCachedResult({ tried }: KnownLimits, sizes: RequiredSizes): boolean | undefined {
+  if (tried.some((each) => each.isDetected && coversSizes(each.sizes, sizes))) return true
+  return tried.some((each) => !each.isDetected && coversSizes(sizes, each.sizes)) ? false : undefined
 }
 
 function roundUpSizes({ largest, total }: RequiredSizes): RequiredSizes {
-  const power = (bytes: number) => 2 ** Math.ceil(Math.log2(Math.max(bytes, 8 * mebibyte)))
-  const chunk = power(largest)
-  return { largest: chunk, total: Math.max(2 * chunk, power(total)) }
+  const roundUpToPowerOfTwo = (bytes: number) => 2 ** Math.ceil(Math.log2(Math.max(bytes, 8 * mebibyte)))
+  const chunk = roundUpToPowerOfTwo(largest)
+  return { largest: chunk, total: Math.max(2 * chunk, roundUpToPowerOfTwo(total)) }
 }
 
 const formatMegabytes = (bytes: number) => `${Math.ceil(bytes / mebibyte)} MB`

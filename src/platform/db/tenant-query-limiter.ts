@@ -5,7 +5,7 @@ const tenantIdForm = /^ten_[0-9a-z]{26}$/
 const maxWaiting = 1_000
 const maxWaitMs = 4_000
 
-export type Query = (...given: unknown[]) => Promise<unknown>
+export type Query = (...args: unknown[]) => Promise<unknown>
 
 interface TenantQueue {
   running: number
@@ -16,7 +16,7 @@ interface TenantQueue {
  * Limits the concurrent statements of one tenant to half of a pool's connections, so that connections remain for other tenants.
  * The first parameter that is a tenant id determines a statement's tenant.
  */
-export class TenantShares {
+export class TenantQueryLimiter {
   readonly #maxRunning: number
   readonly #queues = new Map<string, TenantQueue>()
 
@@ -26,14 +26,14 @@ export class TenantShares {
 
   /** Wraps the `query` method of a pool with the limit per tenant. */
   limitQuery(query: Query): Query {
-    return (...given) => {
-      const [statement, values] = given as [{ values?: unknown[] } | string, unknown[] | undefined]
+    return (...args) => {
+      const [statement, values] = args as [{ values?: unknown[] } | string, unknown[] | undefined]
       const tenantId = ((typeof statement === 'string' ? values : statement.values) ?? []).find(isTenantId)
-      return tenantId ? this.#run(tenantId, () => query(...given)) : query(...given)
+      return tenantId ? this.#runInSlot(tenantId, () => query(...args)) : query(...args)
     }
   }
 
-  async #run<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+  async #runInSlot<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
     const queue = this.#queues.get(tenantId) ?? { running: 0, waiting: [] }
     this.#queues.set(tenantId, queue)
     if (queue.running < this.#maxRunning) queue.running++
@@ -66,20 +66,20 @@ export class TenantShares {
 }
 
 /** A connection pool that limits the concurrent statements of each tenant. */
-export class SharedPool extends pg.Pool {
+export class TenantLimitedPool extends pg.Pool {
   readonly #query: Query
 
   constructor(config: pg.PoolConfig & { max: number }) {
     super(config)
-    this.#query = new TenantShares(config.max).limitQuery(super.query.bind(this) as Query)
+    this.#query = new TenantQueryLimiter(config.max).limitQuery(super.query.bind(this) as Query)
   }
 
   // The pg types define one overload per kind of statement.
   static {
-    const query = function (this: SharedPool, ...given: unknown[]) {
-      return this.#query(...given)
+    const query = function (this: TenantLimitedPool, ...args: unknown[]) {
+      return this.#query(...args)
     }
-    SharedPool.prototype.query = query as typeof pg.Pool.prototype.query
+    TenantLimitedPool.prototype.query = query as typeof pg.Pool.prototype.query
   }
 }
 

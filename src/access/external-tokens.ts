@@ -36,7 +36,7 @@ export interface ExternalTokensOptions {
    * Returns the user with this issuer and subject, creating the user if necessary. Returns null if the tenant is unknown. Each
    * process calls this function once per token, and again after the user or tenant changes. The returned user's scopes apply.
    */
-  findOrCreateUser(facts: ExternalUserClaims): Promise<UserRecord | null>
+  findOrCreateUser(claims: ExternalUserClaims): Promise<UserRecord | null>
 }
 
 const skewSeconds = 60
@@ -100,9 +100,9 @@ export class ExternalTokens {
   }
 
   toClaims(payload: JWTPayload): ExternalUserClaims {
-    const text = (name: string) => parseTextClaim(getClaim(payload, name))
+    const getTextClaim = (name: string) => parseTextClaim(getClaim(payload, name))
     const subject = parseTextClaim(payload.sub)
-    const tenantId = text(this.#claims.tenant)
+    const tenantId = getTextClaim(this.#claims.tenant)
     if (!subject) throw new RejectedToken('token_claims', "The token's 'sub' claim is missing or invalid.")
     if (!tenantId) throw new RejectedToken('token_claims', `The token's '${this.#claims.tenant}' claim is missing or invalid.`)
     const scopes = parseScopes(getClaim(payload, this.#claims.scopes))
@@ -111,8 +111,8 @@ export class ExternalTokens {
       subject,
       tenantId,
       scopes,
-      email: text(this.#claims.email),
-      name: toSingleLine(text(this.#claims.name) ?? '') || null,
+      email: getTextClaim(this.#claims.email),
+      name: toSingleLine(getTextClaim(this.#claims.name) ?? '') || null,
     }
   }
 }

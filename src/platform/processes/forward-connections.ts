@@ -12,7 +12,7 @@ interface ConnectionMessage {
  * and their clients would wait forever. `node:cluster` has no documented event for this, so this file replaces `process.send` and
  * reads internal messages. test/faults/processes.test.ts fails if Node.js changes either.
  */
-export function passOnConnections(worker: Worker, doOthersServe: () => boolean): void {
+export function forwardConnections(worker: Worker, hasOtherProcesses: () => boolean): void {
   const pending = new Map<number, { close: () => void }>()
   const { process } = worker
   const send = process.send.bind(process) as (...all: unknown[]) => boolean
@@ -27,7 +27,7 @@ export function passOnConnections(worker: Worker, doOthersServe: () => boolean):
     // connections.
     process.emit('disconnect')
     for (const [ack, handle] of pending) {
-      if (doOthersServe()) process.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack, accepted: false }, undefined)
+      if (hasOtherProcesses()) process.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack, accepted: false }, undefined)
       else handle.close()
     }
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { WindowCounter } from '../../src/access/counters.js'
-import { type FailuresWithoutDelay, SignInPace } from '../../src/access/sign-in-pace.js'
+import { type FailuresWithoutDelay, SignInThrottle } from '../../src/access/sign-in-throttle.js'
 
 const counter = (): WindowCounter => {
   const counts = new Map<string, number>()
@@ -15,7 +15,7 @@ const counter = (): WindowCounter => {
 /** Creates a sign-in pace that records delays instead of waiting, unless `hold` delays them. */
 function createPace({ free = {}, hold }: { free?: Partial<FailuresWithoutDelay>; hold?: Promise<void> } = {}) {
   const waits: number[] = []
-  const pace = new SignInPace({
+  const pace = new SignInThrottle({
     counters: { pair: counter(), account: counter(), address: counter() },
     free,
     pause: async (ms) => {
@@ -69,7 +69,7 @@ describe('sign-in attempts', () => {
 
   test('does not count successful sign-in attempts', async () => {
     const { pace, waits } = createPace({ free: { pair: 1, account: 1, address: 1 } })
-    for (let time = 0; time < 20; time++) await (await pace.delayAttempt(at('amy@example.com', '192.0.2.1'))).succeeded()
+    for (let time = 0; time < 20; time++) await (await pace.delayAttempt(at('amy@example.com', '192.0.2.1'))).recordSuccess()
     expect(waits).toEqual([])
   })
 
@@ -92,7 +92,7 @@ describe('sign-in attempts', () => {
   })
 
   test('removes a queued sign-in attempt if its client disconnects', async () => {
-    const pace = new SignInPace({ counters: { pair: counter(), account: counter(), address: counter() }, free: { pair: 0 } })
+    const pace = new SignInThrottle({ counters: { pair: counter(), account: counter(), address: counter() }, free: { pair: 0 } })
     await expect(pace.delayAttempt({ ...at('amy@example.com', '192.0.2.1'), signal: AbortSignal.abort() })).rejects.toThrow(
       'aborted',
     )

@@ -1,5 +1,5 @@
 /** True if a process with this id exists in this container. The system may have reused the id. */
-export function isAlive(pid: number): boolean {
+export function isProcessAlive(pid: number): boolean {
   // kill(2) signals whole process groups if the id is 0 or negative.
   if (!(pid > 0)) return false
   try {

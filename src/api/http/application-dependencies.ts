@@ -13,7 +13,7 @@ import type { GraphqlPage } from './graphql-page.js'
 import type { Health } from './health.js'
 import type { Metrics } from './metrics.js'
 
-export interface ApplicationParts {
+export interface ApplicationDependencies {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
   /** Counts a rejected credential that belongs to no tenant. Throws 429 if its address has sent too many of them. */
   countRejectedCredential(ip: string): Promise<void>

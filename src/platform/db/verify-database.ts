@@ -10,7 +10,7 @@ const config = { application_name: 'assay start', query_timeout: 5000 }
  * Checks that an external database is a recent, writable PostgreSQL server whose sessions stay on one connection. Otherwise,
  * throws an error with a single sentence for the operator.
  */
-export async function proveDatabase({ url, directUrl }: DatabaseUrls): Promise<void> {
+export async function verifyDatabase({ url, directUrl }: DatabaseUrls): Promise<void> {
   const pooled = url !== directUrl
   const name = pooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL'
   // Some poolers reject startup parameters such as statement_timeout.
@@ -71,8 +71,13 @@ function assertServerSettings({ version, encoding, standby }: Server, url: strin
 
 /** Throws if two clients share server connections. A pooler then assigns connections to transactions instead of sessions. */
 async function assertStableSessions(first: pg.Client, second: pg.Client, name: string): Promise<void> {
-  const seen = [await getProcessId(first), await getProcessId(second), await getProcessId(first), await getProcessId(second)]
-  if (seen[0] === seen[2] && seen[1] === seen[3] && seen[0] !== seen[1]) return
+  const processIds = [
+    await getProcessId(first),
+    await getProcessId(second),
+    await getProcessId(first),
+    await getProcessId(second),
+  ]
+  if (processIds[0] === processIds[2] && processIds[1] === processIds[3] && processIds[0] !== processIds[1]) return
   throw new Error(
     name === 'DATABASE_URL'
       ? 'DATABASE_URL points to a pooler in transaction mode. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, because some features require a session.'
