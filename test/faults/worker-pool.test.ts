@@ -147,7 +147,7 @@ describe('worker pool limits', () => {
     const many = [run('many'), run('many'), run('many'), run('many')]
     const late = expect(many[3]).rejects.toMatchObject({
       code: 'overloaded',
-      message: expect.stringContaining('3 files are waiting'),
+      message: expect.stringContaining('maximum of 3 files'),
       retryAfter: 1,
     })
     expect(await run('few')).toMatchObject({ outcome: 'accepted' })
