@@ -33,7 +33,7 @@ describe('encrypted secrets', () => {
       bad[at]! ^= 1
       await expect(key.decrypt(bad, 'x')).rejects.toThrow()
     }
-    await expect(key.decrypt(sealed.subarray(0, 20), 'x')).rejects.toThrow(/envelope/)
+    await expect(key.decrypt(sealed.subarray(0, 20), 'x')).rejects.toThrow(/does not have the expected format/)
   })
 
   test('reads secrets with the old MASTER_KEY until they are re-encrypted', async () => {
@@ -80,7 +80,7 @@ describe('DATA_DIR/master.key', () => {
   test('reports a damaged key file, but does not replace it', async () => {
     await openMasterKey({ dataDir })
     await writeFile(join(dataDir, 'master.key'), 'c2hvcnQ=\n')
-    await expect(openMasterKey({ dataDir })).rejects.toThrow(/master\.key has 5 bytes\. It must be 32/)
+    await expect(openMasterKey({ dataDir })).rejects.toThrow(/master\.key contains 5 bytes\. It must contain 32/)
     await writeFile(join(dataDir, 'master.key'), '')
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/is empty/)
   })
@@ -88,7 +88,7 @@ describe('DATA_DIR/master.key', () => {
   test('MASTER_KEY must have 32 bytes, and no key file is created if it is set', async () => {
     await openMasterKey({ masterKey: one, dataDir })
     await expect(stat(dataDir)).rejects.toThrow(/ENOENT/)
-    await expect(openMasterKey({ masterKey: Buffer.alloc(16), dataDir })).rejects.toThrow(/MASTER_KEY has 16 bytes/)
+    await expect(openMasterKey({ masterKey: Buffer.alloc(16), dataDir })).rejects.toThrow(/MASTER_KEY contains 16 bytes/)
   })
 })
 

@@ -132,7 +132,7 @@ describe('extension check', () => {
     const report = await inspect('setup.exe', basic.exe())
     expect(report.checks[3]).toMatchObject({
       outcome: 'passed',
-      message: expect.stringContaining('only its signature'),
+      message: expect.stringContaining("only the file's signature"),
       evidence: { reader: null },
     })
   })

@@ -7,7 +7,7 @@ function acquireAll(slots: UploadSlots, holder: { tenantId: string; id: string }
     try {
       slots.acquire(holder)
     } catch (error) {
-      return [held, (error as Error).message.replace(/^[^:]*: |\. Retry later\.$/g, '')]
+      return [held, (error as Error).message.replace(/\. Retry later\.$/, '')]
     }
   }
 }
@@ -27,9 +27,9 @@ test('releases an upload slot only once, and rejects an upload above the limit w
 test('one credential can use a quarter of all upload slots, and one tenant can use half of them', () => {
   const slots = new UploadSlots(256)
   expect(['key_1', 'key_2', 'key_3'].map((id) => acquireAll(slots, { tenantId: 'ten_1', id }))).toEqual([
-    [64, 'This credential already has the maximum of 64 concurrent uploads.'],
-    [64, 'This credential already has the maximum of 64 concurrent uploads.'],
-    [0, 'This tenant already has the maximum of 128 concurrent uploads.'],
+    [64, 'This credential already has the maximum of 64 concurrent uploads'],
+    [64, 'This credential already has the maximum of 64 concurrent uploads'],
+    [0, 'This tenant already has the maximum of 128 concurrent uploads'],
   ])
 })
 
@@ -41,9 +41,9 @@ test('two busy tenants leave a quarter of the upload slots to other tenants', ()
     return [first + second, why]
   })
   expect(taken).toEqual([
-    [128, 'This credential already has the maximum of 64 concurrent uploads.'],
-    [64, 'This tenant already has 64 concurrent uploads. The 64 free upload slots are reserved for other tenants.'],
-    [64, 'The service already has the maximum of 256 concurrent uploads.'],
-    [0, 'The service already has the maximum of 256 concurrent uploads.'],
+    [128, 'This credential already has the maximum of 64 concurrent uploads'],
+    [64, 'This tenant already has 64 concurrent uploads. The 64 free upload slots are reserved for other tenants'],
+    [64, 'The service already has the maximum of 256 concurrent uploads'],
+    [0, 'The service already has the maximum of 256 concurrent uploads'],
   ])
 })
