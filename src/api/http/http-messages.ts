@@ -92,7 +92,7 @@ function createRequestClass() {
       return this.readableLength + block.used < this.readableHighWaterMark
     }
 
-    pushWhole(bytes: Buffer): void {
+    pushDirectly(bytes: Buffer): void {
       super.push(bytes)
     }
   }
@@ -104,7 +104,7 @@ function flushBlock(request: Request): void {
   const bytes = block.bytes.subarray(0, block.used)
   block.bytes = undefined
   block.used = 0
-  request.pushWhole(bytes)
+  request.pushDirectly(bytes)
 }
 
 function createResponseClass() {

@@ -221,6 +221,6 @@ export function createMetricsApp(metrics: Metrics, token: string | undefined): E
   return app
 }
 
-const sha256 = (text: string) => createHash('sha256').update(text).digest()
+const hashText = (text: string) => createHash('sha256').update(text).digest()
 const matchesToken = (header: string | undefined, token: string): boolean =>
-  timingSafeEqual(sha256(header?.replace(/^bearer +/i, '') ?? ''), sha256(token))
+  timingSafeEqual(hashText(header?.replace(/^bearer +/i, '') ?? ''), hashText(token))

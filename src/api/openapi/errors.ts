@@ -97,10 +97,10 @@ export class ErrorResponses {
   getResponses(codes: readonly ErrorCode[]): Record<string, Json> {
     const byStatus = new Map<number, ErrorCode[]>()
     for (const code of codes) byStatus.set(httpStatus[code], [...(byStatus.get(httpStatus[code]) ?? []), code])
-    return Object.fromEntries([...byStatus].map(([status, of]) => [String(status), this.#referenceResponse(status, of)]))
+    return Object.fromEntries([...byStatus].map(([status, of]) => [String(status), this.#getResponseReference(status, of)]))
   }
 
-  #referenceResponse(status: number, codes: ErrorCode[]): Json {
+  #getResponseReference(status: number, codes: ErrorCode[]): Json {
     const name = codes.join('.')
     this.all[name] ??= createResponse(this.#named, status, codes)
     return { $ref: `#/components/responses/${name}` }
@@ -108,13 +108,13 @@ export class ErrorResponses {
 }
 
 function createResponse(schemas: NamedSchemas, status: number, codes: ErrorCode[]): Json {
-  const referenceHeader = (name: string) => ({ $ref: `#/components/headers/${name}` })
+  const getHeaderReference = (name: string) => ({ $ref: `#/components/headers/${name}` })
   return {
     description: codes.map((code) => `\`${code}\`: ${errorCodeRows[code].meaning}`).join('\n\n'),
     headers: {
-      'X-Request-Id': referenceHeader('X-Request-Id'),
-      ...(status === 401 && { 'WWW-Authenticate': referenceHeader('WWW-Authenticate') }),
-      ...((status === 429 || status === 503) && { 'Retry-After': referenceHeader('Retry-After') }),
+      'X-Request-Id': getHeaderReference('X-Request-Id'),
+      ...(status === 401 && { 'WWW-Authenticate': getHeaderReference('WWW-Authenticate') }),
+      ...((status === 429 || status === 503) && { 'Retry-After': getHeaderReference('Retry-After') }),
     },
     content: {
       'application/json': { schema: createEnvelopeSchema(schemas, codes), ...toExamples(codes, toEnvelope) },
@@ -137,7 +137,7 @@ const createEnvelopeSchema = (schemas: NamedSchemas, codes: ErrorCode[]): Json =
 /** Returns the schema of `error`, with one alternative per code, because `details` depends on `code`. */
 function createErrorSchema(schemas: NamedSchemas, codes: ErrorCode[]): Json {
   const refs = codes.map((code) =>
-    schemas.reference(getErrorName(code), () =>
+    schemas.getReference(getErrorName(code), () =>
       createClosedObjectSchema({ code: { type: 'string', const: code }, details: errorDescriptions[code].details }),
     ),
   )

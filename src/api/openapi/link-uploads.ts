@@ -60,7 +60,7 @@ export function describeLinkUploads(schemas: NamedSchemas, upload: DescribedOper
 
 function describeRules(schemas: NamedSchemas, upload: DescribedOperation): Json {
   const { allowed_extensions, max_size_mb, max_files, expires_at } = schemas.all.UploadLink!.properties as Record<string, Json>
-  const rules = schemas.reference('UploadLinkRules', () =>
+  const rules = schemas.getReference('UploadLinkRules', () =>
     createClosedObjectSchema({
       allowed_extensions: allowed_extensions!,
       max_size_mb: max_size_mb!,

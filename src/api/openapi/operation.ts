@@ -209,7 +209,7 @@ export class DescribedOperation {
         return [input.name, (nullable && !input.required) || route.nullable?.includes(input.name) ? toNullable(schema) : schema]
       }),
     )
-    const schema = this.#shared.named.reference(name, () => ({
+    const schema = this.#shared.named.getReference(name, () => ({
       type: 'object',
       properties,
       ...(required.length > 0 && { required }),

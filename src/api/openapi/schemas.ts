@@ -31,7 +31,7 @@ export const createClosedObjectSchema = (properties: Record<string, Json>): Json
 export class NamedSchemas {
   readonly all: Record<string, Json> = {}
 
-  reference(name: string, createSchema: () => Json): Json {
+  getReference(name: string, createSchema: () => Json): Json {
     const schema = createSchema()
     this.all[name] ??= schema
     if (JSON.stringify(this.all[name]) !== JSON.stringify(schema))
@@ -95,9 +95,9 @@ export class ResponseSchemas {
   #toObjectSchema(type: GraphQLObjectType, selection: SelectionSetNode): Json {
     const [only, ...others] = selection.selections
     if (only?.kind !== Kind.FRAGMENT_SPREAD || others.length > 0)
-      return this.#named.reference(type.name, () => this.#toMembersSchema(type, selection))
+      return this.#named.getReference(type.name, () => this.#toMembersSchema(type, selection))
     const { selectionSet } = this.#fragments.get(only.name.value)!
-    return this.#named.reference(only.name.value, () => this.#toMembersSchema(type, selectionSet))
+    return this.#named.getReference(only.name.value, () => this.#toMembersSchema(type, selectionSet))
   }
 
   #toMembersSchema(type: GraphQLObjectType, { selections }: SelectionSetNode): Json {
@@ -143,7 +143,7 @@ function toTypeSchema(schemas: NamedSchemas, type: GraphQLInputType): Json {
 
 /** Returns the schema of an input object that is a body member. In REST, other input objects are split into separate members. */
 const toInputObjectSchema = (schemas: NamedSchemas, type: GraphQLInputObjectType): Json =>
-  schemas.reference(type.name, () => ({
+  schemas.getReference(type.name, () => ({
     type: 'object',
     properties: Object.fromEntries(
       Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), toInputSchema(schemas, field)]),
@@ -152,7 +152,7 @@ const toInputObjectSchema = (schemas: NamedSchemas, type: GraphQLInputObjectType
   }))
 
 function toEnumSchema(schemas: NamedSchemas, type: GraphQLEnumType): Json {
-  return schemas.reference(type.name, () => ({
+  return schemas.getReference(type.name, () => ({
     type: 'string',
     enum: type.getValues().map(({ name }) => name),
     description: [

@@ -44,7 +44,7 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options
-    this.#metrics = new SupervisorMetrics({ configured: options.processes, running: () => this.#running })
+    this.#metrics = new SupervisorMetrics({ configured: options.processes, running: () => this.#runningCount })
     cluster.setupPrimary({ exec: fileURLToPath(new URL('../../main.js', import.meta.url)), args: [servingProcessArgument] })
   }
 
@@ -55,7 +55,8 @@ export class Supervisor {
     await Promise.all(numbers.map((number) => this.#startProcess(number)))
     this.#stateTimer = setInterval(() => this.#sendState(), stateIntervalMs).unref()
     this.#isStarted = true
-    if (this.#running < this.#options.processes) throw new Error('A process exited while the others were starting. See the log.')
+    if (this.#runningCount < this.#options.processes)
+      throw new Error('A process exited while the others were starting. See the log.')
     return first
   }
 
@@ -80,7 +81,7 @@ export class Supervisor {
     return [...this.#members.values()].map(({ worker }) => worker)
   }
 
-  get #running(): number {
+  get #runningCount(): number {
     return [...this.#members.values()].filter(({ isReady }) => isReady).length
   }
 
@@ -130,7 +131,7 @@ export class Supervisor {
   }
 
   #getCurrentState(): ClusterState {
-    return { running: this.#running, isDiskFull: this.#options.isDiskFull() }
+    return { running: this.#runningCount, isDiskFull: this.#options.isDiskFull() }
   }
 
   #sendState(): void {

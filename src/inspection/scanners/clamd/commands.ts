@@ -13,7 +13,7 @@ const command = Buffer.from('zINSTREAM\0')
 
 /** Connection to a ClamAV engine. Resolves to response lines in clamd's format. Throws `ClamdFault` if there is no response. */
 export interface ClamdConnector {
-  version(address: ClamdAddress, signal: AbortSignal): Promise<string>
+  queryVersion(address: ClamdAddress, signal: AbortSignal): Promise<string>
   scan(address: ClamdAddress, content: Content, signal: AbortSignal): Promise<string>
 }
 
@@ -22,7 +22,7 @@ const shortDeadlines: ClamdDeadlines = { connectMs: 2_000, idleMs: 5_000, answer
 
 export function createSocketConnector(deadlines: ClamdDeadlines): ClamdConnector {
   return {
-    version: (address, signal) => queryClamd(address, 'VERSION', shortDeadlines, signal),
+    queryVersion: (address, signal) => queryClamd(address, 'VERSION', shortDeadlines, signal),
     scan: (address, content, signal) => sendToClamd(address, content, deadlines, signal),
   }
 }

@@ -63,7 +63,7 @@ export class ClamdProofs {
 
   async queryVersion(daemon: Daemon, signal: AbortSignal): Promise<string> {
     const { address } = daemon
-    const version = await this.#connector.version(address, signal)
+    const version = await this.#connector.queryVersion(address, signal)
     if (!parseVersion(version))
       throw new ClamdFault(createNotClamdMessage(`${address.label} returned '${version.slice(0, 60)}' as its version`))
     if (this.#known.get(daemon)?.version !== version) this.forget(daemon)

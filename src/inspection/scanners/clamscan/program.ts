@@ -21,7 +21,7 @@ const maxOutputLength = 64 * 1024
  */
 export function createClamscanConnector({ path, flags }: Program): ClamdConnector {
   return {
-    async version(_, signal) {
+    async queryVersion(_, signal) {
       const versionFlags = flags.filter((flag) => /^--(database|config-file)=/.test(flag))
       const { output } = await runProgram({ path, flags: [...versionFlags, '--version'], ms: versionMs, signal })
       return output.split('\n').find((line) => line.startsWith('ClamAV ')) ?? output

@@ -131,7 +131,7 @@ export class YaraScanner implements VirusScanner {
 
   async #describeEngine(): Promise<EngineInfo> {
     const task = { ...this.#task, run: 'describeEngine', data: this.#setup, size: 0, deadlineMs: startMs }
-    const facts = await this.#run<EngineInfo | { faulty: string }>(task, new AbortController().signal)
+    const facts = await this.#runTask<EngineInfo | { faulty: string }>(task, new AbortController().signal)
     if ('faulty' in facts) throw new InvalidRulesError(facts.faulty)
     return facts
   }
@@ -139,10 +139,10 @@ export class YaraScanner implements VirusScanner {
   async #scanInPool({ bytes, path, size }: Content, { signal, owner }: ScanOptions): Promise<ScanVerdict> {
     const data: ScanJob = { ...this.#setup, path, size }
     const task = { ...this.#task, run: 'scan', data, bytes, size, owner, deadlineMs: this.#deadlineOf(size) }
-    return getVerdictOrThrow(await this.#run<ScanResult>(task, signal))
+    return getVerdictOrThrow(await this.#runTask<ScanResult>(task, signal))
   }
 
-  async #run<T>(task: Task, signal: AbortSignal): Promise<T> {
+  async #runTask<T>(task: Task, signal: AbortSignal): Promise<T> {
     try {
       return await this.#pool.run<T>(task, signal)
     } catch (error) {

@@ -59,7 +59,7 @@ async function* listDirectory(directory: string, position: Position): AsyncGener
   // Below the top level, files whose names start with '+' are from other programs.
   const ownEntries = entries.filter((entry) => !entry.name.startsWith('+') || (!position.top && entry.isFile()))
   // A directory contains both short names and fan-out directories for long names. Both lists are sorted, so they can be merged.
-  yield* mergeSorted(listOwn(directory, ownEntries, position), listFanOut(directory, fanOutEntries, position))
+  yield* mergeSorted(listOwnPaths(directory, ownEntries, position), listFanOutPaths(directory, fanOutEntries, position))
 }
 
 async function readEntries(directory: string, isRoot = false): Promise<Dirent[]> {
@@ -72,7 +72,7 @@ async function readEntries(directory: string, isRoot = false): Promise<Dirent[]>
   }
 }
 
-async function* listOwn(directory: string, entries: Dirent[], position: Position): AsyncGenerator<string> {
+async function* listOwnPaths(directory: string, entries: Dirent[], position: Position): AsyncGenerator<string> {
   const ownPaths = entries
     .filter((entry) => entry.isDirectory() || entry.isFile())
     .map((entry) => ({ entry, path: `${position.prefix}${unescapeName(entry.name)}${entry.isDirectory() ? '/' : ''}` }))
@@ -85,7 +85,7 @@ async function* listOwn(directory: string, entries: Dirent[], position: Position
   }
 }
 
-async function* listFanOut(directory: string, entries: Dirent[], position: Position): AsyncGenerator<string> {
+async function* listFanOutPaths(directory: string, entries: Dirent[], position: Position): AsyncGenerator<string> {
   // Internal directories that contain no blobs exist only at the top level. Their names are too short for fan-out directories.
   const starts = entries.filter((entry) => entry.name !== temporaryDirectory).map((entry) => entry.name.slice(1))
   for (const start of starts.sort(comparePaths)) {
