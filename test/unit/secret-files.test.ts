@@ -69,7 +69,7 @@ describe.each(secretVariables)('secret file for %s', (name) => {
   test("the error for a missing secret file contains only the file's path", () => {
     const path = join(folder, 'none')
     expect(faults({ ...without(name), [variable]: path })).toEqual([
-      `${variable} is '${path}'. It must be the path of a readable file (it does not exist).`,
+      `${variable} is '${path}'. It must be the path of a readable file (the file does not exist).`,
     ])
   })
 })
@@ -78,9 +78,9 @@ test('rejects a secret file that is empty or far too long, and a folder', () => 
   const nested = join(folder, 'folder')
   mkdirSync(nested)
   const reasonOf = (path: string) => /\(([^)]*)\)\.$/.exec(faults({ METRICS_TOKEN_FILE: path }).join())?.[1]
-  expect(reasonOf(writeSecretFile('\n'))).toBe('it is empty')
-  expect(reasonOf(writeSecretFile('x'.repeat(70_000)))).toBe('it has more than 65536 bytes')
-  expect(reasonOf(nested)).toBe('it is not a regular file')
+  expect(reasonOf(writeSecretFile('\n'))).toBe('the file is empty')
+  expect(reasonOf(writeSecretFile('x'.repeat(70_000)))).toBe('the file has more than 65536 bytes')
+  expect(reasonOf(nested)).toBe('the file is not a regular file')
 })
 
 test('an error does not reveal the secret in a file', () => {

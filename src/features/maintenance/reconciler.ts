@@ -86,7 +86,7 @@ export class Reconciler {
   }
 
   async #saveFinding(finding: Finding): Promise<void> {
-    this.parts.logger.error(finding, 'The reconciler found a difference between database rows and blobs.')
+    this.parts.logger.error(finding, 'The reconciler found a mismatch between database rows and blobs.')
     const { blobPath, kind, fileId } = finding
     const tenantId = finding.tenantId ?? (await this.#findBlobTenant(blobPath))
     const place = { tenantId: tenantId ?? '', blobPath, kind }

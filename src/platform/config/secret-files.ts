@@ -23,10 +23,10 @@ const maxSecretBytes = 65_536
 /** Reads a secret from a file and removes the final newline. */
 export function readSecretFile(path: string): string {
   const file = statFile(path)
-  if (!file.isFile()) throw new Error('it is not a regular file')
-  if (file.size > maxSecretBytes) throw new Error(`it has more than ${maxSecretBytes} bytes`)
+  if (!file.isFile()) throw new Error('the file is not a regular file')
+  if (file.size > maxSecretBytes) throw new Error(`the file has more than ${maxSecretBytes} bytes`)
   const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '')
-  if (text.trim() === '') throw new Error('it is empty')
+  if (text.trim() === '') throw new Error('the file is empty')
   return text
 }
 
@@ -35,6 +35,6 @@ function statFile(path: string) {
     return statSync(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new Error(code === 'ENOENT' ? 'it does not exist' : String(code))
+    throw new Error(code === 'ENOENT' ? 'the file does not exist' : String(code))
   }
 }
