@@ -11,7 +11,6 @@ import {
   type Statement,
   toUnavailableError,
   UnserializableError,
-  waitAfterSlowCommit,
 } from './group-commit.js'
 import { sumDeltas, toCallRow, toDatabaseJson, toUsageDeltas } from './rows.js'
 
@@ -24,7 +23,7 @@ interface AppendLaneOptions {
   pool: Pool
   maxGroup: number
   maxWaiting: number
-  onWritten: (group: PendingEntry[]) => Promise<void>
+  onWritten: (group: PendingEntry[]) => void
   /** True for a distributed database. A commit for one tenant changes only one node and needs no two-phase commit. */
   isOneTenantPerGroup: boolean
 }
@@ -74,13 +73,11 @@ export class AppendLane {
   }
 
   async #commitGroup(group: PendingEntry[]): Promise<void> {
-    const start = performance.now()
     let client: PoolClient | undefined
     let broken: Error | undefined
-    let answered: Promise<void>[] = []
     try {
       client = await this.#options.pool.connect()
-      answered = await this.#writeGroup(client, group)
+      await this.#writeGroup(client, group)
     } catch (error) {
       broken = error as Error
       const failure =
@@ -89,19 +86,17 @@ export class AppendLane {
     } finally {
       client?.release(broken)
     }
-    await waitAfterSlowCommit(start, answered)
   }
 
   // Retries after a lock timeout, because only partition changes hold such a lock, and only briefly.
-  async #writeGroup(client: PoolClient, group: PendingEntry[]): Promise<Promise<void>[]> {
-    const answered: Promise<void>[] = []
+  async #writeGroup(client: PoolClient, group: PendingEntry[]): Promise<void> {
     for (let attempt = 1; ; attempt++)
       try {
         await commitGroup(client, group, async (on, part) => {
           await on.query(createAppendStatement(part.map(({ entry }) => entry)))
-          answered.push(this.#options.onWritten(part))
+          this.#options.onWritten(part)
         })
-        return answered
+        return
       } catch (error) {
         if (!(error instanceof LockTimeoutError) || attempt === maxLockAttempts) throw error
       }

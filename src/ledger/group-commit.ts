@@ -111,13 +111,6 @@ export class CommitScheduler {
   }
 }
 
-/** After a slow commit, waits until its callers have received their responses. Their next calls can then share a commit. */
-export async function waitAfterSlowCommit(start: number, responses: Promise<void>[]): Promise<void> {
-  if (performance.now() - start <= slowCommitMs) return
-  await Promise.all(responses)
-  await new Promise((resolve) => setImmediate(resolve))
-}
-
 /** An entry with the callbacks that resolve or reject its caller's promise. */
 export interface PendingEntry {
   entry: Entry

@@ -84,7 +84,7 @@ export class Ledger {
       maxGroup,
       onWritten: (group, refusals) => {
         events?.emit('journaled', getLockedTenantId(group[0]!.entry)!)
-        return this.#respondToGroup(group, refusals)
+        this.#respondToGroup(group, refusals)
       },
     })
   }
@@ -171,12 +171,11 @@ export class Ledger {
     }
   }
 
-  /** Responds to the callers of a group's entries. The next group waits for these responses only after a slow commit. */
-  #respondToGroup(group: PendingEntry[], rejections: Rejection[]): Promise<void> {
+  /** Responds to the callers of a group's entries. The next group does not wait for these responses. */
+  #respondToGroup(group: PendingEntry[], rejections: Rejection[]): void {
     const answers = this.#respondToCallers(group, new Map(rejections.map((rejection) => [rejection.n, rejection])))
     this.#answering.add(answers)
     void answers.finally(() => this.#answering.delete(answers))
-    return answers
   }
 
   /**

@@ -12,7 +12,6 @@ import {
   type Statement,
   toUnavailableError,
   UnserializableError,
-  waitAfterSlowCommit,
 } from './group-commit.js'
 import type { Rejection } from './rejections.js'
 import { toAuditRow, toCallRow, toDatabaseJson, toDeletionRow, toEventRows, toFileRow, toUsageDeltas } from './rows.js'
@@ -48,7 +47,7 @@ const maxQueuedPerTenant = 5_000
 interface MoveLaneOptions {
   pool: Pool
   maxGroup: number
-  onWritten: (group: PendingEntry[], refusals: Rejection[]) => Promise<void>
+  onWritten: (group: PendingEntry[], refusals: Rejection[]) => void
 }
 
 /**
@@ -154,8 +153,6 @@ export class MoveLane {
   }
 
   async #commitMoves(groups: Map<TenantQueue, Group>): Promise<void> {
-    const start = performance.now()
-    const answered: Promise<void>[] = []
     let client: PoolClient | undefined
     let broken: Error | undefined
     try {
@@ -170,9 +167,9 @@ export class MoveLane {
         if (outcome === 'faulty') continue
         groups.delete(tenant)
         if (outcome === 'locked') requeueLockedTenant(tenant, group)
-        else answered.push(this.#onGroupWritten(tenant, group, outcome.refusals))
+        else this.#onGroupWritten(tenant, group, outcome.refusals)
       }
-      for (const [tenant, group] of groups) answered.push(...(await this.#commitMovesOneByOne(client, tenant, group)))
+      for (const [tenant, group] of groups) await this.#commitMovesOneByOne(client, tenant, group)
     } catch (error) {
       broken = error as Error
       const failure = client ? createOutcomeUnknownError(error) : toUnavailableError(error)
@@ -180,28 +177,25 @@ export class MoveLane {
     } finally {
       client?.release(broken)
     }
-    await waitAfterSlowCommit(start, answered)
   }
 
-  #onGroupWritten(tenant: TenantQueue, group: Group, rejections: Rejection[]): Promise<void> {
+  #onGroupWritten(tenant: TenantQueue, group: Group, rejections: Rejection[]): void {
     tenant.locked = false
-    return this.#options.onWritten(group, rejections)
+    this.#options.onWritten(group, rejections)
   }
 
   /** Retries a group with an invalid entry: first in its own transaction, which reports the error, then entry by entry. */
-  async #commitMovesOneByOne(client: PoolClient, tenant: TenantQueue, group: Group): Promise<Promise<void>[]> {
-    const answered: Promise<void>[] = []
+  async #commitMovesOneByOne(client: PoolClient, tenant: TenantQueue, group: Group): Promise<void> {
     try {
       await commitGroup(client, group, async (on, part) => {
         const entries = part.map(({ entry }) => entry)
         const { rows } = await on.query<{ refusals: Rejection[] }>(createMoveStatement(tenant.tenantId, entries))
-        answered.push(this.#onGroupWritten(tenant, part as Group, rows[0]!.refusals))
+        this.#onGroupWritten(tenant, part as Group, rows[0]!.refusals)
       })
     } catch (error) {
       if (!(error instanceof LockTimeoutError)) throw error
       requeueLockedTenant(tenant, group, error)
     }
-    return answered
   }
 }
 
