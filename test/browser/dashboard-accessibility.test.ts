@@ -114,7 +114,7 @@ describeWith('chromium')('dashboard accessibility and layout', () => {
     })
   })
 
-  test('all dashboard pages fit a width of 390 px, and offer a menu with all pages', async () => {
+  test('all dashboard pages fit a viewport 390 px wide, and offer a menu that lists all pages', async () => {
     const page = await dashboard.openSignedIn(tenant, { viewport: { width: 390, height: 844 } })
     for (const view of views) {
       await show(page, view)
@@ -127,7 +127,7 @@ describeWith('chromium')('dashboard accessibility and layout', () => {
     await page.getByRole('link', { name: 'Contexts', exact: true }).waitFor({ state: 'hidden' })
   })
 
-  test('a user can sign in, and search for, open and delete a file with only the keyboard', async () => {
+  test('using only the keyboard, a user can sign in, search for a file, open it and delete it', async () => {
     const { body } = await tenant.admin.upload('notes', 'by-keyboard.txt', 'text')
     const user = await dashboard.createUser(tenant, ['admin'])
     const page = await (await dashboard.newBrowserContext()).newPage()

@@ -85,7 +85,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(requests.filter((path) => path.startsWith('/download/'))).toEqual([])
   })
 
-  test('the file list can be searched by part of the name, by ID and by checksum', async () => {
+  test('the file list can be searched by part of a name, by ID and by checksum', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     const search = page.locator('main').getByLabel('Search', { exact: true })
     const { checksum } = (await tenant.admin.get(`/files/${ids['poem.txt']}/metadata`)).body.data
@@ -163,7 +163,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await page.locator('.upload').count()).toBe(1)
   })
 
-  test('the dashboard asks for confirmation before the user leaves the page only during an upload', async () => {
+  test('the dashboard asks users to confirm that they want to leave the page during an upload, but not after it', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     await page.locator('.drop').waitFor()
     let release = () => {}
@@ -246,7 +246,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await page.locator('.preview-card img').count()).toBe(0)
   })
 
-  test('plays audio from a download URL in a frame without scripts', async () => {
+  test('plays audio from a download URL in a sandboxed frame that cannot run scripts', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: `/files/${ids['beep.wav']}` })
     await page.getByText('counts as a download').waitFor()
     await page.getByRole('button', { name: 'Play' }).click()
@@ -279,7 +279,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(download.suggestedFilename()).toBe('poem.txt.receipt.jws')
   })
 
-  test('the file list and previews fit a width of 320 px', async () => {
+  test('the file list and previews fit a viewport 320 px wide', async () => {
     const page = await dashboard.openSignedIn(tenant, { viewport: { width: 320, height: 640 } })
     for (const [path, complete] of [
       ['/files', '.thumbnail img'],

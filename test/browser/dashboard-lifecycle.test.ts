@@ -54,7 +54,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     expect((await tenant.admin.delete(`/files/${id}`)).status).toBe(200)
   })
 
-  test('shows how changed rules would affect stored files before saving, and lists the new version afterwards', async () => {
+  test('previews how a rule change would affect stored files, and lists the new version after the change is saved', async () => {
     await tenant.createContext('ruled', { scan_for_viruses: false })
     await tenant.admin.upload('ruled', 'table.csv', 'a,b\n1,2\n')
     await tenant.admin.upload('ruled', 'text.txt', 'text')
@@ -107,7 +107,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     expect((await tenant.admin.get('/contexts/aging/policy')).body.data).toMatchObject({ retention_days: null, trash_days: 7 })
   })
 
-  test('hides the trash from users without the delete scope and holds from users without the admin scope', async () => {
+  test('hides the trash from users without the delete scope, and hides holds from users without the admin scope', async () => {
     const id = await upload('seen.txt')
     const page = await dashboard.openSignedIn(tenant, { scopes: ['metadata'], at: `/files/${id}` })
     await page.getByRole('heading', { level: 1, name: 'seen.txt' }).waitFor()

@@ -53,7 +53,7 @@ describeWith('chromium')('dashboard navigation and command palette', () => {
     await heading(page, title).waitFor()
   })
 
-  test('the command palette works with only the keyboard and closes with Escape', async () => {
+  test('the command palette can be used with only the keyboard, and Escape closes it', async () => {
     const page = await dashboard.openSignedIn(tenant)
     await open(page, 'quarterly')
     const file = palette(page).getByRole('option', { name: 'Quarterly-report.txt' })

@@ -183,7 +183,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     }
   })
 
-  test('hides the first-steps guide permanently if the user requests it', async () => {
+  test('hides the first-steps guide permanently after the user clicks “Hide”', async () => {
     const tenant = await world.createTenant()
     const page = await dashboard.openSignedIn(tenant)
     await button(page, 'Hide').click()

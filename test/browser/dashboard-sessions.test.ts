@@ -97,7 +97,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
-  test('signs in with a welcome link that is opened in a tab already showing the dashboard', async () => {
+  test('signs in with a welcome link that is opened in a tab that already shows the dashboard', async () => {
     const { userId, email } = await dashboard.createUser(tenant, ['metadata'])
     const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/')
@@ -116,7 +116,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByText(other.email).waitFor()
   })
 
-  test("the dashboard reports that a page's code cannot be loaded, and loads it when the connection returns", async () => {
+  test('the dashboard reports a page whose code cannot be loaded, and loads the code once the connection returns', async () => {
     const page = await dashboard.openSignedIn(tenant)
     await page.locator('.tile').first().waitFor()
     await page.route('**/assets/calls-*.js', (route) => route.abort())
@@ -154,7 +154,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect(requested).toEqual(['/graphql Me'])
   })
 
-  test('sets up a second factor in the dashboard, and requires a code at the next sign-in', async () => {
+  test('sets up two-factor authentication in the dashboard, and requires a code at the next sign-in', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await page.getByLabel('Your password').fill(password)
@@ -174,7 +174,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
-  test('shows the end of the lock after too many wrong second-factor codes', async () => {
+  test('after too many wrong authenticator codes, shows when the user can try again', async () => {
     const { email, password } = await dashboard.createUser(tenant, ['metadata'])
     const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/')
@@ -193,7 +193,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     }
   })
 
-  test('shows only the setup page to a user without a second factor if the tenant requires one', async () => {
+  test('shows only the setup page to a user without two-factor authentication if the tenant requires it', async () => {
     const strict = await world.createTenant()
     await strict.admin.graphql('mutation { requireSecondFactor(required: true) { id } }')
     const user = await dashboard.createUser(strict, ['admin'])

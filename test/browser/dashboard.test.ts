@@ -124,24 +124,27 @@ describeWith('chromium')('dashboard', () => {
     ['blank_file', { name: 'empty.txt', content: '' }, 'Blank file check', 'The file is empty'],
     ['corrupt_file', { name: 'half.png', content: png(100, 100).subarray(0, 60) }, 'File integrity', 'programs cannot open'],
     ['virus_detected', { name: 'eicar.txt', content: eicar }, 'Basic malware rules', 'found a virus'],
-  ])('shows the failed check, the reason and advice after a rejection with %s', async (_reason, file, check, advice) => {
-    const countFiles = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
-    const before = await countFiles()
-    const page = await dashboard.openSignedIn(tenant, { at: '/files' })
-    await page.getByLabel('Upload to context').selectOption('notes')
-    await selectFiles(page, file)
-    const rejectedRow = page.locator('.upload.rejected')
-    await rejectedRow.waitFor()
-    expect(await rejectedRow.locator('.report li.failed strong').textContent()).toBe(check)
-    expect(await rejectedRow.locator('.report li.failed p').textContent()).not.toBe('')
-    expect(await rejectedRow.locator('.advice').textContent()).toContain(advice)
-    // A dry run of the same file shows the same advice.
-    await page.goto('/try?context=notes')
-    await selectFiles(page, file)
-    await page.locator('.notice.bad, .advice').first().waitFor()
-    expect(await page.locator('.advice').textContent()).toContain(advice)
-    expect(await countFiles()).toBe(before)
-  })
+  ])(
+    'shows the failed check, the reason and advice if a file is rejected with the code %s',
+    async (_reason, file, check, advice) => {
+      const countFiles = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
+      const before = await countFiles()
+      const page = await dashboard.openSignedIn(tenant, { at: '/files' })
+      await page.getByLabel('Upload to context').selectOption('notes')
+      await selectFiles(page, file)
+      const rejectedRow = page.locator('.upload.rejected')
+      await rejectedRow.waitFor()
+      expect(await rejectedRow.locator('.report li.failed strong').textContent()).toBe(check)
+      expect(await rejectedRow.locator('.report li.failed p').textContent()).not.toBe('')
+      expect(await rejectedRow.locator('.advice').textContent()).toContain(advice)
+      // A dry run of the same file shows the same advice.
+      await page.goto('/try?context=notes')
+      await selectFiles(page, file)
+      await page.locator('.notice.bad, .advice').first().waitFor()
+      expect(await page.locator('.advice').textContent()).toContain(advice)
+      expect(await countFiles()).toBe(before)
+    },
+  )
 
   test('shows the report of a dry run in the dashboard without storing the file', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/try' })
@@ -229,7 +232,7 @@ describeWith('chromium')('dashboard', () => {
     await page.getByRole('cell', { name: 'row-10000.csv', exact: true }).waitFor()
   })
 
-  test('a user can edit, disable and delete a context in the dashboard without losing invalid input', async () => {
+  test('a user can edit, disable and delete a context in the dashboard, and rejected input stays in the form', async () => {
     await tenant.createContext('letters')
     const page = await dashboard.openSignedIn(tenant, { at: '/contexts' })
     await page.getByRole('link', { name: 'letters' }).click()
@@ -262,7 +265,7 @@ describeWith('chromium')('dashboard', () => {
     expect((await tenant.admin.get('/contexts/letters')).status).toBe(404)
   })
 
-  test('shows a new API key once in the dashboard, and rotates, disables and revokes it', async () => {
+  test('shows a new API key only once in the dashboard, and rotates, disables and revokes the key', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     await button(page, 'New API key').click()
     await dialog(page).getByLabel('Name').fill('Shop')
@@ -343,7 +346,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await dialog(page).textContent()).toMatch(/revoked[\s\S]*Ada Lovelace[\s\S]*new_status/)
   })
 
-  test("creates a user and shows the password once, ends the user's sessions, and disables the account", async () => {
+  test("creates a user, shows the password only once, ends the user's sessions, and disables the account", async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/users' })
     await button(page, 'New user').click()
     await dialog(page).getByLabel('Name').fill('Grace')

@@ -122,16 +122,19 @@ describeWith('chromium')('GraphQL explorer in a browser', () => {
   test.each([
     ['the session of the dashboard', openSignedIn, async () => {}],
     ['an API key', open, authorize],
-  ] as const)('the GraphQL explorer receives subscription events with %s', async (_credential, start, identify) => {
-    const page = await start()
-    await identify(page)
-    await write(page, 'query', 'subscription { events { type } }')
-    await run(page)
-    await page.getByRole('button', { name: /^Stop query/ }).waitFor()
-    const { last_sequence: before } = (await tenant.admin.get('/events')).body.data
-    await tenant.createContext(`context_${before}`)
-    await response(page, 'context.created')
-  })
+  ] as const)(
+    'the GraphQL explorer receives subscription events if it authenticates with %s',
+    async (_credential, start, identify) => {
+      const page = await start()
+      await identify(page)
+      await write(page, 'query', 'subscription { events { type } }')
+      await run(page)
+      await page.getByRole('button', { name: /^Stop query/ }).waitFor()
+      const { last_sequence: before } = (await tenant.admin.get('/events')).body.data
+      await tenant.createContext(`context_${before}`)
+      await response(page, 'context.created')
+    },
+  )
 
   test('the GraphQL explorer links to the front page, the documentation and Apollo Sandbox', async () => {
     const page = await open()

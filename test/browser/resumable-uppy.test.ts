@@ -81,7 +81,7 @@ describeWith('chromium')('Uppy on a page with another origin', () => {
     expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(content)).toBe(true)
   })
 
-  test('Uppy receives the reason for a rejection before the first byte or after the last byte', async () => {
+  test('Uppy receives the reason if the service rejects an upload before its first byte or after its last byte', async () => {
     const early = await send(world.url, 'program.exe', 'x')
     expect(early).toMatchObject({ outcome: 'error', status: 422 })
     expect([early.status, JSON.parse(early.body!).error.code]).toEqual([422, 'invalid_extension'])

@@ -175,7 +175,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(await visitor.button('Take a photo').count()).toBe(0)
   })
 
-  test('the upload widget pauses an upload, and resumes it after the last received byte', async () => {
+  test('the upload widget pauses an upload, and resumes it from the last byte that the service received', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -266,7 +266,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect((await download(fileId)).equals(content)).toBe(true)
   })
 
-  test('the upload widget finds the stored file if the response to the last file of a link was lost', async () => {
+  test('the upload widget finds the stored file if the response for the last file that a link accepts was lost', async () => {
     const used = await link({ max_files: 1 })
     await open(used)
     await visitor.event('ready')

@@ -173,7 +173,7 @@ test('the `receipt` command downloads a receipt, and the `verify` command verifi
   expect((await runAssay(['verify', 'receipt.jws'], {})).err).toContain('--keys')
 })
 
-test('the `events` command prints events after a sequence number, up to the limit', async () => {
+test('the `events` command prints the events after a sequence number, up to the specified limit', async () => {
   const { last_sequence } = (await tenant.admin.get('/events?limit=1')).body.data
   await tenant.admin.upload('notes', 'told.txt', 'told')
   await tenant.admin.upload('notes', 'told.exe', 'MZ')

@@ -52,7 +52,7 @@ test('the client library uploads a large file in several requests and resumes af
   expect(await countFiles()).toBe(1)
 })
 
-test('the client library throws the rejection reason before the first byte or after the last byte of a resumable upload', async () => {
+test('the client library throws the reason if a resumable upload is rejected before its first byte or after its last byte', async () => {
   const client = openClient(world.url)
   const getRejection = async (name: string, content: string) =>
     client.files.upload(new Blob([content]), { context: 'raw', filename: name, resumable: true }).then(
@@ -76,7 +76,7 @@ test('the client library aborts a resumable upload if its abort signal is trigge
   await expect(sending).rejects.toThrow('enough')
 })
 
-test('the client library stores nothing if the signal aborts before the first request', async () => {
+test('no file is stored if the abort signal is triggered before the client library sends the first request', async () => {
   const before = await countFiles()
   for (let microtasks = 1; microtasks <= 40; microtasks++) {
     const abort = new AbortController()
@@ -101,7 +101,7 @@ test('the client library stores nothing if the signal aborts before the first re
   expect(await countFiles()).toBe(before)
 })
 
-test('the client library throws unauthenticated for an unknown API key', async () => {
+test('the client library throws an `unauthenticated` error if the API key is unknown', async () => {
   const sending = createClient({ baseUrl: world.url, apiKey: 'assay_wrong' }).files.upload(new Blob(['x']), {
     context: 'raw',
     filename: 'a.txt',

@@ -75,7 +75,7 @@ describe('client library uploads', () => {
     await expect(client.files.upload(new Blob(['x']), { context: 'notes' })).rejects.toThrow(/Set `filename`/)
   })
 
-  test('the client library throws a rejection as an error with the code, typed details and request id', async () => {
+  test('if the service rejects a file, the client library throws an error with the code, typed details and request id', async () => {
     const error = await getFailure(client.files.upload(new File(['x'], 'a.exe'), { context: 'notes' }))
     expect(error).toMatchObject({ status: 422, code: 'invalid_extension', requestId: expect.stringMatching(/^req_/) })
     if (!isAssayError(error, 'invalid_extension')) throw error
@@ -87,7 +87,7 @@ describe('client library uploads', () => {
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'blank_file' })
   })
 
-  test('the client library stores nothing if the upload is aborted', async () => {
+  test('no file is stored if an upload by the client library is aborted', async () => {
     const before = (await client.files.list()).pagination.total_items
     const reason = new Error('changed my mind')
     const options = { context: 'notes', filename: 'a.txt', signal: AbortSignal.abort(reason) }
@@ -192,7 +192,7 @@ describe('client library retries', () => {
     await new Promise((closed) => server.close(closed))
   })
 
-  test('the client library does not retry streams and calls that cannot be repeated safely', async () => {
+  test('the client library does not retry streams, or calls that cannot be repeated safely', async () => {
     await scripted([unavailable, stored], async (baseUrl, calls) => {
       const once = createClient({ baseUrl, apiKey: 'k' })
       const stream = new Blob(['x']).stream()

@@ -37,14 +37,14 @@ function listCodeBlocks(title: string): string[] {
 }
 
 describeWith('python3')('guide for Python', () => {
-  test("the guide's Node.js program uploads, downloads, reports a rejection, and prints the documented output", async () => {
+  test("the guide's Node.js program uploads and downloads files, reports a rejection, and prints the documented output", async () => {
     const [program, shown] = listCodeBlocks('From Python')
     const { stdout } = await run(getProgramPath('python3'), ['-c', program!], { env })
     expect(stdout).toBe(shown)
   })
 })
 
-test("the guide's Next.js route forwards a form and returns the response", async () => {
+test("the guide's Next.js route forwards a form to the service and returns the service's response", async () => {
   const [route] = listCodeBlocks('From a Next.js route')
   const { code } = await transform(route!, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } })
   writeFileSync(join(folder, 'route.mjs'), code)
@@ -64,7 +64,7 @@ test("the guide's Next.js route forwards a form and returns the response", async
 })
 
 describeWith('go')('guide for Go', () => {
-  test("the guide's Python program uploads, downloads, reports a rejection, and prints the documented output", async () => {
+  test("the guide's Python program uploads and downloads files, reports a rejection, and prints the documented output", async () => {
     const [program, shown] = listCodeBlocks('From Go')
     writeFileSync(join(folder, 'main.go'), program!)
     const cache = { HOME: folder, GOCACHE: join(folder, 'go-cache'), GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }

@@ -55,7 +55,7 @@ describeWith('go')('sample verifier with Go transparency log packages', () => {
   const readLog = (token: string, more: Record<string, string> = {}) =>
     getOutcome(run(program, [], { env: { ASSAY_URL: setup.world.url, ASSAY_TOKEN: token, ...more } }))
 
-  test('the sample verifier checks the checkpoint, entries, growth and receipts with an auditor token', async () => {
+  test('with an auditor token, the sample verifier checks the checkpoint, entries, growth and receipts of a log', async () => {
     const own = await setup.world.createTenant()
     await own.createContext('notes')
     const token = (await own.admin.post('/log/share', {})).body.data.token as string

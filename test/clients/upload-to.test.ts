@@ -78,7 +78,7 @@ test('uploadTo stores metadata for small and resumable uploads', async () => {
   }
 })
 
-test("uploadTo returns an upload link's rules, and rejects a file that violates them before sending it", async () => {
+test("uploadTo returns an upload link's rules, and rejects a file that violates them without sending it", async () => {
   const { url, link_id } = await createLink({ allowed_extensions: ['txt'], max_size_mb: 1 })
   expect(await getLinkRules(url)).toMatchObject({ allowed_extensions: ['txt'], max_size_mb: 1, remaining: 10 })
   const wrongType = await getFailure(uploadTo(url, new File(['x'], 'a.BIN')))
@@ -90,14 +90,14 @@ test("uploadTo returns an upload link's rules, and rejects a file that violates 
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 0, rejected_files: 0 })
 })
 
-test("uploadTo throws the service's rejection as an error with the request id", async () => {
+test('uploadTo throws an error with the request id if the service rejects the file', async () => {
   const { url } = await createLink()
   const blank = await getFailure(uploadTo(url, new File([' '], 'a.txt')))
   expect(blank).toBeInstanceOf(AssayError)
   expect(blank).toMatchObject({ code: 'blank_file', status: 422, requestId: expect.stringMatching(/^req_/) })
 })
 
-test('uploadTo throws not_found for a revoked link', async () => {
+test('uploadTo throws a `not_found` error if the link is revoked', async () => {
   const { url, link_id } = await createLink()
   await client.uploadLinks.revoke(link_id)
   expect(await getFailure(uploadTo(url, new File(['x'], 'a.txt')))).toMatchObject({ code: 'not_found', status: 404 })
@@ -132,7 +132,7 @@ test('uploadTo uploads a file above 16 MB in parts, and its progress stays conti
   expect(Math.max(...steps.slice(1).map((sent, index) => sent - steps[index]!))).toBeLessThan(2_000_000)
 })
 
-test('uploadTo resumes an aborted upload after its last byte, and returns the stored file if the upload is already complete', async () => {
+test('uploadTo resumes an aborted upload after the last received byte, and returns the stored file if the upload is already complete', async () => {
   const content = randomBytes(20 * 1_048_576)
   const { url, link_id } = await createLink({ max_files: 1 })
   const abort = new AbortController()
@@ -153,7 +153,7 @@ test('uploadTo resumes an aborted upload after its last byte, and returns the st
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 1, rejected_files: 0 })
 })
 
-test('uploadTo starts again if the upload to resume no longer exists', async () => {
+test('uploadTo starts a new upload if the upload to resume no longer exists', async () => {
   const { url } = await createLink()
   const resumeFrom = `${url}/tus/upl_00000000000000000000000000`
   const file = await uploadTo(url, new File(['text'], 'a.txt'), { resumeFrom })

@@ -60,7 +60,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await storage.getSize('ten_a/invoices/2026/11/file_1')).toBe(300_000)
     })
 
-    test('stores all bytes of a temporary file and keeps it readable until its owner deletes it', async () => {
+    test('stores all bytes of a temporary file, which remains readable until its owner deletes it', async () => {
       const file = join(tmpdir(), newId('req'))
       for (const [path, size] of [
         ['a/small', 100_000],
@@ -89,13 +89,13 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await read('a/empty')).toHaveLength(0)
     })
 
-    test('reports a missing blob as not found, and accepts its deletion', async () => {
+    test('reports a missing blob as not found, but reports no error if the blob is deleted', async () => {
       await expect(storage.open('a/nothing')).rejects.toMatchObject({ code: 'not_found' })
       expect(await storage.getSize('a/nothing')).toBeNull()
       await storage.remove('a/nothing')
     })
 
-    test('reports a deleted blob as not found, and accepts its repeated deletion', async () => {
+    test('reports a deleted blob as not found, but reports no error if the blob is deleted again', async () => {
       await put('a/b')
       await storage.remove('a/b')
       await storage.remove('a/b')
@@ -113,7 +113,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual(['c/d'])
     })
 
-    test('never overwrites a blob, whether it is small or large', async () => {
+    test('never overwrites a blob, regardless of the size of the new content', async () => {
       await put('a/b', 'first')
       await expect(put('a/b', 'second')).rejects.toBeInstanceOf(BlobExistsError)
       await expect(put('a/b', noise(9 * 1024 * 1024))).rejects.toBeInstanceOf(BlobExistsError)
@@ -136,7 +136,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual(paths.sort(comparePaths))
     })
 
-    test('lists more than a thousand blobs in order with their sizes, starting after any path', async () => {
+    test('lists more than a thousand blobs and their sizes in order, and can start after any path', async () => {
       const paths = Array.from({ length: 1100 }, (_, index) => `many/${index % 7}/file_${String(index).padStart(20, '0')}`).sort(
         comparePaths,
       )

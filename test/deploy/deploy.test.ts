@@ -85,7 +85,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       expect(named).toContain('MASTER_KEY_FILE')
     })
 
-    test('Kubernetes containers run as an unprivileged numeric user with enough time for a restart', () => {
+    test('Kubernetes containers run as an unprivileged numeric user, and have enough time to shut down', () => {
       const { resources } = files.kubernetes['kustomization.yaml'][0]
       expect([...resources, 'kustomization.yaml'].sort()).toEqual(Object.keys(files.kubernetes).sort())
       const objects: Yaml[] = Object.values<Yaml[]>(files.kubernetes).flat()

@@ -52,7 +52,7 @@ const listPlacements = async (kind: string) =>
     )
   ).map(({ name }) => name)
 
-test('distributes an empty database, keeps all foreign keys but removes ON UPDATE CASCADE, and can be repeated', async () => {
+test('distributing an empty database keeps all foreign keys without their ON UPDATE CASCADE clauses, and can be repeated', async () => {
   const before = (await readConstraints()) as { definition: string }[]
   const { result, lines } = await runDistribute()
   expect(result).toMatchObject({ reference: [...referenceTables], distributed: [...distributedTables], self_test: 'passed' })
@@ -90,7 +90,7 @@ test('distributes tables that are already local Citus tables', async () => {
   expect(await listPlacements('distributed')).toEqual([...distributedTables].sort())
 })
 
-test('a distribution changes nothing if a table cannot be distributed, and succeeds when retried', async () => {
+test('a distribution changes no constraints if a table cannot be distributed, and succeeds once the cause is fixed', async () => {
   const before = await readConstraints()
   await client.query(`INSERT INTO failing VALUES ('journal')`)
   await expect(runDistribute()).rejects.toThrow('distribution of "journal" failed')
@@ -153,7 +153,7 @@ test('the distribution command waits for a table that another transaction uses',
   await other.end()
 })
 
-test('the distribution command prints its plan with --dry-run, and changes nothing', async () => {
+test('with --dry-run, the distribution command prints its plan and changes nothing', async () => {
   const before = await readConstraints()
   const { result } = await runDistribute({ 'dry-run': true })
   expect(result).toMatchObject({
@@ -171,7 +171,7 @@ test('the distribution command prints its plan with --dry-run, and changes nothi
   expect(await select('SELECT FROM calls')).toEqual([])
 })
 
-test('the distribution command describes the cluster with --check before and after a distribution', async () => {
+test('with --check, the distribution command describes the cluster, both before and after a distribution', async () => {
   const first = (await runDistribute({ check: true })).result as Record<string, Record<string, unknown>>
   expect(first).toMatchObject({
     versions: { postgresql: expect.stringMatching(/^PostgreSQL /), citus_extension: 'stand-in', citus: 'stand-in' },

@@ -86,7 +86,7 @@ test('the conversion keeps every row and creates the current schema, and a secon
   expect(await readRows()).toEqual(converted)
 })
 
-test('a converted pre-release database serves files, counters, journal, uploads and deletions', async () => {
+test('after the conversion of a pre-release database, files, counters, the journal, uploads and deletions work', async () => {
   expect((await convert()).status).toBe(0)
   // Files in the old dump's trash would otherwise be purged after 30 days.
   await query('UPDATE trash SET deleted_at = now()')
@@ -108,7 +108,7 @@ test('a converted pre-release database serves files, counters, journal, uploads 
   }
 })
 
-test('leaves a database that cannot be converted unchanged, and reports the reason in one sentence', async () => {
+test('changes nothing in a database that cannot be converted, and reports the reason in one sentence', async () => {
   const expectRejected = async (sql: string, message: string) => {
     await query(sql)
     const before = await readRows()

@@ -51,7 +51,7 @@ test.each([
   },
 )
 
-test('runs an installation step only if its sources changed, and without network access', async () => {
+test('repeats an installation step only if its sources changed, and needs no network access', async () => {
   const folder = join(clone, 'build')
   mkdirSync(folder)
   for (const path of [

@@ -99,7 +99,7 @@ describe('first start', () => {
       return path
     }
 
-    test("uses the operator's key and password and prints only their variable names at every log level", async () => {
+    test("uses the operator's key and password, but prints only their variable names at every log level", async () => {
       const secrets = {
         [keyVariable]: keyVariable.endsWith('_FILE') ? inFile('key', key) : key,
         [passwordVariable]: passwordVariable.endsWith('_FILE') ? inFile('password', password) : password,

@@ -109,7 +109,7 @@ describe('excessively expensive GraphQL documents', () => {
     await expectHealthy(world, tenant)
   })
 
-  test('accepts a GraphQL document with twenty root fields, twelve levels, or standard introspection', async () => {
+  test('accepts a GraphQL document with twenty root fields, with twelve levels, or with the standard introspection query', async () => {
     const many = await tenant.admin.graphql(
       `{ ${spread(20, (at) => `a${at}: files(pageSize: 100) { data { fileId context { contextKey } } pagination { totalItems } }`)} }`,
     )

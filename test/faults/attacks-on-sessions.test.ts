@@ -60,7 +60,7 @@ describe('forged session tokens', () => {
       await expectRejected(await signed({}, { kid }))
   })
 
-  test('rejects a session token with alg none, or with HS256 and the public key as the secret', async () => {
+  test('rejects a session token that is unsigned (alg none), or signed by HS256 with the public key as the secret', async () => {
     const { body } = await world.unauthenticated.raw('/.well-known/jwks.json')
     const [jwk] = body.keys
     const tokens = ['none', 'None', 'NONE', 'nOnE'].map((alg) => `${part({ alg, kid: jwk.kid })}.${part(payload)}.`)
@@ -93,7 +93,7 @@ describe('forged session tokens', () => {
     })
   })
 
-  test('rejects a request with two Authorization headers in any order', async () => {
+  test('rejects a request with two Authorization headers in either order', async () => {
     const good = `Authorization: Bearer ${tenant.admin.credential}`
     const bad = 'authorization: Bearer assay_nobody'
     for (const headers of [

@@ -41,12 +41,15 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
   }
 
   const limits = [0, 1, 60_000, 64 * 1024, 64 * 1024 + 1, 1_000_000]
-  test.each(limits)("reports clamd's size limit if a connection reset follows its message after %d bytes", async (limit) => {
-    const { scanner } = await start({ limit, limitResponse: 'reset behind' })
-    const file = createMemoryContent(Buffer.alloc(3 * mebibyte, 'x'))
-    const verdicts = await repeat(24, () => scanner.scan(file, never()))
-    expect(verdicts).toMatchObject(Array(24).fill(tooLong))
-  })
+  test.each(limits)(
+    "reports clamd's size limit if clamd states the limit after %d bytes and then resets the connection",
+    async (limit) => {
+      const { scanner } = await start({ limit, limitResponse: 'reset behind' })
+      const file = createMemoryContent(Buffer.alloc(3 * mebibyte, 'x'))
+      const verdicts = await repeat(24, () => scanner.scan(file, never()))
+      expect(verdicts).toMatchObject(Array(24).fill(tooLong))
+    },
+  )
 
   test.each(limits)("queries clamd's size limit if the connection is reset without a message after %d bytes", async (limit) => {
     const { daemon, scanner } = await start({ limit, limitResponse: 'lost' })
@@ -56,7 +59,7 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
     expect(daemon.rejectedLengths).toBe(24)
   })
 
-  test('scans a file of exactly StreamMaxLength and reports one more byte as incomplete', async () => {
+  test('scans a file of exactly StreamMaxLength, and reports a file with one more byte as incomplete', async () => {
     const { daemon, scanner } = await start({ limit: 100_000, limitResponse: 'lost' })
     expect(await scanner.scan(createMemoryContent(Buffer.alloc(100_000)), never())).toEqual(clean)
     expect(daemon.rejectedLengths).toBe(0)
@@ -116,7 +119,7 @@ describeWith('clamd')('files above StreamMaxLength, with a real clamd', () => {
     ['one chunk', mebibyte + 64 * 1024],
     ['several megabytes', 6 * mebibyte],
   ])(
-    'always reports a file %s above StreamMaxLength as incomplete, from memory and from disk',
+    'always reports a file %s above StreamMaxLength as incomplete, whether the file is in memory or on disk',
     async (_, size) => {
       const file = await createFileContent(Buffer.alloc(size, 'x'))
       try {

@@ -127,7 +127,7 @@ test("returns 503 for an upload above the process's file size limit, stores noth
 
 // Without permission to mount disks, these tests use the file size limit instead.
 describe('full disks', () => {
-  test("returns 503 if the store's disk is full, stores nothing, still accepts smaller files, and recovers", async () => {
+  test("if the store's disk is full, returns 503 without storing the file, still accepts smaller files, and recovers once space is freed", async () => {
     await mkdir(join(world.dataDir, 'store'))
     if (!(await canMount(join(world.dataDir, 'store')))) return testFileSizeLimit('store')
     await start('store', { under: createSmallDiskCommand(join(world.dataDir, 'store'), diskSize) })

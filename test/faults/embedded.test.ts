@@ -85,7 +85,7 @@ describe('embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('starts if DATA_DIR is too long for a socket path, and leaves no socket folder behind', async () => {
+  test('starts even if DATA_DIR is too long for a socket path, and leaves no socket folder behind', async () => {
     const where = createPlace('x'.repeat(120))
     mkdirSync(where.dataDir, { recursive: true })
     const database = await openDatabase(where)
@@ -134,7 +134,7 @@ describe('exclusive use of DATA_DIR', () => {
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
   })
 
-  test('an admin command starts the database if no service runs, and stops it afterwards', async () => {
+  test('an admin command starts the database if no service is running, and stops it afterwards', async () => {
     const where = createPlace()
     const borrowed = await openCommandDatabase(where)
     const pid = postmaster(where.dataDir)
@@ -227,7 +227,7 @@ describe('exclusive use of DATA_DIR', () => {
 })
 
 describe('external databases', () => {
-  test('an external database requires no DATA_DIR, and is described without its password', async () => {
+  test('an external database requires no DATA_DIR, and its description does not contain its password', async () => {
     const dataDir = join(scratch, 'never made')
     const database = await openDatabase({ dataDir, databaseUrl: 'postgresql://me:secret@db.example:5433/files?sslmode=require' })
     expect(database).toMatchObject({

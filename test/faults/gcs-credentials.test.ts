@@ -176,20 +176,23 @@ describe('URL signing by IAM', () => {
     ['out of service', { kind: 'status', status: 503 }, /as asked/],
     ['silent', { kind: 'silent' }, /no response within/],
     ['too slow', { kind: 'slow', ms: 3000 }, /no response within/],
-  ])('reports a signing service that is %s as unavailable with the reason, and recovers', async (_name, fault, reason) => {
-    await configureFederation(await writeSubjectToken())
-    const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
-    await retryUntilSuccess(() => storage.assertReady())
-    bucket.objects.store({ name: grant.path }, large)
-    identity.plan('sign', fault, 100)
-    const failure = await storage.signDownload(grant).catch((error) => error)
-    expect(failure).toMatchObject({ code: 'storage_unavailable', message: expect.not.stringMatching(/sign(Blob|ature)/) })
-    expect(String(failure.cause)).toMatch(
-      fault.kind === 'status' && fault.status === 503 ? /no response within|as asked/ : reason,
-    )
-    identity.clear()
-    expect(await get(await retryUntilSuccess(() => storage.signDownload(grant)))).toEqual([200, true])
-  })
+  ])(
+    'if the IAM signing service is %s, reports it as unavailable with the reason, and recovers afterwards',
+    async (_name, fault, reason) => {
+      await configureFederation(await writeSubjectToken())
+      const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
+      await retryUntilSuccess(() => storage.assertReady())
+      bucket.objects.store({ name: grant.path }, large)
+      identity.plan('sign', fault, 100)
+      const failure = await storage.signDownload(grant).catch((error) => error)
+      expect(failure).toMatchObject({ code: 'storage_unavailable', message: expect.not.stringMatching(/sign(Blob|ature)/) })
+      expect(String(failure.cause)).toMatch(
+        fault.kind === 'status' && fault.status === 503 ? /no response within|as asked/ : reason,
+      )
+      identity.clear()
+      expect(await get(await retryUntilSuccess(() => storage.signDownload(grant)))).toEqual([200, true])
+    },
+  )
 
   test('URL signing fails with a reason if the workload identity impersonates no service account', async () => {
     await configureFederation(await writeSubjectToken(), { impersonate: false })

@@ -45,7 +45,7 @@ describe.each(puts)('bucket uploads of type: %s', (_name, call, bytes) => {
     ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' }],
     ['truncated JSON after the object is stored', { kind: 'half' }],
     ['a lost response after the object is stored', { kind: 'lost' }],
-  ])('a bucket upload succeeds despite %s, and stores the object once', async (_what, fault) => {
+  ])('a bucket upload succeeds despite %s, and stores the object only once', async (_what, fault) => {
     bucket.faults.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
     expect(bucket.objects.names).toEqual(['a/b'])
@@ -130,7 +130,7 @@ describe('large bucket uploads', () => {
   })
 
   test.each([404, 410, 412])(
-    'a large upload finds its object if its session ended (%i) after the last response was lost',
+    'a large upload finds its object if the last response was lost and its session then ended with status %i',
     async (status) => {
       bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
       bucket.faults.plan('chunk', { kind: 'lost' })
@@ -140,14 +140,17 @@ describe('large bucket uploads', () => {
     },
   )
 
-  test.each([404, 410])('a large upload fails if its sessions end (%i) before the last byte', async (status) => {
-    for (const _session of [1, 2]) {
-      bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
-      bucket.faults.plan('chunk', { kind: 'status', status })
-    }
-    await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject(unavailable)
-    expect(bucket.objects.names).toEqual([])
-  })
+  test.each([404, 410])(
+    'a large upload fails if its sessions end with status %i before the last byte is sent',
+    async (status) => {
+      for (const _session of [1, 2]) {
+        bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
+        bucket.faults.plan('chunk', { kind: 'status', status })
+      }
+      await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject(unavailable)
+      expect(bucket.objects.names).toEqual([])
+    },
+  )
 })
 
 describe('bucket requests', () => {

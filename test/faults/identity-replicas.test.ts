@@ -128,14 +128,14 @@ describe('two replicas in two processes with one database', () => {
     })
   })
 
-  test('a session from one replica is valid on the other, and ends on both', async () => {
+  test('a session from one replica is valid on the other, and signing out on one replica ends it on both', async () => {
     const token = await signIn(one)
     const there = statusOf(on(two, token))
     expect(await there()).toBe(200)
     expect(await measurePropagation(() => on(one, token).graphql('mutation { signOut }'), there, 401)).toBeLessThan(1000)
   })
 
-  test('a replica rejects a user disabled or a scope removed on another replica', async () => {
+  test('a user who is disabled or loses a scope on one replica is rejected by the other', async () => {
     const invited = await one.graphql(
       'mutation { inviteUser(input: { email: "eve@example.com", name: "Eve", scopes: [metadata], password: "a password of hers" }) { user { userId } } }',
     )

@@ -239,7 +239,7 @@ describe('image process life cycle and isolation', () => {
     expect(await real.inspect(createSubmission('a.tif', complete))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('image processes delete only folders that killed services left on the same host', async () => {
+  test('the sandbox of image processes deletes only folders left behind by killed services on the same host', async () => {
     const own = await openSandbox(folder).catch(() => undefined)
     if (!own) return
     const boxes = () => readdirSync(tmpdir()).filter((name) => name.startsWith('assay-box-'))
@@ -265,7 +265,7 @@ describe('image process life cycle and isolation', () => {
     expect(await start().inspect(image('shout'))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('image processes read large images from their files, even if the name contains brackets', async () => {
+  test('image processes read large images from their files, even if a file name contains brackets', async () => {
     const inspector = start()
     for (const name of ['large.tif', 'large.tif[page=3]']) {
       const content = await storeOnDisk(join(folder, name), Buffer.concat([complete, Buffer.alloc(400_000, 1)]))

@@ -64,7 +64,7 @@ const visible = async (contextId: string) =>
 const held = async () =>
   (await admin.query(`SELECT count(*)::int AS held FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)).rows[0].held
 
-test('ledgers do not lock tenants while a commit waits for durability, and respond only after the commit is durable', async () => {
+test('ledgers lock no tenant while a commit waits for durability, but respond only after the commit is durable', async () => {
   const context = await fixture.createContext('held')
   const uploads = await Promise.all([1, 2].map((size) => fixture.createUpload(context, size)))
   await holdCommits()

@@ -65,7 +65,7 @@ const waiting = async (): Promise<number | undefined> =>
     )
   ).rows[0]?.pid
 
-test('stores one file if a replica freezes past its Idempotency-Key lease and the client retries on another replica', async () => {
+test('stores only one file if a replica freezes past its Idempotency-Key lease and the client retries on another replica', async () => {
   const headers = { 'idempotency-key': 'frozen' }
   const release = await openTransaction(lockedHead)
   const first = upload(elsewhere(), 'frozen', headers)
@@ -91,7 +91,7 @@ test('stores one file if a replica freezes past its Idempotency-Key lease and th
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 }, 120_000)
 
-test("a replica commits a frozen replica's pending entries, and returns the response to the client", async () => {
+test("a replica commits a frozen replica's pending entries, so that a retried upload returns the committed file", async () => {
   const headers = { 'idempotency-key': 'pending' }
   const release = await openTransaction('SELECT ledger_leads($1)')
   const first = upload(elsewhere(), 'pending', headers)

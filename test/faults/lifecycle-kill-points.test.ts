@@ -38,17 +38,20 @@ const eventsOf = async (fileId: string) =>
     ({ type }) => type,
   )
 
-test.each(steps('expiry'))('a retention run that was killed at %s is resumed, and handles each file once', async (point) => {
-  const [old, trashed] = [await moveUploadBack(world, await upload(), 31), await upload()]
-  await tenant.admin.delete(`/files/${trashed}`)
-  await moveDeletionBack(world, trashed, 7)
-  expect(await runCommand(['admin', 'expire'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
-  await expectAgreement()
-  await runExpiry(world)
-  expect(await eventsOf(old)).toEqual(['file.deleted'])
-  expect(await eventsOf(trashed)).toEqual(['file.accepted', 'file.deleted', 'file.purged'])
-  await expectAgreement()
-})
+test.each(steps('expiry'))(
+  'a retention run that was killed at %s is resumed, and processes each file only once',
+  async (point) => {
+    const [old, trashed] = [await moveUploadBack(world, await upload(), 31), await upload()]
+    await tenant.admin.delete(`/files/${trashed}`)
+    await moveDeletionBack(world, trashed, 7)
+    expect(await runCommand(['admin', 'expire'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
+    await expectAgreement()
+    await runExpiry(world)
+    expect(await eventsOf(old)).toEqual(['file.deleted'])
+    expect(await eventsOf(trashed)).toEqual(['file.accepted', 'file.deleted', 'file.purged'])
+    await expectAgreement()
+  },
+)
 
 test.each([...steps('restore'), ...steps('purge')])(
   'if the service is killed at %s, a restore or purge is complete or has no effect',

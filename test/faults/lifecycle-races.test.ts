@@ -55,7 +55,7 @@ test.each([7, 0])(
   },
 )
 
-test('an acknowledged hold prevents every replica from deleting a file when it expires', async () => {
+test('an acknowledged hold prevents every replica from deleting a file when the file expires', async () => {
   const upload = await context('due', { retention_days: 1 })
   const ids = await Promise.all(rounds.map(async () => moveUploadBack(world, await upload(), 2)))
   const holds = ids.map((id) => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' }))

@@ -36,7 +36,7 @@ describeWith('pgbouncer')('startup and migration through PgBouncer', () => {
   })
   afterAll(() => database.drop())
 
-  test('refuses to start through a PgBouncer whose default settings reject startup parameters', async () => {
+  test('refuses to start through PgBouncer if its default settings reject startup parameters', async () => {
     const { url } = await bouncer(database.url)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,

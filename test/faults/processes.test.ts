@@ -205,7 +205,7 @@ describe('two processes on one port', () => {
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
   })
 
-  test('a process handles a connection that another process accepted before it ended', async () => {
+  test('if a process is killed, another process handles the connection that was assigned to it', async () => {
     const was = await replacements(service)
     const victim = listWorkers(service)[0]!
     process.kill(victim, 'SIGSTOP')

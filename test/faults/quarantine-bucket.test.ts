@@ -67,7 +67,7 @@ async function expectInaccessible({ fileId, url, path }: { fileId: string; url: 
   expect(reports.data.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['rejected', 'accepted'])
 }
 
-test('quarantining a file in a bucket invalidates its URLs, and releasing the file restores it', async () => {
+test('quarantining a file in a bucket invalidates its URLs, and releasing the file makes it available again', async () => {
   const file = await createInfectedFile()
   await clamd.updateSignatures(world)
   await rescanAll(world)

@@ -139,7 +139,7 @@ describeWith('clamd')('rescans with a real clamd', () => {
     await real.close()
   })
 
-  test('detects updated virus signatures with an unchanged version, and then finds infected stored files', async () => {
+  test('a requested rescan finds infected files if the signatures were updated but their version did not change', async () => {
     const owner = await scanned.createTenant()
     await owner.createContext('notes')
     const hidden = (await owner.admin.upload('notes', 'a.txt', `a note, ${newlyInfected}`)).body.data.file_id

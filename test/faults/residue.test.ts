@@ -93,7 +93,7 @@ describe.each(sending)('bucket faults during %s (%i bytes)', (call, size) => {
   )
 })
 
-test('a bucket upload leaves no files or connections behind if the bucket is down and recovers', async () => {
+test('a bucket upload leaves no files or connections behind if the bucket goes down and recovers', async () => {
   await bucketWorld.bucket.stop()
   for (const size of [small, large]) expect((await upload(size)).status).toBe(503)
   await bucketWorld.bucket.start()

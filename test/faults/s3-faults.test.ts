@@ -54,7 +54,7 @@ describe.each(puts)('S3 uploads of type: %s', (_name, call, bytes) => {
     ['a closed connection', { kind: 'cut' }],
     ['a slow response', { kind: 'slow', ms: 200 }],
     ['a lost response', { kind: 'lost' }],
-  ])('an S3 upload succeeds despite %s, and stores the object once', async (_what, fault) => {
+  ])('an S3 upload succeeds despite %s, and stores the object only once', async (_what, fault) => {
     fakeS3.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
     expect([...fakeS3.objects.keys()]).toEqual(['a/b'])

@@ -108,7 +108,7 @@ describe('unavailable bucket', () => {
     })
   })
 
-  test('stores one object if an upload is retried after a lost response, and sweeps an incomplete object', async () => {
+  test('stores only one object if an upload is retried after a lost response, and leaves no orphaned object', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     expect((await tenant.admin.upload('notes', 'lost.txt', content)).status).toBe(201)
     // The bucket has stored the blob, but its response is lost. The journal lists the blob as garbage.
@@ -186,7 +186,7 @@ describeWith('clamd')('unavailable scanner', () => {
   })
   afterEach(() => expectNoResidue(world))
 
-  test('rejects only uploads that require a scan while the scanner is unavailable, and counts none as blocked', async () => {
+  test('while the scanner is unavailable, rejects only uploads that require a scan, and counts none of them as blocked', async () => {
     expect((await tenant.admin.upload('notes', 'a.txt', content)).status).toBe(201)
     const [blocked, failed] = await countBlockedAndFailed(tenant)
     await clamd.kill('SIGKILL')

@@ -95,7 +95,7 @@ test('an upload that crosses a month boundary stores its blob under only one pat
   await expectWhole(tenant, 2)
 })
 
-test('stores one blob for two requests with the same Idempotency-Key', async () => {
+test('stores only one blob for two requests with the same Idempotency-Key', async () => {
   const tenant = await newTenant()
   const headers = { 'idempotency-key': 'once' }
   const responses = await Promise.all([send(tenant, valid, headers), send(tenant, valid, headers)])

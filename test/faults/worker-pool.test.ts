@@ -102,7 +102,7 @@ describe('failing workers', () => {
     },
   )
 
-  test('scans a file separately if the worker that read and scanned the file crashed', async () => {
+  test('scans a file separately if the worker that was reading and scanning the file crashed', async () => {
     const scanner = Object.assign(new ScriptedScanner({ verdict: 'clean' }), {
       scanInWorker: { setup: { id: 'own', kind: 'wasm' as const, limits: walkLimits }, deadlineOf: () => 20_000 },
     })

@@ -94,7 +94,7 @@ describe('7-Zip formats', () => {
     for (const extension of ['rar', 'cab']) expect(await getVerdict(extension, noise(3000))).toMatchObject({ sound: false })
   })
 
-  test('detects encrypted RAR archives, even if their directory is encrypted', async () => {
+  test('detects encrypted RAR archives, even if their headers are encrypted', async () => {
     for (const closed of ['file', 'directory'] as const)
       expect(await getVerdict('rar', rar4(file, { closed }))).toMatchObject({ sound: true, evidence: { encrypted: true } })
   })

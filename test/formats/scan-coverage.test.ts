@@ -40,9 +40,12 @@ function findsEveryMarker(open: () => Promise<OpenedScanner>): void {
     return names
   }
 
-  test.each(Object.keys(carriers))("never accepts a container with a malware marker in the carrier '%s'", async (carrier) => {
-    expect(await accepted(smallRows(carrier))).toEqual([])
-  })
+  test.each(Object.keys(carriers))(
+    'never accepts a container with a malware marker if the container is inside %s',
+    async (carrier) => {
+      expect(await accepted(smallRows(carrier))).toEqual([])
+    },
+  )
 
   test.each(largeRows)('does not accept a container with a malware marker in $name', async (row) => {
     expect(await accepted([row])).toEqual([])

@@ -145,14 +145,14 @@ describe('damaged content', () => {
     expect(isExtensionOfType('pdf', 'zip-damaged')).toBe(false)
   })
 
-  test('detects an Office document with a damaged directory as a damaged zip', async () => {
+  test('detects an Office document with a damaged central directory as a damaged zip', async () => {
     const complete = basic.zip({ 'word/a.xml': 'a', 'word/b.xml': 'b', 'word/document.xml': 'c' })
     const second = complete.indexOf('PK\x01\x02', complete.indexOf('PK\x01\x02', 0, 'latin1') + 1, 'latin1')
     complete.fill(0, second, second + 4)
     expect(await typeOf(complete)).toBe('zip-damaged')
   })
 
-  test('detects the type of an Office document without its main part or its content types', async () => {
+  test('detects the type of an Office document that lacks its main part or its content types', async () => {
     expect(await typeOf(basic.zip({ '_rels/.rels': '', 'word/styles.xml': '' }))).toBe('docx')
     const manifest = '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
     expect(await typeOf(basic.zip({ 'content.xml': '', 'META-INF/manifest.xml': manifest }))).toBe('odf')

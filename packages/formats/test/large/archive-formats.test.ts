@@ -64,7 +64,7 @@ describe('zip files', () => {
     expect(await inspect(readZip, bytes)).toMatchObject({ sound: true })
   })
 
-  test('accepts a zip file with an encrypted directory, but rejects a truncated one', async () => {
+  test('accepts a zip file with an encrypted central directory, but rejects a truncated one', async () => {
     const archive = hiddenZip()
     expect(await inspect(readZip, archive)).toMatchObject({
       sound: true,
@@ -301,7 +301,7 @@ describe('7z archives', () => {
     expect(await inspect(readSevenZip, bytes.subarray(0, -1))).toMatchObject({ sound: false })
   })
 
-  test('accepts a password-protected 7z archive, with or without an encrypted directory, and adds a note to the report', async () => {
+  test('accepts a password-protected 7z archive, with or without encrypted headers, and adds a note to the report', async () => {
     expect(await inspect(readSevenZip, encrypted7z)).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/1 of 1 members are encrypted/)],

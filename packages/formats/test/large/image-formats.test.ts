@@ -199,7 +199,7 @@ test('rejects a PNG image with an unknown critical chunk, and accepts an unknown
 })
 
 describe('large PNG images inflated in chunks', () => {
-  test('accepts a large intact PNG image, and rejects it if it is damaged, lacks rows or has an unknown filter', async () => {
+  test('accepts a large PNG image if it is intact, and rejects it if it is damaged, lacks rows or has an unknown filter', async () => {
     const [width, rowBytes] = [1500, 1501]
     const rows = Buffer.alloc(3000 * rowBytes, noise(100_003))
     for (let row = 0; row < 3000; row++) rows[row * rowBytes] = 1
