@@ -111,7 +111,7 @@ test('an adopted file has the same kinds of events, audit log entry and receipt 
   expect(receipt.status).toBe(200)
 })
 
-test('a second adoption registers no object again, and skips the objects of deleted files', async () => {
+test('a second adoption does not register objects again, and skips objects that belong to deleted files', async () => {
   const { file_id: fileId } = (await listFiles())['short.txt']!
   expect((await tenant.admin.delete(`/files/${fileId}`)).status).toBe(200)
   const { result } = await adopt('import')
@@ -175,7 +175,7 @@ test('quarantines infected objects on request and creates file.rejected and file
   expect(await verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0, corrupted: 0, journalDrift: 0 })
 })
 
-test('an adoption stops when the quota is full, leaves the remaining objects in place, and continues in a later run', async () => {
+test('an adoption stops when the quota is full, leaves the remaining objects in place, and can be resumed by a later run', async () => {
   await tenant.createContext('small', { storage_quota_mb: 1 })
   await writeObjects({
     'quota/a file with a long name.txt': 'x'.repeat(700_000),

@@ -42,7 +42,7 @@ test('deletes a hundred files in one request and returns the results in request 
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('a bulk deletion deletes the valid files even if other ids are unknown, malformed, already deleted or from another tenant', async () => {
+test("a bulk deletion deletes the valid files even if other ids are unknown, malformed, or refer to deleted files or another tenant's files", async () => {
   const other = await world.createTenant()
   await other.createContext('notes')
   const foreign = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
@@ -63,7 +63,7 @@ test('an API key restricted to a context cannot delete files in another context'
   expect(outcomes).toEqual([unknown(fileIds[0]!), toDeletedResult(fileIds[1]!)])
 })
 
-test('a bulk deletion deletes each file once, even if its id is repeated or sent in concurrent requests', async () => {
+test('a bulk deletion deletes each file only once, even if its id is repeated or sent in concurrent requests', async () => {
   const [fileId] = await upload(1)
   const request = () => tenant.admin.post('/files/delete', { file_ids: [fileId, fileId] })
   const outcomes = (await Promise.all([request(), request()])).map((response) => getData(response))

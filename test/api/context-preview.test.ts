@@ -27,7 +27,7 @@ const preview = async (contextKey: string, body: object) =>
 const uploadFile = async (contextKey: string, name: string, content: Uint8Array | string): Promise<string> =>
   getData(await tenant.admin.upload(contextKey, name, content), created).file_id
 
-test('a policy preview validates the extension and size of stored files and changes nothing', async () => {
+test('a policy preview validates the extension and size of stored files without changing anything', async () => {
   await tenant.createContext('plain')
   const csv = await uploadFile('plain', 'table.CSV', 'a,b\n1,2\n')
   await uploadFile('plain', 'exact.txt', 'x'.repeat(1_048_576))

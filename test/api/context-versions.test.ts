@@ -87,7 +87,7 @@ test('the report of an accepted, rejected or dry-run file contains the context v
   expect(calls.body.data.callLogs.data).toEqual([{ validation: { outcome: 'rejected', rulesVersion: 2 } }])
 })
 
-test('lists context versions newest first with a next-page link over REST and GraphQL', async () => {
+test('lists context versions newest first over REST and GraphQL, and returns a next-page link over REST', async () => {
   await tenant.createContext('paged')
   for (const size of [1, 2, 3, 4]) getData(await tenant.admin.patch('/contexts/paged', { max_file_size_mb: size }))
   const first = await tenant.admin.get('/contexts/paged/versions?page_size=2')

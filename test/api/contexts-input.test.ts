@@ -96,7 +96,7 @@ describe('invalid context fields', () => {
     ])
   })
 
-  test('stores metadata of exactly 16 KiB and rejects deeply nested metadata', async () => {
+  test('stores metadata of exactly 16 KiB but rejects deeply nested metadata', async () => {
     const metadata = { big: 'x'.repeat(16 * 1024 - '{"big":""}'.length) }
     expect(
       getData(await tenant.admin.post('/contexts', { ...createMinimalContext('big'), metadata }), { status: 201 }).metadata,

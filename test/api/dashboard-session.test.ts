@@ -60,7 +60,7 @@ describe('signing in with POST /session', () => {
     expect([status, body.error.code, headers.getSetCookie()]).toEqual([401, 'unauthenticated', []])
   })
 
-  test('dashboard sign-in requires the second factor with the same errors as signIn', async () => {
+  test('dashboard sign-in returns the same error as signIn if the second-factor code is missing', async () => {
     const holder = await tenant.createUser(['metadata'])
     await holder.graphql('mutation ($password: String!) { beginSecondFactor(password: $password) { secret } }', {
       password: holder.password,
@@ -328,7 +328,7 @@ describe('dashboard page', () => {
   })
 })
 
-test('DASHBOARD=off serves a page without scripts at / and disables cookie sessions', async () => {
+test('if DASHBOARD is off, the service serves a page without scripts at / and disables cookie sessions', async () => {
   const off = await World.open({ DASHBOARD: 'off' }, world)
   const page = await off.unauthenticated.raw('/')
   expect(page.status).toBe(200)

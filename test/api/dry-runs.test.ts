@@ -91,7 +91,7 @@ describe('dry runs', () => {
     expect(getData(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
-  test('a dry run with metadata or without a context is rejected, and an unknown context returns 404', async () => {
+  test('rejects a dry run with metadata or without a context, and returns 404 for an unknown context', async () => {
     const key = await (await world.createTenant()).createKey(['upload', 'metadata'])
     const { body, headers } = createMultipartBody([
       { name: 'file', filename: 'a.txt', content: 'text' },

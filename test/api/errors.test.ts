@@ -142,7 +142,7 @@ describe('401 responses', () => {
   })
 })
 
-test('returns 403 with the missing scope before any validation error', async () => {
+test('checks the scope before validating the request, and names the missing scope in the 403 response', async () => {
   const key = await tenant.createKey(['upload'])
   const response = await key.post('/api-keys', { name: '' })
   expect(toStatusAndCode(response)).toEqual([403, 'forbidden'])

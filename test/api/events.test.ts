@@ -84,7 +84,7 @@ describe('GET /events', () => {
     expect(await collectEvents(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
   })
 
-  test('each change within a tenant creates an event of a specific type that contains no secrets or IP addresses', async () => {
+  test('each change within a tenant creates an event of a specific type, and no event contains secrets or IP addresses', async () => {
     const events = await collectEvents(async () => {
       const key = await tenant.createKey(['metadata'])
       for (const action of ['disable', 'enable', 'rotate', 'revoke'])
@@ -124,7 +124,7 @@ describe('GET /events', () => {
 describe('server-sent events', () => {
   const url = (query = '') => `${world.url}/api/v1/events${query}`
 
-  test('an event stream sends all past and new events once and in order', async () => {
+  test('an event stream sends all past and new events exactly once and in order', async () => {
     const reader = await readEvents(url(), tenant.admin.credential!)
     const before = await last()
     for (const name of ['one', 'two', 'three']) await tenant.admin.upload('notes', `${name}.txt`, name)
@@ -289,7 +289,7 @@ describe('event subscriptions in GraphQL', () => {
   })
 })
 
-test('ignores requests to upgrade to a protocol other than WebSocket, and responds to them over HTTP', async () => {
+test('ignores the Upgrade header for protocols other than WebSocket, and responds over HTTP', async () => {
   const response = await new Promise<{ status?: number; text: string }>((resolve, reject) => {
     const upgrade = request(
       `${world.url}/graphql`,

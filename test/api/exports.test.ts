@@ -113,7 +113,7 @@ describe('rejected exports', () => {
       ])
   })
 
-  test('an export contains no rows of other tenants', async () => {
+  test('an export contains no rows that belong to other tenants', async () => {
     const other = await world.createTenant()
     expect((await other.admin.get('/stats/logs/export')).body).toBe('')
     expect((await other.admin.get(`/stats/logs/export?api_key_id=${tenant.admin.id}`)).body).toBe('')
@@ -156,7 +156,7 @@ describe('large exports', () => {
     while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  test('a large export spanning several months contains each row once', async () => {
+  test('a large export spanning several months contains each row exactly once', async () => {
     const ids = parseNdjson((await large.admin.get('/stats/logs/export')).body).map(({ call_id }) => call_id)
     expect(ids).toHaveLength(count)
     expect(new Set(ids).size).toBe(count)

@@ -174,7 +174,7 @@ const toCamelCase = (name: string) => name.replace(/_(\w)/g, (_, letter) => lett
 const isName = (name: string) => ['sort', 'order'].includes(name)
 
 describe.each(Object.keys(filters))('file lists filtered by %s', (name) => {
-  test('the page links of a filtered file list return each file once and in order', async () => {
+  test('the page links of a filtered file list return each file exactly once and in order', async () => {
     const filter = filters[name]!()
     const all = expected(filter)
     const observed: string[] = []

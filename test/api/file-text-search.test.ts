@@ -148,7 +148,7 @@ test.each(selections)('each SQL statement of a search in %s reads a limited numb
   expect(Math.max(...read)).toBeLessThanOrEqual(maxFiles + 1 + contextIds().length + stretch.limit + 1)
 })
 
-test.each(selections)('each page of a file list for %s reads a limited number of files', async (_, contextIds) => {
+test.each(selections)('the query for each page of a file list for %s reads a limited number of files', async (_, contextIds) => {
   const read: number[] = []
   const list = new FileList(countReads(read))
   const filter = { tenantId: large.tenantId, contextIds: contextIds(), uploadedBy: null }

@@ -111,7 +111,7 @@ interface PageField {
   type: { ofType: { ofType: { ofType: { fields: { name: string }[] } } } }
 }
 
-test('every type in a GraphQL list page has an id', async () => {
+test('every item type of a GraphQL list page has an id', async () => {
   const { body } = await user.graphql(
     '{ __schema { types { name fields { name type { ofType { ofType { ofType { fields { name } } } } } } } } }',
   )

@@ -142,7 +142,7 @@ describe('GraphQL mutations', () => {
     })
   })
 
-  test('executes a repeated GraphQL mutation with the same idempotencyKey once', async () => {
+  test('executes a GraphQL mutation only once if it is repeated with the same idempotencyKey', async () => {
     const create = (maxFileSizeMb: number) =>
       user.graphql(
         'mutation ($mb: Int!) { createContext(idempotencyKey: "g-1", input: { contextKey: "once", displayName: "x", allowedExtensions: ["txt"], maxFileSizeMb: $mb }) { contextId createdAt } }',
@@ -237,7 +237,7 @@ describe('GraphQL connections', () => {
     ['callLogs', 'callId', ', status: failure'],
     ['auditLogs', 'auditId', ''],
     ['auditLogs', 'auditId', ', auditType: file, action: created'],
-  ])('the pages of a GraphQL connection of %s by %s%s contain no duplicates or gaps', async (field, id, filter) => {
+  ])('the pages of a GraphQL connection contain no duplicates or gaps: %s (id field: %s%s)', async (field, id, filter) => {
     const expected = await all(field, id, filter)
     expect(await walk(`${field}Connection`, id, filter)).toEqual(expected)
     expect(expected).toEqual([...new Set(expected)].sort().reverse())

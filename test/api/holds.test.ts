@@ -80,7 +80,7 @@ test('rejects a hold on an unknown file and a hold without a reason', async () =
   expect(toStatusAndCode(await tenant.admin.delete(`/files/${fileId}/hold`))).toEqual([404, 'not_found'])
 })
 
-test('lists holds newest first with a next-page link', async () => {
+test('lists holds newest first, and returns a next-page link', async () => {
   await createContext('listed')
   const ids = [await upload('listed'), await upload('listed'), await upload('listed')]
   for (const fileId of ids) getData(await hold(fileId))

@@ -22,7 +22,7 @@ const countFiles = async (caller: Caller): Promise<number> => (await caller.get(
 const toComparable = ({ status, body: { request_id: _id, timestamp: _time, ...body } }: ApiResponse) => ({ status, body })
 
 describe('Idempotency-Key for POST /files/upload', () => {
-  test('a repeated upload with the same Idempotency-Key stores one file and returns the first response', async () => {
+  test('a repeated upload with the same Idempotency-Key stores one file and returns the original response', async () => {
     const key = createKeyHeader()
     const before = await countFiles(tenant.admin)
     const first = await upload(tenant.admin, 'once', key, { metadata: { a: 1, b: 2 } })
@@ -90,7 +90,7 @@ describe('Idempotency-Key for POST /files/upload', () => {
     })
   })
 
-  test('returns the first response to a repeated upload even if the file has been deleted in the meantime', async () => {
+  test('returns the original response to a repeated upload even if the file has been deleted in the meantime', async () => {
     const key = createKeyHeader()
     const first = await upload(tenant.admin, 'gone', key)
     await tenant.admin.delete(`/files/${first.body.data.file_id}`)
@@ -146,7 +146,7 @@ const createContextBody = (key: string) => ({
 })
 
 describe('Idempotency-Key for POST /contexts and POST /api-keys', () => {
-  test('a repeated request to create a context returns the first response', async () => {
+  test('a repeated request to create a context returns the original response', async () => {
     const key = createKeyHeader()
     const first = await tenant.admin.post('/contexts', createContextBody('twice'), key)
     expect(first.status).toBe(201)

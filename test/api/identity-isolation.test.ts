@@ -72,7 +72,7 @@ describe.each([
   ['by key', (of: Owner) => of.admin as Caller],
   ['by user', (of: Owner) => of.user as Caller],
 ])('isolation of two tenants with the same data, %s', (_how, caller) => {
-  test.each(lists)("returns only data of the caller's tenant at %s", async (path) => {
+  test.each(lists)("returns only data that belongs to the caller's tenant at %s", async (path) => {
     for (const [own, foreign] of [
       [one, two],
       [two, one],
@@ -151,7 +151,7 @@ describe.each([
     }
   })
 
-  test("every GraphQL field without arguments returns only data of the caller's tenant, including nested fields", async () => {
+  test("every GraphQL field without arguments, including nested fields, returns only data that belongs to the caller's tenant", async () => {
     const selection = (type: GraphQLObjectType, depth: number): string =>
       Object.values(type.getFields())
         .filter((field) => field.args.every((arg) => arg.defaultValue !== undefined || !String(arg.type).endsWith('!')))

@@ -19,7 +19,7 @@ const listAudits = async (tenant: TestTenant, key: Caller) =>
   getItems(await tenant.admin.get(`/audit-logs/entity/api_key/${key.id}`))
 
 describe('API key life cycle', () => {
-  test('returns all fields of a key except the secret, and a prefix that identifies a leaked key', async () => {
+  test('returns all fields of a key except its secret, including a prefix that identifies a leaked key', async () => {
     const tenant = await world.createTenant()
     const created = await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30, metadata: { team: 'a' } })
     const { api_key: secret, api_key_id: id } = getData(created, { status: 201, message: true })
@@ -93,7 +93,7 @@ describe('API key life cycle', () => {
     })
   })
 
-  test('immediately returns the time when a key was last used, and stores these times in batches', async () => {
+  test("returns the time of a key's last use immediately, but stores these times in batches", async () => {
     const tenant = await world.createTenant()
     const key = await tenant.createKey(['metadata'])
     // The service estimates the database clock with an error below this tolerance, even under load.

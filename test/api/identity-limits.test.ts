@@ -49,7 +49,7 @@ describe('rate limits per minute', () => {
   })
   const at = (caller: Caller) => limited.createCaller(caller.credential)
 
-  test('returns 429 with Retry-After and the IETF headers for a rate-limited key without limiting other keys', () =>
+  test('returns 429 with Retry-After and the IETF headers for a rate-limited key, but does not limit other keys', () =>
     runInOneWindow(60, async () => {
       const tenant = await world.createTenant()
       const [key, otherKey] = [await tenant.createKey(['metadata']), await tenant.createKey(['metadata'])]
@@ -123,7 +123,7 @@ describe('rate limits per minute', () => {
     }))
 })
 
-test('limits invalid credentials per IP address, and never rejects valid credentials', () =>
+test('limits invalid credentials per IP address, but never rejects valid credentials', () =>
   runInOneWindow(60, async () => {
     const tenant = await world.createTenant()
     const { limits } = world.app.services
@@ -148,7 +148,7 @@ function countStatements({ database: { pool } }: Pick<World, 'database'>, name: 
   return () => count
 }
 
-test('checks many guessed keys with few database statements, and still accepts a valid uncached key', async () => {
+test('checks many guessed keys with few database statements, but still accepts a valid uncached key', async () => {
   const tenant = await world.createTenant()
   const fresh = await tenant.createKey(['metadata'])
   const flooded = await openVariant({})
@@ -172,7 +172,7 @@ test('checks many guessed keys with few database statements, and still accepts a
   expect((await flooded.createCaller(late.credential).get('/files')).status).toBe(200)
 })
 
-test('checks guessed log tokens with at most one database statement per second, and still accepts a valid token', () =>
+test('checks guessed log tokens with at most one database statement per second, but still accepts a valid token', () =>
   runInOneWindow(60, async () => {
     const tenant = await world.createTenant()
     const token: string = getData(await tenant.admin.post('/log/share', {}), { status: 201, message: true }).token

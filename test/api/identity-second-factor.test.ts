@@ -74,7 +74,7 @@ describe('second factor', () => {
     expect(JSON.stringify(getItems(await tenant.admin.get('/audit-logs')))).not.toContain(secret)
   })
 
-  test('accepts each second-factor code once, even if two clients sign in with it concurrently', async () => {
+  test('accepts each second-factor code only once, even if two clients sign in with it concurrently', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     const { secret } = await setUp(user)
     const code = generateNextCode(secret)
@@ -272,7 +272,7 @@ describe('wrong second-factor codes', () => {
 })
 
 describe('tenants that require a second factor', () => {
-  test('if the tenant requires a second factor, a session without one can only set it up', async () => {
+  test('if the tenant requires a second factor, a session without one can only be used to set one up', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('notes')
     const user = await tenant.createUser(['metadata', 'admin'])

@@ -110,7 +110,7 @@ describe('active sessions', () => {
 })
 
 describe('password resets and common passwords', () => {
-  test("a password reset by an admin returns the new password once and ends all of the user's sessions", async () => {
+  test("a password reset by an admin returns a new password and ends all of the user's sessions", async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     const { resetUserPassword } = await queryData(

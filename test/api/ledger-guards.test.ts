@@ -148,26 +148,29 @@ describe("requests while another tenant's rows are locked", () => {
 
 describe('responses to changes during ledger transactions', () => {
   const changes: [string, (tenant: TestTenant, keyId: string) => Promise<{ status?: number }>][] = [
-    ['a lowered quota of the tenant', (tenant) => tenant.admin.patch('/tenant', { storage_quota_mb: 1 })],
-    ['a lowered quota of a context', (tenant) => tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })],
-    ['a disabled context', (tenant) => tenant.admin.patch('/contexts/notes', { status: 'disabled' })],
-    ['a disabled key', (tenant, keyId) => tenant.admin.post(`/api-keys/${keyId}/disable`)],
-    ['a suspended tenant', (tenant) => world.app.services.tenants.suspend(tenant.tenantId).then(() => ({ status: 200 }))],
+    ['lowers the tenant quota', (tenant) => tenant.admin.patch('/tenant', { storage_quota_mb: 1 })],
+    ['lowers a context quota', (tenant) => tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })],
+    ['disables a context', (tenant) => tenant.admin.patch('/contexts/notes', { status: 'disabled' })],
+    ['disables a key', (tenant, keyId) => tenant.admin.post(`/api-keys/${keyId}/disable`)],
+    ['suspends the tenant', (tenant) => world.app.services.tenants.suspend(tenant.tenantId).then(() => ({ status: 200 }))],
   ]
-  test.each(changes)('responds to %s only after the ledger transactions in progress have ended', async (_what, change) => {
-    const tenant = await createTenant()
-    const { id } = await tenant.createKey(['upload'])
-    // Simulates another replica that has processed a group of entries but not yet committed it.
-    const older = await holdLock(`SELECT ledger_move($1, '{"entries": 1}')`, [tenant.tenantId])
-    let responded = false
-    const response = change(tenant, id).finally(() => {
-      responded = true
-    })
-    await waitForLockedSession()
-    expect(responded).toBe(false)
-    await older.release()
-    expect(await response).toMatchObject({ status: 200 })
-  })
+  test.each(changes)(
+    'completes an operation that %s only after the ledger transactions in progress have ended',
+    async (_what, change) => {
+      const tenant = await createTenant()
+      const { id } = await tenant.createKey(['upload'])
+      // Simulates another replica that has processed a group of entries but not yet committed it.
+      const older = await holdLock(`SELECT ledger_move($1, '{"entries": 1}')`, [tenant.tenantId])
+      let responded = false
+      const response = change(tenant, id).finally(() => {
+        responded = true
+      })
+      await waitForLockedSession()
+      expect(responded).toBe(false)
+      await older.release()
+      expect(await response).toMatchObject({ status: 200 })
+    },
+  )
 })
 
 describe('upload rules', () => {

@@ -173,7 +173,7 @@ test('all statistics equal a recount of the rows after random calls on two repli
   )
 })
 
-test('counts rejected uploads and downloads by users, although they are not logged as calls', async () => {
+test("counts users' downloads and rejected uploads, although calls by users are not logged", async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('notes')
   const user = await tenant.createUser(['upload', 'download'])

@@ -121,7 +121,7 @@ describe('call log date filters', () => {
     expect(await times('start_date=2026-03-02&end_date=2026-03-01')).toEqual([])
   })
 
-  test('treats a log filter time without an offset as UTC, and converts a time with an offset', async () => {
+  test('treats a log filter time without an offset as UTC, and converts a time with an offset to UTC', async () => {
     expect(await times('start_date=2026-03-02T02:00:00%2B02:00&end_date=2026-03-02T07:00:00%2B02:00')).toEqual(
       timestamps.slice(4),
     )

@@ -243,7 +243,7 @@ test('a PUT request does not change the OpenAPI document, and a client with the 
   expect([put.status, put.headers.get('allow'), put.body.error.code]).toEqual([405, 'GET, HEAD', 'method_not_allowed'])
 })
 
-test('the page at /docs loads its files from the service and has a policy that forbids inline scripts', async () => {
+test('the page at /docs loads its files from the service and has a content security policy that forbids inline scripts', async () => {
   const page = await world.unauthenticated.raw('/docs')
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   const policy = page.headers.get('content-security-policy')!
@@ -329,7 +329,7 @@ test.each(['br', 'gzip'])('compresses the files at /docs with %s if the client a
   }
 })
 
-test("serves Apollo Sandbox to a browser at /graphql?sandbox with a policy that allows the sandbox's hosts", async () => {
+test("serves Apollo Sandbox to a browser at /graphql?sandbox with a content security policy that allows the sandbox's hosts", async () => {
   const page = await world.unauthenticated.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html'])
   const policy = page.headers.get('content-security-policy')!

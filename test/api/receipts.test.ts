@@ -70,7 +70,7 @@ describe('receipts', () => {
     })
   })
 
-  test('returns the receipt as a compact JWS for Accept: application/jose, and errors as JSON', async () => {
+  test('returns the receipt as a compact JWS for Accept: application/jose, but returns errors as JSON', async () => {
     const fileId = await setup.upload()
     const read = (path: string) =>
       fetch(`${setup.world.url}/api/v1${path}`, {
@@ -85,7 +85,7 @@ describe('receipts', () => {
     expect([missing.status, missing.headers.get('content-type')]).toEqual([404, 'application/json; charset=utf-8'])
   })
 
-  test('a receipt is still available by file and by call after its file is deleted', async () => {
+  test('a receipt is available by call id, and by file id even after the file is deleted', async () => {
     const fileId = await setup.upload()
     const { body } = await setup.tenant.admin.get('/stats/logs?operation=upload&page_size=1')
     const ofCall = parseClaims(await setup.getReceipt(`/calls/${body.data.data[0].call_id}/receipt`))

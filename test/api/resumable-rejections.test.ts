@@ -67,7 +67,7 @@ describe('resumable upload validation', () => {
     expect(await listBlobs()).toBe(0)
   })
 
-  test('rejects a resumable upload by extension, size, context or quota before its first byte', async () => {
+  test('rejects a resumable upload because of its extension, size, context or quota before receiving its first byte', async () => {
     const other = await world.createTenant({ quotaMb: 3 })
     await other.createContext('notes', { max_file_size_mb: 1 })
     const extension = await tus.create('notes', 'program.exe', 10)
@@ -207,7 +207,7 @@ describe('terminated, expired and deleted resumable uploads', () => {
     expect((await uploadCalls()).pagination.total_items).toBe(0)
   })
 
-  test("deletes an upload's bytes when it expires, and does not report them as a mismatch before that", async () => {
+  test("deletes an upload's bytes when the upload expires, and does not report them as a mismatch before then", async () => {
     const path = await tus.begin('notes', 'old.txt', 8)
     await tus.patch(path, 0, 'text')
     await sweep()
@@ -263,7 +263,7 @@ describe('resumable upload checksums', () => {
   })
 })
 
-test('two resumable uploads with one Idempotency-Key create one file', async () => {
+test('two resumable uploads with the same Idempotency-Key create only one file', async () => {
   const key = { 'idempotency-key': 'one' }
   const first = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
   const second = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
@@ -273,7 +273,7 @@ test('two resumable uploads with one Idempotency-Key create one file', async () 
   expect(toStatusAndCode(await tus.create('notes', 'a.txt', 5, key, Buffer.from('other')))).toEqual([409, 'idempotency_mismatch'])
 })
 
-test('limits the number and bytes of unfinished uploads with 429 until an upload ends', async () => {
+test('rejects a new resumable upload with 429 while a credential or tenant has too many unfinished uploads or bytes', async () => {
   const { actorId, row } = { actorId: tenant.admin.id, row: 'SELECT $1, $2 || n, $3, $4, $5, $6, $7, now(), now() + interval' }
   const fill = (count: number, actor: string, bytes: number) =>
     world.database.pool.query(

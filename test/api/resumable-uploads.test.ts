@@ -99,7 +99,7 @@ describe('resumable uploads', () => {
     expect(await world.app.services.storageHealth.verify({ tenantId: own.tenantId, deep: true })).toEqual(healthy)
   })
 
-  test('an empty upload with an empty body is validated and logged once, and excess bytes are not stored', async () => {
+  test('an empty upload with an empty body is validated and logged only once, and excess bytes are not stored', async () => {
     const own = await createTenant()
     const by = new Tus(own.admin)
     const excess = await by.create('raw', 'empty.bin', 0, {}, Buffer.from('x'))
@@ -121,7 +121,7 @@ describe('resumable uploads', () => {
     expect(getFileId(await tus.head(response.headers.get('location')!))).toBe(getFileId(response))
   })
 
-  test('a request that creates a resumable upload can contain its first bytes, and returns its expiration time', async () => {
+  test('a request that creates a resumable upload can contain the first bytes, and its response states when the upload expires', async () => {
     const response = await tus.create('notes', 'b.txt', 10, {}, Buffer.from('01234'))
     expect([response.status, response.headers.get('upload-offset'), getFileId(response)]).toEqual([201, '5', null])
     const remaining = Date.parse(response.headers.get('upload-expires')!) - Date.now()

@@ -77,7 +77,7 @@ test('a restored file past its retention period expires again', async () => {
   expect(await listIds('/trash?context=again')).toEqual([fileId])
 })
 
-test('retention deletes many files in batches, each file once, during uploads on two replicas', async () => {
+test('retention deletes many files in batches during uploads on two replicas, and deletes each file only once', async () => {
   await createContext('many', { retention_days: 1 })
   await seed('many', 450)
   const uploads = (async () => {

@@ -74,7 +74,7 @@ describe('rejected tokens', () => {
   }
   const expectRejected = async (token: string) => expect((await new Caller(world.url, token).get('/files')).status).toBe(401)
 
-  test("audits a rejected token of an ended session as an action of the session's user", async () => {
+  test("audits a rejected token that belongs to an ended session as an action of the session's user", async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -90,7 +90,7 @@ describe('rejected tokens', () => {
     expect(await getRejections()).toContain('session_ended')
   })
 
-  test('audits a rejected token of a disabled user', async () => {
+  test('audits a rejected token that belongs to a disabled user', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -99,7 +99,7 @@ describe('rejected tokens', () => {
     expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
-  test('audits a rejected token of an expired session', async () => {
+  test('audits a rejected token that belongs to an expired session', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me

@@ -94,7 +94,7 @@ describe('statistics charts', () => {
     ])
   })
 
-  test('the uploads chart contains the number of uploads and their bytes', async () => {
+  test('the uploads chart contains the number of uploads and the number of uploaded bytes', async () => {
     const { data_points } = await chart('uploads', '?days=9')
     expect(data_points.map(({ count: files, total_bytes }) => [files, total_bytes])).toEqual([
       [4, 40],

@@ -17,7 +17,7 @@ test('rejects a request as too expensive if it queries storage health under seve
   expect((await admin.graphql(`{ storageHealth ${fields} }`)).body.data).toEqual({ storageHealth: healthy })
 })
 
-test('runs at most one storage health check per tenant and two in total at the same time', async () => {
+test('limits concurrent storage health checks to one per tenant and two in total', async () => {
   const [one, other, third] = [await world.createTenant(), await world.createTenant(), await world.createTenant()]
   const { storageHealth } = world.app.services
   const { verify } = storageHealth

@@ -206,7 +206,7 @@ describe('auditor tokens', () => {
     expect(graphql.body.data ?? {}).not.toHaveProperty('logCheckpoint.size')
   })
 
-  test('returns an auditor token once, stores only its hash, and audits it without the secret', async () => {
+  test('returns an auditor token only once, stores only its hash, and audits its creation without the secret', async () => {
     const { id, reader } = await share(7)
     const secret = reader.credential!.split('_').slice(3).join('_')
     const { rows } = await world.database.pool.query('SELECT * FROM log_shares WHERE share_id = $1', [id])

@@ -145,7 +145,7 @@ describe('uploads through a link', () => {
     expect((await tenant.admin.get(`/files/${fileId}/metadata`)).body.data.original_filename).toBe('a.txt')
   })
 
-  test('returns the first response to a repeated upload with the same Idempotency-Key, even if the link is used up', async () => {
+  test('returns the original response to a repeated upload with the same Idempotency-Key, even if the link is used up', async () => {
     const used = await link()
     const key = { 'idempotency-key': 'once' }
     const first = await used.put('a.txt', 'hello', key)
@@ -189,7 +189,7 @@ describe('uploads through a link', () => {
     expect((await used.put('a.txt', 'the file')).status).toBe(201)
   })
 
-  test('an upload through a link appears in the call log, audit log, events, receipt and statistics', async () => {
+  test('an upload through a link is recorded in the call log, audit log, events and statistics, and has a receipt', async () => {
     const mine = await world.createTenant()
     await mine.createContext('notes')
     const key = await mine.createKey(['upload'])
@@ -279,7 +279,7 @@ describe('upload link management', () => {
     expect((await mine.admin.raw(next)).body.data.data[0].link_id).toBe(revoked.id)
   })
 
-  test('revokes an upload link once, with an audit entry and an event', async () => {
+  test('revokes an upload link only once, and records one audit entry for the revocation', async () => {
     const { id, rules } = await link()
     await tenant.admin.delete(`/upload-links/${id}`)
     await tenant.admin.delete(`/upload-links/${id}`)

@@ -41,7 +41,7 @@ describe('rejected files', () => {
     { reason: 'virus_detected', status: 422, name: 'a.txt', content: () => eicar, says: ['EICAR'] },
   ]
   test.each(cases)(
-    'rejects a file with $reason, and logs and counts the rejection once: $name',
+    'rejects a file with $reason, and logs and counts the rejection exactly once: $name',
     async ({ reason, status, name, content, says }) => {
       const before = await getSecurityStats()
       const response = await key.upload('notes', name, content())
@@ -177,7 +177,7 @@ describe('storage quotas', () => {
 })
 
 describe('uploads and creations with an Idempotency-Key', () => {
-  test('stores a repeated upload once, and rejects a different body with the same Idempotency-Key', async () => {
+  test('stores a repeated upload only once, but rejects a different body with the same Idempotency-Key', async () => {
     const own = await world.createTenant()
     await own.createContext('notes')
     const headers = { 'idempotency-key': 'k-1' }
@@ -188,7 +188,7 @@ describe('uploads and creations with an Idempotency-Key', () => {
     expect(getItems(await own.admin.get('/files'))).toHaveLength(1)
   })
 
-  test('a repeated Idempotency-Key returns the created context again, but a repeated API key creation is rejected', async () => {
+  test('returns the original response to a repeated context creation, but rejects a repeated API key creation', async () => {
     const own = await world.createTenant()
     const headers = { 'idempotency-key': 'k-2' }
     const body = { context_key: 'once', display_name: 'Once', allowed_extensions: ['txt'], max_file_size_mb: 1 }

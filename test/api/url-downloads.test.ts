@@ -132,7 +132,7 @@ test('logs and counts each use of a download URL with the IP address and user ag
   expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="refused"\} [1-9]/)
 })
 
-test('counts one download for a download URL, and logs every request to the URL', async () => {
+test('counts one download for a download URL, but logs every request to the URL', async () => {
   const own = await world.createTenant()
   await own.createContext('notes')
   const uploaded = (await own.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id

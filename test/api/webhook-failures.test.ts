@@ -100,7 +100,7 @@ describe('failed webhook deliveries', () => {
     ])
   })
 
-  test('retries a webhook delivery after 5 s, 30 s, 2 min, 10 min, 1, 3, 6, 12 and 24 hours of database time', async () => {
+  test('retries a webhook delivery after 5 s, 30 s, 2 min, 10 min, 1, 3, 6, 12 and 24 hours, measured by the database clock', async () => {
     createSender()
     receiver.reply = createReply(500)
     const id = await createWebhook()
@@ -312,7 +312,7 @@ test('shutdown does not wait for a webhook delivery that never ends', async () =
 }, 60_000)
 
 describe('webhook deliveries by several replicas', () => {
-  test('several replicas share webhook deliveries, and send each event once and in order', async () => {
+  test('several replicas share webhook deliveries, and send each event exactly once and in order', async () => {
     const replica = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' }, world)
     opened.push(replica)
     createSender()

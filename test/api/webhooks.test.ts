@@ -33,7 +33,7 @@ const isSignedBy = (secret: string, received: Received): boolean => {
 const events = (...drafts: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, drafts)
 
 describe('webhook management', () => {
-  test("returns a new webhook's secret once, and stores it encrypted", async () => {
+  test("returns a new webhook's secret only once, and stores it encrypted", async () => {
     const created = await createWebhook({ description: 'Our ledger', types: ['file.*', 'quota.threshold'] })
     const { webhook_id: id, secret } = created
     expect(id).toMatch(/^whk_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -84,7 +84,7 @@ describe('webhook management', () => {
     ])
   })
 
-  test("audits webhook changes and includes only the host of the webhook's URL", async () => {
+  test("audits webhook changes, but records only the host of the webhook's URL", async () => {
     await tenant.createContext('invoices')
     const { webhook_id: id } = await createWebhook()
     const { body } = await tenant.admin.patch(`/webhooks/${id}`, { url: `${receiver.url}/token`, contexts: ['invoices'] })
@@ -166,7 +166,7 @@ describe('webhook events', () => {
     ).toThrow()
   })
 
-  test('a webhook receives only events of its selected types and contexts, and events without a context', async () => {
+  test('a webhook receives only events of its selected types, either from its selected contexts or without a context', async () => {
     await tenant.createContext('invoices')
     await tenant.createContext('photos')
     await createWebhook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })

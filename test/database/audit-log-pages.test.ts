@@ -124,7 +124,7 @@ test.each(horizons)(
   },
 )
 
-test("a page of a busy day's audit log skips at most one hour of entries", async () => {
+test("the query for a page of a busy day's audit log skips at most one hour of entries", async () => {
   const busy = await LedgerFixture.open()
   const midnight = Math.floor(Date.now() / day - 3) * day
   const entry = (at: Date) => ({

@@ -266,7 +266,7 @@ describe('rotation of master and signing keys', () => {
     expect(new Set(ids).size).toBe(1)
   })
 
-  test('accepts URLs signed with a rotated download key until the key expires, but never with a leaked key', async () => {
+  test('accepts URLs signed with a rotated download key until the key expires, but never accepts URLs signed with a leaked key', async () => {
     const old = await here.signing.download_url.getCurrentKey()
     await here.signing.download_url.rotate()
     const next = await here.signing.download_url.getCurrentKey()

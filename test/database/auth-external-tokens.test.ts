@@ -156,7 +156,7 @@ describe('external identity provider', () => {
     ).toThrow(/JWT_ISSUER/)
   })
 
-  test('queries the user once per external token, and again after a change to the user', async () => {
+  test('queries the user only once per external token, but queries the user again after a change', async () => {
     const bea = { sub: 'bea', scope: ['delete', 'nonsense', 'delete'], email: undefined }
     let token = ''
     // Polls because a stalled machine bypasses the cache.

@@ -37,7 +37,7 @@ const countOutcomes = async (count: number, work: () => Promise<unknown>) => {
 }
 
 describe('call rate limits', () => {
-  test("limits one key's calls per minute, and returns 429 with a wait time without affecting other keys", () =>
+  test("limits one key's calls per minute, and returns 429 with a wait time, but does not affect other keys", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 3 })
       const first = await limits.countCall(actor('key_1'))
@@ -56,7 +56,7 @@ describe('call rate limits', () => {
       expect(await limits.countCall(actor('key_2'))).toMatchObject({ remaining: 2 })
     }))
 
-  test("limits the total calls of a tenant's keys to five times the limit per key", () =>
+  test("limits calls with all of a tenant's keys together to five times the limit per key", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
       for (let key = 0; key < 5; key++)
@@ -128,7 +128,7 @@ describe('rate limits on several replicas', () => {
     return { shared, counter: new ProcessCounter('test', 3600, shared) }
   }
 
-  test('replicas add their rate limit counts in one shared row', () =>
+  test('replicas add their rate limit counts to one shared row', () =>
     runInOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       for (let call = 0; call < 30; call++) await one.counter.add('k')

@@ -106,7 +106,7 @@ test('every page of the call log matches a row-by-row scan, with any filter', as
   }
 })
 
-test('a GraphQL connection returns every matching call log entry once', async () => {
+test('a GraphQL connection returns every matching call log entry exactly once', async () => {
   for (let times = 0; times < 12; times++) {
     const filter = createRandomFilter()
     const first = pick([37, 100])
@@ -166,7 +166,7 @@ test('returns the newest calls of each of several keys', async () => {
   )
 })
 
-test('returns no calls of another tenant', async () => {
+test('returns no calls from another tenant', async () => {
   const foreign = { ...fixture.key, tenantId: newId('ten') }
   expect((await log.list(foreign, { page: 1, pageSize: 20 })).pagination.totalItems).toBe(0)
   expect((await log.getConnection(foreign, { first: 20 })).edges).toEqual([])

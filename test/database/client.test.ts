@@ -165,7 +165,7 @@ test('closes the connection of a statement that times out', async () => {
   await pool.end()
 })
 
-test('a pooled connection has a statement timeout and a dedicated one does not', async () => {
+test('a pooled connection has a statement timeout, but a dedicated connection does not', async () => {
   const dedicated = await database.connectDedicated('assay test')
   const limit = "SELECT current_setting('statement_timeout') AS limit"
   expect([(await dedicated.query(limit)).rows, (await database.pool.query(limit)).rows]).toEqual([

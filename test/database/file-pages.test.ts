@@ -102,7 +102,7 @@ describe.each(Object.keys(filters))('file lists with the filter: %s', (name) => 
     }
   })
 
-  test('the page links of a filtered file list return each file once', async () => {
+  test('the page links of a filtered file list return each file exactly once', async () => {
     const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
     const list = new FileList(fixture.database.pool)
     const observed: string[] = []
@@ -122,7 +122,7 @@ test.each([
   // Each context adds at most the row limit of one statement.
   ['several contexts', 2 * 101],
 ])(
-  "with the filter '%s', a middle page of a file list reads at most half of the index entries, and the last page at most %d",
+  "with the filter '%s', the query for a middle page of a file list reads at most half of the index entries, and the query for the last page at most %d",
   async (name, maxLastRows) => {
     const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
     const client = await fixture.database.connectDedicated('assay test')
@@ -192,7 +192,7 @@ test("uses an index to find a file's uncounted downloads, even if nearly all dow
   await client.end()
 })
 
-test('a file list page far beyond the end queries only the total', async () => {
+test('queries only the total for a page far beyond the end of a file list', async () => {
   const requested: string[] = []
   const watched = {
     query: (statement: { name: string; text: string; values: unknown[] }) => {

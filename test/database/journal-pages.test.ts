@@ -62,12 +62,15 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
 const places = [0, events / 2, events - 100]
 
 describe('rows read for a page of events', () => {
-  test.each(places)('a page of all event types after sequence number %d reads no more rows than it returns', async (after) => {
-    expect(await read(after, null)).toBeLessThanOrEqual(limit)
-  })
+  test.each(places)(
+    'the query for a page of all event types after sequence number %d reads no more rows than it returns',
+    async (after) => {
+      expect(await read(after, null)).toBeLessThanOrEqual(limit)
+    },
+  )
 
   test.each(places)(
-    'a page of one common and one rare event type after sequence number %d reads a limited number of rows',
+    'the query for a page of one common and one rare event type after sequence number %d reads a limited number of rows',
     async (after) => {
       // The statement reads at most one page per type plus the page itself.
       expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
@@ -97,7 +100,7 @@ test('a page of events omits events of other contexts and continues after them',
   expect(through).toBe(limit)
 })
 
-test('a reader that follows the journal receives each past and new event once', async () => {
+test('a reader that follows the journal receives each past and new event exactly once', async () => {
   const abort = new AbortController()
   const following = await LedgerFixture.open()
   const emitter = new EventEmitter<LedgerEvents>()

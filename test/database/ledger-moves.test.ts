@@ -50,7 +50,7 @@ test('a pending ledger entry that cannot be written fails without affecting othe
   expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
 
-test('deletes a file once if two ledgers delete it in the same transaction', async () => {
+test('deletes a file only once if two ledgers delete it in the same transaction', async () => {
   const context = await fixture.createContext('twice')
   const upload = await fixture.createUpload(context, 3)
   await fixture.createLedger().commit(upload)

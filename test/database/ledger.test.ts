@@ -24,7 +24,7 @@ const countTransactions = async () =>
     ])
   )[0]!.n
 
-test('commits concurrent calls together and logs each call once', async () => {
+test('commits concurrent calls together and logs each call exactly once', async () => {
   const ledger = fixture.createLedger()
   await commitAll(
     ledger,
@@ -187,7 +187,7 @@ test('concurrent uploads, deletions and downloads of the same files on four ledg
   expect(after.rows[0].deadlocks).toBe(rows[0].deadlocks)
 })
 
-test("counts a user's download once, and logs no call", async () => {
+test("counts a user's download once without logging a call", async () => {
   const context = await fixture.createContext('read')
   const upload = await fixture.createUpload(context, 11)
   const ledger = fixture.createLedger()

@@ -57,7 +57,7 @@ async function queryRows(url: string, sql: string): Promise<Record<string, unkno
 }
 
 describe('running migrations', () => {
-  test('two replicas that start together run each migration once', async () => {
+  test('two replicas that start together run each migration only once', async () => {
     const database = await createEmptyDatabase()
     const applied = await Promise.all([migrate(database.url), migrate(database.url)])
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
@@ -181,7 +181,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('a migration waits for a transaction that locks its table without blocking other transactions for long', async () => {
+  test('a migration waits for a transaction that locks its table, but does not block other transactions for long', async () => {
     const database = await createEmptyDatabase()
     await migrate(database.url, createFolder('held', table))
     const holder = new pg.Client({ connectionString: database.url })

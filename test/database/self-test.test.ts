@@ -29,7 +29,7 @@ test('the database self-test passes and leaves no rows', async () => {
   expect(await query(count)).toEqual(before)
 })
 
-test('the readiness check fails and reports failing upload statements', async () => {
+test('the readiness check fails if upload statements fail, and reports them', async () => {
   await breakFunction('ledger_check_uploads(owner tenants, uploads jsonb, held bigint)', 'jsonb')
   const { status, body } = await ready()
   expect(status).toBe(503)
@@ -37,17 +37,17 @@ test('the readiness check fails and reports failing upload statements', async ()
   expect(body.checks.database).toEqual({ status: 'up' })
 })
 
-test('the readiness check fails and reports failing list statements', async () => {
+test('the readiness check fails if list statements fail, and reports them', async () => {
   await query('ALTER TABLE download_deltas RENAME COLUMN times TO number_of_times')
   expect((await ready()).body.checks.statements!.reason).toBe("Statements of kind 'list' fail. See the log.")
 })
 
-test('the readiness check fails and reports failing fold statements', async () => {
+test('the readiness check fails if fold statements fail, and reports them', async () => {
   await query(`ALTER TABLE usage_counters ADD CONSTRAINT broken CHECK (upload_success = 0) NOT VALID`)
   expect((await ready()).body.checks.statements!.reason).toBe("Statements of kind 'fold' fail. See the log.")
 })
 
-test('the readiness check fails and reports failing delete statements', async () => {
+test('the readiness check fails if delete statements fail, and reports them', async () => {
   await query('DROP FUNCTION ledger_delete(text, jsonb)')
   const { status, body } = await ready()
   expect(status).toBe(503)

@@ -114,7 +114,7 @@ describe('active content', () => {
       expect(await runSearch('zip', createZip({ name, bytes }))).toBeUndefined()
   })
 
-  test('searches 8 MiB of a member and 32 MiB of an archive for active content, and reports the limit', async () => {
+  test('searches at most 8 MiB per member and 32 MiB per archive for active content, and names the members that it skips', async () => {
     const page = (size: number) => Buffer.concat([Buffer.from('<html><script>1</script>'), Buffer.alloc(size, '<p>words ')])
     const runReader = async (...sizes: number[]) =>
       (await examineFile('zip', createZip(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))

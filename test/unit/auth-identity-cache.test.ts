@@ -22,7 +22,7 @@ const counting = (value: Value | null) => {
 }
 
 describe('identity cache', () => {
-  test('the identity cache queries an identity once, and then returns it synchronously', async () => {
+  test('the identity cache queries an identity only once, and then returns it synchronously', async () => {
     const cache = cacheWith()
     const load = counting({ id: 'a', text: 'A' })
     await cache.get('k', load)
@@ -30,7 +30,7 @@ describe('identity cache', () => {
     expect(load.calls).toBe(1)
   })
 
-  test('the identity cache queries an identity once for concurrent lookups', async () => {
+  test('the identity cache queries an identity only once for concurrent lookups', async () => {
     const cache = cacheWith()
     const load = counting({ id: 'a', text: 'A' })
     await Promise.all(Array.from({ length: 50 }, () => cache.get('k', load)))

@@ -28,7 +28,7 @@ function createBatcher(
   return { batcher, batches, finish }
 }
 
-test('a batcher runs the first item immediately, and combines the items that arrive while it runs', async () => {
+test('a batcher runs the first item immediately, and combines the items that arrive while this item is running', async () => {
   const { batcher, batches, finish } = createBatcher()
   const results = [1, 2, 3].map((item) => batcher.add(item))
   expect(batches).toEqual([[1]])
@@ -65,7 +65,7 @@ test('a failed batch rejects its items, but does not stop the next batch', async
   expect(await second).toBe(4)
 })
 
-test('a batcher rejects an item as overloaded if too many items wait', async () => {
+test('a batcher rejects an item as overloaded if too many items are waiting', async () => {
   const { batcher, finish } = createBatcher({ maxWaiting: 1 })
   const accepted = [batcher.add(1), batcher.add(2)]
   await expect(batcher.add(3)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })

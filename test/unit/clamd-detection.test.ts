@@ -29,7 +29,7 @@ describe('clamd detection test', () => {
     daemon = await startDaemon({})
   })
 
-  test("tests clamd's detection once for all scans within a minute, and states the time of the test in every verdict", async () => {
+  test("tests clamd's detection only once for all scans within a minute, and states the time of the test in every verdict", async () => {
     const scanner = createScanner([daemon])
     const before = new Date()
     const [first, second] = [await scanner.scan(text, never()), await scanner.scan(text, never())]

@@ -138,7 +138,7 @@ describe('clamd scan limits', () => {
     [64 * 1024, 128 * 1024],
     [5 * mebibyte + 77, 23 * mebibyte + 1],
   ])(
-    'creates a zip with members of up to %d bytes and a total of %d bytes that reveals the EICAR string only when it is unpacked',
+    'creates a zip with members of up to %d bytes, %d bytes in total, that reveals the EICAR string only after it is unpacked',
     async (largest, total) => {
       const probe = await createLimitProbe(largest, total)
       const bytes = await buffer(probe.stream())
@@ -170,7 +170,7 @@ describe('clamd scan limits', () => {
     expect(chunks).toBeLessThan(400)
   })
 
-  test("tests clamd's limits once for large content, and never for small content", async () => {
+  test("tests clamd's limits only once for large content, and never for small content", async () => {
     let probes = 0
     const scanner = await scannerOn((stream) => {
       const probe = stream.includes('last.zip')

@@ -47,7 +47,7 @@ describe('compiled GraphQL operations and graphql-js', () => {
       expect(await stringifyInSlices(await compile(text)!(call, variables))).toBe(await interpret(text, variables))
   })
 
-  test('a compiled GraphQL operation executes a long list like graphql-js, and creates list items while writing', async () => {
+  test('a compiled GraphQL operation executes a long list like graphql-js, and creates the list items while writing the response', async () => {
     answerWith('things', () =>
       Array.from({ length: 2_000 }, (_, at) => ({
         id: `"${at}"`,

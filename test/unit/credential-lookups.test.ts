@@ -27,7 +27,7 @@ test('runs one credential lookup statement at a time under heavy load, and retur
   expect(await Promise.all(requested)).toEqual(requested.map((_, number) => (number % 2 === 0 ? `found ${number}` : null)))
 })
 
-test('runs a credential lookup immediately if no other lookup runs, and a failed statement rejects only its own lookups', async () => {
+test('runs a credential lookup immediately if no other lookup is running, and a failed statement rejects only its own lookups', async () => {
   const { lookups, statements, completeLookup } = createLookups()
   const first = lookups.add(1)
   const second = lookups.add(2)

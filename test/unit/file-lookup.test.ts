@@ -15,7 +15,7 @@ function createLookup(statements: unknown[][]) {
   return FileLookup.basic(database as never)
 }
 
-test("a tenant's file lookups that arrive while two statements run share the next statement", async () => {
+test("a tenant's file lookups that arrive while two statements are running share the next statement", async () => {
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
   const found = await Promise.all([

@@ -30,6 +30,6 @@ test.each([
   [1, 3, -66.7],
   [10_001, 10_000, 0],
   [1_000_000, 1, 99_999_900],
-])('calculates the change from yesterday to today: %d today and %d yesterday yield %d %%', (today, yesterday, percent) => {
+])('calculates the change from yesterday to today: %d today and %d yesterday yield %d%%', (today, yesterday, percent) => {
   expect(calculateChangePercent(today, yesterday)).toBe(percent)
 })

@@ -111,7 +111,7 @@ describe('bucket uploads', () => {
     expect(calls('upload')).toBe(1)
   })
 
-  test('detects a truncated bucket response immediately, and queries the status', async () => {
+  test('detects a truncated bucket response immediately, and queries the upload status', async () => {
     bucket.faults.plan('upload', { kind: 'half' })
     await storage.put('a/small', inMemory(noise(1000)), type)
     expect(bucket.calls).toEqual(['upload', 'upload', 'metadata'])
@@ -137,7 +137,7 @@ describe('bucket uploads', () => {
     ['chunk', 404, 9_000_000],
     ['chunk', 410, 9_000_000],
   ] as const)(
-    'retries a %s request rejected with %i once, and then reports the bucket as unavailable',
+    'retries a %s request only once if it is rejected with %i, and then reports the bucket as unavailable',
     async (call, status, size) => {
       bucket.faults.plan(call, { kind: 'status', status })
       await storage.put('a/b', inMemory(noise(size)), type)
@@ -181,7 +181,7 @@ describe('bucket reads', () => {
     bucket.objects.store({ name: 'a/b' }, noise(500_000))
   })
 
-  test('a truncated bucket read fails, and a complete read succeeds', async () => {
+  test('a truncated bucket read fails, but a complete read succeeds', async () => {
     bucket.faults.plan('media', { kind: 'cut' })
     await expect(readBack('a/b')).rejects.toMatchObject(unavailable)
     expect((await readBack('a/b')).equals(noise(500_000))).toBe(true)
@@ -202,7 +202,7 @@ describe('bucket reads', () => {
     await expect(doing(shortCallStorage)).rejects.toMatchObject(unavailable)
   })
 
-  test('the bucket readiness check reads one object each time, and rarely writes it', async () => {
+  test('the bucket readiness check reads one object each time, but rarely writes it', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     for (let requested = 0; requested < 5; requested++) await storage.assertReady()
     expect([calls('upload'), calls('media'), calls('delete')]).toEqual([2, 5, 0])

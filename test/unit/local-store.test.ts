@@ -97,7 +97,7 @@ describe('local store', () => {
     expect(await readdir(join(root, '+tmp'))).toEqual([])
   })
 
-  test('startup removes temporary files of killed processes but not of running ones', async () => {
+  test('startup removes temporary files left behind by killed processes, but keeps the files of running processes', async () => {
     const store = await open()
     await store.put('a/b', inMemory(Buffer.from('kept')), type)
     const dead = execFileSync(process.execPath, ['-e', 'console.log(process.pid)']).toString().trim()
@@ -117,7 +117,7 @@ describe('local store', () => {
     expect((await readBytes(await store.open('a/b'))).toString()).toBe('kept')
   })
 
-  test('a local store releases its reserved disk space if a deletion needs it, and reserves the space again', async () => {
+  test('a local store releases its reserved disk space when a deletion needs it, and reserves it again afterwards', async () => {
     const reserve = join(root, '+reserve')
     const noRoom = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'unlink' })
     const unlinkWithRoom: typeof unlink = async (path) => {

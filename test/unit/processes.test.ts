@@ -22,7 +22,7 @@ describe('combined metrics of several processes', () => {
   const of = (number: number) =>
     `# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{process="${number}"} ${number}\n\n# HELP up Up: # HELP is no comment here.\n# TYPE up gauge\nup{process="${number}"} 1\n`
 
-  test('describes each metric of several processes once, before all samples', () => {
+  test('describes each metric of several processes only once, before all samples', () => {
     expect(mergeMetrics([of(1), of(2)])).toBe(
       '# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{process="1"} 1\ncalls_total{process="2"} 2\n\n# HELP up Up: # HELP is no comment here.\n# TYPE up gauge\nup{process="1"} 1\nup{process="2"} 1\n',
     )

@@ -105,7 +105,7 @@ test('opens a video with the extension of a similar format and reports its actua
 test.each([
   [300, 9_933, 14_043],
   [400, 13_244, 18_724],
-])('accepts a black-and-white A0 plan at %d dpi and rejects the same plan in color', (_, width, height) => {
+])('accepts a black-and-white A0 plan at %d dpi but rejects the same plan in color', (_, width, height) => {
   expect(checkImageSize('TIFF', { width, height, bits: 1 }, defaultLimits(1000))).toBeUndefined()
   expect(checkImageSize('PNG', { width, height, bits: 24 }, defaultLimits(1000))).toMatchObject({
     maliciousConstruction: 'pixel_flood',
@@ -141,13 +141,13 @@ describe('invalid files', () => {
     expect(await runReader('zip', bytes)).toMatch(/corrupt/)
   })
 
-  test('rejects a truncated zip that is followed by a stored zip', async () => {
+  test('rejects a zip that is truncated immediately after a stored zip member', async () => {
     const inner = basic.zip({ 'b.txt': 'inner' })
     const outer = basic.zip({ 'a.txt': 'first', 'inner.zip': inner, 'z.bin': noise(200) })
     expect(await runReader('zip', outer.subarray(0, outer.indexOf(inner) + inner.length))).toMatch(/corrupt/)
   })
 
-  test('rejects a zip with local headers and an empty directory', async () => {
+  test('rejects a zip with local headers and an empty central directory', async () => {
     const bytes = basic.zip({ 'a.txt': noise(2_000_000) })
     const directory = bytes.lastIndexOf(Buffer.from('PK\x01\x02', 'latin1'))
     const empty = Buffer.alloc(22)

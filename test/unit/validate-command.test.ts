@@ -56,7 +56,7 @@ test('the validate command resolves paths relative to INIT_CWD, the directory in
   expect([status, JSON.parse(stdout).outcome]).toEqual([0, 'accepted'])
 })
 
-test('the validate command skips packages and Git files in a folder, but reads them if the command names their folder', async () => {
+test('the validate command skips packages and Git files in a folder, but reads them if their folder is passed as an argument', async () => {
   await mkdir(join(folder, 'clone', 'node_modules', 'a'), { recursive: true })
   await mkdir(join(folder, 'clone', '.git'))
   for (const place of ['clone/node_modules/a', 'clone/.git', 'clone']) await writeFile(join(folder, place, 'a.png'), png())

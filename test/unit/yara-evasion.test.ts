@@ -114,32 +114,38 @@ describe('finding the EICAR string', () => {
     ],
     ['in a stored member with a data descriptor', () => createLocalEntry({ method: 0, data: eicar, descriptor: true })],
     [
-      'in a packed member with a data descriptor that the directory declares',
+      'in a packed member with a data descriptor that the central directory declares',
       () => {
         const member = createLocalEntry({ data: packed, descriptor: true })
         return Buffer.concat([member, createDirectory({ packed: packed.length, before: member.length })])
       },
     ],
-    ['in a zip without a directory', () => hidden],
-    ['in a zip without a directory, with a data descriptor', () => createLocalEntry({ data: packed, descriptor: true })],
-    ['in a stored gz in a zip without a directory', () => createLocalEntry({ method: 0, data: gz })],
+    ['in a zip without a central directory', () => hidden],
+    ['in a zip without a central directory, with a data descriptor', () => createLocalEntry({ data: packed, descriptor: true })],
+    ['in a stored gz in a zip without a central directory', () => createLocalEntry({ method: 0, data: gz })],
     [
-      'in a stored gz of unknown size in a zip without a directory',
+      'in a stored gz of unknown size in a zip without a central directory',
       () => createLocalEntry({ method: 0, data: gz, descriptor: true }),
     ],
-    ['in a zip whose directory is past its end', () => Buffer.concat([hidden, createDirectory({ before: 999_999 })])],
-    ['in a zip with a directory of other members', () => Buffer.concat([hidden, generateNoise(60), only(hidden.length)])],
+    ['in a zip whose central directory is past its end', () => Buffer.concat([hidden, createDirectory({ before: 999_999 })])],
     [
-      'before the only member in the directory',
+      'in a zip whose central directory lists other members',
+      () => Buffer.concat([hidden, generateNoise(60), only(hidden.length)]),
+    ],
+    [
+      'before the only member in the central directory',
       () => Buffer.concat([hidden, harmless, only(hidden.length + harmless.length, hidden.length)]),
     ],
-    ['after the only member in the directory', () => Buffer.concat([harmless, hidden, only(hidden.length + harmless.length)])],
     [
-      'in a packed member that the directory declares as stored',
+      'after the only member in the central directory',
+      () => Buffer.concat([harmless, hidden, only(hidden.length + harmless.length)]),
+    ],
+    [
+      'in a packed member that the central directory declares as stored',
       () => Buffer.concat([hidden, createDirectory({ method: 0, packed: packed.length, before: hidden.length })]),
     ],
     [
-      'in a gz that the directory declares as packed and its header as stored',
+      'in a gz that the central directory declares as packed and its header as stored',
       () => {
         const member = createLocalEntry({ method: 0, data: gz })
         return Buffer.concat([member, createDirectory({ method: 8, packed: gz.length, before: member.length })])
@@ -157,7 +163,7 @@ describe('finding the EICAR string', () => {
       },
     ],
     [
-      'after a packed member whose directory entry includes it',
+      'after a packed member whose central directory entry includes it',
       () => {
         const first = createLocalEntry({ name: 'a.txt', data: deflateRawSync(text), descriptor: true })
         const claimed = first.length - 35 + hidden.length
@@ -214,12 +220,12 @@ describe('finding the EICAR string', () => {
 })
 
 describe('detection limits', () => {
-  test('reports a zip as incomplete if it has an encrypted member but no directory', async () => {
+  test('reports a zip as incomplete if it has an encrypted member but no central directory', async () => {
     expect(await scan(createLocalEntry({ data: generateNoise(100), encrypted: true }))).toMatchObject({ verdict: 'incomplete' })
   })
 })
 
-describe('zip members without a directory entry', () => {
+describe('zip members without a central directory entry', () => {
   test('ignores zip header signatures that are not followed by a member', async () => {
     const signatures = Buffer.concat(
       Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), generateNoise(90)])),
@@ -232,7 +238,7 @@ describe('zip members without a directory entry', () => {
     expect(await scan(Buffer.concat([signatures, moved]))).toEqual(clean)
   })
 
-  test('reports a zip as incomplete if its members without a directory entry overlap', async () => {
+  test('reports a zip as incomplete if its members without a central directory entry overlap', async () => {
     // Each member contains the headers of all later members, followed by data that unpacks to nothing but must be read.
     const header = createLocalEntry({ data: Buffer.alloc(0), descriptor: true }).subarray(0, 39)
     const block = Buffer.from([0, header.length, 0, ~header.length & 0xff, 0xff])
@@ -242,7 +248,7 @@ describe('zip members without a directory entry', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringMatching(/overlap|members/) })
   })
 
-  test('finds each zip member without a directory entry once, at any position outside known members', () => {
+  test('finds each zip member without a central directory entry exactly once, at any position outside known members', () => {
     const spread = Buffer.alloc(600 * 1024)
     const offsets = [0, 1_000, 256 * 1024 - 2, 256 * 1024 + 5, 500_000, spread.length - 30]
     for (const offset of offsets) spread.write('PK\x03\x04', offset, 'latin1')

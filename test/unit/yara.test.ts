@@ -119,7 +119,7 @@ describe('built-in YARA rules', () => {
   )
 })
 
-describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('scans of archives, %s engine', (kind) => {
+describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('archive scans with the %s engine', (kind) => {
   let scanner: YaraScanner
   beforeAll(async () => {
     scanner = await YaraScanner.open({ kind, workers: 1 })
