@@ -33,7 +33,7 @@ import { UnsafeBucketError } from './platform/storage/bucket/bucket-guarantees.j
 import { openTracing } from './platform/telemetry/tracing.js'
 import { megabyte } from './platform/units.js'
 
-// Memory in bytes that all uploads of all processes share. If it is in use, uploads go to temporary files.
+// Memory in bytes that all uploads of all processes share. While it is exhausted, further uploads go to temporary files.
 const uploadMemoryBytes = 32 * megabyte
 
 /** Application with the components that tests access directly. */

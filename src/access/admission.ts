@@ -114,7 +114,7 @@ export class Attempt {
     return this.#context?.contextId ?? null
   }
 
-  /** True if the call log row is written, is being committed, or must not be written. */
+  /** True if the call log row has been written, is being committed, or must not be written. */
   get isSettled(): boolean {
     return ['succeeded', 'failed', 'unlogged'].includes(this.outcome.status)
   }
@@ -125,8 +125,8 @@ export class Attempt {
   }
 
   /**
-   * Returns the call log row for a success. A service that commits the row together with its change replaces the admission's own
-   * write.
+   * Returns the call log row for a success. If a service commits the row together with its change, the admission does not write
+   * the row again.
    */
   succeed(): Pick<Entry, 'call'> {
     this.outcome = { status: 'succeeded' }
@@ -134,8 +134,8 @@ export class Attempt {
   }
 
   /**
-   * Returns the call log row for a failure. A service that commits the row together with its change replaces the admission's own
-   * write.
+   * Returns the call log row for a failure. If a service commits the row together with its change, the admission does not write
+   * the row again.
    */
   fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
     this.outcome = { status: 'failed', error, validation }
@@ -239,7 +239,7 @@ export class Admission {
     return error
   }
 
-  // Records a rejected actor. Rejected credentials are recorded during authentication.
+  // Records the rejection of an authenticated actor. Rejected credentials are recorded during authentication.
   recordRejection({ actor, origin }: RequestData, { code, message }: PublicError): void {
     const reason = code === 'forbidden' ? 'scope_refused' : code === 'rate_limited' ? 'limit_reached' : undefined
     if (actor && reason)
@@ -269,8 +269,8 @@ export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFa
 }
 
 /**
- * Converts a size error into a blocked file. Blocked files are counted for the tenant and the key, even if the context is
- * unknown.
+ * Returns the ledger entry that records a file above the size limit as blocked. Blocked files are counted for the tenant and
+ * the key, even if the context is unknown.
  */
 function createBlockedFileEntry(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
   if (code !== 'size_exceeded' || attempt.endpoint.dryRun || attempt.operation !== 'upload') return {}

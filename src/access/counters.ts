@@ -122,7 +122,7 @@ export interface Count {
   resetSeconds: number
 }
 
-// Limits memory use during floods from many addresses. Above this number, new keys are not counted.
+// Limits memory use during request floods from many addresses. Above this number, new keys are not counted.
 const maxKeys = 100_000
 
 /** Counts points per key in fixed time windows. */

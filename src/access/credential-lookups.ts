@@ -5,8 +5,8 @@ const maxPauseMs = 50
 
 /**
  * Batches database lookups for uncached credentials. Each query without a match delays the next one, so that a flood of guesses
- * causes about twenty queries per second. A valid credential waits for at most two queries. If lookups are probably guesses,
- * `minPauseMs` sets a pause after every query.
+ * causes only about twenty queries per second. A valid credential waits for at most two queries. If lookups are probably
+ * guesses, `minPauseMs` sets a pause after every query.
  */
 export function createCredentialBatcher<Credential, Match>(
   load: (credentials: readonly Credential[]) => Promise<readonly (Match | null)[]>,

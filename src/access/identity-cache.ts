@@ -22,7 +22,7 @@ export interface IdentityCacheOptions<V> {
   /** Returns the ids of all objects whose change invalidates the value. */
   idsOf(value: V): readonly (string | undefined)[]
   capacity?: number
-  /** Maximum number of cached unknown keys. Guesses must exhaust neither memory nor the database. */
+  /** Maximum number of cached unknown keys, so that guesses exhaust neither memory nor the database. */
   unknownCapacity?: number
   /** Maximum age of a cached value, even without a change notification. */
   maxAgeMs?: number

@@ -23,8 +23,8 @@ export async function notifyIdentityChange(
 export const validityMs = 800
 const echoIntervalMs = 250
 const connectMs = 2_000
-// Maximum time without an echo while queries succeed, for example if a pooler moved the LISTEN to another connection. The
-// listener then reconnects.
+// Maximum time without an echo while queries succeed, for example if a pooler moved the LISTEN to another connection. After
+// this time, the listener reconnects.
 const maxSilenceMs = 30_000
 const backoffMs = { first: 50, most: 3_000 }
 

@@ -106,7 +106,7 @@ export class Identity {
 
   #forgetSigningKeys(): void {
     for (const secrets of Object.values(this.signing)) secrets.forget()
-    // After a key leak, cached tokens that were signed with the key must not stay valid.
+    // After a key leak, cached tokens that were signed with the leaked key must not stay valid.
     this.tokens.clear()
   }
 

@@ -22,7 +22,7 @@ function loadCommonPasswords(): Set<string> {
   return new Set(dictionary['passwords-common'].filter((each) => each.length >= minPasswordLength))
 }
 
-/** Returns an error message for an unacceptable new password, or undefined. */
+/** Returns an error message for an unacceptable new password, or undefined if the password is acceptable. */
 export function findPasswordError(password: string): string | undefined {
   if ([...password].length < minPasswordLength) return `must have at least ${minPasswordLength} characters`
   if (Buffer.byteLength(password) > maxPasswordBytes) return `must have at most ${maxPasswordBytes} bytes`
@@ -75,7 +75,7 @@ export class Passwords {
     return storedHashes.map((each) => each !== null && isEqualText(each, made.get(getHashPrefix(each))!))
   }
 
-  /** Returns true if the hash has outdated cost parameters. The caller can then rehash the password. */
+  /** Returns true if the hash has outdated cost parameters. If it has, the caller can rehash the password. */
   needsRehash(storedHash: string): boolean {
     const used = parseOptions(storedHash)
     return Object.entries(cost).some(([name, value]) => used[name as keyof typeof cost] !== value)

@@ -21,7 +21,7 @@ export interface RateLimitsOptions {
   /** Maximum calls per minute for a key or user (RATE_LIMIT_PER_MINUTE). The tenant's limit is five times as high. */
   perMinute?: number
   failedCredentialsPerMinute?: number
-  /** Database through which replicas share counts. Without this database and Redis, each process counts separately. */
+  /** Database through which replicas share counts. If neither `pool` nor `redisUrl` is set, each process counts separately. */
   pool?: Pool
   redisUrl?: string | undefined
   onError?(error: Error): void
@@ -93,7 +93,10 @@ export class RateLimits {
     throw rateLimited(`Too many rejected credentials from this address. Retry in ${resetSeconds} s.`, resetSeconds)
   }
 
-  /** Returns true if the address has reached its limit for rejected credentials. Its next credential is then probably a guess. */
+  /**
+   * Returns true if the address has reached its limit for rejected credentials. If it has, its next credential is probably a
+   * guess.
+   */
   async hasReachedFailureLimit(ip: string): Promise<boolean> {
     return (await this.#counters.failed.add(toAddressGroup(ip), 0)).count >= this.#limits.failedCredentialsPerMinute
   }
@@ -132,7 +135,8 @@ export async function openRateLimits(options: RateLimitsOptions = {}): Promise<R
 // Counts in Redis are exact across replicas and take one round trip per call.
 async function openRedisLimits(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
   const { createClient } = await import('@redis/client')
-  // Disable the offline queue, so that calls do not wait while Redis is unavailable. The in-memory count applies instead.
+  // Disable the offline queue, so that calls do not wait while Redis is unavailable. In the meantime, the in-memory count
+  // applies.
   const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000 } })
   client.on('error', (error) => onError?.(error as Error))
   // Connect in the background with retries, so that the service starts without Redis.

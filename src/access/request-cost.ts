@@ -9,7 +9,7 @@ export const maxCost = 50_000
 const cheapCost = 1_000
 // Requests below this cost are charged no additional calls. A REST list of 100 items costs less.
 const includedCost = 3_000
-// Cost of about 1.5 ms of CPU time, as for a short REST list.
+// Cost that corresponds to about 1.5 ms of CPU time, which a short REST list takes.
 const costPerCall = 500
 const maxWaiting = 100
 const maxWaitMs = 5_000
@@ -43,7 +43,7 @@ export class RequestCost {
     this.#disconnected?.abort()
   }
 
-  /** Executes the root fields of an expensive request one after another. Yields to other requests between two fields. */
+  /** Executes the root fields of an expensive request one after another. Yields to other requests between fields. */
   executeSequentially<T>(work: () => Promise<T>): Promise<T> {
     if (!this.isExpensive) return work()
     const result = this.#lastField.then(() => nextTurn()).then(work)

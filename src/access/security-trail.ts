@@ -28,9 +28,9 @@ const maxEntriesPerHour = 60
 const maxTrackedSources = 10_000
 
 /**
- * Writes rejections to the tenant's audit log. Attacks must not fill the log, so the number of entries is limited: one per minute
- * for each reason and key or user, and sixty per hour and tenant. Each entry states how many similar rejections were omitted
- * before it. Requests do not wait for the write.
+ * Writes rejections to the tenant's audit log. Attacks must not fill the log, so the number of entries is limited: one per
+ * minute for each combination of a reason and a key or user, and sixty per hour for each tenant. Each entry states how many
+ * similar rejections were omitted before it. Requests do not wait for the write.
  */
 export class SecurityTrail {
   readonly #record: (entry: Entry) => Promise<void>

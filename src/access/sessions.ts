@@ -54,7 +54,7 @@ export class Sessions {
     return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
   }
 
-  /** Returns the owner of the token's session, or null if there is none. Does not verify the token's signature. */
+  /** Returns the owner of the token's session, or null if the session does not exist. Does not verify the token's signature. */
   async findOwner(token: string): Promise<UserRecord | null> {
     const { sid } = decodeJwt(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null

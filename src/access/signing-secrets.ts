@@ -36,8 +36,8 @@ const maxAgeMs_ = 60_000
 const maxAgeWithoutNotificationsMs = 500
 
 /**
- * Manages the keys for one purpose in the table `signing_keys`. They are encrypted with MASTER_KEY. The first use creates a key.
- * Signatures stay valid after a rotation.
+ * Manages the keys for one purpose in the `signing_keys` table. The keys are encrypted with MASTER_KEY. The first use creates a
+ * key. Signatures stay valid after a rotation.
  */
 export class StoredSigningSecrets implements SigningSecrets {
   #known: StoredSigningKey[] = []

@@ -58,8 +58,8 @@ async function adopt(
 ): ReturnType<Command['run']> {
   const logger = pino({ level: 'silent' })
   await services.storage.assertReady()
-  // Use a separate folder. A spool deletes files of ended processes, but a running service process may appear ended from another
-  // container.
+  // Use a separate folder. A spool deletes files left behind by exited processes, and a running service may appear to have
+  // exited if it runs in another container.
   const spoolFolder = await createSpoolFolder(join(config.dataDir, 'adoption'))
   const workers = openWorkers({ config, logger }, spoolFolder)
   const { scanner } = await openConfiguredScanner({ config, logger }, { pool: workers.uploads, directory: spoolFolder })

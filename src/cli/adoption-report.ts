@@ -41,7 +41,7 @@ export class AdoptionReport {
   }
 }
 
-/** Removes an incomplete last row, which a killed run may have left. */
+/** Removes an incomplete last row, which a killed run may have left behind. */
 async function removePartialRow(file: FileHandle): Promise<void> {
   const { size } = await file.stat()
   if (size === 0) return

@@ -29,7 +29,7 @@ export async function readLabels(manifest: string): Promise<LabeledFile[]> {
     })
 }
 
-/** Formats a rate with its 95 % confidence interval. */
+/** Formats a rate with its 95% confidence interval. */
 export function formatRate(count: number, trials: number): string {
   const [low, high] = computeConfidenceInterval(count, trials)
   const formatPercent = (value: number) => `${(value * 100).toFixed(2)} %`

@@ -53,7 +53,7 @@ interface HandlerDependencies extends AppDependencies {
   services: Services
   uploads: UploadService
   previews: PreviewService
-  /** Store for uploaded blobs, which measures its operations and schedules the cleanup of failed writes. */
+  /** Store for uploaded blobs. It measures its operations and schedules the cleanup of failed writes. */
   uploadStorage: Pick<BlobStorage, 'put' | 'remove'>
   metrics: Metrics
   spool: Spool
@@ -67,7 +67,7 @@ interface HandlerDependencies extends AppDependencies {
 interface Handlers {
   app: Express
   listener: RequestListener
-  /** Attaches the handler for WebSocket connections, which the server's request listener does not receive. */
+  /** Attaches the handler for WebSocket connections, because the server's request listener does not receive them. */
   attach(server: Server): void
   warm(): Promise<void>
   announceStop(): void

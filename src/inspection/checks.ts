@@ -12,7 +12,7 @@ export interface FileChecks {
   readonly submission: Submission
   /** Last extension of the file name in lower case, without the dot. Empty if there is none. */
   readonly extension: string
-  /** True if the file exceeds the size limit of its context. Its content is then not read. */
+  /** True if the file exceeds the size limit of its context. If it does, its content is not read. */
   readonly tooLarge: boolean
   findings(): Promise<Findings | WorkerFailureResult>
   /** Returns evidence from the reader of the file format. */

@@ -27,10 +27,10 @@ export interface Submission {
   /** File name as returned by `sanitizeFilename`. */
   originalFilename: string
   rules: ValidationRules
-  /** Undefined if the upload was stopped at the size limit. `sizeBytes` is then the number of received bytes. */
+  /** Undefined if the upload was stopped at the size limit. In this case, `sizeBytes` is the number of received bytes. */
   content?: Content
   sizeBytes: number
-  /** True if no byte has been received yet. `sizeBytes` is then the size that the client declared. */
+  /** True if no byte has been received yet. In this case, `sizeBytes` is the size that the client declared. */
   announced?: boolean
   /** Earlier report on the same content. If set, only the virus check runs again, and all other results are copied. */
   earlier?: ValidationReport

@@ -24,7 +24,7 @@ const fileColumns = [
 export const usageColumns = [...callColumns, ...fileColumns, ...blockReasons]
 export type UsageColumn = (typeof callColumns)[number] | (typeof fileColumns)[number] | BlockReason
 
-/** Value of the column `bucket` in rows that contain all-time totals. */
+/** Value of the `bucket` column in rows that contain overall totals. */
 export const totalBucket = new Date(0)
 
 /** Number of days after which hourly counters are deleted. Daily counters are retained. */
@@ -38,8 +38,8 @@ export const deltaBuckets = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d
   CROSS JOIN LATERAL (VALUES ('hour', d.hour), ('day', date_trunc('day', d.hour, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)`
 
 /**
- * SQL for the current counters: folded counters plus deltas that are not folded yet. A bucket may have several rows, which the
- * caller must add up.
+ * SQL for the current counters: folded counters plus deltas that are not folded yet. A time interval may have several rows,
+ * which the caller must add up.
  */
 export const currentUsage = `(SELECT tenant_id, subject, grain, bucket, ${usageColumns.join(', ')} FROM usage_counters
   UNION ALL SELECT d.tenant_id, s.subject, g.grain, g.bucket, ${usageColumns.map((column) => `coalesce(d.${column}, 0)`).join(', ')}

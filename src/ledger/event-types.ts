@@ -44,8 +44,8 @@ export const eventTypes = {
 export type EventType = keyof typeof eventTypes
 
 /**
- * Event types of the audit log entries that are not named after entity type and action. Some keys also contain the change, reason
- * or finding from the details.
+ * Event types that are not named after the entity type and action of their audit log entry. Some keys also contain the change,
+ * reason or finding from the details.
  */
 const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'file.deleted purged': 'file.purged',

@@ -7,7 +7,7 @@ const foldIntervalMs = 1_000
 const foldsPerFullScan = 60
 // Each transaction locks all of its tenants until it commits, so this number is low.
 const tenantsPerTransaction = 16
-// Later folds include the remaining tenants. Until then, queries add the unfolded deltas to the counters.
+// Later folds include the remaining tenants. Until these are folded, queries add the unfolded deltas to the counters.
 const tenantsPerFold = 32
 const rowsPerStatement = 20_000
 // Arbitrary constant. The advisory lock key consists of this number and a hash of the tenant, so that only one replica folds a

@@ -35,7 +35,7 @@ interface Emitter {
 interface LedgerOptions {
   maxGroup?: number
   maxWaiting?: number
-  /** True for a distributed database. Each commit of appended rows then contains rows from only one tenant. */
+  /** True for a distributed database, in which each commit of appended rows must contain rows from only one tenant. */
   isOneTenantPerGroup?: boolean
   fold?: Pick<Fold, 'markForFold'>
   events?: Emitter

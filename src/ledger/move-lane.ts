@@ -37,7 +37,7 @@ const slots = { changes: 3, locked: 2 }
 const maxConcurrentGroups = 2
 /** Lock timeout per tenant: `together` for a database call with several tenants, `exclusive` for a call with one tenant. */
 const lockTimeoutMs = { together: 100, exclusive: 1_000 }
-/** A tenant with more entries gets its own database call, unless it is the first tenant in the call. */
+/** A tenant with more entries than this number gets its own database call, unless it is the first tenant in a call. */
 const smallGroup = 64
 /** A database call that reaches one of these limits accepts no further tenants. */
 const maxPerCall = { entries: 128, tenants: 32 }

@@ -36,7 +36,10 @@ type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: st
   Record<UsageColumn, number>
 >
 
-/** Returns the counts that an entry adds. `callTime` is the time of its call. A file from another hour has its own row. */
+/**
+ * Returns the counts that an entry adds. `callTime` is the time of its call. A file that was created in another hour is counted
+ * in a separate row.
+ */
 export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, callTime: Date): UsageDelta[] {
   const rows: UsageDelta[] = []
   const addCounts = (

@@ -27,7 +27,7 @@ export interface Actor extends Origin {
   secondFactorDue?: boolean
   /** Issuer of a user's token: 'assay' or the external identity provider. */
   issuer?: string
-  /** Upload link used by a client that has no credential. The actor is then the link's creator. */
+  /** Upload link used by a client that has no credential. In this case, the actor is the link's creator. */
   uploadLink?: UploadLinkRules
 }
 
@@ -50,7 +50,7 @@ export const getCredentialId = ({ id, uploadLink }: Pick<Actor, 'id' | 'uploadLi
 
 export const isScope = (value: unknown): value is Scope => scopes.includes(value as Scope)
 
-/** The scope `admin` includes all other scopes. */
+/** The `admin` scope includes all other scopes. */
 export const hasScope = (actor: Pick<Actor, 'scopes'>, scope: Scope): boolean =>
   actor.scopes.includes(scope) || actor.scopes.includes('admin')
 

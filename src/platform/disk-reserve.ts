@@ -21,7 +21,9 @@ export class DiskReserve {
     this.#maxBytes = maxBytes
   }
 
-  /** True after the disk was full, until the reserve fits again. Callers must not write large data during this time. */
+  /**
+   * True after the disk was full, until the reserve fits again. Callers must not write large amounts of data during this time.
+   */
   readonly isFull = (): boolean => this.#isFull
 
   /** Checks the disk every second. */

@@ -11,6 +11,6 @@ export interface SigningSecrets {
   findKey(id: string): Promise<SigningSecret | undefined>
 }
 
-/** Values of the column `purpose` in `signing_keys`. */
+/** Values of the `purpose` column in the `signing_keys` table. */
 export const signingPurposes = ['download_url', 'session', 'receipt', 'log'] as const
 export type SigningPurpose = (typeof signingPurposes)[number]

@@ -8,7 +8,7 @@ export const removeInvisibleCharacters = (text: string): string => text.replace(
 
 export const toSingleLine = (text: string): string => removeInvisibleCharacters(text).replace(lineBreaks, ' ').trim()
 
-/** Normalizes an email address for storage and lookup, because keyboards compose accented letters differently. */
+/** Normalizes an email address for storage and lookup, because input methods encode accented letters differently. */
 export const normalizeEmail = (email: string): string => email.normalize('NFC').toLowerCase()
 
 /**

@@ -15,7 +15,7 @@ export interface MultipartOptions {
   /** Handles a field. An error from this handler rejects the body without reading the rest. */
   onField(name: string | undefined, value: string, truncated: boolean): void
   onFile(file: FilePart): void
-  /** Called if the body has more parts than `limits` allow. */
+  /** Called if the body has more parts than `limits` allows. */
   onTooMany(): void
   broken(why: string): AssayError
 }
@@ -31,7 +31,7 @@ export interface FilePart {
   skip(): void
 }
 
-/** Reads a multipart/form-data body. Throws 415 for other content types. */
+/** Reads a multipart/form-data body. The constructor throws 415 for other content types. */
 export class Multipart {
   readonly #request: IncomingMessage
   readonly #options: MultipartOptions
@@ -96,7 +96,7 @@ export class Multipart {
     }
   }
 
-  /** Stops reading the body. `read` then resolves, or rejects with the error. */
+  /** Stops reading the body. This makes `read` resolve, or reject with the error if one is passed. */
   stop(error?: unknown): void {
     this.#failure ??= error
     if (error === undefined) this.#settle?.resolve()

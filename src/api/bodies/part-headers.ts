@@ -105,7 +105,7 @@ export class PartHeaders {
 }
 
 /**
- * Returns true if the form ended inside a file. busboy 1.6.0 then waits forever for the file (`_fileStream` in
+ * Returns true if the form ended inside a file. In this case, busboy 1.6.0 waits forever for the file (`_fileStream` in
  * lib/types/multipart.js). test/unit/multipart.test.ts detects changes in busboy.
  */
 export const hasOpenFile = (parser: Busboy): boolean => Boolean((parser as { _fileStream?: Readable | null })._fileStream)

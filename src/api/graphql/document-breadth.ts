@@ -41,7 +41,10 @@ export function findBreadthError(document: DocumentNode): string | undefined {
 
 const tooManyLiterals = `must have at most ${limits.literals} values in its lists and objects. Send long values as variables`
 
-/** Returns how often the most frequent field name or fragment occurs in one selection set, including inline fragments. */
+/**
+ * Returns the number of occurrences of the most frequent field name or fragment in one selection set, including inline
+ * fragments.
+ */
 function countRepetitions({ selections }: SelectionSetNode, counts: Map<string, number>): number {
   let highest = 0
   for (const selection of selections) {

@@ -57,9 +57,9 @@ export interface LogQuery {
   /** Conditions for the rows, or null if no row can match. */
   filter: RowFilter | null
   count(): Promise<number>
-  /** Returns row counts in buckets of at most one day, newest first. */
+  /** Returns row counts for time intervals of at most one day, newest first. */
   buckets(): AsyncIterable<Bucket> | Promise<Bucket[]>
-  /** Returns row counts for the hours of a bucket, newest first. Old hours may be missing, because they are deleted. */
+  /** Returns row counts for the hours of a time interval, newest first. Old hours may be missing, because they are deleted. */
   hours(bucket: Bucket): Promise<Bucket[]>
 }
 
@@ -114,8 +114,8 @@ export abstract class LogReader<Row extends object, Filter extends object> {
   }
 
   /**
-   * Yields all rows up to the current time in batches, newest first. Each batch is a separate statement, so slow clients do not
-   * hold a snapshot.
+   * Yields all rows up to the current time in batches, newest first. A separate statement reads each batch, so that slow
+   * clients do not keep a snapshot open.
    */
   async *readInBatches(connection: Queries, { tenantId }: Actor, filter: Filter, size: number): AsyncGenerator<Row[]> {
     const query = this.createQuery(tenantId, filter)
@@ -179,6 +179,6 @@ export function createRowsClause(
   const buildRowsSelect = (pair: string[]) =>
     `(SELECT * FROM ${name} WHERE ${[...conditions, ...pair].join(' AND ')} ORDER BY ${order} LIMIT ${max}) log_rows`
   if (!pairs) return buildRowsSelect([])
-  // PostgreSQL plans LATERAL once. It would plan UNION for each pair and partition.
+  // PostgreSQL plans a LATERAL join only once. It would plan a UNION separately for each pair and partition.
   return `(VALUES ${pairs.map(([a, b]) => `('${a}', '${b}')`).join(', ')}) AS pair(a, b) CROSS JOIN LATERAL ${buildRowsSelect([`${first} = pair.a`, `${second} = pair.b`])}`
 }

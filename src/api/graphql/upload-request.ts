@@ -11,7 +11,7 @@ import { createImpreciseNumberMessage, findImpreciseNumber, hasTooManyValues, ma
 import { type FilePart, Multipart } from '../bodies/multipart.js'
 
 const limits = { fields: 16, files: 10, fieldSize: 1_000_000 }
-/** Maximum length of the form field `map`, which assigns files to variables. */
+/** Maximum length of the `map` form field, which assigns files to variables. */
 const maxMapBytes = 10_000
 
 interface UploadRequestOptions {
@@ -22,8 +22,8 @@ interface UploadRequestOptions {
 
 /**
  * Reads a request in the GraphQL multipart format. Returns the request when its first file starts to arrive. The files stream
- * into the spool while the request is executed. graphql-upload-ts parses only `operations` and `map`, because it would first
- * write each whole file to the temporary folder. Throws 400 for a malformed request.
+ * into the spool while the request is executed. graphql-upload-ts is used only to parse `operations` and `map`, because it
+ * would write each whole file to the temporary folder first. Throws 400 for a malformed request.
  */
 export function readUploadRequest(
   request: IncomingMessage,

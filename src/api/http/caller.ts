@@ -73,7 +73,8 @@ export type GetAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) 
 
 /**
  * Returns a function that reads the client's address. Express reads the address from proxy headers if TRUST_PROXY allows it.
- * Removes a port in the header. Otherwise, a client could appear with a new address in every request.
+ * The returned function removes the port from an address in these headers. Otherwise, a client could appear to have a new
+ * address in every request.
  */
 export function createAddressReader(app: Express, trustProxy: false | number | string[]): GetAddress {
   if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''

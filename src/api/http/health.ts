@@ -18,13 +18,13 @@ interface Dependencies {
   spool: { assertReady(): Promise<void> }
   /** Null if no scanner is configured. The service is still ready, but contexts that scan files reject uploads. */
   scanner: VirusScanner | null
-  /** Returns true if the embedded database's disk is full. Uploads are then rejected. */
+  /** Returns true if the embedded database's disk is full. If it is full, uploads are rejected. */
   isDiskFull: () => boolean
   /** Returns the number of serving processes behind the port. Undefined if there is only one. */
   processes?: (() => { running: number; of: number }) | undefined
   /** Returns the read replica's lag. Undefined if none is configured. */
   replicaBehindMs?: (() => Promise<number>) | undefined
-  /** Returns the number of unresolved reconciliation findings. They do not make the service unready. */
+  /** Returns the number of unresolved reconciliation findings. These findings do not make the service unready. */
   storageFindings: () => Promise<number>
   /** Returns the kind of statements that the database rejects, or undefined. */
   findRejectedStatements: () => Promise<string | undefined>
@@ -110,7 +110,7 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
       await pool.query('SELECT 1')
       return { status: 'up' }
     },
-    // A database outage is reported by the database check, so this check then reports `off`.
+    // A database outage is reported by the database check, so this check reports `off` during an outage.
     statements: () =>
       dependencies
         .findRejectedStatements()

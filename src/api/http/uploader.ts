@@ -9,9 +9,9 @@ const headers = {
   'Cross-Origin-Resource-Policy': 'cross-origin',
 }
 
-/** Serves the web component `<assay-uploader>` at /uploader.js to pages of any origin. */
+/** Serves the `<assay-uploader>` web component at /uploader.js to pages of any origin. */
 export function mountUploader(app: Express): void {
-  // Output of scripts/uploader.mjs, which tests that run from source also use.
+  // Output of scripts/uploader.mjs. Tests that run from source also use it.
   const script = StaticFile.at(new URL('../../../dist/uploader/uploader.js', import.meta.url))
   app
     .route('/uploader.js')

@@ -53,7 +53,7 @@ const resources: Record<string, Omit<DescribedEndpoint, 'description' | 'facts'>
 const access =
   'Requires scope `admin`, or a token created with `POST /log/share`. Rejects API keys that are restricted to certain contexts.'
 
-/** Describes the log endpoints, which require admin scope or a token from POST /log/share. */
+/** Describes the log endpoints, which require the `admin` scope or a token from POST /log/share. */
 export const describeLog = (listOperation: DescribedOperation): Record<string, Json> =>
   Object.fromEntries(
     Object.entries(resources).map(([path, { sentence, ...resource }]) => [

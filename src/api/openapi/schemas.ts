@@ -54,7 +54,7 @@ const scalars: Record<string, Json> = {
 
 const toIdSchema = (prefix: IdPrefix): Json => ({ pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$` })
 
-// Schemas for fields that are stricter than the field's GraphQL scalar.
+// Schemas that are stricter than the GraphQL scalar of their field.
 const shapes: Record<string, Json> = {
   apiKeyId: toIdSchema('key'),
   fileId: toIdSchema('file'),

@@ -122,7 +122,7 @@ function createCostFunction(schema: GraphQLSchema, document: DocumentNode, names
     const known = remembered.get(key)
     if (known !== undefined) return known
     const cost = computeCost(schema, { document, variables })
-    // Do not cache a cost of 0. It means that a variable is invalid, and the cache key does not include all variables.
+    // Do not cache a cost of 0. A cost of 0 means that a variable is invalid, and the cache key does not include all variables.
     if (cost > 0 && remembered.size < maxRememberedCosts) remembered.set(key, cost)
     return cost
   }

@@ -92,7 +92,7 @@ export function readArguments<Args extends object>(
 
 /**
  * Converts request values to document variables. Replaces an invalid value with a valid placeholder and reports it, so that the
- * document runs until the resolver has checked the scope. All invalid fields are then reported together.
+ * document runs until the resolver has checked the scope. Afterwards, all invalid fields are reported together.
  */
 export function coerceVariables(
   operation: Operation,
@@ -179,7 +179,10 @@ function coerceList(item: GraphQLInputType, value: unknown): CoercionResult {
     : { value: items.map((member) => ('value' in member ? member.value : null)) }
 }
 
-/** Text must consist of at most as many decimal digits as `max`, so signed, fractional and empty numbers are invalid. */
+/**
+ * Text must consist only of decimal digits, and must not have more digits than `max`. Signed, fractional and empty numbers are
+ * therefore invalid.
+ */
 function coerceInteger(value: unknown, from: RawValue['from'], max: number): CoercionResult {
   const isDigits = /^\d+$/.test(String(value)) && String(value).length <= String(max).length
   const number = from === 'text' ? (isDigits ? Number(value) : Number.NaN) : value

@@ -148,7 +148,7 @@ export class ApiKeyService {
 
   async #findContextIds(actor: Actor, input: CreateApiKeyInput): Promise<string[] | null> {
     if (!input.contexts) return null
-    // An API key with the scope `admin` can access the whole tenant, so it cannot be restricted to contexts.
+    // An API key with the `admin` scope can access the whole tenant, so it cannot be restricted to contexts.
     if (input.scopes.includes('admin'))
       throw badUserInput([
         { field: 'contexts', message: "must be omitted if scopes include 'admin', which grants access to all contexts" },

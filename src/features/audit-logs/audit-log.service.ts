@@ -97,7 +97,7 @@ export class AuditLogService extends LogReader<AuditLog, AuditFilter> {
 
 type Kind = { auditType: string | null; action: string | null }
 
-// Each row of audit_counters counts one combination of audit type and action.
+// Each row of audit_counters counts the entries with one combination of audit type and action.
 const isCounted = 'tenant_id = $1 AND ($2::text IS NULL OR audit_type = $2) AND ($3::text IS NULL OR action = $3)'
 
 /** Returns the pairs of audit type and action that match a filter, or null if the filter specifies neither. */

@@ -40,7 +40,7 @@ export class FileContextService {
 
   constructor(private readonly parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {}
 
-  /** Validates fields against the service setting `MAX_UPLOAD_MB`. */
+  /** Validates fields against the service's `MAX_UPLOAD_MB` setting. */
   findInputErrors(input: object): FieldError[] {
     const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
     return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.parts.maxUploadMb
@@ -140,8 +140,8 @@ export class FileContextService {
   }
 
   /**
-   * Returns a context like `find`, but from memory if it was active less than a second ago. Another process may have changed it
-   * since, so the caller must check it again, as an upload's commit does.
+   * Works like `find`, but returns the context from memory if it was read as active less than a second ago. Another process may
+   * have changed it since then, so the caller must check it again, as an upload's commit does.
    */
   async findRecent(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     const recent = this.#recent.get(toCacheKey(actor, contextKey))

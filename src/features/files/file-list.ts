@@ -60,9 +60,9 @@ export interface IndexScan {
 }
 
 /**
- * Returns the condition for the files of a context, followed by AND. The range condition is redundant, but lets the planner
- * expect few files. If nearly all files are in one context, the planner may otherwise search all files for those of a small
- * context.
+ * Returns the condition for the files of a context, followed by AND. The range condition is redundant, but makes the planner
+ * expect few files. Otherwise, if nearly all files are in one context, the planner may search all files to find those of a
+ * small context.
  */
 const buildContextCondition = (contextId: string): string =>
   `f.context_id = ${contextId} AND f.context_id BETWEEN ${contextId} AND ${contextId} AND`

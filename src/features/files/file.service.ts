@@ -197,7 +197,10 @@ export class FileService {
     return canUseCounters(search) ? this.#list.countFiles(search) : this.#search.countMatches(search)
   }
 
-  /** Creates a pre-signed download URL after counting and logging the download. A HEAD request has no effect. */
+  /**
+   * Creates a pre-signed download URL after counting and logging the download. A HEAD request creates no URL and counts no
+   * download.
+   */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.parts.storage.kind !== 'local')
       throw badUserInput([
@@ -213,7 +216,7 @@ export class FileService {
     return toDownloadUrl(file, downloadUrl)
   }
 
-  /** Deletes a file, which immediately becomes unavailable to all users. The sweep deletes the blob later. */
+  /** Deletes a file. The file immediately becomes unavailable to all users, and the sweep deletes its blob later. */
   async delete(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
     const file = assertNotQuarantined(await this.#findAccessibleFile(this.#basic, attempt, fileId))
     reachFaultPoint('delete.found')

@@ -4,7 +4,10 @@ import type { FileContext } from '../contexts/context.types.js'
 
 const maxMetadataBytes = 16 * 1024
 
-/** Restricts a context's rules to those of an upload link. The context's rules may have changed after the link was created. */
+/**
+ * Applies the restrictions of an upload link to the rules of its context. The context's rules may have changed after the link
+ * was created.
+ */
 export const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb, sha256 }: UploadLinkRules): FileContext => ({
   ...context,
   allowedExtensions: context.allowedExtensions.filter((extension) => allowedExtensions?.includes(extension) ?? true),

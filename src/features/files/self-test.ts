@@ -34,7 +34,9 @@ export class SelfTest {
     private readonly onFailed: (error: SelfTestError) => void,
   ) {}
 
-  /** Runs the self-test, unless it has already succeeded. Returns the kind of statements that fail, or undefined. */
+  /**
+   * Runs the self-test, unless it has already succeeded. Returns the kind of statements that fail, or undefined if all succeed.
+   */
   async findFailure(): Promise<StatementKind | undefined> {
     if (this.#hasPassed) return undefined
     try {

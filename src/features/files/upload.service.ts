@@ -142,7 +142,7 @@ export class UploadService {
     return { policy, filename, spooled }
   }
 
-  /** Returns the rules of an active context. If `isRecent` is true, the caller must later check that they are unchanged. */
+  /** Returns the rules of an active context. If `isRecent` is true, the caller must later check that the rules are unchanged. */
   async #findActivePolicy(attempt: Attempt, contextKey: string, { isRecent = false } = {}): Promise<FileContext> {
     const { actor } = attempt
     const context = await this.parts.contexts[isRecent ? 'findRecent' : 'find'](actor, contextKey)

@@ -23,7 +23,7 @@ export interface Counter {
   since?: (horizons: Horizons) => Date
   /** Description of the counter for the repair report, as an SQL expression. */
   description: string
-  /** True if the counter only speeds up paging. It does not include rows that earlier versions wrote. */
+  /** True if the counter only speeds up paging. Such a counter does not include rows that earlier versions wrote. */
   isOptional?: true
 }
 

@@ -15,8 +15,8 @@ interface RetentionDays {
 const stateKey = 'logs_dropped_until'
 
 /**
- * Start times of the retained logs, at which totals and recounts begin. They follow the retention settings. They never precede
- * deleted rows, because a retention period may have been increased.
+ * Start times of the retained logs, at which totals and recounts begin. They follow the retention settings. After a retention
+ * period was increased, they are still later than all deleted rows.
  */
 export class LogStartTimes {
   #saved: SavedStartTimes = { calls: null, audits: null }

@@ -44,7 +44,7 @@ export async function deleteOldHourlyCounters(pool: Pool): Promise<number> {
 
 const storedLinkDays = 90
 
-/** Deletes upload links that expired more than `storedLinkDays` ago. Returns their number. */
+/** Deletes upload links that expired more than `storedLinkDays` ago. Returns the number of deleted links. */
 export const deleteOldUploadLinks = (pool: Pool): Promise<number> => deleteFromAllTenants(pool, oldLinks, storedLinkDays)
 
 const oldLinks = `

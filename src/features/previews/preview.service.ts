@@ -24,7 +24,7 @@ type File = Awaited<ReturnType<FileService['get']>>
 type RenderedPreview = Awaited<ReturnType<PreviewRenderer['render']>>
 type Kind = 'image' | 'pdf' | 'text'
 
-/** Opens the content of a stored file for a sandboxed process. Returns undefined if the content is missing or changed. */
+/** Contents of stored files for a sandboxed process. `open` returns undefined if the content is missing or has changed. */
 interface StoredContents {
   open(
     file: Pick<File, 'blobPath' | 'sizeBytes' | 'checksum'>,

@@ -28,7 +28,7 @@ interface FoundReader {
   expiresAt: Date
 }
 
-/** Manages access tokens for auditors. Each token can only read the log of one tenant. */
+/** Manages access tokens for auditors. Each token can read only the log of one tenant. */
 export class LogShareService {
   readonly #lookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findReaders(presented))
   readonly #suspectLookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findReaders(presented), {
@@ -78,8 +78,8 @@ export class LogShareService {
 
   /**
    * Returns undefined if the token is unknown, revoked or expired. `isSuspect` is true for IP addresses with many failed
-   * attempts. Their tokens share at most one query per second. Guessing therefore causes little database load, and valid tokens
-   * are still accepted.
+   * attempts. Tokens from these addresses share at most one query per second. Guessing therefore causes little database load,
+   * and valid tokens are still accepted.
    */
   async findReader(token: string, { isSuspect }: { isSuspect: boolean }): Promise<FoundReader | undefined> {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []

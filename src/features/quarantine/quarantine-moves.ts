@@ -61,7 +61,7 @@ export class QuarantineMoves {
     throw new Error(`File '${fileId}' was not moved, because the reservations for ${maxPaths} successive paths expired.`)
   }
 
-  /** Returns false if the reservation of the new path expired. The sweep then deletes the copy. */
+  /** Returns false if the reservation of the new path expired. In this case, the sweep deletes the copy. */
   async #moveToNewPath(fromPath: string, { tenantId, fileId }: QuarantinedFileKey): Promise<boolean> {
     const place = `${tenantId}/quarantine`
     const to = await this.parts.paths.takePath(tenantId, place)

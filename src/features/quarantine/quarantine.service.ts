@@ -44,8 +44,8 @@ const quarantined: TimestampedList = {
 
 /**
  * Lists and changes quarantined files. These are files in which a later scan found a virus, infected objects from an adoption,
- * and restored files that wait for a scan. After its quarantine is committed, no replica serves a file. If download URLs point
- * directly to the store, `QuarantineMoves` then moves the object.
+ * and restored files that wait for a scan. After a file's quarantine is committed, no replica serves the file. If download URLs
+ * point directly to the store, `QuarantineMoves` moves the object afterwards.
  */
 export class QuarantineService {
   constructor(

@@ -73,8 +73,8 @@ async function advancePosition(
 /**
  * Returns an SQL condition for statements in which $1 is the tenant. The condition is true if file `f` needs no scan in rescan
  * `w`, because it has a report with these signatures. A requested rescan repeats failed scans. If the version does not reflect
- * every signature change, a requested rescan also repeats all other scans except those that found a virus. An admin may have
- * released these files.
+ * every signature change, a requested rescan also repeats all other scans except those that found a virus, because an admin may
+ * have released these files.
  */
 export function buildIsDoneCondition(signatures: string, parameter: string): string {
   const isFinal = isExact(signatures)

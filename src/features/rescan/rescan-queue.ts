@@ -52,9 +52,9 @@ interface ContextRow {
 }
 
 /**
- * Distributes files that need a rescan to replicas. Each context has a row with its position, and each file in progress has its
- * own row. Replicas lease these rows, with lease times from the database clock. If a replica dies, another replica takes over its
- * rows when their leases expire.
+ * Distributes the files that need a rescan among the replicas. Each context has a row with its position, and each file in
+ * progress has its own row. Replicas lease these rows, with lease times from the database clock. If a replica dies, another
+ * replica takes over its rows when their leases expire.
  */
 export class RescanQueue {
   constructor(private readonly pool: Pool) {}

@@ -178,7 +178,8 @@ INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, 
 SELECT $1, $2, $3, true, now(), to_timestamp(0), coalesce((SELECT files FROM file_totals WHERE tenant_id = $1 AND context_id = $2), 0)
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.finished_at IS NOT NULL OR w.signatures <> excluded.signatures`
 
-// A rescan in progress continues with new signatures even if the context's policy is off. An admin may have requested it.
+// A rescan in progress continues with new signatures even if the context's policy is off, because an admin may have requested
+// the rescan.
 const buildNeedsRescanCondition = (signatures: string) =>
   `c.scan_for_viruses AND (c.rescan OR o.finished_at IS NULL AND o.signatures IS NOT NULL) AND o.signatures IS DISTINCT FROM ${signatures}`
 

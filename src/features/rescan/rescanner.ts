@@ -163,7 +163,7 @@ export class Rescanner {
       }
     }
     try {
-      // If the scanner is broken, no file must lose an attempt.
+      // A scanner failure must not cost any file an attempt.
       if (waiting.length > 0) await this.parts.scanner.verifyDetection()
       await Promise.all(Array.from({ length: maxConcurrentScans }, runWorker))
       await saveResults()

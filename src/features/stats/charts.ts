@@ -22,7 +22,7 @@ const startOfWeek = (time: Date): Date => new Date(startOfDay(time).getTime() - 
 const defaultDays: Record<ChartPeriod, number> = { hourly: 7, daily: 7, weekly: 30 }
 const units: Record<ChartPeriod, string> = { hourly: 'hour', daily: 'day', weekly: 'week' }
 
-/** Returns the start time of each bucket in milliseconds, in ascending order. The last bucket is the current one. */
+/** Returns the start time of each time interval in milliseconds, in ascending order. The last interval is the current one. */
 export function getBucketStarts(period: ChartPeriod, days: number | null | undefined, now = getCurrentTime()): number[] {
   const length = days ?? defaultDays[period]
   const [last, step, first] =
@@ -60,7 +60,7 @@ export class Charts {
     })
   }
 
-  /** Computes the storage at the end of each bucket, going back from the current storage. */
+  /** Computes the storage at the end of each time interval, working backwards from the current storage. */
   async getStorage(actor: Actor, args: Args): Promise<Chart<StoragePoint>> {
     const columns: UsageColumn[] = ['files_uploaded', 'bytes_uploaded', 'files_deleted', 'bytes_deleted']
     const { buckets, getUsage, current } = await this.#sumCounters(actor, args, columns)
@@ -75,7 +75,7 @@ export class Charts {
     return { period: args.period, dataPoints: dataPoints.reverse() }
   }
 
-  /** Adds up these columns in each bucket. Other columns are 0 or missing. */
+  /** Adds up these columns for each time interval. Other columns are 0 or missing. */
   async #sumCounters(actor: Actor, { period, days }: Args, columns: UsageColumn[]) {
     const buckets = getBucketStarts(period, days)
     const start = `date_trunc('${units[period]}', bucket, 'UTC')`

@@ -7,13 +7,13 @@ import { megabyte } from '../../platform/units.js'
 import { calculateChangePercent, formatBytes } from './format-bytes.js'
 import type { CallsByOperation, ContextApiCalls, ContextFiles, ContextStorage, Stats } from './stats.types.js'
 
-/** Usage counters in one time bucket. */
+/** Usage counters for one time interval. */
 export type Usage = Record<UsageColumn, number>
 
 export const noUsage = Object.fromEntries(usageColumns.map((column) => [column, 0])) as Usage
 const dayMs = 86_400_000
 
-/** Returns SQL that adds up tenant $1's counters in matching buckets, as one JSON object. */
+/** Returns SQL that adds up tenant $1's counters for matching time intervals, as one JSON object. */
 const buildUsageSql = (where: string) =>
   `SELECT to_jsonb(u) FROM (SELECT ${usageColumns.map((column) => `coalesce(sum(${column}), 0)::bigint AS ${column}`).join(', ')} FROM ${currentUsage} u WHERE u.tenant_id = $1 AND ${where}) u`
 
@@ -134,7 +134,7 @@ function toStats(row: OverviewRow): Stats {
 
 const countBlocked = (usage: Usage): number => blockReasons.reduce((sum, reason) => sum + usage[reason], 0)
 
-/** Adds up the API calls in a bucket, by result and operation. */
+/** Adds up the API calls in a time interval, by result and operation. */
 export function countCalls(usage: Usage): { total: number; success: number; failure: number; byOperation: CallsByOperation } {
   const success = usage.upload_success + usage.download_success + usage.metadata_success + usage.delete_success
   const failure = usage.upload_failure + usage.download_failure + usage.metadata_failure + usage.delete_failure

@@ -26,12 +26,12 @@ export async function bootstrap(
     if (await isBootstrapped(database)) return undefined
     await saveState(client, stateKey, { done: false })
     const { rows } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id LIMIT 1')
-    // A killed start may have left a tenant without a user. This start creates the user.
+    // An earlier start may have been killed after it created the tenant, so use an existing tenant.
     const tenantId = rows[0]?.tenant_id ?? (await services.tenants.create({ name: 'Default' })).tenantId
     const actor = createSystemActor(tenantId)
     const { apiKey: configuredSecret, adminEmail, adminPassword } = config.bootstrap
     const secret = configuredSecret ?? generateApiKeySecret()
-    // A killed start may already have created the key with the configured secret.
+    // An earlier start that was killed may already have created the key with the configured secret.
     await services.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
       if (!configuredSecret || getSqlErrorKind(error) !== 'duplicate') throw error
     })

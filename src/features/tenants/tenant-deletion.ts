@@ -61,8 +61,8 @@ export class TenantDeletion {
   }
 
   /**
-   * Completes the deletion and returns the number of deleted files. The number is stored for a day. If the service and the CLI
-   * delete the same tenant in parallel, the one that finishes last can return it too.
+   * Completes the deletion and returns the number of deleted files. The number is stored for a day, so that both the service
+   * and the CLI can return it if they delete the same tenant in parallel.
    */
   async finishDeletion(tenantId: string): Promise<number> {
     for (let pass = 1; !(await this.#runPass(tenantId)); pass++)

@@ -11,7 +11,7 @@ import type { ServiceEvents } from '../service-events.js'
 // Number of files per batch. A small batch shortens the time for which uploads of the same tenant wait.
 const filesAtOnce = 100
 
-/** Number of files that one run deleted and purged. */
+/** Numbers of files that one run deleted and purged. */
 export interface ExpiryResult {
   deleted: number
   purged: number

@@ -49,8 +49,9 @@ export class UploadLinkLookup {
   constructor(private readonly pool: Pool) {}
 
   /**
-   * Returns the link for a token, or undefined if the token is unknown or the link is not usable. A link that is used up is still
-   * returned. `isSuspect` is true for IP addresses with many failed attempts. Their tokens share at most one query per second.
+   * Returns the link for a token, or undefined if the token is unknown or the link is not usable. A link that is used up is
+   * still returned. `isSuspect` is true for IP addresses with many failed attempts. Tokens from these addresses share at most
+   * one query per second.
    */
   async findByToken(token: string, { isSuspect }: { isSuspect: boolean }): Promise<PresentedLink | undefined> {
     const [, tenant, link, secret] = uploadTokenForm.exec(token) ?? []

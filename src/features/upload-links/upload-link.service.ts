@@ -59,7 +59,7 @@ export class UploadLinkService {
     return { ...uploadLink, url: `${this.parts.publicUrl}/upload/${token}`, uploadLink }
   }
 
-  /** Lists the tenant's links, newest first. An actor without scope `admin` sees only its own links. */
+  /** Lists the tenant's links, newest first. An actor without the `admin` scope sees only its own links. */
   async list(actor: Actor, { context, status, ...args }: UploadLinksArgs): Promise<Page<UploadLink>> {
     const position = toPagePosition('ulk', args)
     const filter = [

@@ -12,11 +12,11 @@ export const largePartBytes = megabyte
 export const maxSmallParts = 1 + (largeClass - 1) * (partsPerMerge - 1)
 
 /**
- * Returns how many parts at the end of the upload to merge with the added bytes. Buckets cannot append to an object, so small
- * parts are merged, in any kind of store. Parts in a smaller class than the result are always merged. Parts in the same class are
- * merged once there are 16. Parts in the first class are always merged, because each occupies a disk block anyway. Every byte is
- * therefore written at most once per class, plus up to 4 KB per request, and an upload has at most `maxSmallParts` small parts.
- * `sizes` lists the sizes of the small parts at the end of the upload, in order.
+ * Returns the number of parts, counted from the end of the upload, that are merged with the added bytes. Buckets cannot append
+ * to an object, so small parts are merged, in any kind of store. Parts in a smaller class than the result are always merged.
+ * Parts in the same class are merged once there are 16. Parts in the first class are always merged, because each occupies a
+ * disk block anyway. Every byte is therefore written at most once per class, plus up to 4 KB per request, and an upload has at
+ * most `maxSmallParts` small parts. `sizes` lists the sizes of the small parts at the end of the upload, in order.
  */
 export function countPartsToMerge(sizes: number[], addedBytes: number): number {
   let count = 0

@@ -4,7 +4,7 @@ import type { Content } from '../../platform/spool/content.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { Part } from './resumable-upload.service.js'
 
-/** Returns a stream of the parts and then `appended`. The stream fails with `storageUnavailable` if a part is incomplete. */
+/** Returns a stream of the parts, followed by `appended`. The stream fails with `storageUnavailable` if a part is incomplete. */
 export const readParts = (storage: Pick<BlobStorage, 'open'>, parts: Part[], appended?: Content): Readable =>
   Readable.from(streamParts(storage, parts, appended), { objectMode: false, highWaterMark: 256 * 1024 })
 

@@ -206,7 +206,7 @@ export class UploadReception {
         file: new IncomingFile(filename, receive),
         context: contextKey,
         metadata,
-        // The idempotency key prevents a second file, because a repeated validation gets the first one's response.
+        // The idempotency key prevents a second file, because a repeated validation gets the response of the first one.
         idempotencyKey: upload.idempotencyKey ?? upload.uploadId,
       }),
     )

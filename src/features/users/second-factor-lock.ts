@@ -6,7 +6,7 @@ import { AssayError } from '../../platform/errors/errors.js'
 import type { UserRow } from './user-row.js'
 
 // Three of one million codes are valid at any time: for the current time step and one step on either side. With these limits,
-// 100 guesses take three months and succeed with a probability of 0.03 %.
+// 100 guesses take three months and succeed with a probability of 0.03%.
 const wrongCodesUntilLock = 10
 const wrongCodesUntilReset = 100
 const hourMs = 3_600_000

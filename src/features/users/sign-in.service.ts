@@ -100,7 +100,10 @@ export class SignInService {
     return true
   }
 
-  /** Deletes sessions that expired more than 30 days ago. Until then, sign-ins from their IP addresses are not slowed down. */
+  /**
+   * Deletes sessions that expired more than 30 days ago. Until they are deleted, sign-ins from their IP addresses are not
+   * slowed down.
+   */
   async sweep(): Promise<number> {
     const { count } = await this.parts.db.prisma.session.deleteMany({
       where: { expiresAt: { lt: new Date(now() - familiarMs) } },

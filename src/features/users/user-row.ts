@@ -9,7 +9,7 @@ import type { User } from './user.types.js'
 
 export type UserRow = Awaited<ReturnType<Database['prisma']['user']['findMany']>>[number]
 
-/** Returns the fields that clients can read, without the password and second factor. */
+/** Returns the fields that clients can read, without the password or second factor. */
 export const toUser = (row: UserRow): User => ({
   userId: row.userId,
   email: row.email,

@@ -66,7 +66,7 @@ export class UserService {
 
   update(actor: Actor, userId: string, { name, scopes }: UpdateUserInput): Promise<User> {
     return this.#updateUser(actor, userId, (before) => {
-      // Only another admin can remove or disable an admin, so a tenant always has an admin.
+      // Only another admin can remove or disable an admin, so a tenant always has at least one admin.
       if (userId === actor.id && before.scopes.includes('admin') && scopes?.includes('admin') === false)
         throw conflict("You cannot remove your own 'admin' scope. Ask another admin.", { user_id: userId })
       return {
@@ -95,8 +95,8 @@ export class UserService {
           `User '${userId}' signs in through ${before.issuer} and has no password in this service. Change the password at the identity provider.`,
         )
       return {
-        // Users cannot reset the count with their own password. Otherwise, an attacker with the password and a session could do
-        // so too.
+        // Users cannot reset their count of wrong codes by changing their own password. Otherwise, an attacker with the
+        // password and a session could do so too.
         data: { passwordHash, ...(actor.id !== userId && noWrongCodes) },
         getAudit: async (after, tx) => [
           ...(await endSessions(tx, actor, after, currentSession && { not: currentSession })),

@@ -11,8 +11,8 @@ import { lockUser, toUser } from './user-row.js'
 const maxAgeMs = 10 * 60_000
 
 /**
- * Manages welcome links. Each link signs in one user, and can be used only once across replicas. A link contains the ID of the
- * session that it creates, so the primary key of `sessions` prevents a second use.
+ * Manages welcome links. Each link signs in one user, and can be used only once, even across replicas. A link contains the ID
+ * of the session that it creates, so the primary key of `sessions` prevents a second use.
  */
 export class WelcomeService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'identity'>) {}

@@ -95,8 +95,8 @@ export class WebhookPositions {
   }
 
   /**
-   * Advances the position to `sequence` and logs the deliveries. Returns false if the lease was lost. The deliveries are logged
-   * even then.
+   * Advances the position to `sequence` and logs the deliveries. If the lease was lost, still logs the deliveries, but returns
+   * false.
    */
   async advance(
     { tenantId, webhookId, token }: LeasedWebhook,

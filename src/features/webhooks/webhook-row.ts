@@ -36,7 +36,7 @@ export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
   status: row.status as WebhookDelivery['status'],
 })
 
-/** Returns a webhook's rows. Throws 404 if the tenant has no such webhook. */
+/** Returns a webhook's row and the row with its position. Throws 404 if the tenant has no such webhook. */
 export async function findWebhook(
   { prisma }: Database,
   tenantId: string,

@@ -83,7 +83,8 @@ export class ContentReader {
     const withScan: Partial<Task> | undefined = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },
       deadlineMs: deadlineMs + scan.deadlineOf(job.size),
-      // The reader or the scan may have crashed the worker, so the second attempt only reads. The scan then runs separately.
+      // The reader or the scan may have crashed the worker, so the second attempt only reads the file, and the scan runs
+      // separately.
       retry: { data: job, deadlineMs },
     }
     const { findings, image } = await runTask({ ...inThread, ...withScan })
@@ -165,7 +166,7 @@ const quickBinaryBytes: Record<string, number> = {
 
 /**
  * Examines a file on the event loop. Returns undefined if it exceeds the limits, which are lower than those for maliciously
- * crafted files. A worker then reads the file again.
+ * crafted files. In this case, a worker reads the file again.
  */
 async function examineWithinLimits(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings | undefined> {
   try {
@@ -186,5 +187,5 @@ const hasManySteps = (source: RandomAccessSource): boolean =>
   manyStepsStart.test(source.read(0, 8).toString('latin1')) ||
   source.read(Math.max(0, source.size - 65_557), 65_557).includes('PK\x05\x06')
 
-// Returns true if the start of the file is blank. The blank check must then read the whole content.
+// Returns true if the start of the file is blank. If it is, the blank check must read the whole content.
 const hasBlankStart = (source: RandomAccessSource): boolean => !/[^\s\0]/.test(source.read(0, 4096).toString('latin1'))

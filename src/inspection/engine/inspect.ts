@@ -157,7 +157,7 @@ interface StoredFile {
   owner: string
 }
 
-/** Creates the submission for rescanning an accepted file. Only a virus rejects the file, and an incomplete scan does not. */
+/** Creates the submission for rescanning an accepted file. Only a virus causes a rejection. An incomplete scan does not. */
 export const toRescanSubmission = ({ originalFilename, content, report, signal, owner }: StoredFile): Submission => ({
   originalFilename,
   content,

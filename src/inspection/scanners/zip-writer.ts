@@ -11,8 +11,8 @@ export interface ZipMember {
 }
 
 /**
- * Returns the local header of a zip member. Libraries cannot write the probes, because they declare sizes without content and
- * repeat blocks.
+ * Returns the local header of a zip member. Libraries cannot write the probes, because the probes declare sizes without content
+ * and repeat blocks.
  */
 export function createLocalHeader(member: ZipMember): Buffer {
   const header = Buffer.alloc(30)

@@ -46,8 +46,8 @@ exec chroot "$root" /usr/bin/setpriv --pdeathsig KILL --no-new-privs --bounding-
 
 const sandboxPrefix = 'assay-box-'
 
-// Removes folders that killed services left. Other programs may use the parent folder, so only this user's folders with the
-// sandbox prefix are removed.
+// Removes folders that killed services left behind. Other programs may use the parent folder, so only this user's folders with
+// the sandbox prefix are removed.
 function removeStaleSandboxes(): void {
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(sandboxPrefix) || !belongsToExitedProcess(name.slice(sandboxPrefix.length))) continue

@@ -91,7 +91,7 @@ export class Threads {
     }
   }
 
-  /** Throws if too many hung threads cannot be terminated. Until then, new threads replace them. */
+  /** Throws if too many hung threads cannot be terminated. If fewer threads hang, new threads replace them. */
   async #assertCapacity(): Promise<void> {
     if (this.#ending.size >= this.#maxThreads) await this.#waitForEndingThreads()
     if (this.#ending.size >= this.#maxThreads)

@@ -5,7 +5,7 @@ export interface Task {
   run: string
   data: unknown
   bytes?: Uint8Array | undefined
-  /** Large data that the module uses for every task. A process receives it only once. */
+  /** Data that the module uses for every task. It may be large, so a process receives it only once. */
   settings?: SharedArrayBuffer | undefined
   /** True for native code that may crash or hang. It runs in a separate process, and all other code in a thread. */
   inProcess: boolean
@@ -13,9 +13,9 @@ export interface Task {
   size: number
   /** Owner of the task, for fair scheduling. */
   owner?: string | undefined
-  /** Time limit in milliseconds, measured from the task's start in the worker. The task then counts as hung. */
+  /** Time limit in milliseconds, measured from the task's start in the worker. After this time, the task counts as hung. */
   deadlineMs: number
-  /** True if the task is retried after it hung. */
+  /** True if the task is retried after it has hung. */
   retryHung: boolean
   /** Data and deadline of the second attempt, if they differ from the first. */
   retry?: { data: unknown; deadlineMs: number }

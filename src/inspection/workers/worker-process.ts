@@ -128,7 +128,7 @@ export class WorkerProcess {
 
 const flags = ['--max-old-space-size=96', '--max-semi-space-size=1', '--no-warnings']
 
-/** Builds an environment without the service's secrets and Node.js options. */
+/** Builds an environment that excludes the service's secrets and Node.js options. */
 const buildWorkerEnv = (temporaryFolder: string): NodeJS.ProcessEnv => ({
   TMPDIR: temporaryFolder,
   // Without this setting, libvips would write images above 100 MB to /tmp, where no limit applies.

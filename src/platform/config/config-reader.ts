@@ -84,7 +84,7 @@ export class EnvReader {
     return this.addError(name, value, `a URL such as ${example}`, secret ? 'secret' : undefined)
   }
 
-  /** Reads an HTTP URL without query, fragment and credentials. Removes trailing slashes. */
+  /** Reads an HTTP URL, which must not contain a query, a fragment or credentials. Removes trailing slashes. */
   readBaseUrl(name: string): string | undefined {
     const value = this.readText(name)
     if (value === undefined) return undefined
@@ -101,7 +101,7 @@ export class EnvReader {
       .filter((item) => item !== '')
   }
 
-  /** Reads a value for the Express setting 'trust proxy'. Rejects `true`, which would trust any address that a client claims. */
+  /** Reads a value for Express's 'trust proxy' setting. Rejects `true`, which would trust any address that a client claims. */
   readProxies(name: string): false | number | string[] {
     const value = this.readText(name)
     if (value === undefined) return false

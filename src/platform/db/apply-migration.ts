@@ -62,7 +62,7 @@ const run: Record<MigrationMode, (client: Client, migration: Migration) => Promi
   },
 }
 
-/** Records a finished migration. Replaces the row that an interrupted attempt may have left. */
+/** Records a finished migration. Replaces the row that an interrupted attempt may have left behind. */
 export async function recordMigration(client: Client, { name, checksum }: Migration): Promise<void> {
   await client.query('DELETE FROM _prisma_migrations WHERE migration_name = $1 AND finished_at IS NULL', [name])
   await client.query(

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import { distributedTables, getTableTypes, hasCitus, listFunctions, localTables, referenceTables } from './distribution.js'
 
-/** Report of the command `admin distribute --check`. */
+/** Report of the `admin distribute --check` command. */
 export interface ClusterReport {
   versions: Record<string, string | null>
   settings: Record<string, string | null>

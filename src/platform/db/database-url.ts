@@ -14,7 +14,7 @@ export function parseDatabaseUrl(text: string): string | undefined {
   return url
 }
 
-/** Returns a URL's user, host and database for logs, without the password and options. */
+/** Returns a URL's user, host and database for logs, without the password or options. */
 export function redactDatabaseUrl(url: string): string {
   const { username, host, pathname, searchParams } = new URL(url)
   const folder = searchParams.get('host')

@@ -3,9 +3,9 @@ import type { Queries } from './queries.js'
 const renewalsPerLease = 5
 
 /**
- * A lease on rows, stored in the columns `lease_token` and `leased_until`. Each acquisition creates a new token, which every
- * write by the holder must match. If a process was suspended until its lease expired, it can therefore no longer write. Only the
- * database's clock is used. A row without a token stays leased until its holder releases it or the lease expires.
+ * A lease on rows, stored in the `lease_token` and `leased_until` columns. Each acquisition creates a new token, which every
+ * write by the holder must match. If a process was suspended until its lease expired, it can therefore no longer write. Only
+ * the database's clock is used. A row without a token stays leased until its holder releases it or the lease expires.
  */
 export interface Lease {
   table: 'idempotency_keys' | 'rescan_queue' | 'resumable_uploads' | 'webhook_positions'
@@ -25,7 +25,7 @@ export const getLeaseEndSql = (seconds: number | string): string => `now() + mak
 export const getLeaseReleaseSql = (seconds: number | string = 0): string =>
   `lease_token = NULL, leased_until = ${getLeaseEndSql(seconds)}`
 
-/** Extends the lease. Returns the columns `returning` of the first row, or undefined if the lease was lost. */
+/** Extends the lease. Returns the `returning` columns of the first row, or undefined if the lease was lost. */
 export async function renewLease<Row extends object>(
   database: Queries,
   lease: Lease,

@@ -15,7 +15,7 @@ export function createPooledClientClass(limits: Record<string, number>): typeof 
   const query = StatementClient.prototype.query as Query
   PooledClient.prototype.query = function (this: pg.Client, statement: unknown, ...rest: unknown[]) {
     const answer = query.call(this, removeStatementName(statement), ...rest)
-    // Ignore errors in the settings, because all later statements of the transaction then fail too.
+    // Ignore an error in the settings, because it also makes all later statements of the transaction fail.
     if (isBeginStatement(statement)) void (query.call(this, settings) as Promise<unknown>).catch(() => {})
     return answer
   } as pg.Client['query']

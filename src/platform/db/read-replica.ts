@@ -158,7 +158,10 @@ export class ReadReplica implements Queries {
     this.#error = message
   }
 
-  /** Checks the replica periodically, so that requests need not detect its recovery, and older log positions are available. */
+  /**
+   * Checks the replica periodically, so that requests need not detect its recovery, and so that older log positions are
+   * available.
+   */
   async #checkReplica(): Promise<void> {
     if (this.#ticking) return
     this.#ticking = true

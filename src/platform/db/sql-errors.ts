@@ -1,7 +1,8 @@
 /**
- * Kind of a failed statement. `contention`: a serialization failure or deadlock, which can be retried. `missing_partition`: the partition
- * of the month does not exist. `duplicate`: a unique key is violated. `locked`: the lock timeout expired. `hardship`: the server is
- * running, but currently cannot execute the statement. `unreachable`: no connection to the server. `other`: the statement is invalid.
+ * Kind of a failed statement. `contention`: a serialization failure or deadlock, which can be retried. `missing_partition`: the
+ * partition of the month does not exist. `duplicate`: a unique key is violated. `locked`: the lock timeout expired. `hardship`:
+ * the server is running, but cannot execute the statement at the moment. `unreachable`: no connection to the server. `other`:
+ * the statement is invalid.
  */
 export type SqlErrorKind = 'contention' | 'missing_partition' | 'duplicate' | 'locked' | 'hardship' | 'unreachable' | 'other'
 

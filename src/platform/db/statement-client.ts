@@ -9,7 +9,8 @@ const runQuery = (client: pg.Client, ...parameters: Parameters<QueryFunction>): 
 
 /**
  * A pg client with its own promise and `query_timeout` for each statement. pg itself assigns a function to a property, which V8
- * allocates outside the young generation. Each call would then stay in memory until the next full garbage collection.
+ * allocates outside the young generation. Without this class, each call would stay in memory until the next full garbage
+ * collection.
  */
 export class StatementClient extends pg.Client {
   readonly #timeoutMs: number

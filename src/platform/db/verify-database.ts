@@ -69,7 +69,10 @@ function assertServerSettings({ version, encoding, standby }: Server, url: strin
   if (standby) throw new Error(`${place} is read-only or a standby. Use the primary.`)
 }
 
-/** Throws if two clients share server connections. A pooler then assigns connections to transactions instead of sessions. */
+/**
+ * Throws if two clients share server connections, which means that a pooler assigns connections to transactions instead of
+ * sessions.
+ */
 async function assertStableSessions(first: pg.Client, second: pg.Client, name: string): Promise<void> {
   const processIds = [
     await getProcessId(first),

@@ -8,7 +8,10 @@ export interface AppDependencies {
   config: Config
   database: Database
   databaseUrl: string
-  /** Returns true if the disk of the embedded database is full. The service then rejects uploads but still deletes files. */
+  /**
+   * Returns true if the disk of the embedded database is full. If it is full, the service rejects uploads but still deletes
+   * files.
+   */
   isDiskFull?: () => boolean
   logger: Logger
   /** Connection to the other processes behind the port, if PROCESSES is above 1. All processes share the limits. */
@@ -26,7 +29,7 @@ export interface FirstRun {
   welcome: string
 }
 
-/** The application in a serving process, which `app.ts` creates. */
+/** The application that `app.ts` creates in a serving process. */
 export interface Application {
   readonly httpServer: Server
   readonly metricsServer: Server | undefined

@@ -23,8 +23,8 @@ export function forwardConnections(worker: Worker, hasOtherProcesses: () => bool
   process.on('internalMessage', ({ ack }: ConnectionMessage) => pending.delete(ack!))
   // All acknowledgements from the process have been read by now.
   process.once('close', () => {
-    // Node.js does not emit this event if a process exits while it receives a connection, and would continue to send it
-    // connections.
+    // Node.js does not emit this event if a process exits while it receives a connection, and would continue to send
+    // connections to it.
     process.emit('disconnect')
     for (const [ack, handle] of pending) {
       if (hasOtherProcesses()) process.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack, accepted: false }, undefined)

@@ -6,7 +6,7 @@ export interface StartParameters {
   database: DatabaseUrls
 }
 
-/** Sent once by each process that is ready. On the first start, it also contains the generated credentials. */
+/** Sent once by each process that is ready. On the first start, the message also contains the generated credentials. */
 export interface Started<FirstRun = unknown> {
   port: number
   descriptions: { storage: string; scanner: string }

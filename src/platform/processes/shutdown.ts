@@ -49,7 +49,8 @@ function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void>): voi
 }
 
 /**
- * Returns how long to continue serving after a signal, because load balancers send requests until their next readiness check fails.
+ * Returns the time for which to continue serving after a signal, because load balancers send requests until their next
+ * readiness check fails.
  */
 export const getShutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySeconds }: Config): number =>
   signal === 'SIGTERM' ? shutdownDelaySeconds * 1000 : 0

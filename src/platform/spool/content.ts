@@ -123,7 +123,7 @@ export class IncomingFile {
 
 const maxNameBytes = 255
 
-/** Returns the last path segment of a file name in NFC, limited to 255 bytes, without control and invisible characters. */
+/** Returns the last path segment of a file name in NFC, limited to 255 bytes, without control or invisible characters. */
 export function sanitizeFilename(name: string): string {
   const segment = name.toWellFormed().split(/[/\\]/).at(-1)!
   // Normalize last, because a removed character may have separated a letter from its accent.

@@ -36,7 +36,7 @@ export class Spool {
     this.#memory = new UploadMemory(options.memoryBudget ?? 32 * megabyte)
   }
 
-  /** Creates the directory, and removes files of processes that have exited. */
+  /** Creates the directory, and removes files left behind by processes that have exited. */
   static async open(options: SpoolOptions): Promise<Spool> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     for (const name of await readdir(options.directory)) {

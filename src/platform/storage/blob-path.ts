@@ -27,8 +27,8 @@ function findPathProblem(path: string): string | undefined {
 }
 
 /**
- * Compares paths by their UTF-8 bytes, like buckets and PostgreSQL's collation "C". The operator `<` orders characters above U+FFFF
- * differently.
+ * Compares paths by their UTF-8 bytes, like buckets and PostgreSQL's collation "C". The `<` operator orders characters above
+ * U+FFFF differently.
  */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length)

@@ -56,7 +56,7 @@ export interface BlobStorage {
   put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void>
   /** Opens a blob, or its bytes from `start` to `end`, inclusive. Throws `notFound`. A truncated stream ends with an error. */
   open(path: string, range?: { start: number; end: number }): Promise<Readable>
-  /** Copies a blob durably, and never overwrites one. Throws `notFound`. */
+  /** Copies a blob durably, but never overwrites an existing one. Throws `notFound`. */
   copy(from: string, to: string): Promise<void>
   /** Returns the size in bytes, or null if the blob does not exist. */
   getSize(path: string): Promise<number | null>

@@ -24,7 +24,8 @@ export class LogOutput {
   #isWriting = false
 
   /**
-   * `isShared` is true if other processes write to the same descriptor. Each write is then small enough to be atomic on a pipe.
+   * `isShared` is true if other processes write to the same descriptor. If they do, each write is small enough to be atomic on
+   * a pipe.
    */
   constructor(descriptor: number, { maxBytes = megabyte, isShared = false } = {}) {
     this.#maxWriteBytes = isShared ? atomicPipeWriteBytes : Number.POSITIVE_INFINITY

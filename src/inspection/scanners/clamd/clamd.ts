@@ -34,7 +34,10 @@ const defaultDeadlines: ClamdDeadlines = { connectMs: 2_000, idleMs: 15_000, ans
 const unhealthyMs = 5_000
 const identityMs = 60_000
 
-/** Scans files with one or more clamd daemons (INSTREAM). Throws `scannerUnavailable` unless the file was verifiably scanned. */
+/**
+ * Scans files with one or more clamd daemons (INSTREAM). A scan throws `scannerUnavailable` unless the file was verifiably
+ * scanned.
+ */
 export class ClamdScanner implements VirusScanner {
   readonly #daemons: Daemons
   readonly #connector: ClamdConnector

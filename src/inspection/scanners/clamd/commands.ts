@@ -11,7 +11,10 @@ const chunkSize = 64 * 1024
 const endMarker = Buffer.alloc(4)
 const command = Buffer.from('zINSTREAM\0')
 
-/** Connection to a ClamAV engine. Resolves to response lines in clamd's format. Throws `ClamdFault` if there is no response. */
+/**
+ * Connection to a ClamAV engine. Its methods resolve to response lines in clamd's format, and throw `ClamdFault` if there is no
+ * response.
+ */
 export interface ClamdConnector {
   queryVersion(address: ClamdAddress, signal: AbortSignal): Promise<string>
   scan(address: ClamdAddress, content: Content, signal: AbortSignal): Promise<string>
@@ -73,10 +76,10 @@ async function sendContent(content: Content, writer: ExchangeWriter): Promise<vo
 }
 
 /**
- * Checks whether content exceeds clamd's StreamMaxLength. clamd then responds with an error and closes the connection. This can
- * reset the connection before a client that is still sending has read the response. This function therefore repeats the command
- * with one chunk's length but without its bytes. No unread bytes can then cause a reset. Returns undefined for any other
- * response.
+ * Checks whether content exceeds clamd's StreamMaxLength. If it does, clamd responds with an error and closes the connection.
+ * Closing can reset the connection before a client that is still sending has read the response. This function therefore repeats
+ * the command with one chunk's length but without its bytes, so that no unread bytes can cause a reset. Returns undefined for
+ * any other response.
  */
 async function querySizeLimit(address: ClamdAddress, size: number, signal: AbortSignal | undefined): Promise<string | undefined> {
   const length = Buffer.allocUnsafe(4)

@@ -14,7 +14,7 @@ export class ClamdFault extends Error {
   override readonly name = 'ClamdFault'
   /** True if the daemon accepted the connection but did not respond. A retry would only time out again. */
   readonly isUnresponsive: boolean
-  /** Cause of a lost connection: refused, or closed before the complete response. Undefined after a timeout. */
+  /** Cause of a lost connection: refused, or closed before the response was complete. Undefined after a timeout. */
   readonly line: 'refused' | 'cut' | undefined
 
   constructor(message: string, options: { isUnresponsive?: boolean; line?: 'refused' | 'cut'; cause?: unknown } = {}) {

@@ -14,7 +14,7 @@ export async function createLimitProbe(largest: number, total: number): Promise<
   const zeros = await packZeros()
   const createPlan = () => planMembers(zeros, largest, total)
   let size = createEndRecord(0, 0, 0).length
-  // Each member has a local header of 30 bytes and a directory record of 46 bytes, each followed by its name.
+  // Each member has a local header of 30 bytes and a central directory record of 46 bytes, each followed by its name.
   for (const { member } of createPlan()) size += 30 + member.packed + 46 + 2 * member.name.length
   return {
     size,

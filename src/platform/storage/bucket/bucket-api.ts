@@ -68,7 +68,7 @@ export interface BucketApi {
   /** Returns a page of objects in ascending order, after the name `after` or at the page token. */
   listPage(query: { prefix: string; after: string | undefined; pageToken: string | undefined }): Promise<BucketPage>
   sign(name: string, grant: BlobDownloadGrant): Promise<string>
-  /** Aborts unfinished uploads that started before this time. Returns their number. */
+  /** Aborts unfinished uploads that started before this time. Returns the number of aborted uploads. */
   abortUploads(prefix: string, before: Date): Promise<number>
   /** Throws `storageUnavailable` if this machine's clock and the bucket's clock differ too much. */
   assertClock?(): void

@@ -12,7 +12,7 @@ export interface BucketGuarantees {
   checksums: 'kept' | 'ignored'
 }
 
-/** Thrown if the bucket could lose or damage files. The service then does not start. */
+/** Thrown if the bucket could lose or damage files. In this case, the service does not start. */
 export class UnsafeBucketError extends AssayError {
   constructor(message: string) {
     super('storage_unavailable', message, { retryAfter: 60, cause: new Error(message) })

@@ -4,7 +4,7 @@ import { AssayError, storageUnavailable } from '../../errors/errors.js'
 
 /** Timeouts for bucket calls. */
 export interface BucketLimits {
-  /** Timeout of one request with a small response, up to its last byte. */
+  /** Timeout of one request with a small response, until its last byte arrives. */
   requestMs: number
   /** Maximum time without data while content is transferred. */
   idleMs: number

@@ -14,7 +14,7 @@ export interface GcsOptions extends BucketStorageOptions {
   keyFile?: string
   /** Alternative address of the IAM endpoint `…/serviceAccounts/`, which signs URLs if no key is available. */
   signingEndpoint?: string
-  /** HMAC key that signs URLs without a key file and without IAM. */
+  /** HMAC key that signs URLs without a key file or IAM. */
   hmac?: HmacKey
 }
 

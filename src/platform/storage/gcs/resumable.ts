@@ -108,7 +108,9 @@ async function sendChunks(upload: ResumableUpload, session: string): Promise<Sto
   }
 }
 
-/** Sends one chunk, with a separate timeout. If the response is lost, queries how many bytes the bucket has received. */
+/**
+ * Sends one chunk, with a separate timeout. If the response is lost, queries the number of bytes that the bucket has received.
+ */
 async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResult> {
   const { path, access, signal, content } = upload
   let isSent = false

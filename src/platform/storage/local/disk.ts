@@ -78,7 +78,8 @@ const staleAfterMs = 60 * 60 * 1000
 export const createTemporaryPath = (directory: string) => join(directory, createProcessFileName())
 
 /**
- * Removes files of processes that have exited from `directory`. Retains files from other hosts for an hour after the last write.
+ * Removes files from `directory` that exited processes left behind. Retains files from other hosts for an hour after the last
+ * write.
  */
 export async function removeStaleFiles(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {

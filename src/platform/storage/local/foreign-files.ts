@@ -28,7 +28,8 @@ export class ForeignFiles {
       if (path === previous) continue
       previous = path
       const stats = isBlobPath(path) ? await this.#getStats(path) : undefined
-      // The size is missing if the file was deleted in the meantime, or if its name is reserved or invalid. Opening it then fails.
+      // The size is missing if the file was deleted in the meantime, or if its name is reserved or invalid. Opening such a file
+      // fails.
       yield { path, size: stats?.size ?? 0, storedAt: stats?.mtime ?? new Date(0) }
     }
   }

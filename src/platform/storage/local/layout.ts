@@ -20,7 +20,7 @@ export const temporaryDirectory = '+tmp'
  * Marker file that proves that the store is mounted. Without it, the directory may be the empty mount point of an unmounted disk.
  */
 export const markerFile = '+assay-store'
-/** File that reserves disk space. It is deleted if a deletion needs the space. */
+/** File that reserves disk space. It is deleted when a deletion needs the space. */
 export const reserveFile = '+reserve'
 
 /** Returns a blob's relative file path. Throws if the blob path is invalid, so that no file outside the store is used. */

@@ -56,7 +56,7 @@ export class LocalStorage implements BlobStorage {
     this.#temporary = join(root, temporaryDirectory)
   }
 
-  /** Creates the directory if it is missing, and removes temporary files of killed processes. */
+  /** Creates the directory if it is missing, and removes temporary files that killed processes left behind. */
   static async open(root: string, urls: DownloadUrls, disk = { unlink }): Promise<LocalStorage> {
     const store = new LocalStorage(root, urls, disk)
     await store.#reserve.adjust()
@@ -154,7 +154,7 @@ export class LocalStorage implements BlobStorage {
     })
   }
 
-  /** There is nothing to abort, because `open` deletes temporary files of processes that have exited. */
+  /** There is nothing to abort, because `open` deletes temporary files left behind by processes that have exited. */
   async abortUploads(): Promise<number> {
     return 0
   }
