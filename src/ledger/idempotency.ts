@@ -11,7 +11,8 @@ import { StaleWriteError } from './rejections.js'
 
 /** Repeated requests receive the stored response for this number of hours. */
 const replayHours = 24
-// A request renews its lease. After its process is killed, repeated requests wait at most this long.
+// Duration of a lease, which the request renews while it runs. If the request's process is killed, repeated requests wait at
+// most this long.
 const leaseSeconds = 15
 const maxWaitMs = 60_000
 const pollMs = { first: 20, max: 640 }

@@ -199,7 +199,7 @@ export class MoveLane {
   }
 }
 
-/** Returns a locked tenant's jobs to the front of its queue. Rejects jobs that have waited too long. */
+/** Puts a locked tenant's jobs back at the front of its queue. Rejects jobs that have waited too long. */
 function requeueLockedTenant(tenant: TenantQueue, jobs: Job[], cause?: unknown): void {
   tenant.locked = true
   tenant.jobs.unshift(...jobs)

@@ -25,9 +25,9 @@ const usableMs = (reservedHours / 2) * 3_600_000
 
 /**
  * Reserves paths for new blobs. Each path is added to the garbage journal before its blob is written, so that a sweep finds the
- * blob after a crash. Paths are reserved in batches per folder (a tenant's context and month), so that uploads do not wait for
- * these commits. No path is reserved twice. An upload's transaction deletes the journal row. A sweep deletes the blobs of the
- * remaining rows.
+ * blob after a crash. Paths are reserved in batches per folder (a tenant's context and month), so that uploads do not wait
+ * until a reservation is committed. No path is reserved twice. An upload's transaction deletes the journal row. A sweep deletes
+ * the blobs of the remaining rows.
  */
 export class ReservedPaths {
   readonly #pool: Pool

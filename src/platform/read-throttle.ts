@@ -3,7 +3,7 @@ import { megabyte } from './units.js'
 
 /** Minimum number of bytes that each file counts as, because opening and scanning even a small file takes time. */
 const minBytes = 4 * 1024
-// Maximum unused time, in milliseconds, that later files can use.
+// Maximum unused reading time, in milliseconds, that is carried over to later files.
 const maxAheadMs = 1_000
 
 /** Limits the number of bytes that are read per second. */

@@ -35,7 +35,7 @@ export class FileLookup<Row extends StoredFile> {
       text: buildLookupSql(fileColumns, buildFileJoinsSql('$1')),
     })
 
-  /** Finds files with only those fields that downloads and deletions need. */
+  /** Finds files with only the fields that downloads and deletions need. */
   static basic = (database: Queries) =>
     new FileLookup<StoredFile>(database, {
       name: 'basic-files-by-id',

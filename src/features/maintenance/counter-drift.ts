@@ -64,7 +64,7 @@ const toAuditCounter = (grain: 'hour' | 'day'): Counter => ({
   since: getAuditsStart,
 })
 
-/** All counters, in repair order: daily sums and totals follow the counters that they add up. */
+/** All counters, in repair order: daily sums and totals come after the counters that they add up. */
 export const counters: readonly Counter[] = [
   {
     table: 'file_totals',

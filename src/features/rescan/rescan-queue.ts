@@ -143,8 +143,8 @@ export class RescanQueue {
   }
 
   /**
-   * Finishes rescans that have no files left. After ten minutes, the newest files are checked once more. Uploads that were in
-   * progress when the rescan started may have used the previous signatures.
+   * Finishes rescans that have no files left. After ten minutes, the newest files are checked once more, because uploads that
+   * were in progress when the rescan started may have used the previous signatures.
    */
   async finishRescans(): Promise<void> {
     const { rows } = await this.pool.query<ContextRow>(

@@ -49,7 +49,7 @@ function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void>): voi
 }
 
 /**
- * Returns the time for which to continue serving after a signal, because load balancers send requests until their next
+ * Returns the time for which the service must continue serving after a signal. Load balancers send requests until their next
  * readiness check fails.
  */
 export const getShutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySeconds }: Config): number =>

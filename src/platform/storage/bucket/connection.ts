@@ -58,7 +58,8 @@ export class BucketConnection {
         outgoing.destroy(Object.assign(new Error(`no data received for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
-      // After a response with status 101, only 'close' is emitted. The close also clears the timeout and the signal.
+      // After a response with status 101, only 'close' is emitted. When the connection closes, Node.js also removes the timeout
+      // and the signal's listener.
       outgoing.on('close', () =>
         reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' })),
       )
