@@ -34,7 +34,7 @@ export const Rule =
     Extensions({ jsonSchema })(target, key as string)
   }
 
-/** Declares a field of an update, which can be omitted. Null is rejected, because it could be mistaken for a new value. */
+/** Declares a field that an update can omit. Null is rejected, because it could be mistaken for a new value. */
 export const UpdateField =
   (type: Parameters<typeof Field>[0], description: string): PropertyDecorator =>
   (target, key) => {

@@ -15,7 +15,7 @@ import type { Metrics } from './metrics.js'
 
 export interface ApplicationDependencies {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
-  /** Counts a rejected credential that belongs to no tenant. Throws 429 if its address has sent too many of them. */
+  /** Counts a rejected credential that belongs to no tenant. Throws 429 if its address has sent too many such credentials. */
   countRejectedCredential(ip: string): Promise<void>
   admission: Admission
   security: SecurityTrail

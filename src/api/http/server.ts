@@ -38,8 +38,8 @@ export function createHttpServer(listener: RequestListener, app?: Express): Serv
       answer(request, response)
     },
   )
-  // Disable the maximum number of headers, because Node.js silently drops further headers, such as a second Host header. Their
-  // total size is limited instead.
+  // Disable the maximum number of headers, because Node.js silently drops further headers, such as a second Host header. The
+  // total size of the headers is limited instead.
   server.maxHeadersCount = 0
   // The handler that reads the body sends 100 Continue.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))

@@ -14,7 +14,7 @@ interface Dependencies {
   logShares: LogShareService
   admission: Admission
   createCall(request: Request): Promise<Call>
-  /** Counts an invalid token. Throws 429 if the IP address has sent too many of them. */
+  /** Counts an invalid token. Throws 429 if the IP address has sent too many invalid tokens. */
   countRejectedCredential(ip: string): Promise<void>
   hasReachedFailureLimit(ip: string): Promise<boolean>
 }

@@ -82,8 +82,8 @@ export class RescanService {
   }
 
   /**
-   * Returns the newest signatures that any replica has seen, or null if no scanner is configured. A restored file waits until it
-   * is scanned with these signatures. If this is null, every restored file waits.
+   * Returns the newest signatures that any replica has seen, or null if no scanner is configured. A restored file waits until
+   * it is scanned with these signatures. If the result is null, every restored file waits.
    */
   async getNewestSignatures(): Promise<string | null> {
     const identity = await (await this.parts.scanner)?.getIdentity().catch(() => undefined)

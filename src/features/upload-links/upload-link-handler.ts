@@ -27,7 +27,7 @@ interface Dependencies {
     /** Returns true if the upload was accepted or rejected. */
     hasOutcome(actor: Actor, uploadId: string): Promise<boolean>
   }
-  /** Counts a rejected token. Throws 429 if the IP address has sent too many of them. */
+  /** Counts a rejected token. Throws 429 if the IP address has sent too many rejected tokens. */
   countRejectedCredential(ip: string): Promise<void>
   hasReachedFailureLimit(ip: string): Promise<boolean>
 }

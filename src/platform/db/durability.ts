@@ -4,9 +4,9 @@ import { hasCitus } from './distribution.js'
 import type { PoolLogger } from './queries.js'
 
 /**
- * Reports whether a database crash could still lose visible rows, and waits until it cannot. A move becomes visible shortly
- * before it is durable (see `ledger_groups` in prisma/migrations). The service must not sign or send data that a crash could
- * undo.
+ * Reports whether a database crash could still lose visible rows, and waits until such a loss is no longer possible. A move
+ * becomes visible shortly before it is durable (see `ledger_groups` in prisma/migrations). The service must not sign or send
+ * data that a crash could undo.
  */
 export class Durability {
   readonly #pool: Pool
