@@ -175,7 +175,7 @@ function toJsonReport(report: ValidationReport): Record<string, unknown> {
 const throwScannerDisabled = async (): Promise<never> => {
   throw new Error('--no-scan disables the scanner')
 }
-/** Scanner for --no-scan, whose methods are never called. */
+/** Scanner for --no-scan. Its methods are never called. */
 const noScanner: VirusScanner = {
   scan: throwScannerDisabled,
   getIdentity: throwScannerDisabled,

@@ -152,7 +152,7 @@ function openConnection(
 
 const tooManyWaiting = 'Too many connections without a credential. Reconnect and send connection_init immediately.'
 
-/** Returns true if the request asks for a GraphQL WebSocket. Any other upgrade request is handled without the Upgrade header. */
+/** Returns true for a request to open a GraphQL WebSocket. Any other upgrade request is handled without the Upgrade header. */
 export const isSubscription = ({ method, url = '', headers }: IncomingMessage): boolean =>
   method === 'GET' && /^websocket$/i.test(headers.upgrade ?? '') && /^\/graphql(\?|$)/.test(url)
 

@@ -9,7 +9,7 @@ import { chooseAccount, createCluster, createPrivateDirectory, hasCluster, isFul
 export interface EmbeddedServer {
   url: string
   pid: number
-  /** Directory of the server's Unix socket, which is part of the URL. */
+  /** Directory of the server's Unix socket. The directory is part of the URL. */
   socketFolder: string
   /** Resolves when the server has exited. */
   exited: Promise<unknown>
