@@ -148,6 +148,6 @@ test('counts one download for a download URL, but logs every request to the URL'
   ).toEqual([200, 200, 403])
   const { components } = (await world.unauthenticated.raw('/api/v1/openapi.json')).body
   expect(components.schemas.StatsOverview.properties.total_downloads.description).toMatch(
-    /^All-time number of created download URLs/,
+    /^Total number of download URLs ever created/,
   )
 })

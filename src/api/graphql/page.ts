@@ -190,7 +190,7 @@ export interface Connection<T> {
 }
 
 export function createConnectionType<T extends object>(item: ClassType<T>, name: string): ClassType<Connection<T>> {
-  @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `A \`${name}\` item and its cursor.` })
+  @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `Item of type \`${name}\` and its cursor.` })
   class Edge {
     @Field(() => item, { description: 'Item that the cursor refers to.' })
     node!: T

@@ -18,7 +18,7 @@ export class FilesByReason {
   invalidExtension!: number
   @Field(() => LongScalar, { description: 'Number of files that would exceed the size limit.' })
   sizeExceeded!: number
-  @Field(() => LongScalar, { description: 'Number of files without content.' })
+  @Field(() => LongScalar, { description: 'Number of empty files (0 bytes).' })
   blankFile!: number
   @Field(() => LongScalar, { description: 'Number of files that require a password.' })
   encryptedFile!: number

@@ -103,7 +103,7 @@ export class FileContextResolver {
 
   @Requires('admin')
   @Mutation(() => ContextPolicy, {
-    description: "Changes fields of a context's policy and creates a new version of its rules.",
+    description: "Changes fields of a context's policy and creates a new version of the context's rules.",
   })
   updateContextPolicy(
     @CurrentActor() actor: Actor,

@@ -14,7 +14,8 @@ export class ProofResolver {
 
   @Requires('metadata')
   @Query(() => FileReceipt, {
-    description: 'Returns the signed receipt for a file or an upload call, with a proof that the transparency log contains it.',
+    description:
+      'Returns the signed receipt for a file or an upload call, with a proof that the transparency log contains the verdict.',
   })
   receipt(@CurrentAttempt() attempt: Attempt, @Args(() => ReceiptArgs) args: ReceiptArgs) {
     return this.services.receipts.issue(attempt, args)

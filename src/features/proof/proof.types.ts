@@ -23,7 +23,7 @@ export class ReceiptArgs {
   @Field(() => ID, {
     nullable: true,
     description:
-      'ID of the upload call: `call_` followed by a ULID. For a rejected upload by a dashboard user, the ID of its event: `evt_` followed by a ULID.',
+      'ID of the upload call: `call_` followed by a ULID. If the service rejected the upload of a dashboard user, the ID of the event: `evt_` followed by a ULID.',
   })
   callId?: string | null
 }

@@ -56,7 +56,7 @@ export class StatsResolver {
 
   @Requires('metadata')
   @Query(() => [ContextFiles], {
-    description: 'Lists the number of files in each context, largest total size first.',
+    description: 'Lists the number and total size of the files in each context, largest total size first.',
     complexity: estimateCostByContext,
   })
   filesByContext(@CurrentActor() actor: Actor) {

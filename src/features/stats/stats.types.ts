@@ -14,7 +14,7 @@ export class StatsOverview {
   totalApiKeys!: number
   @Field(() => LongScalar, {
     description:
-      'All-time number of created download URLs. Actual downloads are not counted, but appear in the service or bucket log.',
+      'Total number of download URLs ever created. Actual downloads are not counted, but appear in the service or bucket log.',
   })
   totalDownloads!: number
 }
@@ -98,7 +98,7 @@ export class StorageQuota {
 @ObjectType({ simpleResolvers: true, description: "Statistics on the tenant's accepted uploads." })
 export class FilesUploaded {
   @Field(() => LongScalar, {
-    description: 'All-time number of accepted uploads, including files that have since been deleted.',
+    description: 'Total number of files ever accepted, including files that have since been deleted.',
   })
   total!: number
   @Field(() => LongScalar, { description: 'Number of uploads accepted today (UTC).' })
@@ -109,17 +109,17 @@ export class FilesUploaded {
   changePercent!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'All-time number of blocked files, grouped by reason.' })
+@ObjectType({ simpleResolvers: true, description: 'Total number of files ever blocked, grouped by reason.' })
 export class BlockedByReason {}
 for (const reason of blockReasons)
-  Field(() => LongScalar, { description: `All-time number of files blocked with the reason \`${reason}\`.` })(
+  Field(() => LongScalar, { description: `Total number of files ever blocked with the reason \`${reason}\`.` })(
     BlockedByReason.prototype,
     toReasonField(reason),
   )
 
 @ObjectType({ simpleResolvers: true, description: 'Statistics on files rejected by validation checks.' })
 export class SecurityStats {
-  @Field(() => LongScalar, { description: 'All-time number of blocked files.' })
+  @Field(() => LongScalar, { description: 'Total number of files ever blocked.' })
   filesBlockedTotal!: number
   @Field(() => LongScalar, { description: 'Number of files blocked today (UTC).' })
   blockedToday!: number
@@ -127,7 +127,7 @@ export class SecurityStats {
   blockedYesterday!: number
   @Field(() => Float, { description: 'Percentage change from yesterday to today, rounded to one decimal place.' })
   changePercent!: number
-  @Field(() => BlockedByReason, { description: 'All-time number of blocked files, grouped by reason.' })
+  @Field(() => BlockedByReason, { description: 'Total number of files ever blocked, grouped by reason.' })
   byReason!: Record<BlockReasonField, number>
 }
 
@@ -147,23 +147,23 @@ export class Stats {
   security!: SecurityStats
 }
 
-export const ChartPeriod = createEnum('ChartPeriod', 'Length of each bucket in a chart.', {
-  hourly: 'Each bucket is one hour.',
-  daily: 'Each bucket is one day in UTC.',
-  weekly: 'Each bucket is one week in UTC, starting on Monday.',
+export const ChartPeriod = createEnum('ChartPeriod', 'Length of each time interval in a chart.', {
+  hourly: 'Each time interval is one hour.',
+  daily: 'Each time interval is one day in UTC.',
+  weekly: 'Each time interval is one week in UTC, starting on Monday.',
 })
 export type ChartPeriod = keyof typeof ChartPeriod
 
-export const StorageChartPeriod = createEnum('StorageChartPeriod', 'Length of each bucket in the storage chart.', {
-  daily: 'Each bucket is one day in UTC.',
-  weekly: 'Each bucket is one week in UTC, starting on Monday.',
+export const StorageChartPeriod = createEnum('StorageChartPeriod', 'Length of each time interval in the storage chart.', {
+  daily: 'Each time interval is one day in UTC.',
+  weekly: 'Each time interval is one week in UTC, starting on Monday.',
 })
 
 @ArgsType()
 class DaysArgs {
   @Field(() => Int, {
     nullable: true,
-    description: 'Number of days that the chart covers, 1 to 365. The default is 7, or 30 for weekly buckets.',
+    description: 'Number of days that the chart covers, 1 to 365. The default is 7, or 30 for weekly intervals.',
   })
   @IntegerRange(1, 365)
   days?: number | null
@@ -171,47 +171,50 @@ class DaysArgs {
 
 @ArgsType()
 export class ChartArgs extends DaysArgs {
-  @Field(() => ChartPeriod, { defaultValue: ChartPeriod.daily, description: 'Length of each bucket in the chart.' })
+  @Field(() => ChartPeriod, { defaultValue: ChartPeriod.daily, description: 'Length of each time interval in the chart.' })
   period!: ChartPeriod
 }
 
 @ArgsType()
 export class StorageChartArgs extends DaysArgs {
-  @Field(() => StorageChartPeriod, { defaultValue: StorageChartPeriod.daily, description: 'Length of each bucket in the chart.' })
+  @Field(() => StorageChartPeriod, {
+    defaultValue: StorageChartPeriod.daily,
+    description: 'Length of each time interval in the chart.',
+  })
   period!: keyof typeof StorageChartPeriod
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of API calls in one bucket.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of API calls in one time interval.' })
 export class ApiCallsPoint {
-  @Field(() => Date, { description: 'Start of the bucket in UTC.' })
+  @Field(() => Date, { description: 'Start of the time interval in UTC.' })
   timestamp!: Date
-  @Field(() => LongScalar, { description: 'Number of API calls in the bucket.' })
+  @Field(() => LongScalar, { description: 'Number of API calls in the time interval.' })
   total!: number
-  @Field(() => LongScalar, { description: 'Number of successful API calls in the bucket.' })
+  @Field(() => LongScalar, { description: 'Number of successful API calls in the time interval.' })
   success!: number
-  @Field(() => LongScalar, { description: 'Number of failed API calls in the bucket.' })
+  @Field(() => LongScalar, { description: 'Number of failed API calls in the time interval.' })
   failure!: number
-  @Field(() => CallsByOperation, { description: 'Number of API calls in the bucket, grouped by operation.' })
+  @Field(() => CallsByOperation, { description: 'Number of API calls in the time interval, grouped by operation.' })
   byOperation!: CallsByOperation
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage usage at the end of one bucket.' })
+@ObjectType({ simpleResolvers: true, description: 'Storage usage at the end of one time interval.' })
 export class StoragePoint {
-  @Field(() => Date, { description: 'Start of the bucket in UTC.' })
+  @Field(() => Date, { description: 'Start of the time interval in UTC.' })
   timestamp!: Date
-  @Field(() => LongScalar, { description: 'Number of stored bytes at the end of the bucket.' })
+  @Field(() => LongScalar, { description: 'Number of stored bytes at the end of the time interval.' })
   totalBytes!: number
-  @Field(() => LongScalar, { description: 'Number of stored files at the end of the bucket.' })
+  @Field(() => LongScalar, { description: 'Number of stored files at the end of the time interval.' })
   filesCount!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of uploads in one bucket.' })
+@ObjectType({ simpleResolvers: true, description: 'Number and total size of the files accepted in one time interval.' })
 export class UploadsPoint {
-  @Field(() => Date, { description: 'Start of the bucket in UTC.' })
+  @Field(() => Date, { description: 'Start of the time interval in UTC.' })
   timestamp!: Date
-  @Field(() => LongScalar, { description: 'Number of files accepted in the bucket.' })
+  @Field(() => LongScalar, { description: 'Number of files accepted in the time interval.' })
   count!: number
-  @Field(() => LongScalar, { description: 'Total size of the files accepted in the bucket, in bytes.' })
+  @Field(() => LongScalar, { description: 'Total size of the files accepted in the time interval, in bytes.' })
   totalBytes!: number
 }
 
@@ -223,10 +226,11 @@ export interface Chart<Point> {
 function createChartType<Point extends object>(name: string, point: ClassType<Point>, period: object, description: string) {
   @ObjectType(name, { simpleResolvers: true, description })
   class ChartOfPoints {
-    @Field(() => period, { description: 'Length of each bucket in the chart.' })
+    @Field(() => period, { description: 'Length of each time interval in the chart.' })
     period!: ChartPeriod
     @Field(() => [point], {
-      description: 'One data point per bucket, in chronological order. The last data point describes the current bucket.',
+      description:
+        'One data point per time interval, in chronological order. The last data point describes the current interval.',
     })
     dataPoints!: Point[]
   }

@@ -24,7 +24,7 @@ export class TenantResolver {
   @Requires('admin')
   @Mutation(() => Tenant, {
     description:
-      'Sets whether all dashboard users must have a second factor. Users without one must then set one up before they can do anything else.',
+      'Sets whether all dashboard users must have a second factor. If so, users without one must set one up before they can do anything else.',
   })
   requireSecondFactor(
     @CurrentActor() actor: Actor,

@@ -48,7 +48,7 @@ export class SignIn {
   user!: User
   @Field(() => Boolean, {
     description:
-      'True if the tenant requires a second factor that the user has not set up. The session can then only be used to set it up.',
+      'True if the tenant requires a second factor that the user has not set up. If true, the session can be used only to set up a second factor.',
   })
   secondFactorDue!: boolean
 }
@@ -90,7 +90,7 @@ export class Me {
   email!: string | null
   @Field(() => [ScopeName], { description: 'Scopes granted to the credential.' })
   scopes!: Scope[]
-  @Field(() => Boolean, { description: 'True if the user must set up a second factor before any other operation.' })
+  @Field(() => Boolean, { description: 'True if the user must set up a second factor before performing any other operation.' })
   secondFactorDue!: boolean
 }
 

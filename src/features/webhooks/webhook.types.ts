@@ -11,7 +11,8 @@ export const WebhookStatus = createEnum(
   'Status of a webhook, which determines whether the webhook receives events.',
   {
     active: 'The webhook receives events.',
-    disabled: 'The webhook receives no events. When it is enabled, delivery continues with the next undelivered event.',
+    disabled:
+      'The webhook receives no events. After the webhook is enabled again, delivery continues with the next undelivered event.',
   },
 )
 export type WebhookStatus = keyof typeof WebhookStatus
