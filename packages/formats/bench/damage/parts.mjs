@@ -150,7 +150,7 @@ function findEbmlElements(bytes, from = 0, to = bytes.length) {
   return parts
 }
 
-/** Returns the members and directory entries of a zip archive. */
+/** Returns the members and the central directory entries of a zip archive. */
 function findZipParts(bytes) {
   const end = bytes.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   const parts = [{ start: end, end: bytes.length, lengthAt: end + 12 }]

@@ -36,8 +36,8 @@ const partFolders: [type: string, folder: string][] = [
 ]
 
 /**
- * Detects the type of a zip-based file by its member names. If the directory is unreadable, the type is `zip-damaged`, because
- * the file may be a truncated document.
+ * Detects the type of a zip-based file by its member names. If the central directory is unreadable, the type is `zip-damaged`,
+ * because the file may be a truncated document.
  */
 export function detectZipType(source: RandomAccessSource, limits: ReaderLimits): string {
   const entries = listZipEntries(source, limits)
@@ -48,7 +48,7 @@ export function detectZipType(source: RandomAccessSource, limits: ReaderLimits):
     detectTypeByParts(names) ??
     detectTypeByMimetype(source, entries) ??
     detectTypeByNames(names, (name) => readMemberStart(source, limits, name))
-  // A truncated directory may omit the parts of a document, so the file is not necessarily a plain zip.
+  // A truncated central directory may omit the parts of a document, so the file is not necessarily a plain zip.
   return type ?? (isZipDirectoryIntact(source, limits) ? 'zip' : 'zip-damaged')
 }
 

@@ -14,8 +14,8 @@ const stored = 0
 const deflated = 8
 
 /**
- * Visits the members in the directory, then any other member with a local header, which programs that read sequentially also
- * unpack.
+ * Visits the members in the central directory, then all other members with a local header, because programs that read
+ * sequentially also unpack them.
  */
 export const openZip: Opener = async (source, members) => {
   if (hasEncryptedZipDirectory(source, members.readerLimits))
@@ -25,7 +25,7 @@ export const openZip: Opener = async (source, members) => {
   let entries: ZipEntry[] = []
   let damage: unknown
   try {
-    // Lists one member more than allowed, so that the walk reports the exceeded limit.
+    // Lists one more member than allowed, so that the walk reports the exceeded limit.
     const limits = { ...members.readerLimits, maxEntries: members.limits.maxMembers + 1 }
     entries = readZipDirectory(source, limits, { partial: true }).entries
     for (const entry of entries) {
@@ -83,7 +83,7 @@ async function addEntry(
   local: LocalMember | undefined,
   members: Members,
 ): Promise<unknown> {
-  if (!local) return new Error(`the member ${quoteName(entry.name)} is not at the offset that the zip directory declares`)
+  if (!local) return new Error(`the member ${quoteName(entry.name)} is not at the offset that the central directory declares`)
   if (members.wasObserved(entry.localHeaderOffset)) return undefined
   const { dataStart } = local
   try {
@@ -142,7 +142,7 @@ async function addLocalMember(
 
 const maxRead = { bytes: 64 * 1024 * 1024, times: 16 }
 
-/** Limits the total bytes read, because members without a directory entry may overlap. */
+/** Limits the total number of bytes read, because members without a central directory entry may overlap. */
 class ReadLimit {
   readonly #members: Members
   #bytes = 0

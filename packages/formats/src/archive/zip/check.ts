@@ -22,7 +22,7 @@ export interface ZipFacts {
 
 const maxLinkBytes = 4096
 
-/** Checks a zip archive like `unzip -t`: the directory, the local headers, then the data and checksum of every member. */
+/** Checks a zip archive like `unzip -t`: the central directory, the local headers, then the data and checksum of every member. */
 export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, createSink?: PartSinkFactory): Promise<ZipFacts> {
   if (hasEncryptedZipDirectory(source, level.limits)) {
     level.budget.encrypted = true
@@ -46,12 +46,16 @@ export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, 
 }
 
 /**
- * Rejects an archive that contains a member although its directory is empty. Programs that ignore the directory would unpack it.
+ * Rejects an archive whose central directory is empty although the archive contains a member. Programs that ignore the central
+ * directory would unpack the member.
  */
 function rejectHiddenMembers(source: RandomAccessSource, level: ArchiveLevel): void {
   const [at] = findUnknownHeaders(source, new Map(), { maxCount: 1, step: () => checkDeadline(level.limits) })
   if (at !== undefined)
-    throw createMaliciousError('hidden_members', `the zip directory is empty, but there is a member at byte ${at}`)
+    throw createMaliciousError(
+      'hidden_members',
+      `the zip archive's central directory is empty, but there is a member at byte ${at}`,
+    )
 }
 
 function checkHeaders(entries: ZipEntry[], level: ArchiveLevel): Set<string> {

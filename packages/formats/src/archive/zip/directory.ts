@@ -20,10 +20,11 @@ export interface ZipEntry {
 
 export interface ZipDirectory {
   entries: ZipEntry[]
-  /** Offset of the directory. No member may extend beyond it. */
+  /** Offset of the central directory. No member may extend beyond this offset. */
   start: number
   /**
-   * Number of bytes before the archive, such as a self-extracting program. All offsets in the archive are relative to its start.
+   * Number of bytes before the archive, such as a self-extracting program. All offsets in the archive are relative to the start
+   * of the archive.
    */
   prefix: number
   commentTruncated: boolean
@@ -49,7 +50,7 @@ interface EndRecord {
 const splitArchive = 'the file is one part of a split zip archive. Join the parts, or upload an archive that is not split'
 
 /**
- * Lists up to `maxEntries` members. Returns null if the directory cannot be read. This function is fast enough for type
+ * Lists up to `maxEntries` members. Returns null if the central directory cannot be read. This function is fast enough for type
  * detection.
  */
 export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits): ZipEntry[] | null {
@@ -61,7 +62,7 @@ export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits)
   }
 }
 
-/** True if the directory is intact. A directory with too many members also counts as intact. */
+/** True if the central directory is intact. A central directory with too many members also counts as intact. */
 export function isZipDirectoryIntact(source: RandomAccessSource, limits: ReaderLimits): boolean {
   try {
     return readZipDirectory(source, limits) !== undefined
@@ -78,12 +79,15 @@ export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimit
   const { start, prefix } = locateDirectory(source, end)
   const length = end.position - start
   if (length > maxDirectoryBytes && !partial)
-    throw createMaliciousError('archive_entries', `the zip directory has ${length} bytes, which exceeds the limit`)
+    throw createMaliciousError(
+      'archive_entries',
+      `the zip archive's central directory has ${length} bytes, which exceeds the limit`,
+    )
   const bytes = source.read(start, Math.min(length, maxDirectoryBytes))
   const entries = readEntries(bytes, prefix, limits, partial)
   const counted = end.zip64 ? entries.length : entries.length & 0xffff
   if (!partial && counted !== end.entries && (entries.length & 0xffff) !== end.entries) {
-    throw createDamageError(`the zip directory lists ${entries.length} members but declares ${end.entries}`)
+    throw createDamageError(`the zip archive's central directory lists ${entries.length} members but declares ${end.entries}`)
   }
   return { entries, start, prefix, commentTruncated: end.commentTruncated }
 }
@@ -96,7 +100,7 @@ function findEndRecord(source: RandomAccessSource): EndRecord {
   const tailStart = source.size - tailSize
   const tail = source.read(tailStart, tailSize)
   const at = findLastEndRecord(tail)
-  if (at < 0) throw createDamageError('the file has no zip directory at its end')
+  if (at < 0) throw createDamageError('the file has no zip central directory at its end')
   const record = tail.subarray(at, at + endSize)
   const thisDisk = record.readUInt16LE(4)
   const directoryDisk = record.readUInt16LE(6)
@@ -163,22 +167,22 @@ function locateDirectory(source: RandomAccessSource, end: EndRecord): { start: n
   const startsWithMember = source.read(0, 4).toString('latin1') === 'PK\x03\x04'
   if (end.entries === 0 && end.size === 0) {
     if (startsWithMember && end.position > 0)
-      throw createMaliciousError('hidden_members', 'the zip directory is empty, but members precede it')
+      throw createMaliciousError('hidden_members', "the zip archive's central directory is empty, but members precede it")
     return { start: end.position, prefix: 0 }
   }
   const prefix = end.position - (end.offset + end.size)
   if (prefix < 0) throw createDamageError(`${-prefix} bytes are missing from the zip archive`)
   const start = end.offset + prefix
-  // Bytes before the archive shift the directory and the zip64 end record by the same distance.
+  // Bytes before the archive shift the central directory and the zip64 end record by the same distance.
   if (isCentralHeader(source, start) && (end.shift === undefined || end.shift === prefix)) {
     if (prefix > 0 && startsWithMember)
       throw createDamageError('the zip archive is truncated, and only a nested archive is complete')
     return { start, prefix }
   }
-  // A digital signature may follow the directory (ZIP specification, 4.3.13).
+  // A digital signature may follow the central directory (ZIP specification, 4.3.13).
   const signed = source.read(end.offset + end.size, 4).toString('latin1') === 'PK\x05\x05'
   if (signed && isCentralHeader(source, end.offset) && !end.shift) return { start: end.offset, prefix: 0 }
-  throw createDamageError('the zip directory is not at the offset that the end record declares')
+  throw createDamageError("the zip archive's central directory is not at the offset that the end record declares")
 }
 
 function isCentralHeader(source: RandomAccessSource, position: number): boolean {
@@ -196,7 +200,7 @@ function readEntries(bytes: Buffer, prefix: number, limits: ReaderLimits, partia
     }
     if ((entries.length & 1023) === 0) checkDeadline(limits)
     const length = centralSize + bytes.readUInt16LE(at + 28) + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32)
-    if (at + length > bytes.length) throw createDamageError('the zip directory is truncated')
+    if (at + length > bytes.length) throw createDamageError("the zip archive's central directory is truncated")
     entries.push(readEntry(bytes.subarray(at, at + length), prefix))
     at += length
   }

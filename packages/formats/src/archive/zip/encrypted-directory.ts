@@ -2,10 +2,12 @@ import type { ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { listZipEntries } from './directory.js'
 
-/** Flags for strong encryption and masked header values, which an encrypted directory implies (ZIP specification, 7.3). */
+/**
+ * Flags for strong encryption and masked header values, which an encrypted central directory implies (ZIP specification, 7.3).
+ */
 const maskedMember = 0x2041
 
-/** True if the directory of the archive is encrypted. Archives without an end record are truncated, not encrypted. */
+/** True if the central directory of the archive is encrypted. Archives without an end record are truncated, not encrypted. */
 export function hasEncryptedZipDirectory(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const head = source.read(0, 8)
   if (head.length < 8 || head.readUInt32LE(0) !== 0x04034b50) return false

@@ -11,7 +11,7 @@ export interface ZipMember {
   dataStart: number
 }
 
-/** Compares every local header with the directory and rejects overlapping members. Does not inflate any data. */
+/** Compares every local header with the central directory and rejects overlapping members. Does not inflate any data. */
 export function locateMembers(source: RandomAccessSource, directory: ZipDirectory, limits: ReaderLimits): ZipMember[] {
   const entries = [...directory.entries].sort((a, b) => a.localHeaderOffset - b.localHeaderOffset)
   const members: ZipMember[] = []
@@ -23,7 +23,7 @@ export function locateMembers(source: RandomAccessSource, directory: ZipDirector
       throw createMaliciousError('overlapping_members', `the member ${quoteName(entry.name)} overlaps another member`)
     }
     free = member.dataStart + entry.compressedSize
-    if (free > directory.start) throw createDamageError(`the member ${quoteName(entry.name)} extends into the zip directory`)
+    if (free > directory.start) throw createDamageError(`the member ${quoteName(entry.name)} extends into the central directory`)
     members.push(member)
   }
   return members
@@ -32,14 +32,14 @@ export function locateMembers(source: RandomAccessSource, directory: ZipDirector
 function locateMember(source: RandomAccessSource, entry: ZipEntry): ZipMember {
   const header = source.read(entry.localHeaderOffset, localSize + entry.nameBytes.length)
   if (header.length < localSize || header.readUInt32LE(0) !== localSignature) {
-    throw createDamageError(`the member ${quoteName(entry.name)} is not at the offset that the zip directory declares`)
+    throw createDamageError(`the member ${quoteName(entry.name)} is not at the offset that the central directory declares`)
   }
   const nameLength = header.readUInt16LE(26)
   checkZip64Field(source, entry, header)
   const fault = findHeaderMismatch(entry, header, header.subarray(localSize, localSize + nameLength), nameLength)
   if (fault)
     throw createDamageError(
-      `the member ${quoteName(entry.name)} has a different ${fault} in its local header than in the zip directory`,
+      `the member ${quoteName(entry.name)} has a different ${fault} in its local header than in the central directory`,
     )
   return { entry, dataStart: entry.localHeaderOffset + localSize + nameLength + header.readUInt16LE(28) }
 }
@@ -79,7 +79,7 @@ function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Bu
   const readSize = (at: number) => (at + 8 <= field.length ? Number(field.readBigUInt64LE(at)) : -1)
   if ((unpacked && readSize(0) !== entry.uncompressedSize) || (packed && readSize(unpacked ? 8 : 0) !== entry.compressedSize))
     throw createDamageError(
-      `the member ${quoteName(entry.name)} has a different size in its local header than in the zip directory`,
+      `the member ${quoteName(entry.name)} has a different size in its local header than in the central directory`,
     )
 }
 
