@@ -26,7 +26,7 @@ export const eventTypes = {
   'user.session_ended': "A user's session was revoked.",
   'tenant.created': 'The tenant was created.',
   'tenant.updated': 'The tenant was changed.',
-  'quota.threshold': 'The tenant or a context uses 80, 95 or 100 % of its quota.',
+  'quota.threshold': 'The usage of the tenant or a context reached 80%, 95% or 100% of its quota.',
   'security.sign_in_failed': 'A sign-in failed.',
   'security.second_factor_locked': 'A user entered too many wrong second-factor codes. Further codes are rejected.',
   'security.credential_refused': 'A credential of the tenant was rejected.',

@@ -33,23 +33,23 @@ test('the readiness check fails if upload statements fail, and reports them', as
   await breakFunction('ledger_check_uploads(owner tenants, uploads jsonb, held bigint)', 'jsonb')
   const { status, body } = await ready()
   expect(status).toBe(503)
-  expect(body.checks.statements).toEqual({ status: 'down', reason: "Statements of kind 'upload' fail. See the log." })
+  expect(body.checks.statements).toEqual({ status: 'down', reason: "The SQL statements for 'upload' fail. See the log." })
   expect(body.checks.database).toEqual({ status: 'up' })
 })
 
 test('the readiness check fails if list statements fail, and reports them', async () => {
   await query('ALTER TABLE download_deltas RENAME COLUMN times TO number_of_times')
-  expect((await ready()).body.checks.statements!.reason).toBe("Statements of kind 'list' fail. See the log.")
+  expect((await ready()).body.checks.statements!.reason).toBe("The SQL statements for 'list' fail. See the log.")
 })
 
 test('the readiness check fails if fold statements fail, and reports them', async () => {
   await query(`ALTER TABLE usage_counters ADD CONSTRAINT broken CHECK (upload_success = 0) NOT VALID`)
-  expect((await ready()).body.checks.statements!.reason).toBe("Statements of kind 'fold' fail. See the log.")
+  expect((await ready()).body.checks.statements!.reason).toBe("The SQL statements for 'fold' fail. See the log.")
 })
 
 test('the readiness check fails if delete statements fail, and reports them', async () => {
   await query('DROP FUNCTION ledger_delete(text, jsonb)')
   const { status, body } = await ready()
   expect(status).toBe(503)
-  expect(body.checks.statements!.reason).toBe("Statements of kind 'delete' fail. See the log.")
+  expect(body.checks.statements!.reason).toBe("The SQL statements for 'delete' fail. See the log.")
 })

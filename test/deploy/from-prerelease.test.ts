@@ -124,7 +124,7 @@ test('changes nothing in a database that cannot be converted, and reports the re
   await other.connect()
   await expectRejected(
     'UPDATE api_keys SET pepper_id = NULL',
-    "The service still uses the database (1 connection). Stop all replicas, then run 'npm run migrate -- --from-prerelease' again.\n",
+    "The service is still using the database (1 connection). Stop all replicas, then run 'npm run migrate -- --from-prerelease' again.\n",
   )
   await other.end()
   await expectRejected(

@@ -145,7 +145,7 @@ describe('failed starts print one sentence, exit with status 1, and leave no fil
     other.close()
     expect([status, stderr]).toEqual([
       1,
-      `PORT ${env.PORT} on 127.0.0.1 is in use. Stop the program that uses it, or set another PORT.\n`,
+      `PORT ${env.PORT} on 127.0.0.1 is in use. Stop the program that is using it, or set another PORT.\n`,
     ])
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })

@@ -105,7 +105,7 @@ describe.each(puts)('bucket uploads of type: %s', (_name, call, bytes) => {
   ])('a bucket upload that receives only %s times out with a reason', async (_what, fault) => {
     bucket.faults.plan(call, fault, 10_000)
     const failure = await brief.put('a/b', inMemory(bytes), type).catch((error) => error)
-    expect(failure).toMatchObject({ ...unavailable, message: "The bucket currently cannot store 'a/b'. Retry later." })
+    expect(failure).toMatchObject({ ...unavailable, message: "The bucket cannot store 'a/b' at the moment. Retry later." })
     expect(String(failure.cause)).toMatch(/^Error: Cannot store 'a\/b': \S.{0,220}$/)
     expect(bucket.objects.names).toEqual([])
   })

@@ -145,7 +145,7 @@ describe('invalid configuration variables', () => {
     ],
     [
       { PUBLIC_URL: 'files.example.com' },
-      "PUBLIC_URL is 'files.example.com'. It must be an http or https URL without query and fragment, such as https://files.example.com.",
+      "PUBLIC_URL is 'files.example.com'. It must be an http or https URL without a query or fragment, such as https://files.example.com.",
     ],
     [{ HOST: 'a b' }, "HOST is 'a b'. It must be an address or a host name to listen on, such as 0.0.0.0."],
     [

@@ -189,7 +189,7 @@ describe('opening a store', () => {
   test('opening a store reports an inaccessible directory in one sentence', async () => {
     await writeFile(join(root, 'a-file'), '')
     await expect(openStorage(`file://${root}/a-file/store`, options)).rejects.toThrow(
-      /^The file store currently cannot use '.*' as its directory \(.+\)\. Retry later\.$/,
+      /^The file store cannot use '.*' as its directory at the moment \(.+\)\. Retry later\.$/,
     )
   })
 

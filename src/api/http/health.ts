@@ -125,7 +125,7 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
 }
 
 const toStatementCondition = (kind: string | undefined): Condition =>
-  kind === undefined ? { status: 'up' } : { status: 'down', reason: `Statements of kind '${kind}' fail. See the log.` }
+  kind === undefined ? { status: 'up' } : { status: 'down', reason: `The SQL statements for '${kind}' fail. See the log.` }
 
 async function checkClock(pool: Pool): Promise<Condition> {
   const time = await synchronizeClock(pool).catch(() => undefined)

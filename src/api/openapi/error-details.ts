@@ -169,7 +169,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   ),
   internal_server_error: describeError('Internal error. It was logged with the request id.'),
   scanner_unavailable: describeError('The file could not be scanned: no clamd server is responding correctly. Retry later.'),
-  storage_unavailable: describeError('The file store currently cannot write a file (connection refused). Retry later.'),
+  storage_unavailable: describeError('The file store cannot write a file at the moment (connection refused). Retry later.'),
   database_unavailable: describeErrorWithOptionalDetails(
     'The database connection was lost during the commit, so the outcome is unknown. Retry with the same Idempotency-Key, or check whether the change was stored.',
     { outcome: 'unknown' },

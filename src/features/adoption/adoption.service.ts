@@ -204,7 +204,7 @@ export class AdoptionService {
     if (spooled.sizeBytes === size && spooled.content) return spooled
     await spooled.dispose()
     throw conflict(
-      'The object changed while the service was reading it. Stop the program that writes to it, then run the command again.',
+      'The object changed while the service was reading it. Stop the program that is writing to it, then run the command again.',
     )
   }
 

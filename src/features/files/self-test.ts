@@ -18,7 +18,7 @@ export class SelfTestError extends Error {
     readonly kind: StatementKind,
     cause: unknown,
   ) {
-    super(`Statements of kind '${kind}' fail: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    super(`The SQL statements for '${kind}' fail: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
 }
 

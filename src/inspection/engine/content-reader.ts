@@ -66,7 +66,8 @@ export class ContentReader {
     } catch (error) {
       if (error instanceof WorkerFailed) return { failure: error.failure, durationMs: error.durationMs }
       // No worker can be started. The service log contains the reason for the operator.
-      if (error instanceof WorkerNotStarted) throw overloaded('Files currently cannot be inspected. Retry later.', error.message)
+      if (error instanceof WorkerNotStarted)
+        throw overloaded('Files cannot be inspected at the moment. Retry later.', error.message)
       if (error instanceof TaskError) throw new Error(`validation failed: ${error.message}`)
       throw error
     }

@@ -41,7 +41,7 @@ export class PreviewRenderer {
       return 'image' in result && !isWebp(result.image) ? { problem: 'the rendered preview is invalid' } : result
     } catch (error) {
       if (error instanceof WorkerNotStarted)
-        throw overloaded('Previews currently cannot be rendered. Retry later.', error.message)
+        throw overloaded('Previews cannot be rendered at the moment. Retry later.', error.message)
       if (signal.aborted) throw overloaded('Too many previews are waiting to be rendered. Retry later.')
       if (!(error instanceof WorkerFailed)) throw error
       return { problem: error.failure === 'hung' ? 'rendering takes too long' : 'rendering takes too much memory' }

@@ -108,7 +108,9 @@ export class WorkerPool {
       }
       signal.addEventListener('abort', onAbort, { once: true })
       const displaced = this.#queue.add(queued)
-      displaced?.reject(overloaded(`The maximum of ${this.#queue.length} files are already waiting for a worker. Retry later.`))
+      displaced?.reject(
+        overloaded(`The service already has the maximum of ${this.#queue.length} files waiting for a worker. Retry later.`),
+      )
       this.#dispatch()
     })
   }

@@ -91,7 +91,7 @@ export class EnvReader {
     const url = URL.canParse(value) ? new URL(value) : undefined
     if (url && /^https?:$/.test(url.protocol) && !/[?#]/.test(value) && !url.username && !url.password)
       return url.href.replace(/\/+$/, '')
-    return this.addError(name, value, 'an http or https URL without query and fragment, such as https://files.example.com')
+    return this.addError(name, value, 'an http or https URL without a query or fragment, such as https://files.example.com')
   }
 
   readList(name: string): string[] {

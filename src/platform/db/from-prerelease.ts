@@ -58,7 +58,7 @@ async function assertNotInUse(client: pg.Client): Promise<void> {
   const { connections } = rows[0]!
   if (connections > 0)
     throw new Error(
-      `The service still uses the database (${connections} connection${connections === 1 ? '' : 's'}). Stop all replicas, then run '${conversionCommand}' again.`,
+      `The service is still using the database (${connections} connection${connections === 1 ? '' : 's'}). Stop all replicas, then run '${conversionCommand}' again.`,
     )
 }
 

@@ -37,7 +37,7 @@ function probePort(address: Address): Promise<NodeJS.ErrnoException | undefined>
 
 function createListenError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
   if (error.code === 'EADDRINUSE')
-    return new Error(`PORT ${port} on ${host} is in use. Stop the program that uses it, or set another PORT.`)
+    return new Error(`PORT ${port} on ${host} is in use. Stop the program that is using it, or set another PORT.`)
   if (error.code === 'EACCES')
     return new Error(`This user is not permitted to use PORT ${port} on ${host}. Set PORT to a value above 1023.`)
   return new Error(

@@ -148,7 +148,7 @@ export class YaraScanner implements VirusScanner {
     } catch (error) {
       if (this.#closed) throw scannerUnavailable('The scanner is shutting down. Retry later.', error)
       if (error instanceof WorkerNotStarted)
-        throw scannerUnavailable(`Files currently cannot be scanned: ${error.message}.`, error)
+        throw scannerUnavailable(`Files cannot be scanned at the moment: ${error.message}.`, error)
       if (!(error instanceof WorkerFailed)) throw error
       if (error.failure === 'hung')
         throw scannerUnavailable(`The scan was aborted because it took longer than ${task.deadlineMs} ms.`)

@@ -124,7 +124,7 @@ async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], prin
     // Wait for commands and for servers of killed services, which exit within seconds. A service may also be shutting down.
     const waits = purpose === 'command' || holder?.purpose === 'command' || isKilled(holder)
     if (Date.now() - startedAt > (waits ? 60_000 : 2000)) throw createInUseError(dataDir, holder)
-    if (waits && !isReported) print(`Waiting for process ${holder?.pid}, which uses the database in '${dataDir}'…`)
+    if (waits && !isReported) print(`Waiting for process ${holder?.pid}, which is using the database in '${dataDir}'…`)
     isReported = true
   }
 }

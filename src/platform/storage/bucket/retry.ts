@@ -168,7 +168,7 @@ export function createUnavailableError(action: string, error: unknown): AssayErr
   const reason = error instanceof Error ? error.message.split('\n')[0]?.slice(0, 200) : String(error)
   const pauseMs = getRetryAfterMs(error)
   return storageUnavailable(
-    `The bucket currently cannot ${action}. Retry later.`,
+    `The bucket cannot ${action} at the moment. Retry later.`,
     new Error(`Cannot ${action}: ${reason}`, { cause: error }),
     pauseMs > 0 ? Math.min(Math.ceil(pauseMs / 1000), maxRetryAfterSeconds) : undefined,
   )

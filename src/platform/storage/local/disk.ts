@@ -164,7 +164,7 @@ export async function withStorageErrors<T>(action: string, work: () => Promise<T
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
     if (error instanceof AssayError || typeof code !== 'string' || syscall === undefined) throw error
-    throw storageUnavailable(`The file store currently cannot ${action} (${describeErrorCode(code)}). Retry later.`, error)
+    throw storageUnavailable(`The file store cannot ${action} at the moment (${describeErrorCode(code)}). Retry later.`, error)
   }
 }
 

@@ -144,7 +144,7 @@ export class LocalStorage implements BlobStorage {
 
   async assertReady(): Promise<void> {
     const probe = createTemporaryPath(this.#temporary)
-    await withStorageErrors('write to and read from its directory', async () => {
+    await withStorageErrors('write to or read from its directory', async () => {
       await this.#assertMounted()
       await this.#reserve.adjust({ keep: true })
       await writeDurably(probe, Buffer.from(probe))
