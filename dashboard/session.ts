@@ -19,7 +19,7 @@ export const me = signal<Me | null | undefined>(undefined)
 /** True if the session ended while the page was open. A sign-in dialog then covers the page, which keeps its state. */
 export const isSessionExpired = signal(false)
 
-// True during sign-out. Other requests can then fail with 401, which must not open the sign-in dialog.
+// True during sign-out. Other requests can then fail with 401, but this error must not open the sign-in dialog.
 let isSigningOut = false
 
 /** Error from the first request for the current user. */

@@ -23,7 +23,7 @@ export interface Upload {
   connectionLosses: number
 }
 
-/** Uploads since the page was opened, newest first. Uploads continue while the user visits other pages. */
+/** Uploads that were added since the page was opened, newest first. Uploads continue while the user visits other pages. */
 export const uploads = signal<readonly Upload[]>([])
 
 const maxConcurrentUploads = 3

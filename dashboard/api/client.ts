@@ -23,7 +23,7 @@ function createClient(): Client {
   const created: Client = new Client({
     url: '/graphql',
     preferGetMethod: false,
-    // Ignore errors from requests made in an earlier session.
+    // Errors from requests made in an earlier session are not counted.
     exchanges: [
       mapExchange({ onError: (error) => created === client && countUnauthenticatedError(error) }),
       cacheExchange,

@@ -8,7 +8,7 @@ const thumbnails = new Map<string, Promise<string | undefined>>()
 const waitingRequests: (() => void)[] = []
 let activeRequests = 0
 
-/** Loads a file's thumbnail from the cache or the service, and limits the number of parallel requests. */
+/** Loads a file's thumbnail from the cache or the service. Limits the number of parallel requests. */
 export function loadThumbnail(fileId: string): Promise<string | undefined> {
   const known = thumbnails.get(fileId)
   thumbnails.delete(fileId)

@@ -14,11 +14,11 @@ interface Props {
   title: string
   /** Formatted total to display, such as the sum of all bars. */
   total: string
-  /** Name of each bucket, and a short form for the axis. */
+  /** Name of each time interval, and a short form for the axis. */
   labels: readonly { full: string; short: string }[]
   series: readonly Series[]
   format: (value: number) => string
-  /** If false, the legend shows the latest value instead of the sum of all buckets. Default: true. */
+  /** If false, the legend shows the latest value instead of the sum of all time intervals. Default: true. */
   isSum?: boolean
 }
 
@@ -83,7 +83,7 @@ interface BarProps {
   isLast: boolean
 }
 
-/** Bar for one bucket. Each segment of the bar is a link. Only the last bar's first segment is in the tab order. */
+/** Bar for one time interval. Each segment of the bar is a link. Only the last bar's first segment is in the tab order. */
 const Bar = ({ at, fullLabel, max, series, format, isLast }: BarProps) => (
   <div class="bar-stack">
     {series
@@ -105,7 +105,7 @@ const Bar = ({ at, fullLabel, max, series, format, isLast }: BarProps) => (
 
 const sum = (values: readonly number[]) => values.reduce((all, each) => all + each, 0)
 
-/** The axis has at most five labels, starting with the first bucket. */
+/** The axis has at most five labels, starting with the first time interval. */
 const hasAxisLabel = (at: number, count: number) => at % Math.max(1, Math.ceil(count / 5)) === 0
 
 /** Rounds the axis maximum up to a value whose half is also a short number. Byte values are rounded up to a power of two. */

@@ -6,7 +6,7 @@ const dayMs = 24 * hourMs
 
 const formatUtcDay = (time: number) => new Date(time).toISOString().slice(0, 10)
 
-/** Formats the label of a bucket in UTC, because the service aggregates by UTC day. */
+/** Formats the label of a time interval in UTC, because the service aggregates by UTC day. */
 export function toBucketLabel(period: Period, timestamp: string): { full: string; short: string } {
   const formatDate = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat('en', { timeZone: 'UTC', hourCycle: 'h23', ...options }).format(new Date(timestamp))
@@ -19,7 +19,7 @@ export function toBucketLabel(period: Period, timestamp: string): { full: string
   return { full: period === 'weekly' ? `Week of ${date}` : date, short: day }
 }
 
-/** Returns the query parameters that filter a list to one bucket. Both dates of a list filter are inclusive. */
+/** Returns the query parameters that filter a list to one time interval. Both dates of a list filter are inclusive. */
 export function toBucketQuery(period: Period, timestamp: string): string {
   const start = Date.parse(timestamp)
   if (period !== 'hourly') {

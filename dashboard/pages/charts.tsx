@@ -50,7 +50,7 @@ export function Charts() {
   )
 }
 
-/** Merges the data of all charts into common buckets, starting with the first bucket that has data in any chart. */
+/** Merges the data of all charts by time interval, starting with the first interval that has data in any chart. */
 function mergeBuckets(data: ResultOf<typeof chartsDocument>) {
   const uploads = new Map(data.uploadsChart?.dataPoints.map(({ timestamp, count }) => [timestamp, count]))
   const storage = new Map(data.storageChart?.dataPoints.map(({ timestamp, totalBytes }) => [timestamp, totalBytes]))

@@ -52,7 +52,7 @@ export const createFileMethods = (caller: Caller) => ({
     caller.fetchResponse('getFilePreview', { path: [fileId], query, ...options }, (response) => response),
   /** Deletes a file, or moves it to the trash if its context has one. */
   delete: (fileId: string, options?: CallOptions) => caller.request('deleteFile', { path: [fileId], ...options }),
-  /** Deletes up to 100 files. Returns the outcome for each file, and does not throw if some files cannot be deleted. */
+  /** Deletes up to 100 files. Returns the outcome for each file. Does not throw an error if some files cannot be deleted. */
   deleteMany: (fileIds: readonly string[], options?: CallOptions) =>
     caller.request('deleteFiles', { body: { file_ids: [...fileIds] }, ...options }),
 })

@@ -31,7 +31,7 @@ export function sendRequest(request: SentRequest, customFetch?: typeof fetch): P
 
 const isBinary = (body: RequestBody | null | undefined) => body instanceof Blob || body instanceof ReadableStream
 
-/** Returns a stream of small chunks, and calls `onProgress` with the number of bytes read so far. */
+/** Returns a stream that splits the content into small chunks and calls `onProgress` with the number of bytes read so far. */
 export function createCountingStream(
   content: Blob | ReadableStream<Uint8Array>,
   onProgress: (sentBytes: number) => void,

@@ -3,10 +3,12 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 const defaultChunkSize = 64 * 1024
 // Size of the read-ahead window in bytes. Most reads request only a few bytes.
 const windowSize = 64 * 1024
-/** Files up to this size are read in pages, each page once, into a buffer that the thread reuses. */
+/** Files up to this size are read page by page into a buffer that the thread reuses. Each page is read only once. */
 const maxCachedBytes = 4 * 1024 * 1024
 const pageBytes = 256 * 1024
-/** Idle read buffer. Undefined while a file uses it. Allocating one per file would cause frequent garbage collection. */
+/**
+ * Idle read buffer. Undefined while the buffer is in use. Allocating a buffer per file would cause frequent garbage collection.
+ */
 let idleBuffer: Buffer | undefined
 
 export class TooLarge extends Error {

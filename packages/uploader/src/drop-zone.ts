@@ -28,7 +28,7 @@ export class DropZone {
     const isMultiple = rules.remaining > 1
     const buttons = createElement('div', { part: 'buttons' })
     buttons.append(...this.#createFilePicker('choose', texts.choose, { accept, multiple: isMultiple }))
-    // The attribute `capture` opens the camera on phones and tablets. Other devices ignore it.
+    // The `capture` attribute opens the camera on phones and tablets. Other devices ignore it.
     if (acceptsPhotos(rules) && matchMedia('(pointer: coarse)').matches)
       buttons.append(...this.#createFilePicker('camera', texts.takePhoto, { accept: 'image/*', capture: 'environment' }))
     this.element = createElement(

@@ -38,7 +38,7 @@ export class ItemView {
     this.render()
   }
 
-  /** Updates progress bar and status. Frequent updates must not replace elements that can have the focus. */
+  /** Updates the progress bar and the status. Frequent updates must not replace elements that can have the focus. */
   updateProgress(): void {
     const { item } = this.#options
     this.#progress.value = item.sent

@@ -35,7 +35,7 @@ const maxConcurrentUploads = 3
 const isActive = ({ state }: UploadItem) => state === 'uploading' || state === 'checking'
 const isFinished = ({ state }: UploadItem) => state === 'accepted' || state === 'rejected'
 
-/** Upload queue of one link. Uploads up to three files in parallel, in the order in which they were added. */
+/** Queue that uploads files through one link, up to three in parallel, in the order in which they were added. */
 export class UploadQueue {
   readonly items: UploadItem[] = []
   readonly unfinished: UnfinishedUploads

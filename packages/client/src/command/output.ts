@@ -44,7 +44,7 @@ function createProgressBar(name: string): (progress: Progress) => void {
   let shown = ''
   return ({ sent, total }) => {
     const text = formatProgress(sent, total)
-    // Most progress events, one for every 64 KiB, do not change the text.
+    // A progress event occurs every 64 KiB, and most events do not change the text.
     if (text === shown) return
     shown = text
     process.stderr.write(`\r${replaceControlCharacters(name)} ${text}${sent === total ? '\n' : ''}`)

@@ -45,7 +45,7 @@ const flipBit = (bytes, at, bit) => {
 const pickRandom = (list, random) => list[random(list.length)]
 
 export const kinds = {
-  'cut in the last 5 %': ({ bytes, random }) => bytes.subarray(0, bytes.length - 1 - random(Math.ceil(bytes.length / 20))),
+  'cut in the last 5%': ({ bytes, random }) => bytes.subarray(0, bytes.length - 1 - random(Math.ceil(bytes.length / 20))),
   'cut in the middle': ({ bytes, random }) => bytes.subarray(0, Math.floor((bytes.length * (20 + random(60))) / 100)),
   'byte missing': ({ bytes, random }) => {
     const at = random(bytes.length)

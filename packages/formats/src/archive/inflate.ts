@@ -23,7 +23,10 @@ const outputBytes = 64 * 1024
 /** Idle inflaters that this thread can reuse. */
 const idleInflaters: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
 
-/** Inflates chunks in bounded memory. Each chunk is valid until the next one. `onConsumed` receives the compressed size. */
+/**
+ * Inflates chunks within limited memory. A chunk is valid until the next one is requested. `onConsumed` receives the compressed
+ * size.
+ */
 export async function* inflateChunks(
   kind: Kind,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>,

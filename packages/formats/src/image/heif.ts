@@ -63,7 +63,10 @@ const findProblemWithoutDecoding = (
   items: ItemsOrProblem,
 ): string | undefined => (typeof items === 'string' ? items : findImageProblem(source, limits, items))
 
-/** Replaces the major brand of an image sequence, which libvips does not support. Its still image is an ordinary image. */
+/**
+ * Replaces the major brand of an image sequence, because libvips does not support image sequences. The still image in the file is
+ * an ordinary image.
+ */
 function getBrandPatches(source: RandomAccessSource): BytePatch[] {
   const brand = source.read(8, 4).toString('latin1')
   return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]

@@ -27,7 +27,9 @@ const missingEndMessage = 'the file is truncated: the end marker (EOI) is missin
 export const checkScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
   new ScanChecker(source, limits).checkAllScans()
 
-/** True if the `count` bytes before a marker are image data displaced by damage, because padding is shorter or uniform. */
+/**
+ * True if the `count` bytes before a marker are image data displaced by damage. Padding is shorter, or consists of equal bytes.
+ */
 export function isDisplacedData(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
   if (count <= maxPaddingBytes) return false
   let found = false
@@ -155,7 +157,7 @@ class ScanChecker {
         return { problem: 'excess codes follow the last block of a scan or restart interval', plain: false }
       this.markUncommonUnless(!followed.displaced)
       if (done >= parts.units) return followed.end
-      // libvips reports unexpected markers.
+      // Unexpected markers need no check here, because libvips reports them.
       if (marker.code < 0xd0 || marker.code > 0xd7) return unsupportedScan
       this.markUncommonUnless(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
       at = marker.after

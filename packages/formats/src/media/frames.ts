@@ -17,7 +17,8 @@ interface FrameStream {
 }
 
 /**
- * Checks audio that consists of frames. Rejects a file only if nearly all of it is not frames, because players skip other bytes.
+ * Checks audio that consists of frames. Rejects a file only if almost none of its bytes belong to frames, because players skip
+ * all other bytes.
  */
 export function readFrames(source: RandomAccessSource, limits: ReaderLimits, stream: FrameStream): FormatVerdict {
   const { formatName, start, end, parseFrameAt, minRun } = stream

@@ -73,7 +73,7 @@ function createMovieVerdict(movieFile: {
   const plays =
     found.declaredChunks > 0 ? found.presentChunks > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
   if (!plays) return createInvalidVerdict(`${missing}, and all of its audio and video is missing`, evidence)
-  // Samples outside an intact data box were removed on purpose. Players skip such samples.
+  // All data boxes are intact, so samples outside them were removed on purpose. Players skip such samples.
   if (!cut && media.length > 0 && !media.some((box) => box.open))
     return createValidVerdict([...notes, `${found.outsideProblem}; players skip such samples`], evidence)
   return createPartialVerdict(missing, notes, evidence)

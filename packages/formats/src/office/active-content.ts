@@ -7,7 +7,7 @@ const remoteTarget = /^(?:https?|ftp|mhtml|mk|ms-its):|^(?:file:)?(?:\/\/|\\\\)(
 const maxChars = 4 * 1024 * 1024
 const maxTagLength = 8 * 1024
 
-/** Collects content in an Office document that runs or loads without a click. Reads the parts while they are unpacked. */
+/** Collects content that Office runs or loads without a click. Reads the parts while they are unpacked. */
 export class OfficeActiveContent {
   readonly found = new Set<string>()
 

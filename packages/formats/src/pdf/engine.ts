@@ -40,7 +40,7 @@ interface Pdfium {
 type Imports = Record<string, Record<string, (...values: number[]) => number>>
 type PdfiumLoader = (options: Record<string, unknown>) => Promise<Pdfium>
 
-/** PDFium's memory limit in bytes. PDFium reports an error if it is exceeded. */
+/** PDFium's memory limit in bytes. If the limit is exceeded, PDFium reports an error. */
 const heapLimit = 512 * 1024 * 1024
 
 // A WebAssembly table accepts only WebAssembly functions, so this module re-exports an imported JavaScript function: (module

@@ -6,8 +6,8 @@ const tailWindow = 32 * 1024
 const windowBytes = 16 * 1024
 
 /**
- * True if a cross-reference stream or a trailer names the document root. If the cross-reference is damaged, common readers search
- * for the root only there.
+ * True if a cross-reference stream or a trailer names the document root. If the cross-reference table is damaged, common readers
+ * search for the root only in these two places.
  */
 export const canFindRoot = (source: RandomAccessSource, headerOffset: number, limits: ReaderLimits): boolean =>
   findXrefOffsets(source, headerOffset).some((start) => hasRootInStream(source, start)) || hasRootInTrailer(source, limits)

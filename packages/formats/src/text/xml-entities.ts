@@ -10,7 +10,7 @@ interface Declaration {
   external: boolean
 }
 
-/** Entities that a DOCTYPE declares. Computes their expanded size without expanding or fetching them. */
+/** Stores the entities that a DOCTYPE declares, and computes their expanded size without expanding or fetching them. */
 export class XmlEntities {
   /** True if an external DTD may declare more entities. Unknown entities are then not an error. */
   readonly mayBeElsewhere: boolean
