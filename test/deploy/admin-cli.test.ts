@@ -298,7 +298,7 @@ describe('admin commands with the embedded database', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay admin '))
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
-  test('an admin command works before the first start, while the service runs, and after the service stops', async () => {
+  test('an admin command works before the first start, while the service is running, and after the service stops', async () => {
     const env = { DATA_DIR: dataDir, PORT: await findFreePort(), SCANNER_URL: 'none:' }
     const early = await runAdminProcess(env, 'tenant', 'create', '--name', 'Early')
     expect(early.status).toBe(0)

@@ -104,7 +104,7 @@ test('a distribution changes no constraints if a table cannot be distributed, an
   expect(await listPlacements('distributed')).toEqual([...distributedTables].sort())
 })
 
-test('restores triggers that the operator added after distributing the table', async () => {
+test('after distributing a table, restores the triggers that the operator had added', async () => {
   await client.query(`CREATE FUNCTION public.do_nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`)
   await client.query('CREATE TRIGGER of_operator AFTER INSERT ON files FOR EACH ROW EXECUTE FUNCTION public.do_nothing()')
   const triggers = `SELECT pg_get_triggerdef(oid) AS definition FROM pg_trigger WHERE tgname = 'of_operator'`
@@ -114,7 +114,7 @@ test('restores triggers that the operator added after distributing the table', a
   expect(await select(triggers)).toEqual(before)
 })
 
-test('distributes tables while the service is in use without losing files or corrupting counters', async () => {
+test('distributing tables while the service is in use loses no files and corrupts no counters', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('notes', { scan_for_viruses: false })
   let isOver = false
@@ -141,7 +141,7 @@ test('distributes tables while the service is in use without losing files or cor
   })
 })
 
-test('the distribution command waits for a table that another transaction uses', async () => {
+test('the distribution command waits for a table that another transaction is using', async () => {
   const other = await world.database.connectDedicated('test')
   await other.query('BEGIN')
   await other.query('LOCK TABLE files IN ACCESS SHARE MODE')

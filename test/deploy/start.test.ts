@@ -230,7 +230,7 @@ describe('service shutdown', () => {
     expect(existsSync(join(env.DATA_DIR, 'postgres.lock'))).toBe(false)
   })
 
-  test('the service keeps all data after SIGKILL, even while a second service from the same clone runs', async () => {
+  test('the service keeps all data after SIGKILL, even while a second service from the same clone is running', async () => {
     const env = await environment()
     const first = await start(env)
     const otherService = await start(await environment())

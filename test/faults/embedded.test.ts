@@ -117,7 +117,7 @@ describe('embedded PostgreSQL', () => {
 })
 
 describe('exclusive use of DATA_DIR', () => {
-  test('a second service reports the process that already uses its DATA_DIR', async () => {
+  test('a second service reports the process that is already using its DATA_DIR', async () => {
     const where = createPlace()
     const { child } = await startOtherService(where.dataDir)
     await expect(openDatabase(where)).rejects.toThrow(

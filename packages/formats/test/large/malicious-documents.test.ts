@@ -75,7 +75,7 @@ describe('PDF files', () => {
     ['that is followed by a zip and other bytes', (document) => Buffer.concat([document, archive(), Buffer.from('junk')]), true],
     ['that is followed by other bytes', (document) => Buffer.concat([document, Buffer.from('PK\x05\x06 and so on')]), false],
     ['whose header is in an image', (document) => Buffer.concat([gif('%PDF-1.4\n'), document]), true],
-  ])('detects a PDF as a polyglot only if its other content can be opened: PDF %s', async (_, make, isMalicious) => {
+  ])('treats a PDF %s as a polyglot only if its other content can be opened', async (_, make, isMalicious) => {
     const source = toSource(make(pdf()))
     expect(detectPolyglot(source, await recognize(source, limits()), limits())?.maliciousConstruction).toBe(
       isMalicious ? 'polyglot' : undefined,
