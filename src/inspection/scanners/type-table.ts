@@ -12,7 +12,7 @@ export function createTypeTable(): string {
   return [
     '# Types',
     '',
-    'This page lists the file types that Assay recognizes, and their extensions. The command `npm run types:table` generates this page. To check a file:',
+    'This page lists the file types that Assay recognizes, and their extensions. `npm run types:table` generates this page. To check a file:',
     '',
     '```sh',
     'npm run --silent validate -- report.pdf',
