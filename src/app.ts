@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events'
 import type { Server } from 'node:http'
 import type { Logger } from 'pino'
 import { UploadSlots } from './access/upload-admission.js'
-import { createMetrics, createMetricsApp, type Metrics, measureScanner, measureStorage } from './api/http/metrics.js'
+import { createMetrics, createMetricsApp, instrumentScanner, instrumentStorage, type Metrics } from './api/http/metrics.js'
 import { createHttpServer } from './api/http/server.js'
 import { SelfTest } from './features/files/self-test.js'
 import { DownloadAborter } from './features/files/signed-downloads.js'
@@ -60,10 +60,10 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   const metrics = openMetrics(dependencies, services, slots)
   const spool = await Spool.open({ directory: spoolFolder, memoryBudget: getProcessShare(uploadMemoryBytes, processNumber) })
   const { url, scanner: configured } = await scannerOpening
-  const scanner = Object.assign(measureScanner(configured, metrics), { url })
+  const scanner = Object.assign(instrumentScanner(configured, metrics), { url })
   const inspector = createInspector({ scanner, pool: workers.uploads })
   const orphanedUploads = openOrphanedUploads(dependencies, serviceEvents)
-  const uploadStorage = measureStorage(services.storage, metrics, (path) => orphanedUploads.scheduleDeletion(path))
+  const uploadStorage = instrumentStorage(services.storage, metrics, (path) => orphanedUploads.scheduleDeletion(path))
   const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, getTenantQuota: services.tenants.getQuota })
   const maintenance = new Maintenance({ ...services, orphanedUploads, logger, config })
   const rescanner = createRescanner(dependencies, { services, inspector, scanner, spool })
@@ -135,7 +135,7 @@ function openMetrics(
     replicaReads: database.replica?.served,
     siblings,
   })
-  serviceEvents.on('committed', (entry) => metrics.record(entry))
+  serviceEvents.on('committed', (entry) => metrics.recordEntry(entry))
   serviceEvents.on('webhookAttempted', (outcome) => metrics.webhookAttempts.inc({ outcome }))
   serviceEvents.on('securityEvent', (reason) => metrics.securityEvents.inc({ reason }))
   serviceEvents.on('rescanned', ({ outcome, bytes }) => {

@@ -203,7 +203,7 @@ export class Admission {
   }
 
   /** Charges the combined cost of all root fields. If it exceeds a limit, the whole document is rejected. */
-  admitExpensive({ call, actor }: Attempt): Promise<void> {
+  admitExpensiveRequest({ call, actor }: Attempt): Promise<void> {
     const { cost } = call
     const acquireAndCharge = async () => {
       const { value, extraCalls: calls } = cost

@@ -193,7 +193,7 @@ export interface KeyUse {
 const everyMs = 5_000
 
 /** Collects the `last_used_at` times of API keys and writes them every few seconds, so that calls do not wait for the write. */
-export class LastUsed {
+export class LastUsedRecorder {
   #uses = new Map<string, number>()
   /** Times from the previous write. Retained until the next write, because concurrent reads may not include them. */
   #written = new Map<string, number>()

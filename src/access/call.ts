@@ -36,7 +36,7 @@ export class Call extends RequestData {
     try {
       if (attempt.outcome.status === 'admitted') attempt.outcome = { status: 'running' }
       else await this.admission.admit(attempt, { isCounted })
-      if (this.cost.isExpensive) await this.admission.admitExpensive(attempt)
+      if (this.cost.isExpensive) await this.admission.admitExpensiveRequest(attempt)
       result = await this.cost.executeSequentially(() => work(attempt))
     } catch (error) {
       throw await this.admission.logFailure(attempt, error)

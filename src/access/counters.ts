@@ -172,19 +172,19 @@ export class ProcessCounter implements WindowCounter {
 export class ConcurrentUses {
   readonly #counts = new Map<string, number>()
 
-  get(key: string): number {
+  getCount(key: string): number {
     return this.#counts.get(key) ?? 0
   }
 
   /** Counts one use of each key until the returned function is called. */
-  begin(...keys: string[]): () => void {
-    for (const key of keys) this.#counts.set(key, this.get(key) + 1)
+  beginUse(...keys: string[]): () => void {
+    for (const key of keys) this.#counts.set(key, this.getCount(key) + 1)
     let hasEnded = false
     return () => {
       if (hasEnded) return
       hasEnded = true
       for (const key of keys) {
-        const left = this.get(key) - 1
+        const left = this.getCount(key) - 1
         if (left > 0) this.#counts.set(key, left)
         else this.#counts.delete(key)
       }

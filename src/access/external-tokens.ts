@@ -3,7 +3,7 @@ import { isScope, type Scope } from '../platform/actor.js'
 import { getCurrentTime, now } from '../platform/clock.js'
 import { AssayError, overloaded } from '../platform/errors/errors.js'
 import { toSingleLine } from '../platform/text.js'
-import { ownIssuer, throwRejectedToken } from './sessions.js'
+import { ownIssuer, throwTokenRejection } from './sessions.js'
 import { RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
 /** User claims in a token from the external identity provider. */
@@ -81,7 +81,7 @@ export class ExternalTokens {
       requiredClaims: ['exp', 'iat', 'sub'],
       currentDate: getCurrentTime(),
     }
-    const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwAsRejectedToken)
+    const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(rethrowAsTokenRejection)
     // The provider's key also signs logout tokens and DPoP proofs, which are not access tokens (RFC 8725, section 3.11).
     if (!isAccessTokenType(protectedHeader.typ))
       throw new RejectedToken('token_claims', 'This token is not an access token. Send an access token.')
@@ -121,9 +121,9 @@ export class ExternalTokens {
 const isAccessTokenType = (type: string | undefined): boolean =>
   type === undefined || ['jwt', 'at+jwt'].includes(type.toLowerCase().replace(/^application\//, ''))
 
-function throwAsRejectedToken(error: unknown): never {
+function rethrowAsTokenRejection(error: unknown): never {
   if (error instanceof AssayError) throw error
-  return throwRejectedToken(error)
+  return throwTokenRejection(error)
 }
 
 function getClaim(payload: JWTPayload, name: string): unknown {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ClientConfig, Pool } from 'pg'
 import type { SigningPurpose } from '../platform/signing-keys.js'
-import { type ApiKeyRecord, Authenticator, type KeyUse, LastUsed } from './authenticate.js'
+import { type ApiKeyRecord, Authenticator, type KeyUse, LastUsedRecorder } from './authenticate.js'
 import { createEd25519Key } from './ed25519.js'
 import { ExternalTokens, type ExternalTokensOptions } from './external-tokens.js'
 import { IdentityCache, type IdentityKind } from './identity-cache.js'
@@ -30,7 +30,7 @@ export class Identity {
   readonly listener: IdentityListener
   readonly sessions: Sessions
   readonly tokens: Tokens
-  readonly lastUsed: LastUsed
+  readonly lastUsed: LastUsedRecorder
   readonly signing: Record<SigningPurpose, StoredSigningSecrets>
   readonly authenticate: Authenticator['authenticate']
 
@@ -62,7 +62,7 @@ export class Identity {
     this.#keys = new IdentityCache({ trust, idsOf: (key) => [key.apiKeyId, key.tenantId] })
     this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })
     this.tokens = new Tokens({ trust, sessions: this.sessions, outside: options.outside && new ExternalTokens(options.outside) })
-    this.lastUsed = new LastUsed(options.writeKeyUses, onError)
+    this.lastUsed = new LastUsedRecorder(options.writeKeyUses, onError)
     const authenticator = new Authenticator({
       keys: this.#keys,
       loadApiKey: options.loadApiKey,

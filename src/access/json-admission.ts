@@ -28,14 +28,14 @@ export class JsonAdmission {
   async readBody<T>(call: { actor: Actor | undefined; origin: Origin }, read: (limits: JsonLimits) => Promise<T>): Promise<T> {
     if (call.actor) return read({ ...known, idleMs: this.#idleMs })
     const address = toAddressGroup(call.origin.ip)
-    const own = this.#anonymous.get(address)
-    const all = this.#anonymous.get('all')
+    const own = this.#anonymous.getCount(address)
+    const all = this.#anonymous.getCount('all')
     if (own >= maxAnonymous.byAddress || all >= maxAnonymous.inAll)
       throw rateLimited(
         `Too many concurrent requests without a credential: ${own} from this address, ${all} in total. Retry later.`,
         1,
       )
-    const end = this.#anonymous.begin('all', address)
+    const end = this.#anonymous.beginUse('all', address)
     return read({ ...anonymous, idleMs: this.#idleMs }).finally(end)
   }
 }

@@ -72,7 +72,7 @@ export class Passwords {
     const made = new Map<string, string>()
     for (const each of known.length > 0 ? known : [await this.#decoy])
       if (!made.has(getHashPrefix(each))) made.set(getHashPrefix(each), await this.#hashWithStoredOptions(each, password))
-    return storedHashes.map((each) => each !== null && isEqualText(each, made.get(getHashPrefix(each))!))
+    return storedHashes.map((each) => each !== null && equalsInConstantTime(each, made.get(getHashPrefix(each))!))
   }
 
   /** Returns true if the hash has outdated cost parameters. If it has, the caller can rehash the password. */
@@ -107,7 +107,7 @@ export class Passwords {
 // Stored hashes have the format $argon2id$v=19$m=…,t=…,p=…$salt$digest.
 const getHashPrefix = (storedHash: string) => storedHash.slice(0, storedHash.lastIndexOf('$'))
 const parseSalt = (storedHash: string) => Buffer.from(storedHash.split('$')[4]!, 'base64')
-const isEqualText = (a: string, b: string) => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
+const equalsInConstantTime = (a: string, b: string) => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 
 /** Returns true if two hashes have the same salt and cost. */
 export const hasSameSalt = (a: string, b: string) => getHashPrefix(a) === getHashPrefix(b)

@@ -54,7 +54,7 @@ export class RateLimits {
   }
 
   countCall(actor: Caller): Promise<RateState> {
-    return this.#count(actor, 1, createTooManyCallsError)
+    return this.#countCalls(actor, 1, createTooManyCallsError)
   }
 
   /**
@@ -63,11 +63,11 @@ export class RateLimits {
    */
   chargeExtraCalls(actor: Caller, request: { cost: number; calls: number }): Promise<RateState> {
     const calls = Math.min(request.calls, Math.floor(this.#limits.perMinute / 2))
-    return this.#count(actor, calls, (state) => createTooExpensiveError({ ...request, calls }, state))
+    return this.#countCalls(actor, calls, (state) => createTooExpensiveError({ ...request, calls }, state))
   }
 
   /** Counts the calls unless they exceed a limit. Rejected calls are not counted, because they are not executed. */
-  async #count(actor: Caller, calls: number, createError: (state: RateState) => AssayError): Promise<RateState> {
+  async #countCalls(actor: Caller, calls: number, createError: (state: RateState) => AssayError): Promise<RateState> {
     const { key: keys, tenant: tenants } = this.#counters
     const { perMinute } = this.#limits
     const id = getCredentialId(actor)

@@ -89,12 +89,12 @@ export class Sessions {
       requiredClaims: ['exp', 'sub', 'sid', 'tid'],
       currentDate: getCurrentTime(),
     }
-    return (await jwtVerify(token, parseKeyPair(key).publicKey, rules).catch(throwRejectedToken)).payload
+    return (await jwtVerify(token, parseKeyPair(key).publicKey, rules).catch(throwTokenRejection)).payload
   }
 }
 
 /** Converts jose errors into rejections whose messages state only the problem with the token. */
-export function throwRejectedToken(error: unknown): never {
+export function throwTokenRejection(error: unknown): never {
   if (error instanceof errors.JWTExpired) throw new RejectedToken('token_expired', 'This token has expired.')
   if (error instanceof errors.JWTClaimValidationFailed) throw new RejectedToken('token_claims', toClaimMessage(error))
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)

@@ -42,7 +42,7 @@ export class SignInThrottle {
   readonly #pause: NonNullable<SignInThrottleOptions['pause']>
   readonly #waiting = new ConcurrentUses()
 
-  constructor({ counters, free = {}, pause = abortableSleep }: SignInThrottleOptions) {
+  constructor({ counters, free = {}, pause = sleepWithSignal }: SignInThrottleOptions) {
     this.#counters = counters
     this.#free = { ...usual, ...free }
     this.#pause = pause
@@ -77,18 +77,18 @@ export class SignInThrottle {
   async #waitWithinLimits(ms: number, keys: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
     const kinds = Object.keys(keys) as (keyof typeof maxWaiting)[]
     const toQueueKey = (kind: keyof typeof maxWaiting) => `${kind}:${keys[kind]}`
-    if (kinds.some((kind) => this.#waiting.get(toQueueKey(kind)) >= maxWaiting[kind])) {
+    if (kinds.some((kind) => this.#waiting.getCount(toQueueKey(kind)) >= maxWaiting[kind])) {
       const seconds = Math.ceil(ms / 1000)
       throw rateLimited(`Too many sign-in attempts. Retry in ${seconds} s.`, seconds)
     }
-    await this.#pause(ms, signal).finally(this.#waiting.begin(...kinds.map(toQueueKey)))
+    await this.#pause(ms, signal).finally(this.#waiting.beginUse(...kinds.map(toQueueKey)))
   }
 }
 
 const getDelay = (failures: number, freeFailures: number) =>
   failures <= freeFailures ? 0 : Math.min(waitMs.most, waitMs.first * 2 ** Math.min(20, failures - freeFailures - 1))
 
-const abortableSleep = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
+const sleepWithSignal = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
 
 // Hash the email address, because the counter table must contain no personal data.
 const hashAccount = (email: string) => createHash('sha256').update(normalizeEmail(email.trim())).digest('base64url').slice(0, 22)

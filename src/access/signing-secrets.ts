@@ -53,7 +53,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     await this.refresh()
     const current = this.#known.find((key) => key.current)
     if (current) return current
-    await this.#createFirst()
+    await this.#createFirstKey()
     return this.getCurrentKey()
   }
 
@@ -84,7 +84,7 @@ export class StoredSigningSecrets implements SigningSecrets {
         [purpose, lifetime, leaked],
       )
       await client.query('delete from signing_keys where purpose = $1 and expires_at < now()', [purpose])
-      return this.#insert(client)
+      return this.#insertKey(client)
     })
     this.forget()
     return id
@@ -98,7 +98,7 @@ export class StoredSigningSecrets implements SigningSecrets {
   /** Reloads the keys if the cached ones are older than `maxAgeMs`. */
   async refresh(maxAgeMs = this.#options.trust.isTrusted() ? maxAgeMs_ : maxAgeWithoutNotificationsMs): Promise<void> {
     if (performance.now() - this.#loadedAt < maxAgeMs) return
-    this.#loading ??= this.#load().finally(() => {
+    this.#loading ??= this.#loadKeys().finally(() => {
       this.#loading = undefined
     })
     await this.#loading
@@ -108,7 +108,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     return this.#known.filter((key) => key.expiresAt === null || key.expiresAt.getTime() > now())
   }
 
-  async #load(): Promise<void> {
+  async #loadKeys(): Promise<void> {
     const requestedAt = performance.now()
     this.#loadedAt = requestedAt
     try {
@@ -140,17 +140,17 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   // If two replicas start at the same time, the second one finds the key that the first one created.
-  async #createFirst(): Promise<void> {
+  async #createFirstKey(): Promise<void> {
     await this.#withLock(async (client) => {
       const there = await client.query('select 1 from signing_keys where purpose = $1 and retired_at is null', [
         this.#options.purpose,
       ])
-      if (there.rowCount === 0) await this.#insert(client)
+      if (there.rowCount === 0) await this.#insertKey(client)
     })
     this.forget()
   }
 
-  async #insert(client: PoolClient): Promise<string> {
+  async #insertKey(client: PoolClient): Promise<string> {
     const { purpose, createKey, masterKey } = this.#options
     const id = newId('sig')
     const { secret, publicJwk } = createKey(id)

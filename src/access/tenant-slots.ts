@@ -26,15 +26,15 @@ export class TenantSlots {
 
   /** Reserves a slot and returns a function that releases it. Throws 429 at the tenant's limit, and 503 at the total limit. */
   acquire(tenantId: string): () => void {
-    const own = this.#running.get(tenantId)
+    const own = this.#running.getCount(tenantId)
     if (own >= this.#limits.byTenant)
       throw rateLimited(
         `This tenant already has the maximum of ${own} concurrent ${this.#what}. Retry after one of them ends.`,
         retryAfterSeconds,
       )
-    const all = this.#running.get('all')
+    const all = this.#running.getCount('all')
     if (all >= this.#limits.inAll)
       throw overloaded(`The service already has the maximum of ${all} concurrent ${this.#what}. Retry later.`)
-    return this.#running.begin('all', tenantId)
+    return this.#running.beginUse('all', tenantId)
   }
 }

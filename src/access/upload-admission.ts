@@ -83,15 +83,15 @@ export class UploadSlots {
   }
 
   get inUse(): number {
-    return this.#running.get('all')
+    return this.#running.getCount('all')
   }
 
   /** Reserves an upload slot or throws 429. The returned function releases the slot. */
   acquire({ tenantId, id }: { tenantId: string; id: string }): () => void {
     const quarter = Math.ceil(this.#max / 4)
-    const own = this.#running.get(id)
+    const own = this.#running.getCount(id)
     if (own >= quarter) throw createTooManyUploadsError(`This credential already has the maximum of ${own} concurrent uploads.`)
-    const held = this.#running.get(tenantId)
+    const held = this.#running.getCount(tenantId)
     if (held >= Math.ceil(this.#max / 2))
       throw createTooManyUploadsError(`This tenant already has the maximum of ${held} concurrent uploads.`)
     const free = this.#max - this.inUse
@@ -100,7 +100,7 @@ export class UploadSlots {
       throw createTooManyUploadsError(
         `This tenant already has ${held} concurrent uploads. The ${free} free upload slots are reserved for other tenants.`,
       )
-    return this.#running.begin('all', tenantId, id)
+    return this.#running.beginUse('all', tenantId, id)
   }
 }
 

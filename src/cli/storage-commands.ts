@@ -18,11 +18,11 @@ export const storageCommands: Record<string, Command> = {
         firstError ||= ` First error (blob '${blob}'): ${reason instanceof Error ? reason.message : String(reason)}`
       }
       // Sweep uploads first, because sweeping makes their blobs due for deletion.
-      const uploads = await services.resumableUploads.sweep()
+      const uploads = await services.resumableUploads.removeExpiredUploads()
       const { removed, failed } = await new Sweeper(database.pool, services.storage, saveFirstError).sweep()
       const abortedUploads = await services.storage.abortUploads()
       const idempotencyKeys = await services.idempotency.deleteExpiredKeys()
-      const sessions = await services.signIns.sweep()
+      const sessions = await services.signIns.deleteExpiredSessions()
       return {
         result: { removed, failed, uploads, aborted_uploads: abortedUploads, idempotency_keys: idempotencyKeys, sessions },
         ...(failed > 0 && {
@@ -50,7 +50,7 @@ export const storageCommands: Record<string, Command> = {
     options: {},
     run: async ({ services }) => {
       const failed: string[] = []
-      const { deleted, purged } = await services.expiry.expire({
+      const { deleted, purged } = await services.expiry.expireFiles({
         onFailed: (context, error) => failed.push(`${context}: ${error instanceof Error ? error.message : String(error)}`),
       })
       return {

@@ -42,8 +42,8 @@ export async function runValidateCommand(argv: string[], dependencies: CommandDe
   const paths = argv.filter((arg) => !arg.startsWith('--'))
   const labels = flags.find((flag) => flag.startsWith('--labels='))?.slice('--labels='.length)
   const unknown = flags.find((flag) => flag !== '--no-scan' && flag !== '--help' && !flag.startsWith('--labels='))
-  if (unknown) return printFailure(io, `Unknown option '${unknown}'. The options are --no-scan and --labels=FILE.`)
-  if (flags.includes('--help') || (paths.length === 0 && !labels)) return printFailure(io, usage)
+  if (unknown) return printErrorAndGetExitCode(io, `Unknown option '${unknown}'. The options are --no-scan and --labels=FILE.`)
+  if (flags.includes('--help') || (paths.length === 0 && !labels)) return printErrorAndGetExitCode(io, usage)
   const scan = !flags.includes('--no-scan')
   const scanner = !scan
     ? noScanner
@@ -62,14 +62,14 @@ export async function runValidateCommand(argv: string[], dependencies: CommandDe
     }
     return allAccepted ? 0 : 1
   } catch (error) {
-    return printFailure(io, error instanceof Error ? error.message : String(error))
+    return printErrorAndGetExitCode(io, error instanceof Error ? error.message : String(error))
   } finally {
     await inspector.close()
     await scanner.close()
   }
 }
 
-function printFailure(io: CommandIo, message: string): number {
+function printErrorAndGetExitCode(io: CommandIo, message: string): number {
   io.err(message)
   return 1
 }
@@ -172,13 +172,13 @@ function toJsonReport(report: ValidationReport): Record<string, unknown> {
   }
 }
 
-const throwScannerDisabled = async (): Promise<never> => {
+const throwScannerDisabledError = async (): Promise<never> => {
   throw new Error('--no-scan disables the scanner')
 }
 /** Scanner for --no-scan. Its methods are never called. */
 const noScanner: VirusScanner = {
-  scan: throwScannerDisabled,
-  getIdentity: throwScannerDisabled,
-  verifyDetection: throwScannerDisabled,
+  scan: throwScannerDisabledError,
+  getIdentity: throwScannerDisabledError,
+  verifyDetection: throwScannerDisabledError,
   close: async () => {},
 }

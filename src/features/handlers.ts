@@ -42,8 +42,8 @@ import type { Services } from './services.js'
 import { createUploadLinkHandler } from './upload-links/upload-link-handler.js'
 import {
   createLinkUploadProtocol,
+  createProtocolHeadersHandler,
   createResumableUploadHandler,
-  describeProtocol,
   exposedHeaders,
   type ProtocolDependencies,
 } from './uploads/resumable-uploads.js'
@@ -190,7 +190,7 @@ async function createFeatureHandlers(dependencies: HandlerDependencies, schema: 
     dashboard: config.dashboard ? await openDashboard(createSessionHandler({ ...services, createCall, secure })) : undefined,
     log: createLogHandler({ ...services, ...callers }),
     resumable: {
-      describe: describeProtocol(maxBytes),
+      describe: createProtocolHeadersHandler(maxBytes),
       exposedHeaders,
       handle: createResumableUploadHandler({ ...protocol, createCall }),
     },

@@ -1,6 +1,6 @@
 import { types } from '@assay/formats'
 import { type BlockReason, blockReasons, type PolicyRejection } from '../platform/errors/block-reasons.js'
-import { toPrintable } from '../platform/errors/errors.js'
+import { toPrintableText } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
 import type { CheckOutcome, Findings, SoundnessFinding, Submission, ValidationRules, WorkerFailureResult } from './report.js'
 import type { ScanVerdict } from './scanners/verdict.js'
@@ -44,7 +44,7 @@ type Check = (file: FileChecks) => CheckVerdict | Promise<CheckVerdict>
 const checkExtension: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.allowedExtensions.includes(file.extension)) {
-    const [name, allowed] = [toPrintable(file.extension), rules.allowedExtensions]
+    const [name, allowed] = [toPrintableText(file.extension), rules.allowedExtensions]
     const what = name === '' ? 'A file name without an extension' : `Extension '${name}'`
     const message = `${what} is not allowed in context '${rules.contextKey}'. Allowed extensions: ${allowed.join(', ')}.`
     return { outcome: 'failed', message, evidence: { extension: name, allowed } }
@@ -71,7 +71,7 @@ const checkExtension: Check = async (file) => {
   const hint = usual ? ` The usual extension for that type is .${usual}.` : ''
   return {
     outcome: 'failed',
-    message: `The content ${found}, which does not match the extension '.${toPrintable(file.extension)}'.${hint}`,
+    message: `The content ${found}, which does not match the extension '.${toPrintableText(file.extension)}'.${hint}`,
     evidence,
     durationMs,
   }

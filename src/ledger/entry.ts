@@ -175,7 +175,7 @@ export const toFailedCall = (call: CallRow, error: PublicError, validation: unkn
 })
 
 /** True if a jsonb column can store the value without changing it. */
-export const isStorable = (value: unknown): boolean => {
+export const canStoreAsJsonb = (value: unknown): boolean => {
   let storable = true
   JSON.stringify(value, (key, inner) => {
     if (key.includes('\0') || !key.isWellFormed()) storable = false

@@ -109,9 +109,9 @@ export class JournalService {
         if (page.through > after) yield page
         after = page.through
         if (after < page.lastSequence || signal.aborted) continue
-        this.#wakes.setLength(filter.tenantId, page.lastSequence)
+        this.#wakes.recordJournalLength(filter.tenantId, page.lastSequence)
         await woken
-        await abortableDelay(minReadIntervalMs - (performance.now() - began), signal)
+        await waitForDelayOrAbort(minReadIntervalMs - (performance.now() - began), signal)
       }
     } finally {
       signal.removeEventListener('abort', onWake)
@@ -120,7 +120,7 @@ export class JournalService {
   }
 }
 
-const abortableDelay = (ms: number, signal: AbortSignal): Promise<void> =>
+const waitForDelayOrAbort = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (ms <= 0 || signal.aborted) return resolve()
     const finish = () => {
@@ -187,7 +187,7 @@ class JournalNotifier {
   }
 
   /** Records the journal length returned by a read. Wakes all listeners if the journal has grown, because only one of them read it. */
-  setLength(tenantId: string, length: number): void {
+  recordJournalLength(tenantId: string, length: number): void {
     const followed = this.#followed.get(tenantId)!
     if (length <= followed.length) return
     followed.length = length

@@ -20,7 +20,7 @@ export interface FileSelection {
  * Permanently deletes a tenant's files and their reports, and updates the storage totals, under the tenant's lock. Skips files on
  * hold. The sweep deletes the blobs later. Returns the audit log entries.
  */
-export async function removePermanently(
+export async function removeFilesPermanently(
   tx: Transaction,
   actor: Actor,
   { table, where, values }: FileSelection,

@@ -73,7 +73,7 @@ export class ReservedPaths {
   }
 
   /** Discards a folder's reserved paths after a sweep removed them early, for example because the clock changed. */
-  discard(folder: string): void {
+  discardPaths(folder: string): void {
     this.#stocks.delete(folder)
   }
 

@@ -33,7 +33,7 @@ const listBlobs = async () => {
   return count
 }
 const sweep = async () => {
-  await world.app.services.resumableUploads.sweep()
+  await world.app.services.resumableUploads.removeExpiredUploads()
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
 }
 

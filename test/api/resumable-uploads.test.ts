@@ -42,7 +42,7 @@ async function countBlobs(of: TestTenant): Promise<number> {
 }
 
 const sweep = async () => {
-  await world.app.services.resumableUploads.sweep()
+  await world.app.services.resumableUploads.removeExpiredUploads()
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
 }
 

@@ -107,7 +107,7 @@ test('resumes an interrupted retention run, and skips files on hold', async () =
   ).rows
   for (const { file_id } of ids.slice(0, 3)) getData(await tenant.admin.rest('PUT', `/files/${file_id}/hold`, { reason: 'x' }))
   let batches = 0
-  await world.app.services.expiry.expire({
+  await world.app.services.expiry.expireFiles({
     shouldContinue: () => ++batches <= 2,
     onFailed: (_, error) => {
       throw error
@@ -148,7 +148,7 @@ test('a failure in one context does not stop retention in other contexts', async
      CREATE TRIGGER refused BEFORE DELETE ON files FOR EACH ROW WHEN (OLD.file_id = '${stuck}') EXECUTE FUNCTION refuse()`,
   )
   const failed: string[] = []
-  await world.app.services.expiry.expire({ onFailed: (context) => failed.push(context) })
+  await world.app.services.expiry.expireFiles({ onFailed: (context) => failed.push(context) })
   await world.database.pool.query('DROP FUNCTION refuse CASCADE')
   expect(failed).toHaveLength(1)
   expect([await getStatus(stuck), await getStatus(deleted)]).toEqual([200, 404])

@@ -359,7 +359,7 @@ test('keeps only the latest thousand webhook deliveries', async () => {
      SELECT $1, $2, 'dlv_' || lpad(n::text, 26, '0'), 'evt_x', 'file.deleted', 'delivered', 1, now(), now() FROM generate_series(1, 1500) n`,
     [tenant.tenantId, id],
   )
-  await world.app.services.webhookDeliveries.sweep()
+  await world.app.services.webhookDeliveries.deleteOldDeliveries()
   const { body } = await tenant.admin.get(`/webhooks/${id}/deliveries?page_size=1`)
   expect(body.data.pagination.total_items).toBe(1000)
   expect(body.data.data[0].delivery_id).toMatch(/1500$/)

@@ -142,14 +142,14 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       await new Sweeper(world.database.pool, services.storage).sweep()
       await services.fold.foldNow({ everyTenant: true })
       await services.idempotency.deleteExpiredKeys(() => true)
-      await services.resumableUploads.sweep(() => true)
-      await services.signIns.sweep()
+      await services.resumableUploads.removeExpiredUploads(() => true)
+      await services.signIns.deleteExpiredSessions()
       await sendEvents(world, tenant)
-      await services.webhookDeliveries.sweep()
+      await services.webhookDeliveries.deleteOldDeliveries()
       await deleteTenant(world)
       await adoptObject(world, tenant)
       await services.tenants.list()
-      await new RescanQueue(world.database.pool).pauseAll()
+      await new RescanQueue(world.database.pool).pauseAllRescans()
       const { pool } = world.database
       await pool.query(
         `UPDATE files SET created_at = now() - interval '2 days' WHERE tenant_id = $1 AND original_filename = 'old.txt'`,

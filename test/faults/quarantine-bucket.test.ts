@@ -86,7 +86,7 @@ test('quarantine retries requests to an unavailable bucket, and rejects requests
   expect((await tenant.admin.get(`/files/${file.fileId}`)).body.error.code).toBe('quarantined')
   expect((await fetch(file.url)).status).toBe(200)
   await makeWorkDue()
-  expect(await moves().moveAll()).toBe(1)
+  expect(await moves().completeDueMoves()).toBe(1)
   await sweep()
   await expectInaccessible(file)
 })
@@ -127,7 +127,7 @@ test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quaranti
     await killed.ended
     await makeWorkDue()
     await rescanAll(world)
-    await moves().moveAll()
+    await moves().completeDueMoves()
     await makeWorkDue()
     await sweep()
     await expectInaccessible(file)

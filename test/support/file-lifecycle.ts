@@ -23,7 +23,7 @@ export const moveDeletionBack = ({ database: { pool } }: Pick<World, 'database'>
 
 /** Runs due deletions immediately and throws their failures. */
 export const runExpiry = ({ app }: Pick<World, 'app'>) =>
-  app.services.expiry.expire({
+  app.services.expiry.expireFiles({
     onFailed: (context, error) => {
       throw new Error(`${context} failed`, { cause: error })
     },

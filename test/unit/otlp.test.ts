@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from '@jest/globals'
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base'
-import { createTimedExporter, openOtlp } from '../../src/platform/telemetry/otlp.js'
+import { createExporterWithTimeout, openOtlp } from '../../src/platform/telemetry/otlp.js'
 
 test('the telemetry exporter can be closed even if the collector responds with 101 and never ends the export', async () => {
   const collector = createServer((socket) =>
@@ -30,7 +30,7 @@ test('replaces a telemetry exporter that does not finish an export', async () =>
       shutdown: () => new Promise(() => {}),
     }
   }
-  const exporter = createTimedExporter(open, 10)
+  const exporter = createExporterWithTimeout(open, 10)
   const send = () => new Promise<unknown>((resolve) => exporter.export([], resolve))
   expect(await send()).toMatchObject({ code: 1, error: new Error('No response from the collector within 10 ms.') })
   expect(await send()).toEqual({ code: 0 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { createMetrics, measureScanner } from '../../src/api/http/metrics.js'
+import { createMetrics, instrumentScanner } from '../../src/api/http/metrics.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
@@ -18,7 +18,7 @@ test('measures the scan time even if the scanner runs in the worker', async () =
   const engine = await YaraScanner.open({ pool })
   const metrics = createMetrics({} as Parameters<typeof createMetrics>[0])
   const separateScan = { scan: () => Promise.reject(new Error('a separate scan')) }
-  const scanner = measureScanner(Object.assign(engine, separateScan), metrics)
+  const scanner = instrumentScanner(Object.assign(engine, separateScan), metrics)
   const inspector = createInspector({ scanner, pool })
   try {
     for (const size of [100_000, 5 * mebibyte]) {

@@ -59,11 +59,11 @@ export class Multipart {
     const stopWithError = (error: unknown) => this.stop(error)
     const unwatch = watchBody(this.#request, this.#options, stopWithError)
     this.#parser.on('field', (name, value, { valueTruncated }) =>
-      this.#stopOnError(() => this.#options.onField(name, value, valueTruncated)),
+      this.#runOrStopOnError(() => this.#options.onField(name, value, valueTruncated)),
     )
     this.#parser.on('file', (name, stream, { filename }) => this.#onFile(name, stream, filename ?? ''))
     for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
-      this.#parser.on(event, () => this.#stopOnError(() => this.#options.onTooMany()))
+      this.#parser.on(event, () => this.#runOrStopOnError(() => this.#options.onTooMany()))
     // busboy can emit this event twice: for a malformed header, and for an unterminated form.
     this.#parser.on('error', (error) => stopWithError(this.#toMalformedError(error as Error)))
     this.#parser.once('close', () => this.stop())
@@ -103,7 +103,7 @@ export class Multipart {
     else this.#settle?.reject(error)
   }
 
-  #stopOnError(callback: () => void): void {
+  #runOrStopOnError(callback: () => void): void {
     try {
       callback()
     } catch (error) {
@@ -119,7 +119,7 @@ export class Multipart {
     })
     // For a truncated file, busboy emits an error on the file stream and on the form.
     stream.on('error', (error) => this.stop(this.#failure ?? this.#toMalformedError(error)))
-    this.#stopOnError(() => this.#options.onFile(this.#createPart(name, filename, stream)))
+    this.#runOrStopOnError(() => this.#options.onFile(this.#createPart(name, filename, stream)))
   }
 
   #createPart(name: string | undefined, filename: string, stream: Readable): FilePart {

@@ -162,7 +162,7 @@ export abstract class LogReader<Row extends object, Filter extends object> {
     const max = Math.max(limit, maxRows)
     const skip = offset > 0 ? `$${values.push(offset)}::bigint` : '0'
     const order = oldestFirst ? id : `${id} DESC`
-    const rows = createRowsClause(this.table, { conditions, pairs: filter.pairs, order, max: `${skip} + ${max}` })
+    const rows = buildFromClause(this.table, { conditions, pairs: filter.pairs, order, max: `${skip} + ${max}` })
     const text = `SELECT * FROM (SELECT ${columns} FROM ${rows} ORDER BY ${order} OFFSET ${skip} LIMIT ${max}) page LIMIT $${values.push(limit)}`
     return (await database.query<Row>({ name: nameOf(text), text, values })).rows
   }
@@ -172,7 +172,7 @@ export abstract class LogReader<Row extends object, Filter extends object> {
  * Returns a FROM clause that combines one ordered index scan per pair of filter values. Scans do not read rows that are discarded
  * later.
  */
-export function createRowsClause(
+export function buildFromClause(
   { name, id, filterColumns: [first, second] }: LogTable<never>,
   { conditions, pairs, max, order = `${id} DESC` }: Omit<RowFilter, 'values'> & { max: string; order?: string },
 ): string {

@@ -136,7 +136,7 @@ interface PrismaModel<Row> {
 }
 
 /** Returns a page of rows from a Prisma model in descending order of `key`. The cursors contain the values of `key`. */
-export async function listNewestFirst<Row>(
+export async function listRowsNewestFirst<Row>(
   model: PrismaModel<Row>,
   list: { key: keyof Row & string; where: Partial<Record<keyof Row, unknown>>; position: PagePosition<string | number> },
 ): Promise<Page<Row>> {
@@ -248,7 +248,7 @@ export interface TimestampedList {
 }
 
 /** Returns a page of the list, latest first. */
-export async function listLatestFirst<Row>(
+export async function listFilesLatestFirst<Row>(
   database: Queries,
   { alias, timeColumn, columns, rows: from }: TimestampedList,
   { tenantId, contextIds }: { tenantId: string; contextIds: readonly string[] | null },

@@ -1,6 +1,6 @@
 import { Extensions, Field, type ValidatorFn } from 'type-graphql'
 import type { Call } from '../../access/call.js'
-import { isStorable } from '../../ledger/entry.js'
+import { canStoreAsJsonb } from '../../ledger/entry.js'
 import { badUserInput, type FieldError } from '../../platform/errors/errors.js'
 import { removeInvisibleCharacters, toSingleLine } from '../../platform/text.js'
 
@@ -123,7 +123,7 @@ export const Metadata = (): PropertyDecorator =>
       !Array.isArray(value) &&
       isWithinLevels(value, maxMetadataLevels) &&
       Buffer.byteLength(JSON.stringify(value)) <= maxMetadataBytes &&
-      isStorable(value),
+      canStoreAsJsonb(value),
     'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters or numbers beyond 1.8e308',
   )
 

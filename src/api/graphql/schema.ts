@@ -26,7 +26,7 @@ export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors
     scalarsMap: [{ type: Date, scalar: DateTimeScalar }],
   })
   makeRootFieldsNullable(schema)
-  describeAccess(schema)
+  addAccessDescriptions(schema)
   return schema
 }
 
@@ -56,7 +56,7 @@ const rootTypes: Record<string, string> = {
 }
 
 // Appends the required scope to the description of each field.
-function describeAccess(schema: GraphQLSchema): void {
+function addAccessDescriptions(schema: GraphQLSchema): void {
   for (const [name, description] of Object.entries(rootTypes)) schema.getType(name)!.description = description
   const fields = Object.values(schema.getTypeMap())
     .filter(isObjectType)

@@ -62,7 +62,7 @@ export async function openGraphql(
   return {
     handle: async (request, response, call, body) => {
       await rejectExpensiveDocument(dependencies.schema, call, body)
-      await pauseIfLong(body as { query?: unknown })
+      await yieldIfDocumentIsLong(body as { query?: unknown })
       response.once('close', () => call.cost.onDisconnect())
       try {
         await executeRequest(server, request, response, call, body)
@@ -146,7 +146,7 @@ const maxErrors = 20
 const longDocument = 1_000
 
 /** Yields to other requests between the stages of processing a long document. Each stage may take several milliseconds. */
-const pauseIfLong = async ({ query }: { query?: unknown }): Promise<void> => {
+const yieldIfDocumentIsLong = async ({ query }: { query?: unknown }): Promise<void> => {
   if (typeof query === 'string' && query.length > longDocument) await nextTurn()
 }
 
@@ -157,15 +157,15 @@ const pauseIfLong = async ({ query }: { query?: unknown }): Promise<void> => {
 function createCallPlugin(dependencies: GraphqlDependencies): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async ({ request }) => ({
-      validationDidStart: async () => pauseIfLong(request),
-      executionDidStart: async () => pauseIfLong(request),
-      willSendResponse: async () => pauseIfLong(request),
+      validationDidStart: async () => yieldIfDocumentIsLong(request),
+      executionDidStart: async () => yieldIfDocumentIsLong(request),
+      willSendResponse: async () => yieldIfDocumentIsLong(request),
       didResolveOperation: async ({ contextValue: call, document, operation }) => {
-        await pauseIfLong(request)
+        await yieldIfDocumentIsLong(request)
         // Apollo Server reports a missing operation.
         if (operation) rejectSubscription(operation)
         if (operation) rejectInvalidVariables(dependencies.schema, operation, request.variables ?? {})
-        await pauseIfLong(request)
+        await yieldIfDocumentIsLong(request)
         call.cost.value = computeCostWithinLimit(dependencies.schema, {
           document,
           operationName: request.operationName ?? null,

@@ -38,7 +38,7 @@ export function rejectInvalidVariables(
   if (errors.length === 0) return
   const messages = errors.slice(0, maxReportedErrors)
   if (errors.length > maxReportedErrors) messages.push('Further errors are omitted.')
-  throw new GraphQLError(messages.map(truncate).join(' '), {
+  throw new GraphQLError(messages.map(truncateMessage).join(' '), {
     nodes: operation.variableDefinitions ?? null,
     extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
   })
@@ -60,7 +60,7 @@ function findVariableErrors(
     return isNonNullType(type) ? [`Variable "$${name}" of non-null type "${print(node)}" must not be null.`] : []
   const errors: string[] = []
   try {
-    coerceInputValue(abbreviate(type, value), type, (path, wrong, { message }) => {
+    coerceInputValue(abbreviateValue(type, value), type, (path, wrong, { message }) => {
       const at =
         path.length > 0 ? ` at "${name}${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')}"` : ''
       errors.push(`Variable "$${name}" got invalid value ${formatValue(wrong)}${at}; ${message}`)
@@ -76,17 +76,17 @@ function findVariableErrors(
  * Shortens names and omits most unknown members, without changing which errors occur. graphql-js compares each unknown name with
  * all known names letter by letter.
  */
-function abbreviate(type: GraphQLInputType, value: unknown): unknown {
-  if (isNonNullType(type)) return abbreviate(type.ofType, value)
+function abbreviateValue(type: GraphQLInputType, value: unknown): unknown {
+  if (isNonNullType(type)) return abbreviateValue(type.ofType, value)
   if (isListType(type))
-    return Array.isArray(value) ? value.map((item) => abbreviate(type.ofType, item)) : abbreviate(type.ofType, value)
+    return Array.isArray(value) ? value.map((item) => abbreviateValue(type.ofType, item)) : abbreviateValue(type.ofType, value)
   if (isEnumType(type)) return typeof value === 'string' ? value.slice(0, maxNameLength) : value
   if (!isInputObjectType(type) || typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const fields = type.getFields()
   const members: [string, unknown][] = []
   let unknown = 0
   for (const [name, member] of Object.entries(value)) {
-    if (Object.hasOwn(fields, name)) members.push([name, abbreviate(fields[name]!.type, member)])
+    if (Object.hasOwn(fields, name)) members.push([name, abbreviateValue(fields[name]!.type, member)])
     else if (++unknown <= maxReportedErrors + 1) members.push([name.slice(0, maxNameLength), null])
   }
   return Object.fromEntries(members)
@@ -96,7 +96,7 @@ function abbreviate(type: GraphQLInputType, value: unknown): unknown {
 const formatValue = (value: unknown): string =>
   Array.isArray(value) ? '[…]' : typeof value === 'object' && value !== null ? '{…}' : (JSON.stringify(value) ?? String(value))
 
-const truncate = (message: string): string =>
+const truncateMessage = (message: string): string =>
   message.length <= maxMessageLength
     ? message
     : `${message.slice(0, maxMessageLength / 2)} … ${message.slice(-maxMessageLength / 2)}`.toWellFormed()

@@ -11,7 +11,7 @@ import {
   overloaded,
   rateLimited,
   storageUnavailable,
-  toPrintable,
+  toPrintableText,
 } from '../../platform/errors/errors.js'
 import { createAttachmentHeader } from '../../platform/storage/attachment.js'
 import type { LocalStorage } from '../../platform/storage/local/local.js'
@@ -75,11 +75,11 @@ export function createDownloadLimiter({
   const concurrent = new ConcurrentUses()
   return (request, response) => {
     const url = request.url!
-    const same = concurrent.get(url)
-    const all = concurrent.get('all')
+    const same = concurrent.getCount(url)
+    const all = concurrent.getCount('all')
     if (same >= perUrl) throw rateLimited(`This URL already has the maximum of ${same} concurrent downloads. Retry later.`, 1)
     if (all >= total) throw overloaded(`The service already has the maximum of ${all} concurrent downloads. Retry later.`)
-    response.once('close', concurrent.begin('all', url))
+    response.once('close', concurrent.beginUse('all', url))
   }
 }
 
@@ -117,7 +117,7 @@ async function sendWithExpress(
   { file, next }: { file: AdmittedDownload; next: NextFunction },
 ): Promise<void> {
   const { path, fileId } = file
-  await assertComplete(path, fileId, file)
+  await assertCompleteBlob(path, fileId, file)
   if (request.method === 'GET') await file.markAsUsed()
   setFileHeaders(response, file)
   // Express would resend the whole file for `no-cache` requests, although `no-cache` only requires revalidation. fetch() always
@@ -162,14 +162,14 @@ async function sendFullFile(response: ServerResponse, file: AdmittedDownload): P
 }
 
 const createUnreadableBlobError = (fileId: string, error: unknown) =>
-  storageUnavailable(`The content of file '${toPrintable(fileId)}' is temporarily unavailable. Retry later.`, error)
+  storageUnavailable(`The content of file '${toPrintableText(fileId)}' is temporarily unavailable. Retry later.`, error)
 const createDamagedBlobError = (fileId: string, damage: string) =>
   storageUnavailable(
-    `The stored content of file '${toPrintable(fileId)}' is damaged (${damage}). Ask the operator to restore it from a backup.`,
+    `The stored content of file '${toPrintableText(fileId)}' is damaged (${damage}). Ask the operator to restore it from a backup.`,
   )
 
 /** Throws if the blob is missing or truncated, so that a damaged file is never sent. */
-async function assertComplete(path: string, fileId: string, file: ServedFile): Promise<void> {
+async function assertCompleteBlob(path: string, fileId: string, file: ServedFile): Promise<void> {
   const facts = await stat(path).catch((error) => {
     throw createUnreadableBlobError(fileId, error)
   })

@@ -97,7 +97,7 @@ export function createMetrics(sources: MetricSources) {
     ...meters,
     registry,
     render: (): Promise<string> => siblings?.collectMetrics() ?? registry.metrics(),
-    record({ call, blocked, upload, download }: Entry): void {
+    recordEntry({ call, blocked, upload, download }: Entry): void {
       if (call) meters.calls.inc({ operation: call.operation, status: call.status, reason: call.errorCode ?? '' })
       if (blocked) meters.blocked.inc({ reason: blocked.reason })
       if (upload && call?.status !== 'failure') meters.bytesIn.inc(upload.file.sizeBytes)
@@ -162,7 +162,7 @@ function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsInPro
   createGauge('assay_storage_findings', 'Number of unrepaired inconsistencies found by the reconciler.', storageFindings)
 }
 
-export const measureScanner = (scanner: VirusScanner, metrics: Metrics): VirusScanner => ({
+export const instrumentScanner = (scanner: VirusScanner, metrics: Metrics): VirusScanner => ({
   scan: (content, options) =>
     stopTimerAfter(
       metrics.scan.startTimer(),
@@ -179,7 +179,7 @@ export const measureScanner = (scanner: VirusScanner, metrics: Metrics): VirusSc
  * Wraps a store to measure its operations. After a failed `put`, calls `onFailedPut` with the path, because the blob may still
  * exist.
  */
-export const measureStorage = (
+export const instrumentStorage = (
   storage: BlobStorage,
   metrics: Metrics,
   onFailedPut: (path: string) => void,

@@ -33,8 +33,8 @@ export class UnauthenticatedSockets {
   acquire(ip: string, { onTimeout, onDrop }: { onTimeout: () => void; onDrop: () => void }): WaitingSlot | undefined {
     const address = toAddressGroup(ip)
     const own = [...this.#waiting].filter((each) => each.address === address)
-    if (own.length >= maxSockets.perAddress && !this.#dropOldestIdle(own)) return undefined
-    if (this.#waiting.size >= maxSockets.total && !this.#dropOldestIdle([...this.#waiting])) return undefined
+    if (own.length >= maxSockets.perAddress && !this.#tryDropOldestIdleSocket(own)) return undefined
+    if (this.#waiting.size >= maxSockets.total && !this.#tryDropOldestIdleSocket([...this.#waiting])) return undefined
     const waiting: WaitingSocket = { address, isIdle: true, drop: onDrop, timer: setTimeout(onTimeout, timeoutMs) }
     this.#waiting.add(waiting)
     return {
@@ -45,7 +45,7 @@ export class UnauthenticatedSockets {
     }
   }
 
-  #dropOldestIdle(candidates: WaitingSocket[]): boolean {
+  #tryDropOldestIdleSocket(candidates: WaitingSocket[]): boolean {
     const oldest = candidates.find(({ isIdle }) => isIdle)
     if (!oldest) return false
     this.#remove(oldest)

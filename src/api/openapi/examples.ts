@@ -122,22 +122,22 @@ const values: Record<string, unknown> = {
 }
 
 /** Returns a plausible example value that matches the schema. */
-export function toExample(schemas: NamedSchemas, schema: Json, name = ''): unknown {
+export function createExample(schemas: NamedSchemas, schema: Json, name = ''): unknown {
   // The type of some members depends on the object. For example, `metadata` can be an object or a number of calls, and `reason`
   // can be null.
   const known = Object.hasOwn(values, name) ? values[name] : undefined
   const value = typeof known === 'function' ? known(schema) : known
   if (value !== undefined && matchesSchema(schema, value)) return value
-  if (typeof schema.$ref === 'string') return toExample(schemas, schemas.all[schema.$ref.split('/').at(-1)!]!, name)
+  if (typeof schema.$ref === 'string') return createExample(schemas, schemas.all[schema.$ref.split('/').at(-1)!]!, name)
   if (schema.format === 'date-time') return exampleTime
   if ('const' in schema) return schema.const
   if ('example' in schema) return schema.example
   if ('default' in schema) return schema.default
   const [first] = ((schema.oneOf ?? schema.anyOf ?? []) as Json[]).values()
-  if (first) return toExample(schemas, first, name)
+  if (first) return createExample(schemas, first, name)
   if (Array.isArray(schema.enum)) return schema.enum[0]
   const [type] = [schema.type].flat()
-  if (type === 'array') return [toExample(schemas, schema.items as Json)]
+  if (type === 'array') return [createExample(schemas, schema.items as Json)]
   if (type === 'object') return selectMembers(schemas, schema, () => true)
   return { boolean: true, integer: 1, number: 1 }[type as string] ?? 'text'
 }
@@ -153,7 +153,7 @@ const selectMembers = (schemas: NamedSchemas, { properties = {} }: Json, isInclu
   Object.fromEntries(
     Object.entries(properties as Record<string, Json>)
       .filter(([name]) => isIncluded(name))
-      .map(([name, schema]) => [name, toExample(schemas, schema, name)]),
+      .map(([name, schema]) => [name, createExample(schemas, schema, name)]),
   )
 
 const allowsNull = ({ type, anyOf }: Json): boolean => [type].flat().includes('null') || anyOf !== undefined

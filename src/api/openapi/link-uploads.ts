@@ -1,5 +1,5 @@
 import { routes } from '../rest/routes.js'
-import { toExample } from './examples.js'
+import { createExample } from './examples.js'
 import { createEnvelope, type DescribedOperation } from './operation.js'
 import { createClosedObjectSchema, type Json, type NamedSchemas } from './schemas.js'
 
@@ -84,7 +84,7 @@ function describeRules(schemas: NamedSchemas, upload: DescribedOperation): Json 
     ],
     parameters: [token],
     response: 'Rules of the upload link.',
-    content: { 'application/json': { schema, example: toExample(schemas, schema) } },
+    content: { 'application/json': { schema, example: createExample(schemas, schema) } },
     facts: { hasResourceId: true, isPublic: true },
   })
   return { ...described, ...shared }

@@ -14,7 +14,7 @@ import type { Endpoint } from '../../access/endpoint.js'
 import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
 import { type ErrorResponses, getErrorCodes, type OperationTraits } from './errors.js'
-import { createBodyExample, toExample } from './examples.js'
+import { createBodyExample, createExample } from './examples.js'
 import {
   createClosedObjectSchema,
   type InputTarget,
@@ -149,7 +149,7 @@ export class DescribedOperation {
   }
 
   createExampleItem(): Record<string, unknown> {
-    const { data } = toExample(this.#shared.named, this.getDataSchema()) as { data: [Record<string, unknown>] }
+    const { data } = createExample(this.#shared.named, this.getDataSchema()) as { data: [Record<string, unknown>] }
     return data[0]
   }
 
@@ -171,7 +171,7 @@ export class DescribedOperation {
 
   #createSuccessResponse(route: Route, idempotent: boolean): Json {
     const schema = createEnvelope(route, this.getDataSchema())
-    const example = toExample(this.#shared.named, schema)
+    const example = createExample(this.#shared.named, schema)
     return {
       description: idempotent
         ? 'The operation succeeded. If the `Idempotency-Key` was used before, this is the stored response to the first request.'

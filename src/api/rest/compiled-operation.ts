@@ -68,13 +68,13 @@ function createCompletion(
 ): Completion | undefined {
   if (isNonNullType(type)) {
     const complete = createCompletion(type.ofType, selection, fragments)
-    return complete && ((value) => complete(value ?? throwMissingValue(type)))
+    return complete && ((value) => complete(value ?? throwMissingValueError(type)))
   }
   if (isListType(type)) {
     const completeItem = createCompletion(type.ofType, selection, fragments)
     return completeItem && createNullableCompletion((value) => completeList(value, completeItem))
   }
-  if (isLeafType(type)) return createNullableCompletion((value) => type.serialize(value) ?? throwMissingValue(type))
+  if (isLeafType(type)) return createNullableCompletion((value) => type.serialize(value) ?? throwMissingValueError(type))
   const members = isObjectType(type) && selection ? collectMembers(type, selection, fragments) : undefined
   return members && createNullableCompletion((value) => completeObject(value as Record<string, unknown>, members))
 }
@@ -90,14 +90,14 @@ type Members = Map<string, { name: string; complete: Completion }>
 /** Returns undefined if graphql-js is required, because of a directive, an argument, a resolver or a fragment on another type. */
 function collectMembers(type: GraphQLObjectType, selection: SelectionSetNode, fragments: Fragments): Members | undefined {
   const members: Members = new Map()
-  const collectSelections = (typeName: string | undefined, { selections }: SelectionSetNode): boolean =>
+  const tryCollectSelections = (typeName: string | undefined, { selections }: SelectionSetNode): boolean =>
     typeName === type.name &&
     selections.every((node) => {
       if (node.directives?.length) return false
-      if (node.kind === Kind.INLINE_FRAGMENT) return collectSelections(node.typeCondition?.name.value, node.selectionSet)
+      if (node.kind === Kind.INLINE_FRAGMENT) return tryCollectSelections(node.typeCondition?.name.value, node.selectionSet)
       if (node.kind === Kind.FRAGMENT_SPREAD) {
         const fragment = fragments.get(node.name.value)!
-        return collectSelections(fragment.typeCondition.name.value, fragment.selectionSet)
+        return tryCollectSelections(fragment.typeCondition.name.value, fragment.selectionSet)
       }
       const name = node.name.value
       const field = type.getFields()[name]
@@ -107,7 +107,7 @@ function collectMembers(type: GraphQLObjectType, selection: SelectionSetNode, fr
       if (complete) members.set(key, { name, complete })
       return complete !== undefined
     })
-  return collectSelections(type.name, selection) ? members : undefined
+  return tryCollectSelections(type.name, selection) ? members : undefined
 }
 
 function completeObject(value: Record<string, unknown>, members: Members): Record<string, unknown> {
@@ -121,6 +121,6 @@ function completeList(value: unknown, completeItem: Completion): unknown {
   throw new TypeError('A resolver did not return a list, although the schema declares one.')
 }
 
-function throwMissingValue(type: GraphQLOutputType): never {
+function throwMissingValueError(type: GraphQLOutputType): never {
   throw new TypeError(`A resolver returned null for the non-null type ${type.toString()}.`)
 }

@@ -146,7 +146,7 @@ export class AdoptionService {
         message: unsupportedNameMessage,
       })
     await this.#throttle.waitForBytes(object.size, signal)
-    const attempt = new Attempt(createRequestFacts(request.tenantId, signal), { access: 'upload', dryRun: request.isDryRun })
+    const attempt = new Attempt(createRequestData(request.tenantId, signal), { access: 'upload', dryRun: request.isDryRun })
     const file = new IncomingFile(getFileName(object.path), (limit) => this.#readObject(object, limit()))
     const input = { file, context: request.context }
     let quarantinedId: string | undefined
@@ -186,7 +186,7 @@ export class AdoptionService {
       ...uploads,
       ledger: { commit, announceEntryAfter: (kind, work) => uploads.ledger.announceEntryAfter(kind, work) },
       isAdoption: true,
-      paths: { takePath: async () => path, discard: () => {} },
+      paths: { takePath: async () => path, discardPaths: () => {} },
       storage: {
         put: async () => {
           await objects.claim(path)
@@ -271,7 +271,7 @@ const toStateKey = ({ context, folder }: AdoptionRequest) => `adoption/${context
 
 const getFileName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
-function createRequestFacts(tenantId: string, signal: AbortSignal): RequestData {
+function createRequestData(tenantId: string, signal: AbortSignal): RequestData {
   const actor: Actor = createSystemActor(tenantId)
   return new RequestData({ id: newId('req'), origin: actor, actor, signal: () => signal })
 }

@@ -1,6 +1,6 @@
 import { changeIdentity } from '../../access/identity-change.js'
 import { generateApiKeySecret, getKeyPrefix, hashSecret } from '../../access/secrets.js'
-import { listNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
+import { listRowsNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow, type IdempotentResponse } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor, Scope } from '../../platform/actor.js'
@@ -56,7 +56,7 @@ export class ApiKeyService {
       })
       const { contexts, expiresInDays = null } = input
       const details = { scopes, expires_in_days: expiresInDays, ...(contexts && { contexts }) }
-      const audit = toKeyAudit(actor, 'created', { apiKeyId, name: input.name }, details)
+      const audit = toKeyAuditRow(actor, 'created', { apiKeyId, name: input.name }, details)
       return {
         result: { apiKeyId, apiKey: secret, name: input.name, scopes, expiresAt },
         entry: { audit: [audit], idempotentResponse: options.createResponse?.(apiKeyId) },
@@ -71,7 +71,7 @@ export class ApiKeyService {
   async list(actor: Actor, { status, ...args }: ApiKeysArgs): Promise<Page<ApiKey>> {
     const position = toPagePosition('key', args)
     const where = { tenantId: actor.tenantId, ...(status && { status }) }
-    const found = await listNewestFirst(this.parts.db.prisma.apiKey, { key: 'apiKeyId', where, position })
+    const found = await listRowsNewestFirst(this.parts.db.prisma.apiKey, { key: 'apiKeyId', where, position })
     return mapPage(found, (row) => this.#toApiKey(row))
   }
 
@@ -136,7 +136,7 @@ export class ApiKeyService {
         await tx.$queryRaw`SELECT 1 FROM api_keys WHERE tenant_id = ${tenantId} AND api_key_id = ${apiKeyId} FOR UPDATE`
       const { data, action, details } = plan(await findApiKeyRow(tx, actor, apiKeyId))
       const after = await tx.apiKey.update({ where: { apiKeyId }, data: { ...(data as object), updatedAt: new Date() } })
-      return { result: after, audit: [toKeyAudit(actor, action, after, details)] }
+      return { result: after, audit: [toKeyAuditRow(actor, action, after, details)] }
     })
   }
 
@@ -175,7 +175,7 @@ async function findApiKeyRow(db: Pick<Transaction, 'apiKey'>, { tenantId }: Acto
 
 const toErrorDetails = ({ apiKeyId, status }: Row) => ({ api_key_id: apiKeyId, status })
 
-const toKeyAudit = (
+const toKeyAuditRow = (
   actor: Actor,
   action: AuditRow['action'],
   { apiKeyId, name }: { apiKeyId: string; name: string },

@@ -52,12 +52,12 @@ export class AuditLogService extends LogReader<AuditLog, AuditFilter> {
     // A malformed ID matches no entry. It must not reach PostgreSQL, which rejects some characters.
     const isEmpty = typeof entityId === 'string' && !/^[a-z]{3,4}_[0-9a-z]{26}$/.test(entityId)
     // An entity's log is short enough for paging by offset.
-    const getNoBuckets = async () => []
+    const returnNoBuckets = async () => []
     return {
       filter: isEmpty ? null : { conditions, values, pairs: null },
       count: async () => (isEmpty ? 0 : this.#countRows(conditions, values)),
-      buckets: getNoBuckets,
-      hours: getNoBuckets,
+      buckets: returnNoBuckets,
+      hours: returnNoBuckets,
     }
   }
 

@@ -1,4 +1,4 @@
-import { createRowsClause, type LogQuery, LogReader, type LogTable } from '../../api/graphql/log-reader.js'
+import { buildFromClause, type LogQuery, LogReader, type LogTable } from '../../api/graphql/log-reader.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import { createStatementNamer } from '../../platform/db/statement-names.js'
 import { getFirstId, isId } from '../../platform/ids.js'
@@ -36,7 +36,7 @@ export class CallLogService extends LogReader<CallLog, CallLogFilter> {
     const conditions = ['tenant_id = $1', 'api_key_id = k.id', 'call_id >= $4']
     const { rows } = await this.parts.db.reads.query<CallLog>(
       `SELECT c.* FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
-         SELECT ${table.columns} FROM ${createRowsClause(table, { conditions, pairs: getMatchingPairs({}), max: '$3' })} ORDER BY call_id DESC LIMIT $3) c`,
+         SELECT ${table.columns} FROM ${buildFromClause(table, { conditions, pairs: getMatchingPairs({}), max: '$3' })} ORDER BY call_id DESC LIMIT $3) c`,
       [tenantId, apiKeyIds, count, getFirstId('call', horizon && horizon > day ? horizon : day)],
     )
     for (const row of rows) byKey.get(row.apiKeyId)!.push(row)

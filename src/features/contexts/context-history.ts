@@ -1,4 +1,4 @@
-import { listNewestFirst, mapPage, type Page, type PageArgs } from '../../api/graphql/page.js'
+import { listRowsNewestFirst, mapPage, type Page, type PageArgs } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
 import { toSnakeCase } from '../../platform/case-conversion.js'
@@ -21,11 +21,11 @@ export const toVersionRow = (actor: Actor, row: ContextRow) => ({
   changedAt: row.updatedAt,
 })
 
-export const toContextAudit = (actor: Actor, action: AuditRow['action'], row: ContextRow, details: Record<string, unknown>) =>
+export const toContextAuditRow = (actor: Actor, action: AuditRow['action'], row: ContextRow, details: Record<string, unknown>) =>
   createAuditRow(actor, action, { type: 'context', id: row.contextId, name: row.contextKey }, details)
 
 /** Creates the audit log entries for an update: one for the status, and one for all other fields. */
-export function toContextUpdateAudits(
+export function toContextUpdateAuditRows(
   actor: Actor,
   { before, after, changes, details }: { before: ContextRow; after: ContextRow; changes: object; details: object | undefined },
 ): AuditRow[] {
@@ -35,12 +35,12 @@ export function toContextUpdateAudits(
   )
   if (changed.includes('status')) {
     const statuses = { previous_status: before.status, new_status: after.status }
-    audits.push(toContextAudit(actor, after.status === 'active' ? 'enabled' : 'disabled', after, statuses))
+    audits.push(toContextAuditRow(actor, after.status === 'active' ? 'enabled' : 'disabled', after, statuses))
   }
   const fields = changed.filter((field) => field !== 'status')
   if (fields.length > 0) {
     const values = fields.map((field) => [toSnakeCase(field), { previous: before[field], new: after[field] }])
-    audits.push(toContextAudit(actor, 'updated', after, { ...details, changed: Object.fromEntries(values) }))
+    audits.push(toContextAuditRow(actor, 'updated', after, { ...details, changed: Object.fromEntries(values) }))
   }
   return audits
 }
@@ -51,7 +51,7 @@ export async function listVersions(
   { page, pageSize, after }: PageArgs,
 ): Promise<Page<ContextVersion>> {
   const position = { page, pageSize, afterId: typeof after === 'string' ? parseNumberCursor(after) : undefined }
-  const found = await listNewestFirst(prisma.contextVersion, { key: 'version', where: { tenantId, contextId }, position })
+  const found = await listRowsNewestFirst(prisma.contextVersion, { key: 'version', where: { tenantId, contextId }, position })
   return mapPage(found, ({ version, changedBy, changedAt, rules }) => {
     return { id: `${contextId}:${version}`, version, changedBy, changedAt, rules: fromStoredRules(rules as object) }
   })

@@ -1,6 +1,6 @@
 import { toSnakeCase } from '../../platform/case-conversion.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { toPrintable } from '../../platform/errors/errors.js'
+import { toPrintableText } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import type { FileContext } from './context.types.js'
 import type { ContextPreview, FileAtOdds, FilesByReason } from './context-preview.types.js'
@@ -29,18 +29,18 @@ interface Row {
 /** Evaluates `rules` against the stored validation reports of a context's files. The files are not read again. */
 export async function previewRules(database: Queries, context: FileContext, rules: ContextRules): Promise<ContextPreview> {
   const { policy } = rules
-  const combineBits = (...conditions: [boolean, number][]) => conditions.reduce((sum, [isOn, bit]) => (isOn ? sum | bit : sum), 0)
+  const toBitmask = (...conditions: [boolean, number][]) => conditions.reduce((sum, [isOn, bit]) => (isOn ? sum | bit : sum), 0)
   const { rows } = await database.query<Row>(statement, [
     context.tenantId,
     context.contextId,
     rules.allowedExtensions,
     rules.maxFileSizeMb * megabyte,
     rules.rejectBlankFiles,
-    combineBits([policy.rejectEncryptedFiles, trait.encrypted]),
-    combineBits([policy.rejectActiveContent, trait.active]),
-    combineBits([rules.scanForViruses, trait.infected]),
-    combineBits([rules.scanForViruses && !policy.acceptUnscanned, trait.incomplete]),
-    combineBits(
+    toBitmask([policy.rejectEncryptedFiles, trait.encrypted]),
+    toBitmask([policy.rejectActiveContent, trait.active]),
+    toBitmask([rules.scanForViruses, trait.infected]),
+    toBitmask([rules.scanForViruses && !policy.acceptUnscanned, trait.incomplete]),
+    toBitmask(
       [rules.rejectBlankFiles, trait.blank],
       [rules.rejectCorruptFiles, trait.damage],
       [policy.rejectEncryptedFiles || policy.rejectActiveContent, trait.policy],
@@ -71,7 +71,7 @@ function toRejectionMessage(
 ): string {
   switch (verdict) {
     case 'invalid_extension':
-      return `The extension of '${toPrintable(original_filename)}' is not allowed. Allowed extensions: ${rules.allowedExtensions.join(', ')}.`
+      return `The extension of '${toPrintableText(original_filename)}' is not allowed. Allowed extensions: ${rules.allowedExtensions.join(', ')}.`
     case 'size_exceeded':
       return `The file has ${size_bytes} bytes. The maximum is ${rules.maxFileSizeMb} MB (${rules.maxFileSizeMb * megabyte} bytes).`
     case 'blank_file':

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { listNewestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
+import { listRowsNewestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { currentUsage, usageColumns } from '../../ledger/counters.js'
 import type { IdempotentResponse } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
@@ -19,7 +19,7 @@ import {
   normalizeExtensions,
   UpdateContextInput,
 } from './context.types.js'
-import { type ContextRow, listVersions, toContextAudit, toContextUpdateAudits, toVersionRow } from './context-history.js'
+import { type ContextRow, listVersions, toContextAuditRow, toContextUpdateAuditRows, toVersionRow } from './context-history.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
 import { previewRules } from './context-preview.js'
 import type { ContextPreview, PreviewContextInput } from './context-preview.types.js'
@@ -79,7 +79,7 @@ export class FileContextService {
         const context = toContext(row, 0)
         return {
           result: context,
-          entry: { audit: [toContextAudit(actor, 'created', row, details)], idempotentResponse: createResponse?.(context) },
+          entry: { audit: [toContextAuditRow(actor, 'created', row, details)], idempotentResponse: createResponse?.(context) },
         }
       })
     } catch (error) {
@@ -106,7 +106,7 @@ export class FileContextService {
   }
 
   /** Returns the ID of the context with this key or, without a key, the IDs of all accessible contexts. Null means all. */
-  async getAccessibleIds(actor: Actor, contextKey: string | null | undefined): Promise<readonly string[] | null> {
+  async getAccessibleContextIds(actor: Actor, contextKey: string | null | undefined): Promise<readonly string[] | null> {
     if (typeof contextKey !== 'string') return actor.contexts
     const found = await this.find(actor, contextKey)
     return found ? [found.contextId] : []
@@ -151,7 +151,7 @@ export class FileContextService {
   /** Returns contexts by ID, for GraphQL relations. */
   async getByIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {
     const rows = await this.parts.db.prisma.fileContext.findMany({ where: { tenantId, contextId: { in: [...contextIds] } } })
-    return new Map((await this.#addUsage(tenantId, rows)).map((context) => [context.contextId, context]))
+    return new Map((await this.#toContextsWithUsage(tenantId, rows)).map((context) => [context.contextId, context]))
   }
 
   /** Returns the usage of contexts by context ID. The values come from counters. */
@@ -180,8 +180,9 @@ export class FileContextService {
       ...(actor.contexts && { contextId: { in: [...actor.contexts] } }),
       ...(status && { status }),
     }
-    const { data, pagination } = await listNewestFirst(this.parts.db.prisma.fileContext, { key: 'contextId', where, position })
-    return { data: await this.#addUsage(actor.tenantId, data), pagination }
+    const { fileContext } = this.parts.db.prisma
+    const { data, pagination } = await listRowsNewestFirst(fileContext, { key: 'contextId', where, position })
+    return { data: await this.#toContextsWithUsage(actor.tenantId, data), pagination }
   }
 
   update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
@@ -216,7 +217,7 @@ export class FileContextService {
       const used = await tx.fileTotal.findUnique({ where })
       return {
         result: toContext(row, Number(used?.bytes ?? 0)),
-        entry: { audit: toContextUpdateAudits(actor, { before, after: row, changes, details }) },
+        entry: { audit: toContextUpdateAuditRows(actor, { before, after: row, changes, details }) },
       }
     })
     return changed.finally(() => this.#recent.delete(toCacheKey(actor, contextKey)))
@@ -264,13 +265,13 @@ export class FileContextService {
       await tx.fileGroup.deleteMany({ where })
       return {
         result: { contextId: found.contextId, contextKey },
-        entry: { audit: [toContextAudit(actor, 'deleted', found, {})] },
+        entry: { audit: [toContextAuditRow(actor, 'deleted', found, {})] },
       }
     })
     return changed.finally(() => this.#recent.delete(toCacheKey(actor, contextKey)))
   }
 
-  async #addUsage(tenantId: string, rows: ContextRow[]): Promise<FileContext[]> {
+  async #toContextsWithUsage(tenantId: string, rows: ContextRow[]): Promise<FileContext[]> {
     const totals = await this.parts.db.prisma.fileTotal.findMany({
       where: { tenantId, contextId: { in: rows.map((row) => row.contextId) } },
     })

@@ -88,7 +88,7 @@ async function sendEvents(
         await once(response, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(maxStalledMs)]) })
     }
   } catch (error) {
-    if (!['ABORT_ERR', 'ERR_STREAM_PREMATURE_CLOSE'].includes((error as { code?: string }).code ?? '') && !isTimeout(error))
+    if (!['ABORT_ERR', 'ERR_STREAM_PREMATURE_CLOSE'].includes((error as { code?: string }).code ?? '') && !isTimeoutError(error))
       onError(error)
     response.destroy()
   } finally {
@@ -97,4 +97,4 @@ async function sendEvents(
   }
 }
 
-const isTimeout = (error: unknown): boolean => ((error as Error).cause as Error | undefined)?.name === 'TimeoutError'
+const isTimeoutError = (error: unknown): boolean => ((error as Error).cause as Error | undefined)?.name === 'TimeoutError'

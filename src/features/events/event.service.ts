@@ -28,7 +28,7 @@ export class EventService {
     return call.run('events', eventsEndpoint, async ({ actor }) => {
       const args = Object.assign(new EventsArgs(), input)
       validateArguments(call, args, EventsArgs)
-      return makeAbortable((signal) => flattenBatches(this.follow(actor, args, AbortSignal.any([call.signal, signal]))))
+      return createAbortableIterator((signal) => flattenBatches(this.follow(actor, args, AbortSignal.any([call.signal, signal]))))
     })
   }
 }
@@ -39,7 +39,7 @@ function toEvent({ entry }: JournalEvent): Event {
 }
 
 /** Aborts the generator before closing it, because `return` would otherwise wait for the next event. */
-function makeAbortable<T>(start: (signal: AbortSignal) => AsyncGenerator<T>): AsyncIterableIterator<T> {
+function createAbortableIterator<T>(start: (signal: AbortSignal) => AsyncGenerator<T>): AsyncIterableIterator<T> {
   const abort = new AbortController()
   const inner = start(abort.signal)
   const abortAndReturn = (value: unknown) => {

@@ -150,7 +150,7 @@ export class FileList {
   async listPage(filter: FileFilter, position: PagePosition): Promise<Page<File>> {
     const { page, pageSize, afterId } = position
     if (afterId !== undefined) {
-      const [rows, total] = await Promise.all([this.listAfter(filter, afterId, pageSize + 1), this.countFiles(filter)])
+      const [rows, total] = await Promise.all([this.listFilesAfter(filter, afterId, pageSize + 1), this.countFiles(filter)])
       return toPage(rows, total, position)
     }
     if (page === 1) return this.#getFirstPage(filter, position)
@@ -172,7 +172,7 @@ export class FileList {
   }
 
   /** Returns at most `limit` files that are older than `afterId`, or the newest files if `afterId` is undefined. */
-  listAfter(filter: FileFilter, afterId: string | undefined, limit: number): Promise<File[]> {
+  listFilesAfter(filter: FileFilter, afterId: string | undefined, limit: number): Promise<File[]> {
     return this.#readRows(filter, { limit, untilId: afterId })
   }
 

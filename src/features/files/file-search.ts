@@ -68,7 +68,7 @@ export class FileSearch {
 
   /** Counts matching files, up to `maxSortedFiles`. */
   async countMatches(search: Search): Promise<number> {
-    if (search.namePrefix !== null || isBounded(search.window))
+    if (search.namePrefix !== null || hasBounds(search.window))
       return Math.min((await this.#countRows(search)).matching, maxSortedFiles)
     const values: unknown[] = []
     const { rows } = await this.database.query<{ total: number }>(buildCountSql(search, values), values)
@@ -178,9 +178,9 @@ const isSortedByAge = ({ namePrefix, sort }: Search): boolean => namePrefix === 
 
 /** Returns true if the filter is a range of the index that sorts the list. */
 const canMergeGroups = ({ namePrefix, window, sort }: Search): boolean =>
-  !isBounded(window) && (namePrefix === null || sort === 'original_filename')
+  !hasBounds(window) && (namePrefix === null || sort === 'original_filename')
 
-const isBounded = ({ from, until }: Window): boolean => from !== null || until !== null
+const hasBounds = ({ from, until }: Window): boolean => from !== null || until !== null
 
 export function buildWindowCondition({ from, until }: Window, values: unknown[]): string {
   const conditions = ['true']

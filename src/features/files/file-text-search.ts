@@ -90,7 +90,7 @@ export class FileTextSearch {
     const isByAge = search.sort === 'created_at'
     const scan = isByAge ? { after, before, ascending: !isDown } : newestFirst
     const end = await this.#findScanEnd(search, scan)
-    if (end !== undefined && !isByAge) throw badUserInput([{ field: 'sort', message: createTooManyToSortMessage(this.maxFiles) }])
+    if (end !== undefined && !isByAge) throw badUserInput([{ field: 'sort', message: createTooManyFilesMessage(this.maxFiles) }])
     const values: unknown[] = []
     const conditions = [buildMatchCondition(search, values), ...buildRangeConditions(search, range, values)]
     const ids = `SELECT f.* FROM (${this.#buildScanSql(search, scan, values, end)}) f WHERE ${conditions.join(' AND ')}`
@@ -173,5 +173,5 @@ function buildMatchCondition(search: TextSearch, values: unknown[]): string {
   return conditions.join(' AND ')
 }
 
-const createTooManyToSortMessage = (maxFiles: number): string =>
+const createTooManyFilesMessage = (maxFiles: number): string =>
   `must be created_at if the search covers more than ${maxFiles} files. Select a context or a shorter period`

@@ -162,7 +162,7 @@ export class FileService {
 
   #findRows(search: FileListSearch, range: ListRange<SortPosition>): Promise<File[]> {
     return isDefaultListing(search) && !range.fromEnd && !range.before
-      ? this.#list.listAfter(search, range.after?.id, range.limit + 1)
+      ? this.#list.listFilesAfter(search, range.after?.id, range.limit + 1)
       : this.#search.findRows(search, range)
   }
 

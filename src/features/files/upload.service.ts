@@ -51,7 +51,7 @@ interface Dependencies {
   contexts: FileContextService
   inspector: Inspector
   storage: Pick<BlobStorage, 'put' | 'remove'>
-  paths: Pick<ReservedPaths, 'takePath' | 'discard'>
+  paths: Pick<ReservedPaths, 'takePath' | 'discardPaths'>
   ledger: Pick<Ledger, 'commit' | 'announceEntryAfter'>
   idempotency: IdempotencyService
   /** Counts and commits the rejection of a file that was uploaded through a link. */
@@ -263,7 +263,7 @@ export class UploadService {
     const isStale = error instanceof StaleWriteError && error.reason !== 'answer'
     // `not_found` means that the upload link was revoked or used up in the meantime.
     const isRefused = error instanceof AssayError && ['quota_exceeded', 'not_found'].includes(error.code)
-    if (isStale && error.reason === 'sweep') paths.discard(folder)
+    if (isStale && error.reason === 'sweep') paths.discardPaths(folder)
     if (isStale || isRefused) await storage.remove(path).catch(() => {})
     throw error
   }

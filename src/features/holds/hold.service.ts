@@ -1,5 +1,5 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
-import { listLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
+import { listFilesLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
 import { createFileAuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -34,8 +34,8 @@ export class HoldService {
   constructor(private readonly parts: { db: Database; ledger: Ledger; contexts: FileContextService }) {}
 
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<Hold>> {
-    const contextIds = await this.parts.contexts.getAccessibleIds(actor, context)
-    return listLatestFirst(this.parts.db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
+    const contextIds = await this.parts.contexts.getAccessibleContextIds(actor, context)
+    return listFilesLatestFirst(this.parts.db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Returns holds by file ID, for GraphQL relations. */

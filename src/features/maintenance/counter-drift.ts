@@ -27,9 +27,10 @@ export interface Counter {
   isOptional?: true
 }
 
-const getHoursStart = () => getStartOfStoredHours(getCurrentTime())
-const getCallsStart = ({ callsSince }: Horizons) => new Date(Math.max(callsSince?.getTime() ?? 0, getHoursStart().getTime()))
-const getAuditsStart = ({ auditsSince }: Horizons) => auditsSince ?? new Date(0)
+const getHourlyCountersStart = () => getStartOfStoredHours(getCurrentTime())
+const getCountedCallsStart = ({ callsSince }: Horizons) =>
+  new Date(Math.max(callsSince?.getTime() ?? 0, getHourlyCountersStart().getTime()))
+const getCountedAuditsStart = ({ auditsSince }: Horizons) => auditsSince ?? new Date(0)
 
 /** Stored and trashed files. Trashed files count towards the used bytes, but not towards the number of files. */
 const heldFiles = `(SELECT context_id, 1 AS files, size_bytes FROM files WHERE tenant_id = $1
@@ -61,7 +62,7 @@ const toAuditCounter = (grain: 'hour' | 'day'): Counter => ({
   correct: `SELECT audit_type, action, '${grain}' AS grain, date_trunc('${grain}', created_at, 'UTC') AS bucket, count(*) AS entries
     FROM audit_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 1, 2, 4`,
   within: `grain = '${grain}' AND bucket >= $2`,
-  since: getAuditsStart,
+  since: getCountedAuditsStart,
 })
 
 /** All counters, in repair order: daily sums and totals come after the counters that they add up. */
@@ -100,7 +101,7 @@ export const counters: readonly Counter[] = [
         WHERE tenant_id = $1 AND hour >= $2 AND s.subject IS NOT NULL) calls
       GROUP BY subject, bucket`,
     within: `grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%'`,
-    since: getCallsStart,
+    since: getCountedCallsStart,
   },
   {
     // Days whose hourly counters were deleted are not compared.
@@ -109,7 +110,7 @@ export const counters: readonly Counter[] = [
     correct: `SELECT subject, 'day' AS grain, date_trunc('day', bucket, 'UTC') AS bucket, ${buildSumColumnsSql(usageColumns)} FROM usage_counters
       WHERE tenant_id = $1 AND grain = 'hour' AND bucket >= $2 GROUP BY 1, 3`,
     within: `grain = 'day' AND bucket >= $2`,
-    since: getHoursStart,
+    since: getHourlyCountersStart,
   },
   {
     ...usage,

@@ -36,10 +36,10 @@ export class LogStartTimes {
    * Returns the start of the retained call log, or null if retention is unlimited. The start is a full hour, so that counters
    * match the remaining rows.
    */
-  readonly calls = (): Date | null => getLaterTime(getDaysAgo(this.days.calls, startOfHour), this.#saved.calls)
+  readonly calls = (): Date | null => getLaterTime(getRetentionStart(this.days.calls, startOfHour), this.#saved.calls)
 
   /** Returns the start of the retained audit log, or null if retention is unlimited. The start is the beginning of a day. */
-  readonly audits = (): Date | null => getLaterTime(getDaysAgo(this.days.audits, startOfDay), this.#saved.audits)
+  readonly audits = (): Date | null => getLaterTime(getRetentionStart(this.days.audits, startOfDay), this.#saved.audits)
 
   async refresh(): Promise<void> {
     this.#saved = (await loadState<SavedStartTimes>(this.pool, stateKey)) ?? this.#saved
@@ -57,7 +57,7 @@ export class LogStartTimes {
   }
 }
 
-const getDaysAgo = (days: number | undefined, floor: (time: Date) => Date): Date | null =>
+const getRetentionStart = (days: number | undefined, floor: (time: Date) => Date): Date | null =>
   days === undefined ? null : floor(new Date(now() - days * 86_400_000))
 
 const getLaterTime = (a: Date | null, b: string | null): Date | null => {

@@ -29,7 +29,7 @@ interface Dependencies extends Pick<Components, 'db' | 'storage' | 'ledger' | 's
   horizons: LogStartTimes
   storageHealth: StorageHealth
   orphanedUploads: OrphanedUploads
-  quarantineMoves: { moveAll(): Promise<number> }
+  quarantineMoves: { completeDueMoves(): Promise<number> }
   config: Pick<Config, 'reconcileIntervalHours'>
   logger: Logger
 }
@@ -62,12 +62,12 @@ export class Maintenance {
       logger.warn({ err: error, blob }, 'A blob could not be deleted. The service will retry in a minute.'),
     )
     const sweepBlobs = () => sweeper.sweep(async () => shouldContinue() && !(await isSweepPaused(pool)))
-    const addSweep = this.#createQueue()
-    this.#sweepSoon = () => void addSweep('sweep', sweepBlobs)
+    const addSweepToQueue = this.#createSequentialRunner()
+    this.#sweepSoon = () => void addSweepToQueue('sweep', sweepBlobs)
     // All tasks in this list share one connection.
     this.#scheduleTasks([
       ['sweep', minute / 2, () => orphanedUploads.updateDueTimes().then(sweepBlobs)],
-      ['quarantine', minute / 2, async () => (await this.parts.quarantineMoves.moveAll()) > 0 && sweepBlobs()],
+      ['quarantine', minute / 2, async () => (await this.parts.quarantineMoves.completeDueMoves()) > 0 && sweepBlobs()],
       ['unfinished uploads to the bucket', 60 * minute, () => storage.abortUploads()],
       ['partitions', 60 * minute, () => ensurePartitions(pool)],
       ['tenant deletions', minute, () => tenants.deletion.finishAllDeletions()],
@@ -75,9 +75,9 @@ export class Maintenance {
       ['old hours', 24 * 60 * minute, () => deleteOldHourlyCounters(pool)],
       ['upload links', 60 * minute, () => deleteOldUploadLinks(pool)],
       ['idempotency keys', 10 * minute, () => this.parts.idempotency.deleteExpiredKeys(shouldContinue)],
-      ['resumable uploads', 10 * minute, () => this.parts.resumableUploads.sweep(shouldContinue)],
-      ['deliveries of webhooks', 10 * minute, () => this.parts.webhookDeliveries.sweep(shouldContinue)],
-      ['sessions', 60 * minute, () => this.parts.signIns.sweep()],
+      ['resumable uploads', 10 * minute, () => this.parts.resumableUploads.removeExpiredUploads(shouldContinue)],
+      ['deliveries of webhooks', 10 * minute, () => this.parts.webhookDeliveries.deleteOldDeliveries(shouldContinue)],
+      ['sessions', 60 * minute, () => this.parts.signIns.deleteExpiredSessions()],
     ])
     // These tasks may take a long time, so the tasks above do not wait for them.
     this.#scheduleTasks([['expiry', 5 * minute, () => this.#expireFiles()]])
@@ -86,7 +86,7 @@ export class Maintenance {
   }
 
   #expireFiles(): Promise<unknown> {
-    return this.parts.expiry.expire({
+    return this.parts.expiry.expireFiles({
       shouldContinue: () => !this.#closed,
       onFailed: (context, error) =>
         this.parts.logger.warn(
@@ -117,7 +117,7 @@ export class Maintenance {
 
   /** Repeats the tasks periodically, one after another. */
   #scheduleTasks(tasks: readonly Task[]): void {
-    const addToQueue = this.#createQueue()
+    const addToQueue = this.#createSequentialRunner()
     for (const [name, intervalMs, run] of tasks) {
       let isQueued = false
       const runRepeatedly = async () => {
@@ -130,8 +130,8 @@ export class Maintenance {
     }
   }
 
-  /** Creates a queue, which runs one task after another. */
-  #createQueue(): (name: string, run: () => Promise<unknown>) => Promise<unknown> {
+  /** Returns a function that adds a task to a new queue. The queue runs its tasks one after another. */
+  #createSequentialRunner(): (name: string, run: () => Promise<unknown>) => Promise<unknown> {
     const queue = { last: Promise.resolve<unknown>(undefined) }
     this.#queues.push(queue)
     return (name, run) => {

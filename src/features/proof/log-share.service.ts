@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { createCredentialBatcher } from '../../access/credential-lookups.js'
 import { createRowToken, hashSecret, logTokenForm } from '../../access/secrets.js'
-import { listNewestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
+import { listRowsNewestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
@@ -52,13 +52,13 @@ export class LogShareService {
       await tx.logShare.create({ data: { tenantId, shareId, tokenHash, createdBy: actor.id, createdAt, expiresAt } })
       return {
         result: { shareId, token, expiresAt },
-        entry: { audit: [toShareAudit(actor, 'created', shareId, { change: 'log_shared', days })] },
+        entry: { audit: [toShareAuditRow(actor, 'created', shareId, { change: 'log_shared', days })] },
       }
     })
   }
 
   async list({ tenantId }: Actor, args: PageArgs): Promise<Page<LogShare>> {
-    return listNewestFirst(this.parts.db.prisma.logShare, {
+    return listRowsNewestFirst(this.parts.db.prisma.logShare, {
       key: 'shareId',
       where: { tenantId },
       position: toPagePosition('shr', args),
@@ -72,7 +72,7 @@ export class LogShareService {
       const share = isId('shr', shareId) ? await tx.logShare.findFirst({ where: { tenantId, shareId } }) : null
       if (!share) throw notFound('share', shareId)
       await tx.logShare.deleteMany({ where: { tenantId, shareId } })
-      return { result: share, entry: { audit: [toShareAudit(actor, 'revoked', shareId, { change: 'log_share_revoked' })] } }
+      return { result: share, entry: { audit: [toShareAuditRow(actor, 'revoked', shareId, { change: 'log_share_revoked' })] } }
     })
   }
 
@@ -105,5 +105,5 @@ export class LogShareService {
   }
 }
 
-const toShareAudit = (actor: Actor, action: AuditRow['action'], shareId: string, details: Record<string, unknown>) =>
+const toShareAuditRow = (actor: Actor, action: AuditRow['action'], shareId: string, details: Record<string, unknown>) =>
   createAuditRow(actor, action, { type: 'log_share', id: shareId, name: shareId }, details)

@@ -18,7 +18,7 @@ import {
   tileWidth,
 } from '@assay/proofs'
 import { parseKeyPair } from '../../access/ed25519.js'
-import { toPrintable } from '../../platform/errors/errors.js'
+import { toPrintableText } from '../../platform/errors/errors.js'
 import type { Components } from '../components.js'
 
 export interface SignedCheckpoint extends Checkpoint {
@@ -90,15 +90,15 @@ export class LogService {
     const { origin, size, root } = checkpoint
     const keys = await this.parts.identity.signing.log.getAllKeys()
     if (!keys.some((key) => isSignedBy(kept, origin, parseKeyPair(key).publicKey)))
-      return `The checkpoint for ${toPrintable(origin)} was modified, or was not signed with one of this service's keys.`
+      return `The checkpoint for ${toPrintableText(origin)} was modified, or was not signed with one of this service's keys.`
     const tenantId = origin.slice(origin.lastIndexOf('/') + 1)
     const { size: length } = await this.createCheckpoint(tenantId)
     if (length < size)
-      return `The log ${toPrintable(origin)} has ${length} entries, but its checkpoint has ${size}: the log was truncated.`
+      return `The log ${toPrintableText(origin)} has ${length} entries, but its checkpoint has ${size}: the log was truncated.`
     const [found] = await this.#computeRoots(tenantId, [{ from: 0, to: size }])
     return found!.equals(root)
       ? undefined
-      : `The first ${size} entries of the log ${toPrintable(origin)} do not match the checkpoint.`
+      : `The first ${size} entries of the log ${toPrintableText(origin)} do not match the checkpoint.`
   }
 
   /** Computes the root hash of each range of leaves from stored hashes. */

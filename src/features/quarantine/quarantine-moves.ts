@@ -29,18 +29,18 @@ export class QuarantineMoves {
   ) {}
 
   /** Completes moves that a killed process or an unavailable store interrupted. Returns the number of moved objects. */
-  async moveAll(): Promise<number> {
+  async completeDueMoves(): Promise<number> {
     if (this.parts.storage.kind === 'local') return 0
     const { rows } = await this.parts.db.pool.query<QuarantinedFileKey>(
       `SELECT tenant_id AS "tenantId", file_id AS "fileId" FROM quarantine WHERE move_due_at <= now() ORDER BY move_due_at LIMIT ${maxMoves}`,
     )
     let moved = 0
-    for (const place of rows) if (await this.tryMove(place)) moved++
+    for (const place of rows) if (await this.tryMoveObject(place)) moved++
     return moved
   }
 
-  /** Moves an object. An error is only reported, because `moveAll` retries the move within a minute. */
-  async tryMove(key: QuarantinedFileKey): Promise<boolean> {
+  /** Moves an object. An error is only reported, because `completeDueMoves` retries the move within a minute. */
+  async tryMoveObject(key: QuarantinedFileKey): Promise<boolean> {
     try {
       return await this.moveObject(key)
     } catch (error) {
@@ -86,7 +86,7 @@ export class QuarantineMoves {
       return { result: true, entry: {} }
     })
     reachFaultPoint('quarantine.moved')
-    if (!isReserved) this.parts.paths.discard(place)
+    if (!isReserved) this.parts.paths.discardPaths(place)
     return isReserved
   }
 }

@@ -1,9 +1,9 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
-import { listLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
+import { listFilesLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import { createFileAuditRow, type Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
-import { removePermanently } from '../../ledger/removal.js'
+import { removeFilesPermanently } from '../../ledger/removal.js'
 import { type Actor, canAccessContext, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { createOnHoldError, notFound } from '../../platform/errors/errors.js'
@@ -86,7 +86,7 @@ export class QuarantineService {
     })
     reachFaultPoint('quarantine.marked')
     if (!isNew) return
-    await this.parts.quarantineMoves.tryMove({ tenantId, fileId })
+    await this.parts.quarantineMoves.tryMoveObject({ tenantId, fileId })
     this.parts.serviceEvents.emit('blobsReleased')
   }
 
@@ -112,8 +112,8 @@ export class QuarantineService {
 
   /** Lists quarantined files, most recently quarantined first. */
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<QuarantinedFile>> {
-    const contextIds = await this.parts.contexts.getAccessibleIds(actor, context)
-    return listLatestFirst(this.parts.db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
+    const contextIds = await this.parts.contexts.getAccessibleContextIds(actor, context)
+    return listFilesLatestFirst(this.parts.db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Releases a file until a scan with other signatures finds a virus in it. Throws 404 if the file is not quarantined. */
@@ -132,7 +132,7 @@ export class QuarantineService {
     const { tenantId } = actor
     await this.parts.ledger.changeTenant(tenantId, async (tx) => {
       await this.#findQuarantinedFile(tx, actor, fileId)
-      const audit = await removePermanently(tx, actor, { table: 'files', where: 't.file_id = $3', values: [fileId] })
+      const audit = await removeFilesPermanently(tx, actor, { table: 'files', where: 't.file_id = $3', values: [fileId] })
       if (audit.length === 0) throw createOnHoldError(fileId)
       return { result: undefined, entry: { audit } }
     })

@@ -24,9 +24,9 @@ export interface LeasedFile {
  * context.
  */
 export const leaseNextFiles = (pool: Pool, context: LeaseOwner, signatures: string): Promise<LeasedFile[] | undefined> =>
-  withTransaction(pool, (client) => advancePosition(client, context, signatures))
+  withTransaction(pool, (client) => leaseFilesAndAdvance(client, context, signatures))
 
-async function advancePosition(
+async function leaseFilesAndAdvance(
   client: PoolClient,
   { tenantId, contextId, token }: LeaseOwner,
   signatures: string,

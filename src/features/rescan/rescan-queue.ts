@@ -67,7 +67,7 @@ export class RescanQueue {
     { signatures, isNewest }: { signatures: string; isNewest: boolean },
     token: string,
   ): Promise<Batch | undefined> {
-    return (await this.#leaseDue({ signatures, isNewest }, token)) ?? (await this.#leaseNext(signatures, token))
+    return (await this.#leaseDueBatch({ signatures, isNewest }, token)) ?? (await this.#leaseNextBatch(signatures, token))
   }
 
   /** Saves the results for files that are still leased with the token. Returns the number of saved results. */
@@ -110,7 +110,7 @@ export class RescanQueue {
   }
 
   /** Releases one file of a batch until its next attempt. */
-  async retryLater(
+  async scheduleRetry(
     { tenantId, contextId, token }: Batch,
     fileId: string,
     { seconds, attempts, failure }: { seconds: number; attempts: number; failure: string },
@@ -135,7 +135,7 @@ export class RescanQueue {
   }
 
   /** Marks all rescans in progress as paused, because the scanner is unavailable. */
-  async pauseAll(): Promise<void> {
+  async pauseAllRescans(): Promise<void> {
     const running = 'finished_at IS NULL AND paused_at IS NULL'
     const { rows } = await this.pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM rescans WHERE ${running}`)
     for (const { tenant_id: tenantId } of rows)
@@ -173,7 +173,7 @@ export class RescanQueue {
    * time. If such a file crashes the service or the scanner, no other file loses an attempt. Files that wait for newer signatures
    * are not leased to a scanner with older ones.
    */
-  async #leaseDue(
+  async #leaseDueBatch(
     { signatures, isNewest }: { signatures: string; isNewest: boolean },
     token: string,
   ): Promise<Batch | undefined> {
@@ -197,7 +197,7 @@ export class RescanQueue {
   }
 
   /** Leases the next files of the context that was processed least recently. */
-  async #leaseNext(signatures: string, token: string): Promise<Batch | undefined> {
+  async #leaseNextBatch(signatures: string, token: string): Promise<Batch | undefined> {
     const { rows } = await this.pool.query<ContextRow>(
       'SELECT tenant_id, context_id FROM rescans WHERE NOT walked AND signatures = $1 ORDER BY taken_at LIMIT 8',
       [signatures],

@@ -118,7 +118,7 @@ export class Rescanner {
       return signatures
     } catch (error) {
       if (!(error instanceof AssayError)) throw error
-      if (!this.#isScannerUnavailable) await this.parts.queue.pauseAll()
+      if (!this.#isScannerUnavailable) await this.parts.queue.pauseAllRescans()
       this.#isScannerUnavailable = true
       return undefined
     }
@@ -201,7 +201,7 @@ export class Rescanner {
       return this.#handleScanError(batch, file, signatures, error)
     }
     const isInfected = report.outcome === 'rejected'
-    if (isInfected) await this.#quarantine(batch, file, report)
+    if (isInfected) await this.#quarantineFile(batch, file, report)
     this.parts.serviceEvents.emit('rescanned', { outcome: isInfected ? 'infected' : 'clean', bytes: file.sizeBytes })
     return isInfected ? undefined : { fileId: file.fileId, report, bytes: file.sizeBytes, failed: false }
   }
@@ -223,32 +223,32 @@ export class Rescanner {
     return { ...unread, failed: true, failure: failures.content }
   }
 
-  async #quarantine(batch: Batch, file: DueFile, report: ValidationReport): Promise<void> {
+  async #quarantineFile(batch: Batch, file: DueFile, report: ValidationReport): Promise<void> {
     const { quarantine, logger } = this.parts
     try {
       await quarantine.quarantineFile({ ...batch, ...file, report })
     } catch (error) {
       logger.error({ err: error, file_id: file.fileId }, 'An infected file could not be quarantined. The service will retry.')
       // Retries are unlimited, because an infected file must not remain available. Throws if the database is unavailable.
-      await this.#retryLater(batch, { ...file, attempts: file.attempts - 1 }, failures.other)
+      await this.#scheduleRetry(batch, { ...file, attempts: file.attempts - 1 }, failures.other)
     }
   }
 
   /** Counts a failure that the file caused. If the scanner or the store is unavailable, throws, so that the whole batch waits. */
   async #handleScanError(batch: Batch, file: DueFile, signatures: string, error: unknown): Promise<Result | undefined> {
     if (error instanceof AssayError && error.code === 'overloaded') throw error
-    await this.#assertAvailable()
+    await this.#assertDependenciesAvailable()
     const code = error instanceof AssayError ? error.code : undefined
     const failure =
       code === 'scanner_unavailable' ? failures.scanner : code === 'storage_unavailable' ? failures.storage : failures.other
     const reason = code === 'scanner_unavailable' ? (error as AssayError).message : null
     this.parts.logger.warn({ err: error, file_id: file.fileId, attempt: file.attempts }, 'A file could not be rescanned.')
     if (file.attempts >= maxAttempts) return this.#abandonFile(batch, file, signatures, { failure, reason })
-    await this.#retryLater(batch, file, failure)
+    await this.#scheduleRetry(batch, file, failure)
     return undefined
   }
 
-  async #assertAvailable(): Promise<void> {
+  async #assertDependenciesAvailable(): Promise<void> {
     const { contents, scanner } = this.parts
     const assertDependency = async (dependency: 'scanner' | 'storage', check: Promise<void>) =>
       check.catch((error) => {
@@ -259,9 +259,9 @@ export class Rescanner {
   }
 
   /** Schedules the next attempt: 30 seconds after the first failure, or 2 minutes after the second. */
-  #retryLater(batch: Batch, { fileId, attempts }: DueFile, failure: string): Promise<void> {
+  #scheduleRetry(batch: Batch, { fileId, attempts }: DueFile, failure: string): Promise<void> {
     const seconds = retrySeconds * 4 ** Math.max(0, attempts - 1)
-    return this.parts.queue.retryLater(batch, fileId, { seconds, attempts, failure })
+    return this.parts.queue.scheduleRetry(batch, fileId, { seconds, attempts, failure })
   }
 
   async #abandonFile(
@@ -274,7 +274,7 @@ export class Rescanner {
     const engine = await scanner.getIdentity()
     // Earlier attempts used other signatures, so the file again gets the full number of attempts.
     if (getSignatures(engine) !== signatures) {
-      await this.#retryLater(batch, { ...file, attempts: 0 }, failure)
+      await this.#scheduleRetry(batch, { ...file, attempts: 0 }, failure)
       return undefined
     }
     logger.error({ file_id: file.fileId, failure }, `A file was not rescanned: ${maxAttempts} attempts failed.`)

@@ -50,7 +50,7 @@ export class StoredContents {
     }
     const path = storage.getFilePath(blobPath)
     if (!this.parts.inSpool) return { content: createFileContent(path, sizeBytes, checksum), dispose: async () => {} }
-    const linked = await this.parts.spool.createLink(path)
+    const linked = await this.parts.spool.createHardLink(path)
     if (!linked) return this.#fetchToSpool({ blobPath, sizeBytes, checksum })
     return { content: createFileContent(linked, sizeBytes, checksum), dispose: () => unlink(linked) }
   }

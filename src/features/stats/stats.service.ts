@@ -120,10 +120,10 @@ function toStats(row: OverviewRow): Stats {
       changePercent: calculateChangePercent(today.files_uploaded, yesterday.files_uploaded),
     },
     security: {
-      filesBlockedTotal: countBlocked(total),
-      blockedToday: countBlocked(today),
-      blockedYesterday: countBlocked(yesterday),
-      changePercent: calculateChangePercent(countBlocked(today), countBlocked(yesterday)),
+      filesBlockedTotal: countBlockedUploads(total),
+      blockedToday: countBlockedUploads(today),
+      blockedYesterday: countBlockedUploads(yesterday),
+      changePercent: calculateChangePercent(countBlockedUploads(today), countBlockedUploads(yesterday)),
       byReason: Object.fromEntries(blockReasons.map((reason) => [toReasonField(reason), total[reason]])) as Record<
         BlockReasonField,
         number
@@ -132,7 +132,7 @@ function toStats(row: OverviewRow): Stats {
   }
 }
 
-const countBlocked = (usage: Usage): number => blockReasons.reduce((sum, reason) => sum + usage[reason], 0)
+const countBlockedUploads = (usage: Usage): number => blockReasons.reduce((sum, reason) => sum + usage[reason], 0)
 
 /** Adds up the API calls in a time interval, by result and operation. */
 export function countCalls(usage: Usage): { total: number; success: number; failure: number; byOperation: CallsByOperation } {

@@ -95,7 +95,9 @@ export class TenantService {
       await tx.tenantHead.create({ data: { tenantId } })
       return {
         result: { tenantId, name },
-        entry: { audit: [toTenantAudit(createSystemActor(tenantId), 'created', row, { storage_quota_mb: row.storageQuotaMb })] },
+        entry: {
+          audit: [toTenantAuditRow(createSystemActor(tenantId), 'created', row, { storage_quota_mb: row.storageQuotaMb })],
+        },
       }
     })
   }
@@ -126,7 +128,7 @@ export class TenantService {
   async #updateTenant(actor: Actor, plan: (before: TenantRow) => Partial<TenantRow>): Promise<Tenant> {
     await this.#updateRow(actor, plan, (before, after) => {
       const changed = getChanges(toAuditFields(before), toAuditFields(after))
-      return Object.keys(changed).length > 0 ? [toTenantAudit(actor, 'updated', after, { changed })] : []
+      return Object.keys(changed).length > 0 ? [toTenantAuditRow(actor, 'updated', after, { changed })] : []
     })
     return this.get(actor)
   }
@@ -141,7 +143,7 @@ export class TenantService {
     }
     const action = status === 'active' ? 'enabled' : 'disabled'
     await this.#updateRow(actor, planStatusChange, (before, after) => [
-      toTenantAudit(actor, action, after, { previous_status: before.status, new_status: status }),
+      toTenantAuditRow(actor, action, after, { previous_status: before.status, new_status: status }),
     ])
     return { tenantId, status }
   }
@@ -175,7 +177,7 @@ function assertValidQuota(quotaMb: number): void {
     throw badUserInput([{ field: 'quota-mb', message: 'must be between 1 and 2147483647' }])
 }
 
-const toTenantAudit = (
+const toTenantAuditRow = (
   actor: Actor,
   action: AuditRow['action'],
   { tenantId, name }: TenantRow,

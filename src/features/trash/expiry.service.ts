@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Entry, RemovedFile } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import { removePermanently } from '../../ledger/removal.js'
+import { removeFilesPermanently } from '../../ledger/removal.js'
 import { createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { listTenantIds } from '../../platform/db/each-tenant.js'
@@ -36,7 +36,7 @@ export class ExpiryService {
    * Processes expired files until none remain or `shouldContinue` returns false before a batch. A failure in one context does not affect
    * other contexts.
    */
-  async expire({
+  async expireFiles({
     shouldContinue = () => true,
     onFailed,
   }: {
@@ -49,8 +49,8 @@ export class ExpiryService {
       const statement = { name: 'contexts-to-expire', text: contextsToExpire, values: [tenantId] }
       for (const context of (await this.parts.db.pool.query<DueContext>(statement)).rows)
         try {
-          if (context.has_old_trash) total.purged += await this.#purgeExpired(context, shouldContinue)
-          if (context.has_old_files) total.deleted += await this.#deleteExpired(context, shouldContinue)
+          if (context.has_old_trash) total.purged += await this.#purgeExpiredFiles(context, shouldContinue)
+          if (context.has_old_files) total.deleted += await this.#deleteExpiredFiles(context, shouldContinue)
         } catch (error) {
           onFailed(context.context_id, error)
         }
@@ -58,7 +58,7 @@ export class ExpiryService {
     return total
   }
 
-  async #purgeExpired(
+  async #purgeExpiredFiles(
     { tenant_id: tenantId, context_id: contextId }: DueContext,
     shouldContinue: () => boolean,
   ): Promise<number> {
@@ -67,7 +67,7 @@ export class ExpiryService {
       const count = await this.#runWithPause(shouldContinue, () =>
         this.parts.ledger.changeTenant(tenantId, async (tx) => {
           const actor = createSystemActor(tenantId)
-          const audit = await removePermanently(tx, actor, { table: 'trash', where: isOldTrash, values: [contextId] })
+          const audit = await removeFilesPermanently(tx, actor, { table: 'trash', where: isOldTrash, values: [contextId] })
           reachFaultPoint('expiry.purging')
           return { result: audit.length, entry: audit.length > 0 ? { audit } : [] }
         }),
@@ -81,7 +81,7 @@ export class ExpiryService {
   }
 
   /** Deletes expired files, oldest first, up to the first file that has not expired. */
-  async #deleteExpired(
+  async #deleteExpiredFiles(
     { tenant_id: tenantId, context_id: contextId }: DueContext,
     shouldContinue: () => boolean,
   ): Promise<number> {

@@ -1,8 +1,8 @@
 import type { Attempt } from '../../access/admission.js'
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
-import { listLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
+import { listFilesLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import { removePermanently } from '../../ledger/removal.js'
+import { removeFilesPermanently } from '../../ledger/removal.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { notFound } from '../../platform/errors/errors.js'
@@ -24,7 +24,7 @@ interface Dependencies {
   /** `getNewestSignatures` returns null if no scanner is configured. */
   rescans: { getNewestSignatures(): Promise<string | null> }
   storage: Pick<BlobStorage, 'kind'>
-  quarantineMoves: { tryMove(file: { tenantId: string; fileId: string }): Promise<boolean> }
+  quarantineMoves: { tryMoveObject(file: { tenantId: string; fileId: string }): Promise<boolean> }
   serviceEvents: ServiceEvents
 }
 
@@ -42,8 +42,8 @@ export class TrashService {
   constructor(private readonly parts: Dependencies) {}
 
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<TrashedFile>> {
-    const contextIds = await this.parts.contexts.getAccessibleIds(actor, context)
-    return listLatestFirst(this.parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
+    const contextIds = await this.parts.contexts.getAccessibleContextIds(actor, context)
+    return listFilesLatestFirst(this.parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Restores a file from the trash. Throws 404 if the file is not in the trash, and 409 if its context is disabled. */
@@ -60,7 +60,7 @@ export class TrashService {
     attempt.outcome = { status: 'committed' }
     reachFaultPoint('restore.committed')
     if (awaitsScan) {
-      await this.parts.quarantineMoves.tryMove({ tenantId: actor.tenantId, fileId })
+      await this.parts.quarantineMoves.tryMoveObject({ tenantId: actor.tenantId, fileId })
       this.parts.serviceEvents.emit('rescanRequested')
     }
     attempt.setTarget({ fileId, context })
@@ -75,7 +75,7 @@ export class TrashService {
     const { actor } = attempt
     if (!isId('file', fileId)) throw notFound('file', fileId)
     await this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
-      const audit = await removePermanently(tx, actor, {
+      const audit = await removeFilesPermanently(tx, actor, {
         table: 'trash',
         where: 't.file_id = $3 AND ($4::text[] IS NULL OR t.context_id = ANY ($4))',
         values: [fileId, actor.contexts],

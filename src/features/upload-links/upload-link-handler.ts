@@ -7,7 +7,7 @@ import { type IdentifiedRequest, watchDisconnect } from '../../api/http/caller.j
 import { acceptsHtml, sendUploadPage } from '../../api/http/uploader.js'
 import type { LinkUploadHandler } from '../../api/rest/link-upload.js'
 import { type Actor, sanitizeUserAgent } from '../../platform/actor.js'
-import { AssayError, forbidden, invalidUploadLink, methodNotAllowed, toPrintable } from '../../platform/errors/errors.js'
+import { AssayError, forbidden, invalidUploadLink, methodNotAllowed, toPrintableText } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import { isUsedUp, type PresentedLink, toLinkActor, toPublicRules, type UploadLinkLookup } from './upload-link-lookup.js'
 import { toCurrentLimits } from './upload-link-rows.js'
@@ -88,7 +88,7 @@ async function handleLinkRequest(
   const { origin } = request.headers
   if (origin !== undefined && link.origins.length > 0 && !link.origins.includes(origin))
     throw forbidden(
-      `This upload link does not accept uploads from the origin '${toPrintable(origin)}'. Ask the person who sent the link to allow it.`,
+      `This upload link does not accept uploads from the origin '${toPrintableText(origin)}'. Ask the person who sent the link to allow it.`,
     )
   const perform = methods[request.method]
   if (!perform) throw methodNotAllowed(request.method, Object.keys(methods))

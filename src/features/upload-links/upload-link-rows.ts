@@ -70,7 +70,7 @@ export function assertWithinContextLimits(
 /** Returns the creator whose links the actor can see. Null means all links, which only admins can see. */
 export const toOwnerFilter = (actor: Actor): string | null => (hasScope(actor, 'admin') ? null : actor.id)
 
-export const toLinkAudit = (
+export const toLinkAuditRow = (
   actor: Actor,
   action: 'created' | 'revoked',
   { linkId, contextKey }: Pick<UploadLink, 'linkId' | 'contextKey'>,

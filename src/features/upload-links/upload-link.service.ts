@@ -14,7 +14,7 @@ import {
   type LinkRow,
   linkColumns,
   statusColumn,
-  toLinkAudit,
+  toLinkAuditRow,
   toOwnerFilter,
   toUploadLink,
 } from './upload-link-rows.js'
@@ -53,7 +53,7 @@ export class UploadLinkService {
       const [made] = await tx.$queryRawUnsafe<LinkRow[]>(selectStatement, tenantId, linkId, null, null)
       const { maxFiles, expiresAt, origins } = made!
       const details = { max_files: maxFiles, expires_at: expiresAt.toISOString(), origins }
-      return { result: made!, entry: { audit: [toLinkAudit(actor, 'created', made!, details)] } }
+      return { result: made!, entry: { audit: [toLinkAuditRow(actor, 'created', made!, details)] } }
     })
     const uploadLink = toUploadLink(row)
     return { ...uploadLink, url: `${this.parts.publicUrl}/upload/${token}`, uploadLink }
@@ -64,7 +64,7 @@ export class UploadLinkService {
     const position = toPagePosition('ulk', args)
     const filter = [
       actor.tenantId,
-      await this.parts.contexts.getAccessibleIds(actor, context),
+      await this.parts.contexts.getAccessibleContextIds(actor, context),
       toOwnerFilter(actor),
       status ?? null,
     ]
@@ -111,7 +111,7 @@ export class UploadLinkService {
       await tx.$executeRawUnsafe(revokeStatement, tenantId, linkId)
       return {
         result: { ...found, status: 'revoked' as const },
-        entry: { audit: [toLinkAudit(actor, 'revoked', found, { reason: 'requested' })] },
+        entry: { audit: [toLinkAuditRow(actor, 'revoked', found, { reason: 'requested' })] },
       }
     })
     return toUploadLink(row)
@@ -130,7 +130,7 @@ export class UploadLinkService {
         return { result: undefined, entry }
       await tx.$executeRawUnsafe(revokeStatement, tenantId, uploadLink!.linkId)
       const details = { reason: 'too_many_rejected_files', rejected_files: link.rejectedFiles }
-      const audit = toLinkAudit(createSystemActor(tenantId), 'revoked', uploadLink!, details)
+      const audit = toLinkAuditRow(createSystemActor(tenantId), 'revoked', uploadLink!, details)
       return { result: undefined, entry: [entry, { audit: [audit] }] }
     })
   }

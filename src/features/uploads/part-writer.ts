@@ -37,12 +37,12 @@ export async function appendBytes(
   const small = await rows.getSmallParts(upload)
   const sizes = small.map(({ size }) => size)
   const merged = small.slice(small.length - countPartsToMerge(sizes, content.size))
-  const storeAt = (start: number, stored: Content) => storePart(dependencies, upload, { start, content: stored, token })
-  if (merged.length === 0) await storeAt(upload.offsetBytes, content)
+  const storePartAt = (start: number, stored: Content) => storePart(dependencies, upload, { start, content: stored, token })
+  if (merged.length === 0) await storePartAt(upload.offsetBytes, content)
   else {
     const size = merged.reduce((sum, part) => sum + part.size, content.size)
     const whole = await spool.receive(readParts(storage, merged, content), () => Number.POSITIVE_INFINITY, { expected: size })
-    await storeAt(merged[0]!.start, whole.content!).finally(() => whole.dispose())
+    await storePartAt(merged[0]!.start, whole.content!).finally(() => whole.dispose())
   }
   reachFaultPoint('part.kept')
   return { ...upload, offsetBytes: upload.offsetBytes + content.size }
@@ -67,7 +67,7 @@ async function storePart(
     if (result === 'added') return
     if (result === 'overtaken') throw createUploadInterruptedError()
     // The sweep removed the reserved paths early, for example because a clock was changed.
-    paths.discard(place)
+    paths.discardPaths(place)
     if (tries === maxPaths) throw storageUnavailable('Storing a part of the upload took too long. Retry later.')
   }
 }

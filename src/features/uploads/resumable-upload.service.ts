@@ -110,7 +110,7 @@ export class ResumableUploadService {
   }
 
   /** Leases the upload. If another request holds the lease, marks it as requested and returns false. Throws 404 like `find`. */
-  async lock(actor: Actor, uploadId: string, token: string): Promise<boolean> {
+  async tryLock(actor: Actor, uploadId: string, token: string): Promise<boolean> {
     if (!isId('upl', uploadId)) throw notFound('upload', uploadId)
     const place = [actor.tenantId, uploadId, getCredentialId(actor)]
     const { rowCount } = await this.#db.query(
@@ -257,7 +257,7 @@ export class ResumableUploadService {
   }
 
   /** Removes expired uploads in batches. Returns the number of removed uploads. */
-  async sweep(shouldContinue: () => boolean = () => true): Promise<number> {
+  async removeExpiredUploads(shouldContinue: () => boolean = () => true): Promise<number> {
     for (let swept = 0; ; ) {
       const { rows } = await this.#db.query<{ tenant_id: string; upload_id: string }>(
         `SELECT tenant_id, upload_id FROM resumable_uploads WHERE expires_at <= now() ORDER BY expires_at LIMIT ${sweptAtOnce}`,

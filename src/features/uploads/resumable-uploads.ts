@@ -9,7 +9,7 @@ import { AssayError, httpStatus, methodNotAllowed, type PublicError } from '../.
 import { newId } from '../../platform/ids.js'
 import type { Outcome, ResumableUpload } from './resumable-upload.service.js'
 import {
-  assertVersion,
+  assertSupportedVersion,
   type Creation,
   checksumAlgorithms,
   extensions,
@@ -111,7 +111,7 @@ export const createLinkUploadProtocol = (dependencies: ProtocolDependencies, max
 })
 
 /** Adds tus headers to OPTIONS responses. Mount it before the CORS handler, which answers all OPTIONS requests. */
-export function describeProtocol(maxUploadBytes: number): RequestHandler {
+export function createProtocolHeadersHandler(maxUploadBytes: number): RequestHandler {
   return (request, response, next) => {
     if (request.method === 'OPTIONS' && (request.path === path || request.path.startsWith(`${path}/`)))
       response.set(getProtocolHeaders(maxUploadBytes))
@@ -141,19 +141,19 @@ async function handleUploadRequest(dependencies: ProtocolDependencies, uploadReq
   // A rejected creation is logged as a rejected upload. Later requests are logged once, at the end of the upload.
   if (method === 'POST')
     return call.withUpload(uploadEndpoint, {}, async () => {
-      assertVersion(request.headers)
+      assertSupportedVersion(request.headers)
       await createUpload(dependencies, uploadRequest, parseCreation(request, uploadRequest.contextKey))
     })
   if (method === 'PATCH')
     return call.withUpload(unloggedUpload, {}, async () => {
-      assertVersion(request.headers)
+      assertSupportedVersion(request.headers)
       await continueUpload(dependencies, uploadRequest, parsePatch(request))
     })
   return call.withBody(unloggedUpload, async () => {
     if (method === 'GET')
       return sendUploadStatus(uploadRequest, await dependencies.rows.find(call.requireActor(), uploadRequest.uploadId))
-    assertVersion(request.headers)
-    await (method === 'HEAD' ? findOffset(dependencies, uploadRequest) : deleteUpload(dependencies, uploadRequest))
+    assertSupportedVersion(request.headers)
+    await (method === 'HEAD' ? respondWithOffset(dependencies, uploadRequest) : deleteUpload(dependencies, uploadRequest))
   })
 }
 
@@ -178,7 +178,7 @@ async function continueUpload(dependencies: ProtocolDependencies, uploadRequest:
   sendProgress(uploadRequest, 204, upload)
 }
 
-async function findOffset(dependencies: ProtocolDependencies, uploadRequest: UploadRequest): Promise<void> {
+async function respondWithOffset(dependencies: ProtocolDependencies, uploadRequest: UploadRequest): Promise<void> {
   // Clients repeat this request while the file cannot be validated, so the row is read before it is locked.
   const found = await dependencies.rows.find(uploadRequest.call.requireActor(), uploadRequest.uploadId)
   assertNotEnded(found)

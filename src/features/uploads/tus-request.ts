@@ -43,7 +43,7 @@ export function getMethod({ method, headers }: IncomingMessage): string {
 }
 
 /** Throws 412 if the client uses another version of the tus protocol. */
-export function assertVersion(headers: IncomingHttpHeaders): void {
+export function assertSupportedVersion(headers: IncomingHttpHeaders): void {
   if (headers['tus-resumable'] !== tusVersion) throw new ProtocolError(412, 'Tus-Resumable', `must be ${tusVersion}`)
 }
 

@@ -32,7 +32,7 @@ export class UploadLock {
   /** Throws 423 if the current holder does not release the lock in time. */
   async acquire(): Promise<void> {
     for (const deadline = performance.now() + maxWaitMs; performance.now() < deadline; await sleep(pollMs))
-      if (await this.rows.lock(this.actor, this.uploadId, this.token)) return this.renew()
+      if (await this.rows.tryLock(this.actor, this.uploadId, this.token)) return this.renew()
     throw new ProtocolError(423, 'upload', 'is locked by another request or is being validated. Retry later')
   }
 

@@ -88,7 +88,7 @@ export class UploadReception {
       throw badUserInput([
         { field: 'Upload-Length', message: 'can be set only once, and must not be less than the number of received bytes' },
       ])
-    if (length > upload.maxBytes) return this.#rejectTooLarge(upload, length)
+    if (length > upload.maxBytes) return this.#rejectTooLargeUpload(upload, length)
     await this.parts.rows.setSize(upload.tenantId, upload.uploadId, length)
     return { ...upload, sizeBytes: length, maxBytes: length }
   }
@@ -114,7 +114,7 @@ export class UploadReception {
       if (error instanceof QuotaExceededError) throw await this.#createQuotaError(current, error)
       if (!(error instanceof BodyTooLong)) throw error
       if (upload.sizeBytes !== null) throw createExcessBytesError(left)
-      return this.#rejectTooLarge(current, upload.offsetBytes + error.received)
+      return this.#rejectTooLargeUpload(current, upload.offsetBytes + error.received)
     }
     return current.offsetBytes === current.sizeBytes ? this.#validateUpload(current) : current
   }
@@ -192,7 +192,7 @@ export class UploadReception {
   }
 
   /** Rejects an upload that is too large. The outcome is the same as for a single-request upload above the size limit. */
-  #rejectTooLarge(upload: ResumableUpload, sizeBytes: number): Promise<EndedUpload> {
+  #rejectTooLargeUpload(upload: ResumableUpload, sizeBytes: number): Promise<EndedUpload> {
     return this.#uploadReceivedBytes(upload, async () => ({ sizeBytes, dispose: async () => {} }))
   }
 

@@ -21,7 +21,7 @@ export class SecondFactorResolver {
     @CurrentCall() call: Call,
     @Arg('password', () => String, { description: 'Current password of the user.' }) password: string,
   ) {
-    return this.service.beginSetUp(actor, password, call.signal)
+    return this.service.beginSetup(actor, password, call.signal)
   }
 
   @Requires('any', { beforeSecondFactor: true })
@@ -34,7 +34,7 @@ export class SecondFactorResolver {
     @CurrentCall() call: Call,
     @Arg('code', () => String, { description: 'Six-digit code from the authenticator app.' }) code: string,
   ) {
-    return this.service.confirmSetUp(actor, code, call.signal)
+    return this.service.confirmSetup(actor, code, call.signal)
   }
 
   @Requires('any')

@@ -17,7 +17,7 @@ import type { ConfirmedSecondFactor, SecondFactorSetUp } from './second-factor.t
 import { assertUnlocked, countWrongCode, noWrongCodes } from './second-factor-lock.js'
 import { endSessions } from './session.service.js'
 import type { User } from './user.types.js'
-import { delayCredentialAttempt, lockUser, toUser, toUserAudit, type UserRow } from './user-row.js'
+import { delayCredentialAttempt, lockUser, toUser, toUserAuditRow, type UserRow } from './user-row.js'
 
 type Dependencies = Pick<Components, 'db' | 'ledger' | 'identity' | 'masterKey' | 'passwords' | 'limits' | 'security'>
 
@@ -32,7 +32,7 @@ export class SecondFactorService {
   constructor(private readonly parts: Dependencies) {}
 
   /** Creates a secret for a second factor. The password is required, so that a stolen session is not enough to add one. */
-  async beginSetUp(actor: Actor, password: string, signal?: AbortSignal): Promise<SecondFactorSetUp> {
+  async beginSetup(actor: Actor, password: string, signal?: AbortSignal): Promise<SecondFactorSetUp> {
     const attempt = await delayCredentialAttempt(this.parts.limits, actor, signal)
     const user = await this.parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
     if (actor.kind !== 'user' || !user?.passwordHash)
@@ -50,11 +50,11 @@ export class SecondFactorService {
     return createTotpSetup(secret, user.email)
   }
 
-  /** Enables the second factor that `beginSetUp` created. Only this response contains the recovery codes. */
-  async confirmSetUp(actor: Actor, code: string, signal?: AbortSignal): Promise<ConfirmedSecondFactor> {
+  /** Enables the second factor that `beginSetup` created. Only this response contains the recovery codes. */
+  async confirmSetup(actor: Actor, code: string, signal?: AbortSignal): Promise<ConfirmedSecondFactor> {
     const recoveryCodes = generateRecoveryCodes()
     const wrongCode = "The code is wrong. Check that the authenticator's clock is correct, and enter the current code."
-    await this.#changeWithCode({ actor, wrongCode, signal }, async (tx, before) => {
+    await this.#changeIfCodeIsCorrect({ actor, wrongCode, signal }, async (tx, before) => {
       if (before.totpConfirmedAt) throw conflict('The second factor is already enabled.')
       if (!before.totpSecret) throw conflict('No second factor was created. Call beginSecondFactor first.')
       assertUnlocked(before)
@@ -69,14 +69,14 @@ export class SecondFactorService {
           recoveryCodes: recoveryCodes.map((each) => new Uint8Array(hashRecoveryCode(each))),
         },
       })
-      return { isRight: true, audit: [toUserAudit(actor, 'updated', before, { changed: { second_factor: true } })] }
+      return { isRight: true, audit: [toUserAuditRow(actor, 'updated', before, { changed: { second_factor: true } })] }
     })
     return { recoveryCodes }
   }
 
   /** Removes the signed-in user's second factor. Throws 403 if the tenant requires one. */
   async remove(actor: Actor, code: string, signal?: AbortSignal): Promise<boolean> {
-    await this.#changeWithCode(
+    await this.#changeIfCodeIsCorrect(
       { actor, wrongCode: 'The code is wrong or was already used. Enter the current code.', signal },
       async (tx, before) => {
         const { secondFactorRequired } = await tx.tenant.findUniqueOrThrow({ where: { tenantId: actor.tenantId } })
@@ -84,7 +84,7 @@ export class SecondFactorService {
         const checked = await this.verifyCode(tx, actor, before, code)
         if (!checked.isRight) return checked
         await tx.user.update({ where: { tenantId: actor.tenantId, userId: actor.id }, data: noSecondFactor })
-        return { isRight: true, audit: [toUserAudit(actor, 'updated', before, { changed: { second_factor: false } })] }
+        return { isRight: true, audit: [toUserAuditRow(actor, 'updated', before, { changed: { second_factor: false } })] }
       },
     )
     return true
@@ -95,7 +95,7 @@ export class SecondFactorService {
     const user = await this.#changeUser(actor, userId, async (tx, before) => {
       await tx.user.update({ where: { tenantId: actor.tenantId, userId }, data: { ...noSecondFactor, ...noWrongCodes } })
       const ended = await endSessions(tx, actor, before)
-      return [...ended, toUserAudit(actor, 'updated', before, { changed: { second_factor: false } })]
+      return [...ended, toUserAuditRow(actor, 'updated', before, { changed: { second_factor: false } })]
     })
     return toUser(user)
   }
@@ -132,7 +132,7 @@ export class SecondFactorService {
    * Changes the signed-in user's second factor if the code is correct. Otherwise, counts the wrong code and throws 403 with the
    * message `wrongCode`.
    */
-  async #changeWithCode(
+  async #changeIfCodeIsCorrect(
     { actor, wrongCode, signal }: { actor: Actor; wrongCode: string; signal: AbortSignal | undefined },
     work: (tx: Transaction, before: UserRow) => Promise<CodeVerification>,
   ): Promise<void> {

@@ -1,5 +1,5 @@
 import { changeIdentity } from '../../access/identity-change.js'
-import { listNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
+import { listRowsNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor, Origin } from '../../platform/actor.js'
@@ -18,7 +18,7 @@ export class SessionService {
     const { prisma } = this.parts.db
     await findUser(prisma, actor.tenantId, userId)
     const position = toPagePosition('ses', args)
-    const sessions = await listNewestFirst(prisma.session, { key: 'sessionId', where: toOpenSessionFilter(userId), position })
+    const sessions = await listRowsNewestFirst(prisma.session, { key: 'sessionId', where: toOpenSessionFilter(userId), position })
     return mapPage(sessions, ({ sessionId, createdAt, expiresAt, ipAddress, userAgent }) => ({
       sessionId,
       createdAt,
@@ -54,7 +54,7 @@ export async function endSessions(
     where: { ...toOpenSessionFilter(user.userId), ...(sessionId && { sessionId }) },
     data: { revokedAt: getCurrentTime() },
   })
-  return ended.map((session) => toSessionAudit(actor, 'revoked', session.sessionId, user))
+  return ended.map((session) => toSessionAuditRow(actor, 'revoked', session.sessionId, user))
 }
 
 export interface NewSession {
@@ -67,10 +67,10 @@ export interface NewSession {
 export async function insertSession(tx: Transaction, user: UserRow, origin: Origin, session: NewSession): Promise<AuditRow> {
   const { ip: ipAddress, userAgent } = origin
   await tx.session.create({ data: { ...session, userId: user.userId, ipAddress, userAgent } })
-  return toSessionAudit(toActor(user, origin), 'created', session.sessionId, user)
+  return toSessionAuditRow(toActor(user, origin), 'created', session.sessionId, user)
 }
 
-export const toSessionAudit = (
+export const toSessionAuditRow = (
   actor: Actor,
   action: AuditRow['action'],
   sessionId: string,

@@ -12,7 +12,7 @@ import { normalizeEmail } from '../../platform/text.js'
 import type { Components } from '../components.js'
 import { createMissingCodeError, type SecondFactorService } from './second-factor.service.js'
 import { getCodeLockError } from './second-factor-lock.js'
-import { insertSession, type NewSession, toSessionAudit } from './session.service.js'
+import { insertSession, type NewSession, toSessionAuditRow } from './session.service.js'
 import type { UserService } from './user.service.js'
 import type { ChangePasswordArgs, SignIn, SignInArgs } from './user.types.js'
 import { delayCredentialAttempt, lockUser, toUser } from './user-row.js'
@@ -79,7 +79,10 @@ export class SignInService {
     if (!sessionId) return false
     await changeIdentity(this.parts, { tenantId: actor.tenantId, kind: 'session', id: sessionId }, async (tx) => {
       await tx.session.updateMany({ where: { userId: actor.id, sessionId, revokedAt: null }, data: { revokedAt: new Date() } })
-      return { result: undefined, audit: [toSessionAudit(actor, 'revoked', sessionId, { userId: actor.id, name: actor.name })] }
+      return {
+        result: undefined,
+        audit: [toSessionAuditRow(actor, 'revoked', sessionId, { userId: actor.id, name: actor.name })],
+      }
     })
     return true
   }
@@ -104,7 +107,7 @@ export class SignInService {
    * Deletes sessions that expired more than 30 days ago. Until they are deleted, sign-ins from their IP addresses are not
    * slowed down.
    */
-  async sweep(): Promise<number> {
+  async deleteExpiredSessions(): Promise<number> {
     const { count } = await this.parts.db.prisma.session.deleteMany({
       where: { expiresAt: { lt: new Date(now() - familiarMs) } },
     })

@@ -51,7 +51,7 @@ export async function lockUser(tx: Transaction, tenantId: string, userId: string
 export const delayCredentialAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
   signIns.delayAttempt({ email: email ?? id, ip, isFamiliar: async () => true, signal })
 
-export const toUserAudit = (
+export const toUserAuditRow = (
   actor: Actor,
   action: AuditRow['action'],
   { userId, name }: UserRow,

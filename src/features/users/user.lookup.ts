@@ -7,7 +7,7 @@ import { createSystemActor } from '../../platform/actor.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
-import { toUserAudit } from './user-row.js'
+import { toUserAuditRow } from './user-row.js'
 
 const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus",
   t.second_factor_required AND u.totp_confirmed_at IS NULL AND u.issuer IS NULL AS "secondFactorDue"`
@@ -84,5 +84,5 @@ async function createExternalUser(
     },
   })
   const details = { issuer, subject, email: row.email, scopes: row.scopes }
-  return { result: undefined, entry: { audit: [toUserAudit(createSystemActor(tenantId), 'created', row, details)] } }
+  return { result: undefined, entry: { audit: [toUserAuditRow(createSystemActor(tenantId), 'created', row, details)] } }
 }

@@ -1,6 +1,6 @@
 import { changeIdentity } from '../../access/identity-change.js'
 import { generatePassword } from '../../access/passwords.js'
-import { listNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
+import { listRowsNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, getChanges } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -12,7 +12,7 @@ import type { Components } from '../components.js'
 import { noWrongCodes } from './second-factor-lock.js'
 import { endSessions } from './session.service.js'
 import type { InvitedUser, InviteUserInput, PasswordReset, UpdateUserInput, User, UsersArgs } from './user.types.js'
-import { findUser, lockUser, toUser, toUserAudit, type UserRow } from './user-row.js'
+import { findUser, lockUser, toUser, toUserAuditRow, type UserRow } from './user-row.js'
 
 interface UserChange {
   data: Partial<UserRow>
@@ -36,7 +36,7 @@ export class UserService {
     try {
       const user = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
         const row = await tx.user.create({ data })
-        return { result: toUser(row), entry: { audit: [toUserAudit(actor, 'created', row, { email, scopes })] } }
+        return { result: toUser(row), entry: { audit: [toUserAuditRow(actor, 'created', row, { email, scopes })] } }
       })
       return { user, password: generated }
     } catch (error) {
@@ -59,7 +59,7 @@ export class UserService {
   async list(tenantId: string, { status, ...args }: UsersArgs): Promise<Page<User>> {
     const where = { tenantId, ...(status && { status }) }
     return mapPage(
-      await listNewestFirst(this.parts.db.prisma.user, { key: 'userId', where, position: toPagePosition('usr', args) }),
+      await listRowsNewestFirst(this.parts.db.prisma.user, { key: 'userId', where, position: toPagePosition('usr', args) }),
       toUser,
     )
   }
@@ -71,7 +71,7 @@ export class UserService {
         throw conflict("You cannot remove your own 'admin' scope. Ask another admin.", { user_id: userId })
       return {
         data: { ...(name !== undefined && { name }), ...(scopes !== undefined && { scopes: [...new Set(scopes)] }) },
-        getAudit: (after) => toUpdateAudits(actor, before, after),
+        getAudit: (after) => toUpdateAuditRows(actor, before, after),
       }
     })
   }
@@ -100,7 +100,7 @@ export class UserService {
         data: { passwordHash, ...(actor.id !== userId && noWrongCodes) },
         getAudit: async (after, tx) => [
           ...(await endSessions(tx, actor, after, currentSession && { not: currentSession })),
-          toUserAudit(actor, 'updated', after, { changed: { password: true } }),
+          toUserAuditRow(actor, 'updated', after, { changed: { password: true } }),
         ],
       }
     })
@@ -129,8 +129,8 @@ export class UserService {
         data: { status },
         getAudit: async (after, tx) =>
           status === 'active'
-            ? [toUserAudit(actor, 'enabled', after, details)]
-            : [...(await endSessions(tx, actor, after)), toUserAudit(actor, 'disabled', after, details)],
+            ? [toUserAuditRow(actor, 'enabled', after, details)]
+            : [...(await endSessions(tx, actor, after)), toUserAuditRow(actor, 'disabled', after, details)],
       }
     })
   }
@@ -148,7 +148,7 @@ export class UserService {
 const toAuditFields = ({ name, scopes }: UserRow) => ({ name, scopes })
 
 /** Returns no audit log entry if the update changed nothing. */
-function toUpdateAudits(actor: Actor, before: UserRow, after: UserRow): AuditRow[] {
+function toUpdateAuditRows(actor: Actor, before: UserRow, after: UserRow): AuditRow[] {
   const changed = getChanges(toAuditFields(before), toAuditFields(after))
-  return Object.keys(changed).length > 0 ? [toUserAudit(actor, 'updated', after, { changed })] : []
+  return Object.keys(changed).length > 0 ? [toUserAuditRow(actor, 'updated', after, { changed })] : []
 }

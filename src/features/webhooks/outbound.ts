@@ -37,7 +37,7 @@ export class OutboundClient {
     'http:': new http.Agent({ keepAlive: true, timeout: idleMs, maxFreeSockets: 8 }),
   }
 
-  constructor({ allowPrivate, resolve = allowPrivate ? resolveWithHostsFile : resolveByName }: OutboundOptions) {
+  constructor({ allowPrivate, resolve = allowPrivate ? resolveWithHostsFile : resolveWithDns }: OutboundOptions) {
     this.#allowPrivate = allowPrivate
     this.#resolve = resolve
   }
@@ -153,7 +153,7 @@ export class OutboundClient {
 const removeBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
 /** Resolves host names without the thread pool. A deliberately slow name server would block the pool, which uploads need. */
-async function resolveByName(host: string): Promise<string[]> {
+async function resolveWithDns(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
   const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))

@@ -1,6 +1,6 @@
 import { getWebhookSecretLabel } from '../../access/secrets.js'
 import { TenantSlots } from '../../access/tenant-slots.js'
-import { listNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
+import { listRowsNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { Actor } from '../../platform/actor.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
@@ -46,12 +46,12 @@ export class WebhookDeliveryService {
     await findWebhook(this.parts.db, tenantId, webhookId)
     const position = toPagePosition('dlv', args)
     const where = { tenantId, webhookId, ...(status && { status }) }
-    const found = await listNewestFirst(this.parts.db.prisma.webhookDelivery, { key: 'deliveryId', where, position })
+    const found = await listRowsNewestFirst(this.parts.db.prisma.webhookDelivery, { key: 'deliveryId', where, position })
     return mapPage(found, toDelivery)
   }
 
   /** Deletes all but the newest deliveries of each webhook. */
-  async sweep(shouldContinue: () => boolean = () => true): Promise<void> {
+  async deleteOldDeliveries(shouldContinue: () => boolean = () => true): Promise<void> {
     const { pool } = this.parts.db
     for (let after = ['', '']; shouldContinue(); ) {
       const { rows } = await pool.query<{ tenant_id: string; webhook_id: string }>(

@@ -59,7 +59,7 @@ export class WebhookPositions {
    * Returns the webhooks of these tenants that have undelivered events and no lease. Webhooks without failed attempts come first,
    * then those with the earliest lease.
    */
-  async listDue(tenantIds: readonly string[]): Promise<WebhookKey[]> {
+  async listDueWebhooks(tenantIds: readonly string[]): Promise<WebhookKey[]> {
     const { rows } = await this.pool.query<WebhookKey>({
       name: 'webhooks-due',
       text: `SELECT p.tenant_id AS "tenantId", p.webhook_id AS "webhookId" FROM webhook_positions p

@@ -59,7 +59,7 @@ export async function lockWebhook(tx: Transaction, tenantId: string, webhookId: 
   return tx.webhook.findUniqueOrThrow({ where: { tenantId_webhookId: { tenantId, webhookId } } })
 }
 
-export const toWebhookAudit = (actor: Actor, action: AuditRow['action'], row: WebhookRow, details: Record<string, unknown>) =>
+export const toWebhookAuditRow = (actor: Actor, action: AuditRow['action'], row: WebhookRow, details: Record<string, unknown>) =>
   createAuditRow(actor, action, { type: 'webhook', id: row.webhookId, name: getHost(row.url) }, details)
 
 /** Returns the host of a URL. The path and query may be secret, so they must not be logged. */

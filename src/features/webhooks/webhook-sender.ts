@@ -104,7 +104,7 @@ export class WebhookSender {
   async #startDeliveries(): Promise<void> {
     const tenants = await this.#getTenants()
     if (tenants.length === 0) return
-    for (const webhook of await this.#positions.listDue(tenants)) {
+    for (const webhook of await this.#positions.listDueWebhooks(tenants)) {
       const running = [...this.#running.values()]
       if (running.length >= maxDeliveries) return
       const own = running.filter(({ tenantId }) => tenantId === webhook.tenantId)

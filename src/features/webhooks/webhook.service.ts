@@ -1,5 +1,5 @@
 import { getWebhookSecretLabel } from '../../access/secrets.js'
-import { listNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
+import { listRowsNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, getChanges } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
@@ -11,7 +11,7 @@ import type { OutboundClient } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
 import type { DisabledReason } from './webhook-delivery.js'
 import type { WebhookKey } from './webhook-positions.js'
-import { findWebhook, getHost, lockWebhook, toWebhook, toWebhookAudit, type WebhookRow } from './webhook-row.js'
+import { findWebhook, getHost, lockWebhook, toWebhook, toWebhookAuditRow, type WebhookRow } from './webhook-row.js'
 import { createWebhookSecret } from './webhook-secrets.js'
 
 const maxWebhooks = 20
@@ -31,7 +31,7 @@ export class WebhookService {
     const pagePosition = toPagePosition('whk', args)
     const { webhook, webhookPosition } = this.parts.db.prisma
     const [found, positions] = await Promise.all([
-      listNewestFirst(webhook, { key: 'webhookId', where: { tenantId }, position: pagePosition }),
+      listRowsNewestFirst(webhook, { key: 'webhookId', where: { tenantId }, position: pagePosition }),
       webhookPosition.findMany({ where: { tenantId } }),
     ])
     const byWebhook = new Map(positions.map((position) => [position.webhookId, position]))
@@ -71,7 +71,10 @@ export class WebhookService {
       })
       const head = await readJournalHead(tx, tenantId)
       const position = await tx.webhookPosition.create({ data: { tenantId, webhookId, sequence: head.journalLength } })
-      return { result: toWebhook(row, position), entry: { audit: [toWebhookAudit(actor, 'created', row, toAuditFields(row))] } }
+      return {
+        result: toWebhook(row, position),
+        entry: { audit: [toWebhookAuditRow(actor, 'created', row, toAuditFields(row))] },
+      }
     })
     this.parts.onChanged()
     return { ...webhook, secret, webhook }
@@ -105,7 +108,7 @@ export class WebhookService {
       await tx.webhookDelivery.deleteMany({ where })
       await tx.webhookPosition.deleteMany({ where })
       await tx.webhook.deleteMany({ where })
-      return { result: { webhookId, deleted: true }, entry: { audit: [toWebhookAudit(actor, 'deleted', row, {})] } }
+      return { result: { webhookId, deleted: true }, entry: { audit: [toWebhookAuditRow(actor, 'deleted', row, {})] } }
     })
   }
 
@@ -124,7 +127,7 @@ export class WebhookService {
       },
       position: {},
       audit: (after) => [
-        toWebhookAudit(actor, 'updated', after, {
+        toWebhookAuditRow(actor, 'updated', after, {
           change: 'secret_rotated',
           previous_secret_expires_at: previousExpiresAt.toISOString(),
         }),
@@ -144,7 +147,7 @@ export class WebhookService {
       return {
         data: {},
         position: { sequence: fromSequence - 1, failingSince: null },
-        audit: (after) => [toWebhookAudit(actor, 'updated', after, { change: 'replayed', from_sequence: fromSequence })],
+        audit: (after) => [toWebhookAuditRow(actor, 'updated', after, { change: 'replayed', from_sequence: fromSequence })],
       }
     })
   }
@@ -155,7 +158,7 @@ export class WebhookService {
     return this.#updateWebhook(actor, webhookId, (before) => ({
       data: { status: 'disabled', disabledReason: reason },
       position: {},
-      audit: (after) => (before.status === 'disabled' ? [] : [toWebhookAudit(actor, 'disabled', after, { reason })]),
+      audit: (after) => (before.status === 'disabled' ? [] : [toWebhookAuditRow(actor, 'disabled', after, { reason })]),
     }))
   }
 
@@ -235,13 +238,13 @@ function toAuditRows(actor: Actor, before: WebhookRow, after: WebhookRow): Audit
   const audits: AuditRow[] = []
   if (before.status !== after.status)
     audits.push(
-      toWebhookAudit(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
+      toWebhookAuditRow(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
         previous_status: before.status,
         new_status: after.status,
       }),
     )
   const changed = { ...(before.url !== after.url && { url: true }), ...getChanges(toAuditFields(before), toAuditFields(after)) }
-  if (Object.keys(changed).length > 0) audits.push(toWebhookAudit(actor, 'updated', after, { changed }))
+  if (Object.keys(changed).length > 0) audits.push(toWebhookAuditRow(actor, 'updated', after, { changed }))
   return audits
 }
 

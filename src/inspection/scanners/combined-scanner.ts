@@ -23,7 +23,7 @@ export class CombinedScanner implements VirusScanner {
     if (infected) return infected
     const failed = settled.find((each) => each.status === 'rejected')
     if (failed) throw failed.reason
-    return verdicts.find(({ verdict }) => verdict === 'incomplete') ?? combineClean(verdicts as CleanVerdict[])
+    return verdicts.find(({ verdict }) => verdict === 'incomplete') ?? combineCleanVerdicts(verdicts as CleanVerdict[])
   }
 
   async getIdentity(): Promise<EngineIdentity> {
@@ -49,6 +49,6 @@ export class CombinedScanner implements VirusScanner {
 type CleanVerdict = Extract<ScanVerdict, { verdict: 'clean' }>
 
 /** Combines two clean verdicts. The result has the earlier proof time. */
-function combineClean([first, second]: CleanVerdict[]): ScanVerdict {
+function combineCleanVerdicts([first, second]: CleanVerdict[]): ScanVerdict {
   return { ...first!, provedAt: new Date(Math.min(first!.provedAt.getTime(), second!.provedAt.getTime())) }
 }

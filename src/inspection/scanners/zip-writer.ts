@@ -22,12 +22,12 @@ export function createLocalHeader(member: ZipMember): Buffer {
 }
 
 /** Returns the central directory and its end record. `offset` is the directory's position in the file. */
-export function createDirectory(members: ZipMember[], offset: number): Buffer {
-  const directory = Buffer.concat(members.map(createDirectoryRecord))
+export function createCentralDirectory(members: ZipMember[], offset: number): Buffer {
+  const directory = Buffer.concat(members.map(createCentralDirectoryRecord))
   return Buffer.concat([directory, createEndRecord(members.length, directory.length, offset)])
 }
 
-export function createDirectoryRecord(member: ZipMember): Buffer {
+export function createCentralDirectoryRecord(member: ZipMember): Buffer {
   const record = Buffer.alloc(46)
   record.writeUInt32LE(0x02014b50, 0)
   record.writeUInt16LE(20, 4)

@@ -88,7 +88,7 @@ export class WorkerPool {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(overloaded(closingMessage))
       if (signal.aborted) return reject(signal.reason)
-      const onAbort = () => this.#abandon(queued)
+      const onAbort = () => this.#abandonTask(queued)
       const createSettler =
         <V>(settle: (value: V) => void) =>
         (value: V) => {
@@ -136,9 +136,9 @@ export class WorkerPool {
       const answer = await queued.attempt.answer
       if ('result' in answer) queued.resolve(answer.result)
       else queued.reject(new TaskError(answer.fault))
-      this.#release(queued)
+      this.#releaseTask(queued)
     } catch (error) {
-      this.#release(queued)
+      this.#releaseTask(queued)
       const begun = queued.attempt.startedAt() !== undefined
       this.#retryOrReject(
         queued,
@@ -150,7 +150,7 @@ export class WorkerPool {
     }
   }
 
-  #release(queued: QueuedTask): void {
+  #releaseTask(queued: QueuedTask): void {
     this.#running.delete(queued)
     this.#queue.release(queued)
   }
@@ -185,7 +185,7 @@ export class WorkerPool {
   }
 
   /** Rejects a cancelled task immediately. Its worker stops at the next step of the task, or is terminated. */
-  #abandon(queued: QueuedTask): void {
+  #abandonTask(queued: QueuedTask): void {
     this.#queue.remove(queued)
     queued.attempt?.cancel()
     if (this.#running.has(queued))

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { toPrintable } from '../errors/errors.js'
+import { toPrintableText } from '../errors/errors.js'
 import { readSecretFile } from './secret-files.js'
 
 /** Reads environment variables and collects all errors, so that the operator can fix them together. */
@@ -44,7 +44,7 @@ export class EnvReader {
   /** Adds the error `<name> is '<value>'. It must be <expected>.` For a secret, the error contains only the value's length. */
   addError(name: string, value: string | undefined, expected: string, secret?: 'secret'): undefined {
     const shownValue =
-      value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${toPrintable(value)}'`
+      value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${toPrintableText(value)}'`
     this.errors.push(`${name} is ${shownValue}. It must be ${expected}.`)
     this.#invalid.add(name)
     return undefined

@@ -87,7 +87,7 @@ export function createDatabase(
   const reads = replica
     ? { query: new TenantQueryLimiter(poolSize).limitQuery(replica.query as Query) as Queries['query'] }
     : pool
-  const openDedicated = (applicationName: string) => openDedicatedConnection(directUrl, applicationName)
+  const openDedicatedClient = (applicationName: string) => openDedicatedConnection(directUrl, applicationName)
   return {
     pool,
     writes,
@@ -95,10 +95,10 @@ export function createDatabase(
     replica,
     durability: new Durability(pool, logger),
     prisma,
-    connectDedicated: openDedicated,
+    connectDedicated: openDedicatedClient,
     connectDedicatedReads: async (applicationName) =>
       (replica && (await connectToReplica(replica, readUrl!, applicationName).catch(() => undefined))) ??
-      openDedicated(applicationName),
+      openDedicatedClient(applicationName),
     close: async () => {
       isClosing = true
       await prisma.$disconnect()

@@ -31,8 +31,9 @@ export async function planDistribution(client: ClientBase): Promise<Distribution
     throw new Error('The citus extension is not installed in the database. Run CREATE EXTENSION citus on a Citus cluster first.')
   const types = await getTableTypes(client)
   // Citus lists a table as `local` if it merely has a foreign key to another table in the cluster.
-  const listUndistributed = (tables: readonly string[]) => tables.filter((table) => (types.get(table) ?? 'local') === 'local')
-  const [reference, distributed] = [listUndistributed(referenceTables), listUndistributed(distributedTables)]
+  const listUndistributedTables = (tables: readonly string[]) =>
+    tables.filter((table) => (types.get(table) ?? 'local') === 'local')
+  const [reference, distributed] = [listUndistributedTables(referenceTables), listUndistributedTables(distributedTables)]
   const tables = [...reference, ...distributed]
   const select = async (text: string) => (await client.query<Dependency>(text, [tables])).rows
   return {

@@ -53,7 +53,7 @@ export const badUserInput = (errors: FieldError[]) =>
 
 function formatFieldError({ field, message, value }: FieldError): string {
   if (value === undefined) return `\`${field}\` ${message}${/[.?]$/.test(message) ? '' : '.'}`
-  const text = toPrintable(String(value))
+  const text = toPrintableText(String(value))
   return `\`${field}\` is ${/^[+-]?\d+(\.\d+)?$/.test(text) ? text : JSON.stringify(text)}. It ${message}.`
 }
 
@@ -64,8 +64,8 @@ export const forbidden = (message: string, details: Record<string, unknown> = {}
 
 /** Creates the 404 error. `entity` is, for example, 'file' or 'API key'. An id in another tenant causes the same error. */
 export const notFound = (entity: string, id: string) =>
-  new AssayError('not_found', `${entity[0]!.toUpperCase()}${entity.slice(1)} '${toPrintable(id)}' was not found.`, {
-    details: { [entity.toLowerCase().replace(' ', '_')]: toPrintable(id) },
+  new AssayError('not_found', `${entity[0]!.toUpperCase()}${entity.slice(1)} '${toPrintableText(id)}' was not found.`, {
+    details: { [entity.toLowerCase().replace(' ', '_')]: toPrintableText(id) },
   })
 
 /** Creates the error for unknown, expired, used and revoked upload links, which clients cannot distinguish. */
@@ -91,23 +91,23 @@ export function rejectMethod({ method }: { method: string }): never {
 }
 
 export const createOnHoldError = (fileId: string) =>
-  new AssayError('on_hold', `File '${toPrintable(fileId)}' is on hold and cannot be deleted. Release the hold first.`, {
-    details: { file_id: toPrintable(fileId) },
+  new AssayError('on_hold', `File '${toPrintableText(fileId)}' is on hold and cannot be deleted. Release the hold first.`, {
+    details: { file_id: toPrintableText(fileId) },
   })
 
 export const createQuarantinedError = (fileId: string) =>
   new AssayError(
     'quarantined',
-    `File '${toPrintable(fileId)}' is quarantined: a later scan found a virus, or the file was restored and is waiting to be scanned. An admin can release or purge it.`,
+    `File '${toPrintableText(fileId)}' is quarantined: a later scan found a virus, or the file was restored and is waiting to be scanned. An admin can release or purge it.`,
     {
-      details: { file_id: toPrintable(fileId) },
+      details: { file_id: toPrintableText(fileId) },
     },
   )
 
 export const createIdempotencyMismatchError = (key: string) =>
   new AssayError(
     'idempotency_mismatch',
-    `Idempotency-Key '${toPrintable(key)}' was used with a different request body. Send the same body, or another key.`,
+    `Idempotency-Key '${toPrintableText(key)}' was used with a different request body. Send the same body, or another key.`,
   )
 
 /** Creates the error for a rejected file. `reason` is the reason code of the failed check. */
@@ -142,7 +142,7 @@ export const createOutcomeUnknownError = (cause: unknown) =>
   )
 
 /** Prepares a client's value for an error message: truncates it to 100 characters and replaces control characters. */
-export function toPrintable(value: string): string {
+export function toPrintableText(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '�')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }

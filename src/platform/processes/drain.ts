@@ -25,7 +25,7 @@ async function acceptPendingConnections(): Promise<void> {
  * Returns a function that shuts down the server without failing a call. The server stops accepting connections, closes each
  * active connection after its response, and closes idle connections.
  */
-export function makeDrainable(server: Server): (options: DrainOptions) => Promise<void> {
+export function createDrainFunction(server: Server): (options: DrainOptions) => Promise<void> {
   const activeResponses = new Set<ServerResponse>()
   let lastKeptAliveAt = 0
   let isDraining = false

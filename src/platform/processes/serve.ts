@@ -4,7 +4,7 @@ import type { Config } from '../config/config.js'
 import { createDatabase } from '../db/client.js'
 import type { DatabaseUrls } from '../db/database-url.js'
 import type { FirstRun, LoadApplication } from './application.js'
-import { type DrainOptions, makeDrainable } from './drain.js'
+import { createDrainFunction, type DrainOptions } from './drain.js'
 import type { Lifecycle } from './lifecycle.js'
 import { listen } from './listen.js'
 import type { Started } from './messages.js'
@@ -52,7 +52,7 @@ export async function serve(lifecycle: Lifecycle, options: ServeOptions): Promis
   await app.warm()
   app.startMaintenance()
   const shutdown: DrainOptions = { graceMs: config.shutdownGraceSeconds * 1000, lingerMs: 0 }
-  const drain = makeDrainable(app.httpServer)
+  const drain = createDrainFunction(app.httpServer)
   const port = await lifecycle.open(
     () => listen(app.httpServer, config),
     () => {
@@ -63,7 +63,7 @@ export async function serve(lifecycle: Lifecycle, options: ServeOptions): Promis
   const { metricsServer, descriptions, firstRun } = app
   if (metricsServer && config.metricsPort !== undefined) {
     const metricsAddress = { host: config.host, port: config.metricsPort }
-    const drainMetrics = makeDrainable(metricsServer)
+    const drainMetrics = createDrainFunction(metricsServer)
     await lifecycle.open(
       () => listen(metricsServer, metricsAddress),
       () => drainMetrics({ graceMs: 1000, lingerMs: 0 }),

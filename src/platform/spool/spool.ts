@@ -64,7 +64,7 @@ export class Spool {
   }
 
   /** Creates a hard link to a file, which the caller must remove. Returns undefined if the file systems do not support it. */
-  async createLink(source: string): Promise<string | undefined> {
+  async createHardLink(source: string): Promise<string | undefined> {
     const file = join(this.directory, newId('req'))
     try {
       await this.#withDirectory(() => link(source, file))

@@ -21,7 +21,7 @@ const exportFailed = 1
 
 /** Sends spans in batches to an OTLP/HTTP collector. Does not change global instrumentation or context. */
 export function openOtlp(endpoint: string): Tracing {
-  const exporter = createTimedExporter(
+  const exporter = createExporterWithTimeout(
     () => new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: exportTimeoutMs }),
   )
   const provider = new BasicTracerProvider({
@@ -44,7 +44,7 @@ export function openOtlp(endpoint: string): Tracing {
  * Ends exports that the exporter's own timeout misses, such as after a response with status 101. The exporter would count such
  * exports as running, and reject all exports after thirty of them. A new exporter therefore replaces it.
  */
-export function createTimedExporter(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
+export function createExporterWithTimeout(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
   let current = open()
   return {
     export: (spans, done) => {

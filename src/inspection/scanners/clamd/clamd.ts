@@ -71,13 +71,13 @@ export class ClamdScanner implements VirusScanner {
   async scan(content: Content, { signal: callerSignal, owner }: ScanOptions): Promise<ScanVerdict> {
     return this.#runUntilClosed(callerSignal, (signal) =>
       this.#withDaemon({ signal, owner }, async (daemon) => {
-        const proof = await this.#proofs.getValid(daemon, signal)
+        const proof = await this.#proofs.getValidProof(daemon, signal)
         const whole = await this.#scanContent(daemon, content, signal)
         if (whole.verdict !== 'clean') return { ...whole, provedAt: proof.at }
         const options = { directory: this.#directory, pool: this.#pool, signal, owner }
         const verdict = await scanUnpacked(content, this.#createPartScanner(daemon, signal), options)
         if (verdict.verdict !== 'clean') return { ...verdict, provedAt: proof.at }
-        const { at } = await this.#proofs.confirm(daemon, proof, signal)
+        const { at } = await this.#proofs.confirmProof(daemon, proof, signal)
         return { ...verdict, provedAt: at }
       }),
     )
@@ -95,8 +95,8 @@ export class ClamdScanner implements VirusScanner {
   }
 
   async verifyDetection(): Promise<void> {
-    const settled = await this.#queryAll((daemon, signal) => this.#proofs.renew(daemon, signal))
-    const unproved = settled.find(({ fault }) => fault instanceof EicarNotDetectedError)?.fault
+    const settled = await this.#queryAll((daemon, signal) => this.#proofs.renewProof(daemon, signal))
+    const unproved = settled.find(({ error }) => error instanceof EicarNotDetectedError)?.error
     if (unproved) throw scannerUnavailable(unprovedMessage, unproved)
   }
 
@@ -169,27 +169,27 @@ export class ClamdScanner implements VirusScanner {
   // Returns the identity of the daemon with the oldest signatures, because any daemon may scan a file.
   async #queryIdentity(): Promise<EngineIdentity> {
     const settled = await this.#queryAll((daemon, signal) => this.#proofs.queryVersion(daemon, signal))
-    const identities = settled.flatMap(({ answer }) => parseVersion(answer ?? '') ?? [])
+    const identities = settled.flatMap(({ result }) => parseVersion(result ?? '') ?? [])
     const getSignatureAge = ({ signaturesDate }: EngineIdentity) => signaturesDate?.getTime() ?? 0
     return identities.reduce((oldest, each) => (getSignatureAge(each) < getSignatureAge(oldest) ? each : oldest))
   }
 
-  async #queryAll<T>(query: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<{ answer?: T; fault?: ClamdFault }[]> {
+  async #queryAll<T>(query: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<{ result?: T; error?: ClamdFault }[]> {
     const settled = await this.#runUntilClosed(undefined, (signal) =>
       Promise.all(
         this.#daemons.all.map((daemon) =>
           query(daemon, signal).then(
-            (answer) => ({ answer }),
-            (fault: ClamdFault) => ({ fault }),
+            (result) => ({ result }),
+            (error: ClamdFault) => ({ error }),
           ),
         ),
       ),
     )
-    if (settled.some((each) => 'answer' in each)) return settled
-    const reasons = settled.map((each) => ('fault' in each ? each.fault.message : ''))
+    if (settled.some((each) => 'result' in each)) return settled
+    const reasons = settled.map((each) => ('error' in each ? each.error.message : ''))
     // Clients must not see the daemons' addresses or responses. The log contains both.
     throw scannerUnavailable(
-      settled.some((each) => 'fault' in each && each.fault instanceof EicarNotDetectedError)
+      settled.some((each) => 'error' in each && each.error instanceof EicarNotDetectedError)
         ? unprovedMessage
         : 'No clamd server is responding.',
       new Error(reasons.join('; ')),

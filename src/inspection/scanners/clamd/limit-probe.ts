@@ -3,7 +3,13 @@ import { promisify } from 'node:util'
 import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
 import type { Content } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
-import { createDirectory, createDirectoryRecord, createEndRecord, createLocalHeader, type ZipMember } from '../zip-writer.js'
+import {
+  createCentralDirectory,
+  createCentralDirectoryRecord,
+  createEndRecord,
+  createLocalHeader,
+  type ZipMember,
+} from '../zip-writer.js'
 
 /**
  * Creates a zip that unpacks to `total` bytes and is about a thousand times smaller. Its last member unpacks to `largest` bytes
@@ -60,7 +66,7 @@ function createInnerZip(size: number): Buffer {
   const facts = { packed: data.length, unpacked: eicar.length, crc: crc32(eicar) }
   const member = { name: 'eicar.com', offset: size - length, ...facts }
   const header = createLocalHeader(member)
-  const directory = createDirectory([member], size - length + header.length + data.length)
+  const directory = createCentralDirectory([member], size - length + header.length + data.length)
   const zip = Buffer.concat([header, data, directory])
   // A comment pads the zip to the declared length.
   const comment = length - zip.length
@@ -79,7 +85,7 @@ function* writeZip(createPlan: () => Iterable<PlannedMember>): Iterable<Buffer> 
   }
   let directory = 0
   for (const { member } of createPlan()) {
-    const record = createDirectoryRecord(member)
+    const record = createCentralDirectoryRecord(member)
     yield record
     directory += record.length
   }

@@ -37,14 +37,14 @@ export class ClamdProofs {
   }
 
   /** Returns a valid proof for the daemon, and creates one if necessary. Throws `ClamdFault`, or the signal's reason. */
-  async getValid(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
+  async getValidProof(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
     const known = this.#known.get(daemon)
     if (known && Date.now() - known.at.getTime() < validityMs) return known
-    return this.renew(daemon, signal)
+    return this.renewProof(daemon, signal)
   }
 
   /** Tests the daemon again. Concurrent callers share one test. */
-  renew(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
+  renewProof(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
     let running = this.#running.get(daemon)
     if (!running) {
       running = this.#testDetection(daemon).finally(() => this.#running.delete(daemon))
@@ -54,9 +54,9 @@ export class ClamdProofs {
   }
 
   /** Returns a valid proof after a scan that started with `proof`. Throws `ClamdFault` if the daemon's version has changed. */
-  async confirm(daemon: Daemon, proof: ClamdProof, signal: AbortSignal): Promise<ClamdProof> {
+  async confirmProof(daemon: Daemon, proof: ClamdProof, signal: AbortSignal): Promise<ClamdProof> {
     const version = await this.queryVersion(daemon, signal)
-    const current = version === proof.version ? await this.getValid(daemon, signal) : undefined
+    const current = version === proof.version ? await this.getValidProof(daemon, signal) : undefined
     if (current?.version === proof.version) return current
     throw new ClamdFault(`${daemon.address.label} reloaded its signatures during the scan`)
   }

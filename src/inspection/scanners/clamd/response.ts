@@ -1,4 +1,4 @@
-import { toPrintable } from '../../../platform/errors/errors.js'
+import { toPrintableText } from '../../../platform/errors/errors.js'
 import type { UnverifiedVerdict } from '../verdict.js'
 import type { EngineIdentity } from '../virus-scanner.js'
 
@@ -14,7 +14,7 @@ export function parseScanResponse(line: string): ClamdResponse {
   const found = /^stream: (\S+) FOUND$/.exec(line)?.[1]
   if (found !== undefined) return parseSignature(found)
   if (isSizeLimitError(line)) return { verdict: 'incomplete', reason: "the file exceeds clamd's StreamMaxLength" }
-  return { verdict: 'error', message: line === '' ? 'an empty response' : `the response '${toPrintable(line)}'` }
+  return { verdict: 'error', message: line === '' ? 'an empty response' : `the response '${toPrintableText(line)}'` }
 }
 
 export const isSizeLimitError = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
@@ -26,10 +26,10 @@ function parseSignature(signature: string): ClamdResponse {
   if (signature.startsWith('(null)'))
     return { verdict: 'incomplete', reason: 'clamd stopped the scan without giving a reason (it replied "(null) FOUND")' }
   if (signature.startsWith('Heuristics.Encrypted.'))
-    return { verdict: 'incomplete', reason: `a part of the file is encrypted (${toPrintable(signature)})` }
+    return { verdict: 'incomplete', reason: `a part of the file is encrypted (${toPrintableText(signature)})` }
   if (signature.startsWith('Heuristics.Limits.'))
-    return { verdict: 'incomplete', reason: `the file exceeds clamd's limits (${toPrintable(signature)})` }
-  return { verdict: 'infected', signature: toPrintable(signature) }
+    return { verdict: 'incomplete', reason: `the file exceeds clamd's limits (${toPrintableText(signature)})` }
+  return { verdict: 'infected', signature: toPrintableText(signature) }
 }
 
 /**

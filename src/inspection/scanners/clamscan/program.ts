@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { pipeline, Readable } from 'node:stream'
-import { toPrintable } from '../../../platform/errors/errors.js'
+import { toPrintableText } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
 import type { ClamdConnector } from '../clamd/commands.js'
 import { ClamdFault } from '../clamd/exchange.js'
@@ -58,7 +58,7 @@ function toClamdResponse(output: string, { code, path, inputNames, size }: Progr
   const result = name === undefined ? '' : line.slice(name.length + 2)
   if (lines.length === 1 && code === 0 && (result === 'OK' || (result === 'Empty file' && size === 0))) return 'stream: OK'
   if (lines.length === 1 && code === 1 && /^\S+ FOUND$/.test(result)) return `stream: ${result}`
-  throw new ClamdFault(`${path} exited with status ${code} and the output '${toPrintable(output.slice(0, 200))}'`)
+  throw new ClamdFault(`${path} exited with status ${code} and the output '${toPrintableText(output.slice(0, 200))}'`)
 }
 
 interface Run {

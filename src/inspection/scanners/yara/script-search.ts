@@ -99,7 +99,7 @@ export class AnchorSearch {
   findAnchors(bytes: Buffer): Set<Anchor> {
     const found = new Set<Anchor>()
     this.#searchWords(bytes, found)
-    for (const short of this.#short) if (occursIn(bytes, short)) for (const anchor of short.anchors) found.add(anchor)
+    for (const short of this.#short) if (containsAnyAnchor(bytes, short)) for (const anchor of short.anchors) found.add(anchor)
     return found
   }
 
@@ -133,7 +133,7 @@ export class AnchorSearch {
   #matchWord(bytes: Buffer, word: number, position: number, found: Set<Anchor>): void {
     if (this.#filter[getSlot(word | fold)] === 0) return
     for (const { sought, offset } of this.#words.get(word | fold) ?? [])
-      if (!found.has(sought.anchor) && occursAt(bytes, position - offset, sought)) found.add(sought.anchor)
+      if (!found.has(sought.anchor) && hasAnchorAt(bytes, position - offset, sought)) found.add(sought.anchor)
   }
 }
 
@@ -165,7 +165,7 @@ function groupShortAnchors(anchors: Anchor[]): ShortAnchorGroup[] {
   })
 }
 
-function occursIn(bytes: Buffer, { start, end, longest, anchors, pattern }: ShortAnchorGroup): boolean {
+function containsAnyAnchor(bytes: Buffer, { start, end, longest, anchors, pattern }: ShortAnchorGroup): boolean {
   const searched = end < bytes.length ? bytes.subarray(0, end) : bytes
   const first = searched.indexOf(start)
   if (first < 0 || anchors[0]!.text.length === start.length) return first >= 0
@@ -177,7 +177,7 @@ function occursIn(bytes: Buffer, { start, end, longest, anchors, pattern }: Shor
   return false
 }
 
-function occursAt(bytes: Buffer, offset: number, { lower, upper }: EncodedAnchor): boolean {
+function hasAnchorAt(bytes: Buffer, offset: number, { lower, upper }: EncodedAnchor): boolean {
   if (offset < 0 || offset + lower.length > bytes.length) return false
   for (let each = 0; each < lower.length; each++) {
     const byte = bytes[offset + each]

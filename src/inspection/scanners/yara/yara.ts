@@ -12,7 +12,7 @@ import { WorkerPool } from '../../workers/worker-pool.js'
 import { eicar } from '../eicar.js'
 import type { ScanVerdict } from '../verdict.js'
 import { type EngineIdentity, getVerdictOrThrow, type ScanOptions, type VirusScanner, type WorkerScan } from '../virus-scanner.js'
-import { createDirectory, createLocalHeader } from '../zip-writer.js'
+import { createCentralDirectory, createLocalHeader } from '../zip-writer.js'
 import { type EngineKind, hasNativeEngine, InvalidRulesError, openEngine, type YaraEngine } from './engine.js'
 import { ownRulesDate, ownRulesText } from './rules.js'
 import type { OperatorRules } from './rules-dir.js'
@@ -194,7 +194,7 @@ function toIdentity(engineInfo: EngineInfo, operators: OperatorRules | undefined
 function createEicarZip(): Buffer {
   const member = { name: 'eicar.com', offset: 0, packed: eicar.length, unpacked: eicar.length, stored: eicar }
   const header = createLocalHeader(member)
-  return Buffer.concat([header, eicar, createDirectory([member], header.length + eicar.length)])
+  return Buffer.concat([header, eicar, createCentralDirectory([member], header.length + eicar.length)])
 }
 
 function toSharedMemory(text: string): SharedArrayBuffer {

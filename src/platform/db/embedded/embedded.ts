@@ -119,17 +119,17 @@ async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], prin
     const lock = tryLock(join(dataDir, 'postgres.lock'), purpose)
     if (lock.held) return lock
     const { holder } = lock
-    const url = purpose === 'command' && holder?.purpose === 'service' && !isKilled(holder) ? holder.url : undefined
+    const url = purpose === 'command' && holder?.purpose === 'service' && !isHolderProcessGone(holder) ? holder.url : undefined
     if (url !== undefined && (await isReady(url))) return { held: false as const, url }
     // Wait for commands and for servers of killed services, which exit within seconds. A service may also be shutting down.
-    const waits = purpose === 'command' || holder?.purpose === 'command' || isKilled(holder)
+    const waits = purpose === 'command' || holder?.purpose === 'command' || isHolderProcessGone(holder)
     if (Date.now() - startedAt > (waits ? 60_000 : 2000)) throw createInUseError(dataDir, holder)
     if (waits && !isReported) print(`Waiting for process ${holder?.pid}, which is using the database in '${dataDir}'…`)
     isReported = true
   }
 }
 
-const isKilled = (holder: LockHolder | undefined) => holder?.host === hostname() && !isProcessAlive(holder.pid)
+const isHolderProcessGone = (holder: LockHolder | undefined) => holder?.host === hostname() && !isProcessAlive(holder.pid)
 
 function createInUseError(dataDir: string, holder: LockHolder | undefined): Error {
   const name = `DATA_DIR '${dataDir}'`
@@ -137,7 +137,7 @@ function createInUseError(dataDir: string, holder: LockHolder | undefined): Erro
     return new Error(
       `${name} is in use by another container or machine. Each embedded PostgreSQL needs its own directory. Stop the other one, set another DATA_DIR, or set DATABASE_URL for both.`,
     )
-  if (isKilled(holder))
+  if (isHolderProcessGone(holder))
     return new Error(
       `${name} is in use by the PostgreSQL server of a killed service. Stop that server, then start the service again.`,
     )

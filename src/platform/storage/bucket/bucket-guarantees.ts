@@ -50,7 +50,7 @@ async function findStatus(api: BucketApi, write: TestWrite, expected: number[]):
 }
 
 /** Throws an `UnsafeBucketError` if a required guarantee is missing. */
-export function assertSafe({ conditionalWrites, checksums }: BucketGuarantees, api: BucketApi): void {
+export function assertSafeBucket({ conditionalWrites, checksums }: BucketGuarantees, api: BucketApi): void {
   if (checksums === 'ignored')
     throw new UnsafeBucketError(
       `The bucket '${api.bucketName}' stores content that does not match its checksum. Use a store that verifies checksums.`,

@@ -6,7 +6,7 @@ import type { Content } from '../../spool/content.js'
 import { assertBlobPath, reservedPrefix } from '../blob-path.js'
 import type { BlobDownloadGrant, BlobStorage, StoredBlob } from '../blob-storage.js'
 import type { BucketApi, BucketObject } from './bucket-api.js'
-import { assertSafe, type BucketGuarantees, testBucketGuarantees } from './bucket-guarantees.js'
+import { assertSafeBucket, type BucketGuarantees, testBucketGuarantees } from './bucket-guarantees.js'
 import { type BucketLimits, getBucketMessage, getCauseHttpStatus } from './retry.js'
 
 const probeText = 'Assay writes this text to check that it can write.'
@@ -130,7 +130,7 @@ export class BucketStorage implements BlobStorage {
   // Proves the guarantees once. If the proof fails, the next call repeats it.
   #assertTested(): Promise<void> {
     if (!this.#requireProof) return Promise.resolve()
-    this.#proof ??= this.testGuarantees().then((guarantees) => assertSafe(guarantees, this.#api))
+    this.#proof ??= this.testGuarantees().then((guarantees) => assertSafeBucket(guarantees, this.#api))
     const proof = this.#proof
     return proof.catch((error) => {
       if (this.#proof === proof) this.#proof = undefined

@@ -74,7 +74,7 @@ export class GcsAccess {
   }
 
   /** Returns a signer that uses the service account's key if it is available, and otherwise the IAM API. */
-  async getAccountSigner(): Promise<UrlSigner> {
+  async getServiceAccountSigner(): Promise<UrlSigner> {
     const auth = this.#auth
     const { client_email } = await auth.getCredentials()
     return {

@@ -10,7 +10,7 @@ import { readWithChecksum } from '../bucket/content.js'
 import { BucketError, type BucketLimits, getHttpStatus, ignoreHttpStatus, toBucketError } from '../bucket/retry.js'
 import { GcsAccess, type GcsOptions } from './access.js'
 import { Crc32c } from './crc32c.js'
-import { type StoredObject, uploadResumable } from './resumable.js'
+import { type StoredObject, uploadInChunks } from './resumable.js'
 import { createHmacSigner, type HmacKey, signUrl } from './sign-url.js'
 import { type ObjectMetadata, parseObject, uploadObject } from './upload-object.js'
 
@@ -46,8 +46,8 @@ class GcsBucket implements BucketApi {
     const { path, content, signal } = upload
     const stored =
       content.size <= maxSingleRequestBytes
-        ? await this.#putSmall(upload)
-        : await uploadResumable({ ...upload, access: this.#access, getMetadata: () => this.getMetadata(upload) })
+        ? await this.#putSmallObject(upload)
+        : await uploadInChunks({ ...upload, access: this.#access, getMetadata: () => this.getMetadata(upload) })
     if (stored.size === content.size && stored.crc32c === stored.expectedCrc32c && !signal?.aborted) return
     await this.remove(upload, { ifGenerationMatch: stored.generation })
     signal?.throwIfAborted()
@@ -107,7 +107,7 @@ class GcsBucket implements BucketApi {
     // An HMAC key needs no credentials and no request.
     if (this.#hmac) return signUrl(createHmacSigner(this.#hmac), download)
     return this.#access.call({ action: `sign a URL for '${path}'` }, async () =>
-      signUrl(await this.#access.getAccountSigner(), download),
+      signUrl(await this.#access.getServiceAccountSigner(), download),
     )
   }
 
@@ -122,7 +122,7 @@ class GcsBucket implements BucketApi {
     this.#access.close()
   }
 
-  async #putSmall(upload: BucketUpload): Promise<StoredObject> {
+  async #putSmallObject(upload: BucketUpload): Promise<StoredObject> {
     const { name, path, content } = upload
     const crc32c = new Crc32c()
     const bytes = await readWithChecksum(content, crc32c)

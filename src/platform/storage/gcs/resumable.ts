@@ -29,7 +29,7 @@ const maxStalls = 4
  * Sends a large upload in chunks. Each retry continues at the offset that the bucket reports. If the upload is aborted, cancels
  * it. See https://cloud.google.com/storage/docs/performing-resumable-uploads
  */
-export async function uploadResumable(upload: ResumableUpload): Promise<StoredObject> {
+export async function uploadInChunks(upload: ResumableUpload): Promise<StoredObject> {
   try {
     return await uploadOnce(upload)
   } catch (error) {

@@ -83,11 +83,11 @@ export const createTemporaryPath = (directory: string) => join(directory, create
  */
 export async function removeStaleFiles(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
-    if (await isStale(directory, name)) await unlink(join(directory, name)).catch(() => {})
+    if (await isStaleFile(directory, name)) await unlink(join(directory, name)).catch(() => {})
   }
 }
 
-async function isStale(directory: string, name: string): Promise<boolean> {
+async function isStaleFile(directory: string, name: string): Promise<boolean> {
   if (belongsToExitedProcess(name)) return true
   const stats = await stat(join(directory, name)).catch(() => null)
   return stats !== null && Date.now() - stats.mtimeMs > staleAfterMs
@@ -148,7 +148,7 @@ async function writeChunk(file: number, chunk: Uint8Array): Promise<void> {
   for (let at = 0; at < chunk.byteLength; ) at += (await write(file, chunk, at, chunk.byteLength - at)).bytesWritten
 }
 
-export const isDiskFull = ({ code }: NodeJS.ErrnoException) => code === 'ENOSPC' || code === 'EDQUOT'
+export const isDiskFullError = ({ code }: NodeJS.ErrnoException) => code === 'ENOSPC' || code === 'EDQUOT'
 
 /** Returns a `catch` handler that ignores one error code. */
 export const ignoreErrorCode =

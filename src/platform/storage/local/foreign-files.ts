@@ -58,7 +58,7 @@ export class ForeignFiles {
 
   /** Moves the file back to the path that it had before `claim`. */
   async release(path: string): Promise<void> {
-    const [plain, blob] = [this.#getPlainFile(path), this.#getBlobFile(path)]
+    const [plain, blob] = [this.#getOriginalFile(path), this.#getBlobFile(path)]
     if (plain === blob) return
     await withStorageErrors(`restore the file '${path}'`, async () => {
       await mkdir(dirname(plain), { recursive: true })
@@ -72,7 +72,7 @@ export class ForeignFiles {
 
   async #findFile(path: string): Promise<string> {
     const blob = this.#getBlobFile(path)
-    const plain = this.#getPlainFile(path)
+    const plain = this.#getOriginalFile(path)
     return plain === blob || (await stat(blob).catch(ignoreErrorCode('ENOENT'))) ? blob : plain
   }
 
@@ -80,7 +80,7 @@ export class ForeignFiles {
     return join(this.#root, toFilePath(path))
   }
 
-  #getPlainFile(path: string): string {
+  #getOriginalFile(path: string): string {
     return join(this.#root, path)
   }
 }

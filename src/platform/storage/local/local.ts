@@ -13,7 +13,7 @@ import {
   createTemporaryPath,
   DurableDirectories,
   ignoreErrorCode,
-  isDiskFull,
+  isDiskFullError,
   removeStaleFiles,
   syncFile,
   withStorageErrors,
@@ -164,7 +164,7 @@ export class LocalStorage implements BlobStorage {
   async #removeFile(file: string): Promise<void> {
     const unlinkFile = () => this.#unlink(file).catch(ignoreErrorCode('ENOENT'))
     await unlinkFile().catch(async (error) => {
-      if (!isDiskFull(error) || !(await this.#reserve.release())) throw error
+      if (!isDiskFullError(error) || !(await this.#reserve.release())) throw error
       await unlinkFile()
       await this.#reserve.adjust({ keep: true })
     })
@@ -173,7 +173,7 @@ export class LocalStorage implements BlobStorage {
   async #linkContent(content: Content & { path: string }, blob: BlobTarget): Promise<void> {
     const { target } = blob
     await syncFile(content.path)
-    await assertSize(content.path, content.size)
+    await assertExpectedSize(content.path, content.size)
     blob.signal?.throwIfAborted()
     reachFaultPoint('store.durable')
     // Unlike `rename`, `link` never overwrites a file.
@@ -271,7 +271,7 @@ export class LocalStorage implements BlobStorage {
   }
 }
 
-async function assertSize(path: string, size: number): Promise<void> {
+async function assertExpectedSize(path: string, size: number): Promise<void> {
   const stats = await stat(path)
   if (stats.size !== size)
     throw storageUnavailable(

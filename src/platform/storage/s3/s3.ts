@@ -154,7 +154,7 @@ class S3Bucket implements BucketApi {
    */
   async #store(upload: BucketUpload): Promise<void> {
     try {
-      await (upload.content.size <= maxSingleRequestBytes ? this.#putSmall(upload) : this.#putLarge(upload))
+      await (upload.content.size <= maxSingleRequestBytes ? this.#putSmallObject(upload) : this.#putLargeObject(upload))
     } catch (error) {
       const status = getCauseHttpStatus(error)
       const existing = status === 412 || status === 404 ? await this.getMetadata(upload) : null
@@ -163,7 +163,7 @@ class S3Bucket implements BucketApi {
     }
   }
 
-  async #putSmall(upload: BucketUpload): Promise<void> {
+  async #putSmallObject(upload: BucketUpload): Promise<void> {
     const { name, path, content, contentType, id } = upload
     const hash = await hashContent(upload)
     const input = {
@@ -186,7 +186,7 @@ class S3Bucket implements BucketApi {
     })
   }
 
-  #putLarge(upload: BucketUpload): Promise<void> {
+  #putLargeObject(upload: BucketUpload): Promise<void> {
     const { name, path, content, contentType, id, signal } = upload
     const access = this.#access
     const action = `store '${path}'`
