@@ -25,7 +25,7 @@ export function App() {
       </div>
     ) : null
   if (user === null) return <SignInPage />
-  if (user.secondFactorDue) return <SecondFactorRequired />
+  if (user.secondFactorDue) return <SecondFactorSetupPage />
   // The `key` makes Preact discard the page state when another user signs in.
   return <Shell key={user.id} view={findView(path.value)} />
 }
@@ -47,7 +47,7 @@ function Shell({ view }: { view: ReturnType<typeof findView> }) {
         )}
         {hasOnlyBuiltInRules.value && <ScannerNotice />}
         {signInError.value && <WelcomeError error={signInError.value} />}
-        {view ? <view.View key={path.value} id={view.id} /> : <NotFound />}
+        {view ? <view.View key={path.value} id={view.id} /> : <PageNotFound />}
       </div>
       <PaletteHost />
       {isSessionExpired.value && <SignInDialog />}
@@ -71,7 +71,7 @@ const ScannerNotice = () => (
 )
 
 /** Page for users without a second factor in a tenant that requires one. They cannot open any other page. */
-const SecondFactorRequired = () => (
+const SecondFactorSetupPage = () => (
   <main class="centered" id="main">
     <p class="notice warn">{texts.account.factorRequired}</p>
     <SecondFactor />
@@ -80,7 +80,7 @@ const SecondFactorRequired = () => (
 )
 
 /** Page for an unknown path, or for a path that the user's scopes do not permit. */
-const NotFound = () => (
+const PageNotFound = () => (
   <Page title={texts.errors.pageNotFound}>
     <EmptyState icon="search" title={texts.errors.noPageAt(path.value)}>
       <p>{texts.errors.pageNotFoundHint}</p>

@@ -10,13 +10,13 @@ const loadPalette = async () => (await import('./pages/palette.js')).Palette
 export function PaletteHost() {
   const loaded = useSignal<{ Palette: ComponentType<{ onClose: () => void }> } | undefined>(undefined)
   useEffect(() => {
-    const loadAndShow = () =>
+    const loadAndShowPalette = () =>
       void loadPalette().then(
         (Palette) => (loaded.value = { Palette }),
         () => (isPaletteOpen.value = false),
       )
-    if (isPaletteOpen.value) return loadAndShow()
-    const timer = setTimeout(loadAndShow, preloadDelayMs)
+    if (isPaletteOpen.value) return loadAndShowPalette()
+    const timer = setTimeout(loadAndShowPalette, preloadDelayMs)
     return () => clearTimeout(timer)
   }, [isPaletteOpen.value])
   if (!isPaletteOpen.value || !loaded.value) return null

@@ -5,7 +5,7 @@ import { useQuery } from '../api/use-query.js'
 import { BarChart } from '../components/bar-chart.js'
 import { ErrorNotice, Skeleton } from '../components/notices.js'
 import { texts } from '../texts.js'
-import { type Period, periods, toBucketLabel, toBucketQuery } from './chart-buckets.js'
+import { type Period, periods, toIntervalLabel, toIntervalQuery } from './chart-intervals.js'
 
 const t = texts.overview
 
@@ -51,58 +51,58 @@ export function Charts() {
 }
 
 /** Merges the data of all charts by time interval, starting with the first interval that has data in any chart. */
-function mergeBuckets(data: ResultOf<typeof chartsDocument>) {
+function mergeIntervals(data: ResultOf<typeof chartsDocument>) {
   const uploads = new Map(data.uploadsChart?.dataPoints.map(({ timestamp, count }) => [timestamp, count]))
   const storage = new Map(data.storageChart?.dataPoints.map(({ timestamp, totalBytes }) => [timestamp, totalBytes]))
-  const buckets = (data.apiCallsChart?.dataPoints ?? []).map(({ timestamp, success, failure }) => ({
+  const intervals = (data.apiCallsChart?.dataPoints ?? []).map(({ timestamp, success, failure }) => ({
     timestamp,
     success,
     failure,
     uploads: uploads.get(timestamp) ?? 0,
     storage: storage.get(timestamp) ?? 0,
   }))
-  const first = buckets.findIndex((bucket) => bucket.success + bucket.failure + bucket.uploads + bucket.storage > 0)
-  return first < 0 ? [] : buckets.slice(first)
+  const first = intervals.findIndex((each) => each.success + each.failure + each.uploads + each.storage > 0)
+  return first < 0 ? [] : intervals.slice(first)
 }
 
 function ChartGrid({ data, period }: { data: ResultOf<typeof chartsDocument>; period: Period }) {
-  const buckets = mergeBuckets(data)
-  if (buckets.length === 0) return <p class="card dim">{t.noChartData}</p>
-  const labels = buckets.map(({ timestamp }) => toBucketLabel(period, timestamp))
+  const intervals = mergeIntervals(data)
+  if (intervals.length === 0) return <p class="card dim">{t.noChartData}</p>
+  const labels = intervals.map(({ timestamp }) => toIntervalLabel(period, timestamp))
   const formatSum = (values: number[]) => formatNumber(values.reduce((all, each) => all + each, 0))
-  const getDateQuery = (at: number) => toBucketQuery(period, buckets[at]!.timestamp)
+  const getDateQuery = (at: number) => toIntervalQuery(period, intervals[at]!.timestamp)
   return (
     <div class="grid three">
       <BarChart
         title={t.charts.calls}
-        total={formatSum(buckets.map(({ success, failure }) => success + failure))}
+        total={formatSum(intervals.map(({ success, failure }) => success + failure))}
         labels={labels}
         format={formatNumber}
         series={[
           {
             title: t.succeeded,
             tone: 'accent',
-            values: buckets.map(({ success }) => success),
+            values: intervals.map(({ success }) => success),
             getHref: (at) => `/calls?status=success&${getDateQuery(at)}`,
           },
           {
             title: t.failedSeries,
             tone: 'bad',
-            values: buckets.map(({ failure }) => failure),
+            values: intervals.map(({ failure }) => failure),
             getHref: (at) => `/calls?status=failure&${getDateQuery(at)}`,
           },
         ]}
       />
       <BarChart
         title={t.charts.uploads}
-        total={formatSum(buckets.map(({ uploads }) => uploads))}
+        total={formatSum(intervals.map(({ uploads }) => uploads))}
         labels={labels}
         format={formatNumber}
         series={[
           {
             title: t.uploaded,
             tone: 'accent',
-            values: buckets.map(({ uploads }) => uploads),
+            values: intervals.map(({ uploads }) => uploads),
             getHref: (at) => `/files?${getDateQuery(at)}`,
           },
         ]}
@@ -110,7 +110,7 @@ function ChartGrid({ data, period }: { data: ResultOf<typeof chartsDocument>; pe
       {period !== 'hourly' && (
         <BarChart
           title={t.charts.storage}
-          total={formatBytes(buckets.at(-1)!.storage)}
+          total={formatBytes(intervals.at(-1)!.storage)}
           labels={labels}
           format={formatBytes}
           isSum={false}
@@ -118,7 +118,7 @@ function ChartGrid({ data, period }: { data: ResultOf<typeof chartsDocument>; pe
             {
               title: t.stored,
               tone: 'accent',
-              values: buckets.map(({ storage }) => storage),
+              values: intervals.map(({ storage }) => storage),
               getHref: (at) => `/files?${getDateQuery(at).replace(/from=[^&]*&/, '')}&sort=size_bytes.desc`,
             },
           ]}

@@ -45,7 +45,7 @@ function ExistingContext({ contextKey: key }: { contextKey: string }) {
       title={context.displayName}
       description={context.description}
       parent={parent}
-      actions={hasScope('admin') && <Actions context={context} />}
+      actions={hasScope('admin') && <ContextActions context={context} />}
     >
       <ErrorNotice error={result.error} />
       <Usage context={context} />
@@ -86,7 +86,7 @@ const Usage = ({ context: { contextKey, usage, storageUsedBytes, storageQuotaMb,
   </section>
 )
 
-function Actions({ context: { contextKey: key, displayName, status } }: { context: Context }) {
+function ContextActions({ context: { contextKey: key, displayName, status } }: { context: Context }) {
   const openDialog = useSignal<'disable' | 'delete' | undefined>(undefined)
   const closeDialog = () => (openDialog.value = undefined)
   const setStatus = async (next: 'active' | 'disabled') => {

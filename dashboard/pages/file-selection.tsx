@@ -70,7 +70,7 @@ export function SelectionBar({ selection }: { selection: Selection }) {
   const isConfirming = useSignal(false)
   const files = selection.value
   if (files.size === 0) return null
-  const deleteSelected = async (): Promise<ApiError | undefined> => {
+  const deleteSelectedFiles = async (): Promise<ApiError | undefined> => {
     const { data, error } = await mutate(deleteDocument, { ids: [...files.keys()] })
     if (error) return error
     const remaining = data.deleteFiles?.filter(({ deleted }) => !deleted) ?? []
@@ -93,7 +93,7 @@ export function SelectionBar({ selection }: { selection: Selection }) {
           title={t.deleteTitle(files.size)}
           warning={t.deleteWarning(formatBytes([...files.values()].reduce((sum, size) => sum + size, 0)))}
           action={t.deleteSelected}
-          onConfirm={deleteSelected}
+          onConfirm={deleteSelectedFiles}
           onClose={() => (isConfirming.value = false)}
         />
       )}

@@ -23,7 +23,7 @@ export function FilePage({ id }: { id: string }) {
   if (!file)
     return (
       <Page title={texts.nav.files} parent={parent}>
-        {result.error ? <ErrorNotice error={result.error} onRetry={result.reload} /> : connection ? <NotFound /> : <Skeleton />}
+        {result.error ? <ErrorNotice error={result.error} onRetry={result.reload} /> : connection ? <FileNotFound /> : <Skeleton />}
       </Page>
     )
   const isQuarantined = file.quarantinedAt !== null
@@ -45,7 +45,7 @@ export function FilePage({ id }: { id: string }) {
   )
 }
 
-const NotFound = () => (
+const FileNotFound = () => (
   <EmptyState icon="files" title={t.notFoundTitle}>
     <p>{t.notFound}</p>
     <a class="button" href="/files">

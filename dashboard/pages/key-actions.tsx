@@ -89,11 +89,11 @@ function RotateDialog({ id, onClose }: { id: string; onClose: () => void }) {
     error.value = mutationError
     secret.value = data?.rotateApiKey?.apiKey
   }
-  const closeAndReload = () => {
+  const closeDialogAndReload = () => {
     reloadData()
     onClose()
   }
-  if (secret.value) return <KeySecretDialog secret={secret.value} onClose={closeAndReload} />
+  if (secret.value) return <KeySecretDialog secret={secret.value} onClose={closeDialogAndReload} />
   return (
     <Dialog title={t.rotateTitle} onClose={onClose}>
       <div class="body stack">

@@ -30,11 +30,11 @@ const emptyDraft: ContextDraft = {
 function applyPreset(draft: ContextDraft, presetKey: string): ContextDraft {
   const preset = contextPresets.find(({ key }) => key === presetKey)
   if (!preset) return draft
-  const isSuggested = (value: string) => value === '' || contextPresets.some(({ key, title }) => value === key || value === title)
+  const isSuggestedValue = (value: string) => value === '' || contextPresets.some(({ key, title }) => value === key || value === title)
   return {
     ...draft,
-    contextKey: isSuggested(draft.contextKey) ? preset.key : draft.contextKey,
-    displayName: isSuggested(draft.displayName) ? preset.title : draft.displayName,
+    contextKey: isSuggestedValue(draft.contextKey) ? preset.key : draft.contextKey,
+    displayName: isSuggestedValue(draft.displayName) ? preset.title : draft.displayName,
     extensions: preset.extensions.join(', '),
     maxFileSizeMb: String(preset.maxFileSizeMb),
   }

@@ -39,11 +39,11 @@ export function NewKeyDialog({ name: suggestedName = '', onCreated, onClose }: P
     if (secret.value) onCreated?.(secret.value)
     return result.error
   })
-  const closeAndReload = () => {
+  const closeDialogAndReload = () => {
     reloadData()
     onClose()
   }
-  if (secret.value) return <KeySecretDialog secret={secret.value} contextKeys={value.contexts} onClose={closeAndReload} />
+  if (secret.value) return <KeySecretDialog secret={secret.value} contextKeys={value.contexts} onClose={closeDialogAndReload} />
   return (
     <Dialog title={t.newTitle} onClose={onClose}>
       <form onSubmit={submit}>

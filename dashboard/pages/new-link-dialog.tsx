@@ -128,12 +128,12 @@ const LimitFields = ({ value, set, fieldErrors }: LimitFieldsProps) => (
 )
 
 function LinkDialog({ url, onClose }: { url: string; onClose: () => void }) {
-  const closeAndReload = () => {
+  const closeDialogAndReload = () => {
     reloadData()
     onClose()
   }
   return (
-    <SecretDialog title={t.urlTitle} notice={t.urlNote} secret={url} closeLabel={t.urlCopied} onClose={closeAndReload}>
+    <SecretDialog title={t.urlTitle} notice={t.urlNote} secret={url} closeLabel={t.urlCopied} onClose={closeDialogAndReload}>
       <p>{t.qrHint}</p>
       <QrCode text={url} label={t.qrLabel} />
     </SecretDialog>

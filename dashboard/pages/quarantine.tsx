@@ -62,7 +62,7 @@ const columns: Column<QuarantinedFile>[] = [
   { title: t.context, kind: 'secondary', cell: ({ contextKey }) => <ContextLink contextKey={contextKey} /> },
   { title: t.size, kind: 'number', cell: ({ sizeBytes }) => formatBytes(sizeBytes) },
   { title: t.quarantinedAt, kind: 'secondary', cell: ({ quarantinedAt }) => <Time at={quarantinedAt} relative /> },
-  { title: texts.actions, kind: 'buttons', cell: (line) => <Actions file={line} /> },
+  { title: texts.actions, kind: 'buttons', cell: (line) => <QuarantinedFileActions file={line} /> },
 ]
 
 /** Lists files in which a rescan found a virus, and restored files that are waiting for a scan. */
@@ -91,7 +91,7 @@ export function Quarantine() {
   )
 }
 
-function Actions({ file: { fileId, originalFilename } }: { file: QuarantinedFile }) {
+function QuarantinedFileActions({ file: { fileId, originalFilename } }: { file: QuarantinedFile }) {
   const openDialog = useSignal<'release' | 'purge' | undefined>(undefined)
   const closeDialog = () => (openDialog.value = undefined)
   const purgeFile = async () => {

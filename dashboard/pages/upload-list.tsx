@@ -31,7 +31,7 @@ export function UploadList({ contexts }: { contexts: Contexts }) {
       </header>
       <ul>
         {uploads.value.map((upload) => (
-          <UploadLine key={upload.key} upload={upload} contexts={contexts} />
+          <UploadListItem key={upload.key} upload={upload} contexts={contexts} />
         ))}
       </ul>
     </div>
@@ -40,7 +40,7 @@ export function UploadList({ contexts }: { contexts: Contexts }) {
 
 const tones: Partial<Record<string, Tone>> = { accepted: 'good', rejected: 'bad', failed: 'warn' }
 
-function UploadLine({ upload, contexts }: { upload: Upload; contexts: Contexts }) {
+function UploadListItem({ upload, contexts }: { upload: Upload; contexts: Contexts }) {
   const state = upload.state.value
   const context = contexts.find(({ contextKey }) => contextKey === upload.context)
   const isOpen = useSignal(false)

@@ -29,7 +29,7 @@ export function UserDialog({ user, onClose }: { user?: UserRow; onClose: () => v
     scopes: (user?.scopes ?? ['upload', 'download', 'metadata']) as Scope[],
   })
   const password = useSignal<string | undefined>(undefined)
-  const closeAndReload = () => {
+  const closeDialogAndReload = () => {
     reloadData()
     onClose()
   }
@@ -39,7 +39,7 @@ export function UserDialog({ user, onClose }: { user?: UserRow; onClose: () => v
       : await mutate(createDocument, { input: { name, scopes, email, ...(chosen && { password: chosen }) } })
     if (result.error) return result.error
     password.value = (result.data && 'inviteUser' in result.data && result.data.inviteUser?.password) || undefined
-    if (!password.value) closeAndReload()
+    if (!password.value) closeDialogAndReload()
     return undefined
   })
   if (password.value)
@@ -49,7 +49,7 @@ export function UserDialog({ user, onClose }: { user?: UserRow; onClose: () => v
         notice={t.passwordNote}
         secret={password.value}
         closeLabel={t.passwordCopied}
-        onClose={closeAndReload}
+        onClose={closeDialogAndReload}
       />
     )
   return (

@@ -4,10 +4,10 @@ import { createHash } from '../node/crypto.js'
 /** Maximum size of a receipt or a key set. Larger files are assumed to be the file to compare with the receipt. */
 const maxTextBytes = 1_000_000
 
-type Recognized = { type: 'receipt' | 'keys'; text: string } | { type: 'file' }
+type RecognizedFile = { type: 'receipt' | 'keys'; text: string } | { type: 'file' }
 
 /** Recognizes receipts and key sets by their content. All other files are compared with the receipt. */
-export async function recognizeFile(file: File): Promise<Recognized> {
+export async function recognizeFile(file: File): Promise<RecognizedFile> {
   if (file.size > maxTextBytes) return { type: 'file' }
   const text = (await file.text()).trim()
   if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(text)) return { type: 'receipt', text }

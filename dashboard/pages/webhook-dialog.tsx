@@ -33,7 +33,7 @@ export function WebhookDialog({ webhook, onClose }: { webhook?: EditedWebhook; o
     contexts: webhook?.contexts ?? [],
   })
   const secret = useSignal<string | undefined>(undefined)
-  const closeAndReload = () => {
+  const closeDialogAndReload = () => {
     reloadData()
     onClose()
   }
@@ -41,14 +41,14 @@ export function WebhookDialog({ webhook, onClose }: { webhook?: EditedWebhook; o
     const input = { ...rest, types: types.length > 0 ? types : ['*'], contexts: only.length > 0 ? only : null }
     if (webhook) {
       const result = await mutate(updateDocument, { id: webhook.id, input })
-      if (!result.error) closeAndReload()
+      if (!result.error) closeDialogAndReload()
       return result.error
     }
     const created = await mutate(createDocument, { input })
     secret.value = created.data?.createWebhook?.secret
     return created.error
   })
-  if (secret.value) return <WebhookSecretDialog secret={secret.value} onClose={closeAndReload} />
+  if (secret.value) return <WebhookSecretDialog secret={secret.value} onClose={closeDialogAndReload} />
   return (
     <Dialog title={webhook ? t.editTitle : t.newTitle} onClose={onClose}>
       <form onSubmit={submit}>

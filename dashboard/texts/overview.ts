@@ -24,7 +24,7 @@ export const overviewTexts = {
     uploaded: 'Files',
     stored: 'Bytes',
     chartsTitle: 'Charts',
-    barLabel: (bucket: string, series: string, value: string) => `${bucket}, ${series}: ${value}`,
+    barLabel: (interval: string, series: string, value: string) => `${interval}, ${series}: ${value}`,
     timeZoneNote: 'Days and weeks start at midnight UTC. Select a bar to list its calls or files.',
     hourlyNote: 'Times are in UTC. Storage is recorded once per day. Select a bar to list its calls or files.',
     noChartData: 'There are no calls, uploads or stored files in this period.',

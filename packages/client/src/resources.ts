@@ -99,7 +99,7 @@ export const createLogMethods = (caller: Caller) => ({
     caller.listAll('listCallLogs', { query, ...options }),
   /** Exports all matching calls as JSON lines or CSV. Read the returned `Response` as a stream. */
   exportCalls: (query: Query<'exportCallLogs'> = {}, options?: CallOptions) =>
-    caller.fetchResponse('exportCallLogs', { query, ...options }, returnResponse),
+    caller.fetchResponse('exportCallLogs', { query, ...options }, returnUnreadResponse),
   /** Returns the receipt for an upload call. The receipt for a rejected upload proves the rejection. */
   getCallReceipt: (callId: string, options?: CallOptions) => caller.request('getCallReceipt', { path: [callId], ...options }),
   listAuditEntries: (query: Query<'listAuditLogs'> = {}, options?: CallOptions) =>
@@ -111,7 +111,7 @@ export const createLogMethods = (caller: Caller) => ({
     caller.request('listAuditLogsOfEntity', { path: [entityType, entityId], query, ...options }),
   /** Exports all matching audit log entries as JSON lines or CSV. Read the returned `Response` as a stream. */
   exportAuditEntries: (query: Query<'exportAuditLogs'> = {}, options?: CallOptions) =>
-    caller.fetchResponse('exportAuditLogs', { query, ...options }, returnResponse),
+    caller.fetchResponse('exportAuditLogs', { query, ...options }, returnUnreadResponse),
 })
 
 export const createWebhookMethods = (caller: Caller) => ({
@@ -161,4 +161,4 @@ export const createTenantMethods = (caller: Caller) => ({
   update: (body: Body<'updateTenant'>, options?: CallOptions) => caller.request('updateTenant', { body, ...options }),
 })
 
-const returnResponse = (response: Response): Response => response
+const returnUnreadResponse = (response: Response): Response => response

@@ -1,6 +1,6 @@
 import { findActiveContent } from './active-content.js'
 import { isSignatureOptional } from './content-rule.js'
-import { findPdfHeader, type Recognition, recognize } from './detect/detect.js'
+import { findPdfHeader, type Recognition, recognizeType } from './detect/detect.js'
 import { getMimeType, getMimeTypeByExtension, getTextType, isExtensionOfType, isWebPageExtension } from './extensions.js'
 import {
   createInvalidVerdict,
@@ -51,7 +51,7 @@ export interface Inspection {
 
 /** Detects the type of the content. The extension only decides between types with the same signature. */
 export async function detect(source: RandomAccessSource, limits: ReaderLimits = defaultLimits()): Promise<Detection> {
-  const recognized = await recognize(source, limits)
+  const recognized = await recognizeType(source, limits)
   const { extension } = source
   if (recognized.kind === 'binary') {
     const { type } = recognized

@@ -27,31 +27,31 @@ const readerTable: [types: string, load: ReaderLoader][] = [
   [
     'xz',
     async () =>
-      (await import('./archive/sevenzip/other-formats.js')).readCompressedStream({ type: 'xz', displayName: 'xz file' }),
+      (await import('./archive/sevenzip/other-formats.js')).createCompressedStreamReader({ type: 'xz', displayName: 'xz file' }),
   ],
   [
     'bz2',
     async () =>
-      (await import('./archive/sevenzip/other-formats.js')).readCompressedStream({ type: 'bzip2', displayName: 'bzip2 file' }),
+      (await import('./archive/sevenzip/other-formats.js')).createCompressedStreamReader({ type: 'bzip2', displayName: 'bzip2 file' }),
   ],
   [
     'zst',
     async () =>
-      (await import('./archive/sevenzip/other-formats.js')).readCompressedStream({ type: 'zstd', displayName: 'Zstandard file' }),
+      (await import('./archive/sevenzip/other-formats.js')).createCompressedStreamReader({ type: 'zstd', displayName: 'Zstandard file' }),
   ],
   ['jar', async () => (await import('./archive/archive.js')).readJar],
 
-  ['docx docm', async () => (await import('./office/ooxml.js')).readOoxml('docx')],
-  ['xlsx xlsm', async () => (await import('./office/ooxml.js')).readOoxml('xlsx')],
-  ['pptx pptm', async () => (await import('./office/ooxml.js')).readOoxml('pptx')],
-  ['odt', async () => (await import('./office/opendocument.js')).readOpenDocument('odt')],
-  ['ods', async () => (await import('./office/opendocument.js')).readOpenDocument('ods')],
-  ['odp', async () => (await import('./office/opendocument.js')).readOpenDocument('odp')],
+  ['docx docm', async () => (await import('./office/ooxml.js')).createOoxmlReader('docx')],
+  ['xlsx xlsm', async () => (await import('./office/ooxml.js')).createOoxmlReader('xlsx')],
+  ['pptx pptm', async () => (await import('./office/ooxml.js')).createOoxmlReader('pptx')],
+  ['odt', async () => (await import('./office/opendocument.js')).createOpenDocumentReader('odt')],
+  ['ods', async () => (await import('./office/opendocument.js')).createOpenDocumentReader('ods')],
+  ['odp', async () => (await import('./office/opendocument.js')).createOpenDocumentReader('odp')],
   ['epub', async () => (await import('./office/opendocument.js')).readEpub],
   ['encrypted-ooxml', async () => (await import('./office/ole/ole.js')).readEncryptedOoxml],
-  ['doc', async () => (await import('./office/ole/ole.js')).readOle('doc')],
-  ['xls', async () => (await import('./office/ole/ole.js')).readOle('xls')],
-  ['ppt', async () => (await import('./office/ole/ole.js')).readOle('ppt')],
+  ['doc', async () => (await import('./office/ole/ole.js')).createOleReader('doc')],
+  ['xls', async () => (await import('./office/ole/ole.js')).createOleReader('xls')],
+  ['ppt', async () => (await import('./office/ole/ole.js')).createOleReader('ppt')],
 
   ['mp3', async () => (await import('./media/mp3.js')).readMp3],
   ['aac', async () => (await import('./media/aac.js')).readAac],

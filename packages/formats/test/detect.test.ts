@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import sharp from 'sharp'
-import { recognize } from '../src/detect/detect.js'
+import { recognizeType } from '../src/detect/detect.js'
 import { getMimeType, getMimeTypeByExtension, isExtensionOfType } from '../src/extensions.js'
 import { defaultLimits } from '../src/inspect.js'
 import { MemorySource } from '../src/random-access-source.js'
@@ -8,7 +8,7 @@ import * as basic from './support/samples/basic.js'
 import * as text from './support/samples/text.js'
 
 const typeOf = async (bytes: Buffer): Promise<string> => {
-  const found = await recognize(new MemorySource(bytes, ''), defaultLimits(5000))
+  const found = await recognizeType(new MemorySource(bytes, ''), defaultLimits(5000))
   return found.kind === 'binary' ? found.type : found.kind
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
 import { readJar } from '../src/archive/archive.js'
 import type { FormatReader } from '../src/format.js'
-import { listOleStreams, readEncryptedOoxml, readOle } from '../src/office/ole/ole.js'
-import { readOoxml } from '../src/office/ooxml.js'
-import { readEpub, readOpenDocument } from '../src/office/opendocument.js'
+import { listOleStreams, readEncryptedOoxml, createOleReader } from '../src/office/ole/ole.js'
+import { createOoxmlReader } from '../src/office/ooxml.js'
+import { readEpub, createOpenDocumentReader } from '../src/office/opendocument.js'
 import { limits, mutations, noise, toSource, zip } from './support/samples/archive.js'
 import {
   compound,
@@ -29,60 +29,60 @@ const bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;">
 
 describe('OOXML documents', () => {
   test.each<[string, FormatReader, Buffer]>([
-    ['docx', readOoxml('docx'), packed(docx())],
-    ['strict docx', readOoxml('docx'), packed(docx(true))],
+    ['docx', createOoxmlReader('docx'), packed(docx())],
+    ['strict docx', createOoxmlReader('docx'), packed(docx(true))],
     [
       'docx with names in another case',
-      readOoxml('docx'),
+      createOoxmlReader('docx'),
       packed(Object.fromEntries(Object.entries(docx()).map(([name, data]) => [name.toUpperCase(), data]))),
     ],
     [
       'docx in UTF-16',
-      readOoxml('docx'),
+      createOoxmlReader('docx'),
       having(docx(), { 'word/styles.xml': Buffer.from('\ufeff<?xml version="1.0" encoding="UTF-16"?><styles/>', 'utf16le') }),
     ],
-    ['docx with custom XML that is not well-formed', readOoxml('docx'), having(docx(), { 'customXml/item1.xml': 'not <xml' })],
-    ['xlsx', readOoxml('xlsx'), packed(xlsx())],
-    ['pptx', readOoxml('pptx'), packed(pptx())],
-    ['xlsx with a missing sheet', readOoxml('xlsx'), without(xlsx(), 'xl/worksheets/sheet2.xml')],
+    ['docx with custom XML that is not well-formed', createOoxmlReader('docx'), having(docx(), { 'customXml/item1.xml': 'not <xml' })],
+    ['xlsx', createOoxmlReader('xlsx'), packed(xlsx())],
+    ['pptx', createOoxmlReader('pptx'), packed(pptx())],
+    ['xlsx with a missing sheet', createOoxmlReader('xlsx'), without(xlsx(), 'xl/worksheets/sheet2.xml')],
   ])('accepts an OOXML document: %s', async (_, reader, bytes) => {
     expect(await inspect(reader, bytes)).toMatchObject({ sound: true })
   })
 
   test.each<[string, FormatReader, Buffer, RegExp]>([
-    ['no content types', readOoxml('docx'), without(docx(), '[Content_Types].xml'), /\[Content_Types\].xml is missing/],
-    ['no relationships', readOoxml('docx'), without(docx(), '_rels/.rels'), /_rels\/.rels is missing/],
-    ['no main part', readOoxml('docx'), without(docx(), 'word/document.xml'), /main part word\/document.xml is missing/],
+    ['no content types', createOoxmlReader('docx'), without(docx(), '[Content_Types].xml'), /\[Content_Types\].xml is missing/],
+    ['no relationships', createOoxmlReader('docx'), without(docx(), '_rels/.rels'), /_rels\/.rels is missing/],
+    ['no main part', createOoxmlReader('docx'), without(docx(), 'word/document.xml'), /main part word\/document.xml is missing/],
     [
       'a truncated main part',
-      readOoxml('docx'),
+      createOoxmlReader('docx'),
       having(docx(), { 'word/document.xml': '<w:document><w:body>' }),
       /not well-formed/,
     ],
-    ['an empty main part', readOoxml('docx'), having(docx(), { 'word/document.xml': '' }), /document.xml/],
-    ['styles that are not XML', readOoxml('docx'), having(docx(), { 'word/styles.xml': 'styles' }), /not well-formed/],
+    ['an empty main part', createOoxmlReader('docx'), having(docx(), { 'word/document.xml': '' }), /document.xml/],
+    ['styles that are not XML', createOoxmlReader('docx'), having(docx(), { 'word/styles.xml': 'styles' }), /not well-formed/],
     [
       'a main part in a wrong encoding',
-      readOoxml('docx'),
+      createOoxmlReader('docx'),
       having(docx(), { 'word/document.xml': Buffer.from('<document>\xff\xfe</document>', 'latin1') }),
       /not well-formed/,
     ],
-    ['the main part of another document type', readOoxml('docx'), packed(xlsx()), /not <document>/],
+    ['the main part of another document type', createOoxmlReader('docx'), packed(xlsx()), /not <document>/],
     [
       'no remaining sheet',
-      readOoxml('xlsx'),
+      createOoxmlReader('xlsx'),
       without(xlsx(), 'xl/worksheets/sheet1.xml', 'xl/worksheets/sheet2.xml'),
       /all sheets are missing/,
     ],
-    ['no slides', readOoxml('pptx'), without(pptx(), 'ppt/slides/slide1.xml'), /all slides are missing/],
-    ['no workbook relationships', readOoxml('xlsx'), without(xlsx(), 'xl/_rels/workbook.xml.rels'), /all sheets are missing/],
+    ['no slides', createOoxmlReader('pptx'), without(pptx(), 'ppt/slides/slide1.xml'), /all slides are missing/],
+    ['no workbook relationships', createOoxmlReader('xlsx'), without(xlsx(), 'xl/_rels/workbook.xml.rels'), /all sheets are missing/],
     [
       'a member with a wrong checksum',
-      readOoxml('docx'),
+      createOoxmlReader('docx'),
       zip([...Object.entries(docx()).map(([name, data]) => ({ name, data })), { name: 'media/a.png', data: noise(99), crc: 7 }]),
       /incorrect checksum/,
     ],
-    ['a truncated end', readOoxml('docx'), packed(docx()).subarray(0, -30), /zip/],
+    ['a truncated end', createOoxmlReader('docx'), packed(docx()).subarray(0, -30), /zip/],
   ])('rejects an OOXML document with %s as damaged', async (_, reader, bytes, problem) => {
     expect(await inspect(reader, bytes)).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
   })
@@ -94,16 +94,16 @@ describe('OOXML documents', () => {
     ['a bomb among its images', { 'media/a.emf': Buffer.alloc(20_000_000) }, 'archive_ratio'],
     ['a name with ..', { '../../startup/evil.dot': 'x' }, 'archive_path'],
   ])('rejects an OOXML document with %s as malicious', async (_, changes, maliciousConstruction) => {
-    expect(await inspect(readOoxml('docx'), having(docx(), changes))).toMatchObject({ sound: false, maliciousConstruction })
+    expect(await inspect(createOoxmlReader('docx'), having(docx(), changes))).toMatchObject({ sound: false, maliciousConstruction })
   })
 })
 
 describe('OpenDocument files and e-books', () => {
   test('accepts OpenDocument files and e-books, even without a manifest or mimetype', async () => {
     for (const kind of ['odt', 'ods', 'odp'] as const) {
-      expect(await inspect(readOpenDocument(kind), packed(openDocument(kind)))).toMatchObject({ sound: true, notes: [] })
+      expect(await inspect(createOpenDocumentReader(kind), packed(openDocument(kind)))).toMatchObject({ sound: true, notes: [] })
       expect(
-        await inspect(readOpenDocument(kind), without(openDocument(kind), 'META-INF/manifest.xml', 'mimetype')),
+        await inspect(createOpenDocumentReader(kind), without(openDocument(kind), 'META-INF/manifest.xml', 'mimetype')),
       ).toMatchObject({ sound: true })
     }
     expect(await inspect(readEpub, packed(epub()))).toMatchObject({ sound: true, notes: [] })
@@ -116,20 +116,20 @@ describe('OpenDocument files and e-books', () => {
   test('accepts encrypted OpenDocument files and e-books, and adds a note to the report', async () => {
     const manifest = '<manifest><file-entry full-path="content.xml"><encryption-data/></file-entry></manifest>'
     const bytes = having(openDocument('odt'), { 'content.xml': noise(500), 'META-INF/manifest.xml': manifest })
-    expect(await inspect(readOpenDocument('odt'), bytes)).toMatchObject({
+    expect(await inspect(createOpenDocumentReader('odt'), bytes)).toMatchObject({
       sound: true,
       notes: ['the document is encrypted, so its content was not checked'],
     })
   })
 
   test.each<[string, FormatReader, Buffer]>([
-    ['an odt without content', readOpenDocument('odt'), without(openDocument('odt'), 'content.xml')],
+    ['an odt without content', createOpenDocumentReader('odt'), without(openDocument('odt'), 'content.xml')],
     [
       'an odt with damaged content',
-      readOpenDocument('odt'),
+      createOpenDocumentReader('odt'),
       having(openDocument('odt'), { 'content.xml': '<office:document-content>' }),
     ],
-    ['a spreadsheet with the extension odt', readOpenDocument('odt'), packed(openDocument('ods'))],
+    ['a spreadsheet with the extension odt', createOpenDocumentReader('odt'), packed(openDocument('ods'))],
     ['an epub without a container', readEpub, without(epub(), 'META-INF/container.xml')],
     ['an epub without a package', readEpub, without(epub(), 'OEBPS/book.opf')],
     ['an epub with a damaged package', readEpub, having(epub(), { 'OEBPS/book.opf': '<package><spine></package>' })],
@@ -142,10 +142,10 @@ describe('OpenDocument files and e-books', () => {
   test('accepts a document type declaration without entities, and rejects one with entities as malicious', async () => {
     const content = (doctype: string) => `${doctype}<office:document-content/>`
     const old = '<!DOCTYPE office:document-content PUBLIC "-//OpenOffice.org//DTD OfficeDocument 1.0//EN" "office.dtd">'
-    expect(await inspect(readOpenDocument('odt'), having(openDocument('odt'), { 'content.xml': content(old) }))).toMatchObject({
+    expect(await inspect(createOpenDocumentReader('odt'), having(openDocument('odt'), { 'content.xml': content(old) }))).toMatchObject({
       sound: true,
     })
-    expect(await inspect(readOpenDocument('odt'), having(openDocument('odt'), { 'content.xml': content(bomb) }))).toMatchObject({
+    expect(await inspect(createOpenDocumentReader('odt'), having(openDocument('odt'), { 'content.xml': content(bomb) }))).toMatchObject({
       maliciousConstruction: 'xml_entities',
     })
   })
@@ -153,10 +153,10 @@ describe('OpenDocument files and e-books', () => {
 
 describe('OLE files', () => {
   const readers: Record<string, [FormatReader, Streams]> = {
-    doc: [readOle('doc'), doc()],
-    xls: [readOle('xls'), xls()],
-    'xls (Excel 95)': [readOle('xls'), xls({ old: true })],
-    ppt: [readOle('ppt'), ppt()],
+    doc: [createOleReader('doc'), doc()],
+    xls: [createOleReader('xls'), xls()],
+    'xls (Excel 95)': [createOleReader('xls'), xls({ old: true })],
+    ppt: [createOleReader('ppt'), ppt()],
   }
 
   test.each(Object.entries(readers))('accepts an OLE file of type %s', async (_, [reader, streams]) => {
@@ -165,9 +165,9 @@ describe('OLE files', () => {
 
   test('accepts a password-protected OLE file, and adds a note to the report', async () => {
     const note = expect.stringMatching(/password-protected/)
-    expect(await inspect(readOle('doc'), compound(doc({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
-    expect(await inspect(readOle('xls'), compound(xls({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
-    expect(await inspect(readOle('ppt'), compound(ppt({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
+    expect(await inspect(createOleReader('doc'), compound(doc({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
+    expect(await inspect(createOleReader('xls'), compound(xls({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
+    expect(await inspect(createOleReader('ppt'), compound(ppt({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
     expect(await inspect(readEncryptedOoxml, compound(encryptedPackage()))).toMatchObject({ sound: true, notes: [note] })
     expect(await inspect(readEncryptedOoxml, compound(doc()))).toMatchObject({ sound: false })
   })
@@ -188,12 +188,12 @@ describe('OLE files', () => {
       copy.fill(0xee, at, at + 4)
       return compound({ ...streams, [name]: copy })
     }
-    expect(await inspect(readOle('doc'), changed(doc(), '/WordDocument', 0))).toMatchObject({ sound: false })
-    expect(await inspect(readOle('doc'), changed(doc(), '/1Table', 10))).toMatchObject({ sound: false })
-    expect(await inspect(readOle('xls'), changed(xls(), '/Workbook', 0))).toMatchObject({ sound: false })
-    expect(await inspect(readOle('xls'), changed(xls(), '/Workbook', 24))).toMatchObject({ sound: false })
-    expect(await inspect(readOle('ppt'), changed(ppt(), '/Current User', 16))).toMatchObject({ sound: false })
-    expect(await inspect(readOle('ppt'), changed(ppt(), '/PowerPoint Document', 2))).toMatchObject({ sound: false })
+    expect(await inspect(createOleReader('doc'), changed(doc(), '/WordDocument', 0))).toMatchObject({ sound: false })
+    expect(await inspect(createOleReader('doc'), changed(doc(), '/1Table', 10))).toMatchObject({ sound: false })
+    expect(await inspect(createOleReader('xls'), changed(xls(), '/Workbook', 0))).toMatchObject({ sound: false })
+    expect(await inspect(createOleReader('xls'), changed(xls(), '/Workbook', 24))).toMatchObject({ sound: false })
+    expect(await inspect(createOleReader('ppt'), changed(ppt(), '/Current User', 16))).toMatchObject({ sound: false })
+    expect(await inspect(createOleReader('ppt'), changed(ppt(), '/PowerPoint Document', 2))).toMatchObject({ sound: false })
   })
 
   test('rejects an OLE file as malicious if a stream has a circular sector chain', async () => {
@@ -201,7 +201,7 @@ describe('OLE files', () => {
     const fatAt = (bytes.readUInt32LE(76) + 1) * 512
     const start = listOleStreams(toSource(bytes))!.find(({ name }) => name === 'WordDocument')!.firstSector
     bytes.writeUInt32LE(start, fatAt + 4 * (start + 1))
-    expect(await inspect(readOle('doc'), bytes)).toMatchObject({ sound: false, maliciousConstruction: 'ole_circle' })
+    expect(await inspect(createOleReader('doc'), bytes)).toMatchObject({ sound: false, maliciousConstruction: 'ole_circle' })
   })
 
   test('lists the streams in an OLE file', () => {
@@ -214,14 +214,14 @@ describe('OLE files', () => {
 
 test('returns a verdict for every mutated Office file', async () => {
   const samples: [FormatReader, Buffer][] = [
-    [readOoxml('docx'), packed(docx())],
-    [readOoxml('xlsx'), packed(xlsx())],
-    [readOoxml('pptx'), packed(pptx())],
-    [readOpenDocument('odt'), packed(openDocument('odt'))],
+    [createOoxmlReader('docx'), packed(docx())],
+    [createOoxmlReader('xlsx'), packed(xlsx())],
+    [createOoxmlReader('pptx'), packed(pptx())],
+    [createOpenDocumentReader('odt'), packed(openDocument('odt'))],
     [readEpub, packed(epub())],
-    [readOle('doc'), compound(doc())],
-    [readOle('xls'), compound(xls())],
-    [readOle('ppt'), compound(ppt())],
+    [createOleReader('doc'), compound(doc())],
+    [createOleReader('xls'), compound(xls())],
+    [createOleReader('ppt'), compound(ppt())],
     [readEncryptedOoxml, compound(encryptedPackage())],
   ]
   for (const [index, [reader, bytes]] of samples.entries()) {
@@ -239,7 +239,7 @@ test('rejects an Office document with damaged XML in an intact zip', async () =>
   for (let at = 60; at < main.length - 9; at += 5) {
     tried++
     const copy = Buffer.concat([main.subarray(0, at), main.subarray(at + 9)])
-    if (!(await inspect(readOoxml('docx'), having(parts, { 'word/document.xml': copy }))).sound) found++
+    if (!(await inspect(createOoxmlReader('docx'), having(parts, { 'word/document.xml': copy }))).sound) found++
   }
   expect(found).toBeGreaterThan(tried / 2)
 })

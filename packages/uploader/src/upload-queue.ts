@@ -109,7 +109,7 @@ export class UploadQueue {
     this.#startNextUploads()
   }
 
-  pauseAll(): void {
+  pauseAllUploads(): void {
     for (const item of this.items) if (!isFinished(item)) item.transfer?.pause()
   }
 

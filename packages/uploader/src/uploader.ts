@@ -73,7 +73,7 @@ export class AssayUploader extends HTMLElement {
 
   #disconnect(): void {
     this.#connection?.abort()
-    this.#queue?.pauseAll()
+    this.#queue?.pauseAllUploads()
     this.#queue = undefined
     this.#dropZone = undefined
     this.#views.clear()

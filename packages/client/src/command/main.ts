@@ -12,16 +12,16 @@ import { readSettings } from './settings.js'
 /** Runs a command and returns its exit status. */
 async function main(args: string[]): Promise<number> {
   const [name, ...rest] = args
-  if (name === '--version') return printOutput(`${readVersion()}\n`)
+  if (name === '--version') return printAndReturnSuccess(`${readVersion()}\n`)
   if (name === undefined) {
     process.stderr.write(formatHelp(commands))
     return 2
   }
   if (name === 'help' || name === '--help' || name === '-h')
-    return printOutput(rest[0] === undefined ? formatHelp(commands) : formatCommandHelp(findCommand(rest[0])))
+    return printAndReturnSuccess(rest[0] === undefined ? formatHelp(commands) : formatCommandHelp(findCommand(rest[0])))
   const command = findCommand(name)
   const { positionals, options } = parseCommandLine(command, rest)
-  if (options.help !== undefined) return printOutput(formatCommandHelp(command))
+  if (options.help !== undefined) return printAndReturnSuccess(formatCommandHelp(command))
   assertArgumentCount(command, positionals)
   const env = process.env
   const output = createOutput(options.json !== undefined)
@@ -32,7 +32,7 @@ async function main(args: string[]): Promise<number> {
   return (await command.run({ positionals, options, output, env, client: createConfiguredClient, commands })) ? 0 : 1
 }
 
-function printOutput(text: string): number {
+function printAndReturnSuccess(text: string): number {
   process.stdout.write(text)
   return 0
 }

@@ -2,7 +2,7 @@
 const blockBytes = 512
 
 /** Creates a seeded random number generator (mulberry32), so that every run damages the same bytes. */
-export function createRandom(seed) {
+export function createRandomGenerator(seed) {
   let state = seed | 0
   return (below) => {
     state = (state + 0x6d2b79f5) | 0
@@ -107,7 +107,7 @@ export const kinds = {
 
 /** Yields damaged copies of one kind, excluding copies that equal the original. */
 export function generateDamagedCopies(kind, { bytes, parts, lengths, sums }, { count, seed }) {
-  const random = createRandom(seed)
+  const random = createRandomGenerator(seed)
   const copies = []
   for (let tries = 0; tries < count * 3 && copies.length < count; tries++) {
     const copy = kinds[kind]({ bytes, parts, lengths, sums, random })

@@ -13,7 +13,7 @@ let child
 /** Resolves the current request. The child process handles one request at a time. */
 let finish
 
-function startChild() {
+function startChildProcess() {
   child = fork(fileURLToPath(import.meta.url), { serialization: 'advanced', stdio: 'ignore' })
   child.on('message', (rejects) => finish(rejects))
   child.on('exit', () => {
@@ -24,7 +24,7 @@ function startChild() {
 
 /** True if the library for the type rejects the bytes, crashes or does not finish in time. */
 export async function isRejectedByLibrary(type, bytes) {
-  if (!child) startChild()
+  if (!child) startChildProcess()
   const running = child
   const timer = setTimeout(() => running.kill('SIGKILL'), timeoutMs)
   const rejects = await new Promise((resolve) => {

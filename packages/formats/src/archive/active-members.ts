@@ -1,8 +1,8 @@
 import { findOleActiveContent } from '../active-content.js'
 import { detectOleType } from '../detect/ole.js'
 import { DeadlineExceeded, type FormatVerdict, type ReaderLimits } from '../format.js'
-import { type OleKind, readOle } from '../office/ole/ole.js'
-import { analyzeObjects } from '../pdf/page-tree.js'
+import { type OleKind, createOleReader } from '../office/ole/ole.js'
+import { analyzePageTree } from '../pdf/page-tree.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { findRtfActiveContent, findWebPageActiveContent } from '../text/active-text.js'
 import { detectText } from '../text/text.js'
@@ -14,7 +14,7 @@ const oleKinds = new Set<string>(['doc', 'xls', 'ppt'])
 
 const searchOleFile: SearchFunction = async (source, limits) => {
   const type = detectOleType(source)
-  const read = oleKinds.has(type) ? await readOle(type as OleKind)(source, limits) : undefined
+  const read = oleKinds.has(type) ? await createOleReader(type as OleKind)(source, limits) : undefined
   return [...findOleActiveContent(source), ...getActiveContent(read)]
 }
 
@@ -34,7 +34,7 @@ const getActiveContent = (verdict: FormatVerdict | undefined): string[] =>
 export function selectSearchFunction(head: Buffer, name: string): SearchFunction | undefined {
   const start = head.toString('latin1')
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return /vbaProject\.bin$/i.test(name) ? undefined : searchOleFile
-  if (start.includes('%PDF-')) return (source, limits) => analyzeObjects(source, limits).activeContent
+  if (start.includes('%PDF-')) return (source, limits) => analyzePageTree(source, limits).activeContent
   if (start.startsWith('{\\rtf')) return findRtfActiveContent
   if (/\.svg$/i.test(name) || /^\W{0,3}<svg[\s>]|^\W{0,3}<\?xml[^>]*>\s*<svg[\s>]/i.test(start)) return searchSvg
   return /\.(html?|xhtml|xht|mht|mhtml)$/i.test(name) || /<(!doctype\s+html|html)[\s>]/i.test(start) ? searchWebPage : undefined

@@ -39,7 +39,7 @@ async function* unpackMember(source: RandomAccessSource, start: number, handlers
   if (small) {
     handlers.onUnpacked(small.bytes.length)
     if (small.bytes.length > 0) yield small.bytes
-    return checkTrailer(source, dataStart + small.consumed, { sum: crc32(small.bytes), size: small.bytes.length }, handlers)
+    return verifyTrailerAndGetEnd(source, dataStart + small.consumed, { sum: crc32(small.bytes), size: small.bytes.length }, handlers)
   }
   let sum = 0
   let size = 0
@@ -55,7 +55,7 @@ async function* unpackMember(source: RandomAccessSource, start: number, handlers
     const problem = getInflateErrorMessage(error)
     throw problem ? createDamageError(`the gzip data cannot be unpacked: ${problem}`) : error
   }
-  return checkTrailer(source, dataStart + consumed, { sum, size }, handlers)
+  return verifyTrailerAndGetEnd(source, dataStart + consumed, { sum, size }, handlers)
 }
 
 /** Inflates a small member synchronously. In a file with 100,000 members, one inflater per member would be too slow. */
@@ -72,7 +72,7 @@ function inflateSmallMember(source: RandomAccessSource, dataStart: number): { by
   }
 }
 
-function checkTrailer(
+function verifyTrailerAndGetEnd(
   source: RandomAccessSource,
   at: number,
   { sum, size }: { sum: number; size: number },
@@ -100,7 +100,7 @@ function findHeaderEnd(source: RandomAccessSource, start: number, handlers: Gzip
   }
   if (flags & 8) at = findStringEnd(source, at)
   if (flags & 16) at = findStringEnd(source, at)
-  if (flags & 2) at = checkHeaderChecksum(source, start, at, handlers)
+  if (flags & 2) at = verifyHeaderChecksumAndGetEnd(source, start, at, handlers)
   return at
 }
 
@@ -114,7 +114,7 @@ function findStringEnd(source: RandomAccessSource, start: number): number {
   throw createDamageError('the gzip header is truncated')
 }
 
-function checkHeaderChecksum(source: RandomAccessSource, start: number, at: number, handlers: GzipHandlers): number {
+function verifyHeaderChecksumAndGetEnd(source: RandomAccessSource, start: number, at: number, handlers: GzipHandlers): number {
   let sum = 0
   for (const chunk of source.chunks(start, at)) sum = crc32(chunk, sum)
   const written = source.read(at, 2)

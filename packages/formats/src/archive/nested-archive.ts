@@ -50,7 +50,7 @@ async function searchForActiveContent(stream: ByteStream, name: string, level: A
 
 /** Checks a nested gzip file. A compressed tar counts as one level of nesting, not two. */
 async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveLevel): Promise<void> {
-  const content = new IteratorStream(countBytes(inflateChunks('gzip', stream.readChunks(Number.POSITIVE_INFINITY)), inner))
+  const content = new IteratorStream(yieldCountedChunks(inflateChunks('gzip', stream.readChunks(Number.POSITIVE_INFINITY)), inner))
   try {
     if (looksLikeTar(await content.peek(tarBlock))) await checkTar(content, inner)
     else await inner.checkNestedArchive(content, name)
@@ -63,7 +63,7 @@ async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveL
   }
 }
 
-async function* countBytes(chunks: AsyncIterable<Buffer>, level: ArchiveLevel): AsyncGenerator<Buffer> {
+async function* yieldCountedChunks(chunks: AsyncIterable<Buffer>, level: ArchiveLevel): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
     level.budget.addUnpackedBytes(chunk.length)
     yield chunk

@@ -22,9 +22,9 @@ export type Recognition =
  * Detects the type of the content. Dedicated checks replace file-type for formats that it cannot distinguish (zip, compound
  * files, MP4, text) or that have a two-byte signature. An unconfirmed result counts as unknown.
  */
-export async function recognize(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
+export async function recognizeType(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
-  const family = detectTypeByHeader(source, limits) ?? detectTextLikeBinary(source)
+  const family = detectTypeByHeader(source, limits) ?? detectTextLikeBinaryType(source)
   if (family) return createBinaryRecognition(family)
   const sign = detectText(source)
   if (sign && !startsWithBinaryData(source)) {
@@ -78,7 +78,7 @@ const isDicomWithTiffPreamble = (source: RandomAccessSource, head: Buffer): bool
   source.read(128, 4).toString('latin1') === 'DICM'
 
 /** Detects binary types whose files may look like text. Disk images (dmg) have their signature near the end. */
-function detectTextLikeBinary(source: RandomAccessSource): string | undefined {
+function detectTextLikeBinaryType(source: RandomAccessSource): string | undefined {
   if (/^SIMPLE {2}= {18,20} *[TF]/.test(source.read(0, 64).toString('latin1'))) return 'fits'
   // Thin archives (GNU ar) and big archives (AIX ar).
   if (/^!<thin>\n|^<bigaf>\n/.test(source.read(0, 8).toString('latin1'))) return 'ar'

@@ -1,4 +1,4 @@
-import { isZipDirectoryIntact, listZipEntries, type ZipEntry } from '../archive/zip/directory.js'
+import { isCentralDirectoryIntact, listZipEntries, type ZipEntry } from '../archive/zip/directory.js'
 import { hasEncryptedZipDirectory } from '../archive/zip/encrypted-directory.js'
 import { ZipPackage } from '../archive/zip/package.js'
 import type { ReaderLimits } from '../format.js'
@@ -49,7 +49,7 @@ export function detectZipType(source: RandomAccessSource, limits: ReaderLimits):
     detectTypeByMimetype(source, entries) ??
     detectTypeByNames(names, (name) => readMemberStart(source, limits, name))
   // A truncated central directory may omit the parts of a document, so the file is not necessarily a plain zip.
-  return type ?? (isZipDirectoryIntact(source, limits) ? 'zip' : 'zip-damaged')
+  return type ?? (isCentralDirectoryIntact(source, limits) ? 'zip' : 'zip-damaged')
 }
 
 function detectTypeByParts(names: Set<string>): string | undefined {

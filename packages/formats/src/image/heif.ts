@@ -45,7 +45,7 @@ async function readHeif(
   const flood = size && checkImageSize(name, { ...size, bits: 24 }, limits)
   if (flood) return flood
   const changes = name === 'AVIF' ? getBrandPatches(source) : []
-  const unread = name === 'HEIC' ? 'the bundled decoder does not support HEVC' : await tryToDecode(source, limits, changes)
+  const unread = name === 'HEIC' ? 'the bundled decoder does not support HEVC' : await tryToDecodeImage(source, limits, changes)
   if (unread && typeof unread !== 'string') return { ...unread, evidence }
   const items = readItems(source, limits, meta)
   const problem = unread
@@ -73,7 +73,7 @@ function getBrandPatches(source: RandomAccessSource): BytePatch[] {
 }
 
 /** Decodes the image. Returns a reason if the decoder does not support the image, or a verdict if the image is damaged. */
-async function tryToDecode(
+async function tryToDecodeImage(
   source: RandomAccessSource,
   limits: ReaderLimits,
   changes: BytePatch[],

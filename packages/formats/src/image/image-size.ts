@@ -13,12 +13,13 @@ export interface ImageSize {
  */
 export function checkImageSize(format: string, size: ImageSize, limits: ReaderLimits): FormatVerdict | undefined {
   const { width, height, bits, times = 1 } = size
-  if (width * height * getDisplayBitsPerPixel(bits) <= limits.maxPictureBits * times) return undefined
-  const maxPixels = Math.floor((limits.maxPictureBits * times) / getDisplayBitsPerPixel(bits))
+  if (width * height * toDisplayBitsPerPixel(bits) <= limits.maxPictureBits * times) return undefined
+  const maxPixels = Math.floor((limits.maxPictureBits * times) / toDisplayBitsPerPixel(bits))
   const problem = `the ${format} has ${width}x${height} pixels. The maximum is ${maxPixels} with ${bits} bits (pixel flood)`
   return createMaliciousVerdict('pixel_flood', problem, { width, height })
 }
 
 // Bits per pixel in a viewer. Viewers store black-and-white scans and small palettes compactly, and expand other images to 24
 // bits or more.
-const getDisplayBitsPerPixel = (bits: number): number => (bits < 8 || bits > 32 ? bits : 24)
+const toDisplayBitsPerPixel = (storedBitsPerPixel: number): number =>
+  storedBitsPerPixel < 8 || storedBitsPerPixel > 32 ? storedBitsPerPixel : 24

@@ -73,19 +73,19 @@ class ScanChecker {
       const marker = this.readMarker(at)
       if (!marker) return this.frame ? { problem: missingEndMessage, plain: false } : unsupportedScan
       const { code, after } = marker
-      this.markUncommonUnless(after - 2 === at)
+      this.markFileUncommonUnless(after - 2 === at)
       if (code === 0xd9)
         return { plain: this.plain && this.frame !== undefined && this.scanned.size === this.frame.components.length }
       at = after
       if (code === 0x01 || (code >= 0xd0 && code <= 0xd8)) {
-        this.markUncommonUnless(false)
+        this.markFileUncommonUnless(false)
         continue
       }
       const head = this.source.read(after, 2)
       const length = head.length < 2 ? 0 : head.readUInt16BE(0)
       const body = this.source.read(after + 2, length - 2)
-      if (length < 2 || !this.readSegment(code, body)) return unsupportedScan
-      this.markUncommonUnless(body.length === length - 2)
+      if (length < 2 || !this.tryToReadSegment(code, body)) return unsupportedScan
+      this.markFileUncommonUnless(body.length === length - 2)
       at += length
       if (code !== 0xda) continue
       const end = this.checkScan(body, at)
@@ -94,23 +94,23 @@ class ScanChecker {
     }
   }
 
-  private markUncommonUnless(isCommon: boolean): void {
+  private markFileUncommonUnless(isCommon: boolean): void {
     if (!isCommon) this.plain = false
   }
 
   /** Processes a marker segment. Returns false for unsupported coding processes, such as progressive, lossless and arithmetic. */
-  private readSegment(code: number, body: Buffer): boolean {
+  private tryToReadSegment(code: number, body: Buffer): boolean {
     if (code === 0xc4) this.readHuffmanTables(body)
     else if (code === 0xdb) this.readQuantizationTables(body)
     else if (code === 0xdd) {
-      this.markUncommonUnless(body.length === 2)
+      this.markFileUncommonUnless(body.length === 2)
       this.restart = body.length >= 2 ? body.readUInt16BE(0) : 0
     } else if (code === 0xc0 || code === 0xc1) {
-      this.markUncommonUnless(this.frame === undefined)
+      this.markFileUncommonUnless(this.frame === undefined)
       this.frame = readJpegFrame(body)
-      this.markUncommonUnless(this.frame?.isCommon === true)
+      this.markFileUncommonUnless(this.frame?.isCommon === true)
     } else if ((code >= 0xc2 && code <= 0xcf) || code === 0xdc) return false
-    else this.markUncommonUnless(code === 0xda || code === 0xfe || (code >= 0xe0 && code <= 0xef))
+    else this.markFileUncommonUnless(code === 0xda || code === 0xfe || (code >= 0xe0 && code <= 0xef))
     return true
   }
 
@@ -123,21 +123,21 @@ class ScanChecker {
       const table = symbols.length === size ? buildHuffmanTable(counts, symbols) : undefined
       const which = body[at]!
       if (table) this.tables.set(which, table)
-      this.markUncommonUnless(table !== undefined && size <= 256 && (which & 0xef) <= 3)
+      this.markFileUncommonUnless(table !== undefined && size <= 256 && (which & 0xef) <= 3)
       // Each symbol of a DC table is the bit length of a difference.
-      if (which < 0x10) this.markUncommonUnless(symbols.every((symbol) => symbol <= 15))
+      if (which < 0x10) this.markFileUncommonUnless(symbols.every((symbol) => symbol <= 15))
       at += 17 + size
     }
-    this.markUncommonUnless(at === body.length)
+    this.markFileUncommonUnless(at === body.length)
   }
 
   private readQuantizationTables(body: Buffer): void {
     let at = 0
     for (; at < body.length; at += body[at]! >> 4 ? 129 : 65) {
-      this.markUncommonUnless((body[at]! & 0xef) <= 3)
+      this.markFileUncommonUnless((body[at]! & 0xef) <= 3)
       this.quantizations.add(body[at]! & 15)
     }
-    this.markUncommonUnless(at === body.length)
+    this.markFileUncommonUnless(at === body.length)
   }
 
   /** Checks one scan and returns the offset of its end. */
@@ -155,11 +155,11 @@ class ScanChecker {
       if (!marker) return { problem: missingEndMessage, plain: false }
       if (this.hasExcessCodes(followed, marker.after - 2))
         return { problem: 'excess codes follow the last block of a scan or restart interval', plain: false }
-      this.markUncommonUnless(!followed.displaced)
+      this.markFileUncommonUnless(!followed.displaced)
       if (done >= parts.units) return followed.end
       // Unexpected markers need no check here, because libvips reports them.
       if (marker.code < 0xd0 || marker.code > 0xd7) return unsupportedScan
-      this.markUncommonUnless(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
+      this.markFileUncommonUnless(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
       at = marker.after
     }
     return at
@@ -169,7 +169,7 @@ class ScanChecker {
     const { width, height, components } = frame
     const count = body[0] ?? 0
     if (count < 1 || count > 4 || body.length < 1 + count * 2) return undefined
-    this.markUncommonUnless(body.length === 4 + count * 2 && body.readUIntBE(1 + count * 2, 3) === fullSpectrum)
+    this.markFileUncommonUnless(body.length === 4 + count * 2 && body.readUIntBE(1 + count * 2, 3) === fullSpectrum)
     const widest = Math.max(...components.map(({ across }) => across))
     const highest = Math.max(...components.map(({ down }) => down))
     const parts: ScanComponent[] = []
@@ -180,14 +180,14 @@ class ScanChecker {
       const dc = this.tables.get(which >> 4)
       const ac = this.tables.get(0x10 | (which & 15))
       if (!component || !dc || !ac) return undefined
-      this.markUncommonUnless(!this.scanned.has(component) && this.quantizations.has(component.quantization))
+      this.markFileUncommonUnless(!this.scanned.has(component) && this.quantizations.has(component.quantization))
       this.scanned.add(component)
       const { across, down } = component
       parts.push({ blocks: count === 1 ? 1 : across * down, dc, ac })
       if (count === 1)
         units = Math.ceil(Math.ceil((width * across) / widest) / 8) * Math.ceil(Math.ceil((height * down) / highest) / 8)
     }
-    this.markUncommonUnless(parts.reduce((sum, { blocks }) => sum + blocks, 0) <= maxBlocks)
+    this.markFileUncommonUnless(parts.reduce((sum, { blocks }) => sum + blocks, 0) <= maxBlocks)
     return { units, components: parts }
   }
 

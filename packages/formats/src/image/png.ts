@@ -30,7 +30,7 @@ export const readPng: FormatReader = async (source, limits) => {
   const flood = checkImageSize('PNG', header, limits)
   if (flood) return flood
   const walk: CollectedChunks = { notes: [], data: [] }
-  const end = walkChunks(source, limits, header, walk)
+  const end = checkChunksAndFindEnd(source, limits, header, walk)
   if (typeof end === 'string') return createInvalidVerdict(end, evidence)
   const problem = await findPixelProblem(source, walk.data, header, limits)
   if (problem) return createInvalidVerdict(`the pixels cannot be decoded: ${problem}`, evidence)
@@ -65,7 +65,7 @@ function readHeader(chunk: Buffer): Header | string {
 }
 
 /** Checks all chunks. Returns the offset of the end of the image, or an error message. */
-function walkChunks(
+function checkChunksAndFindEnd(
   source: RandomAccessSource,
   limits: ReaderLimits,
   header: Header,

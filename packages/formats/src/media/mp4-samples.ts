@@ -14,7 +14,7 @@ export interface SampleCheck {
 }
 
 export const noSamples: SampleCheck = { declaredChunks: 0, presentChunks: 0 }
-const createSampleProblem = (problem: string): SampleCheck => ({ ...noSamples, problem })
+const createFailedSampleCheck = (problem: string): SampleCheck => ({ ...noSamples, problem })
 
 /** Checks the lists of a sample table and the sample offsets. Reads the lists through windows to limit memory. */
 export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, boxes: Map<string, Box>): SampleCheck {
@@ -25,8 +25,8 @@ export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, b
   const samples = sizes ? readUint32(source, sizes.start + 8) : 0
   // Fragmented files may omit the sample tables, because all samples are in fragments.
   if (chunks === 0)
-    return samples > 0 ? createSampleProblem('the track has samples but no list of their offsets (stco)') : noSamples
-  if (!offsets || !sizes || !runs || !times) return createSampleProblem('the sample table lacks a list (stsz, stsc or stts)')
+    return samples > 0 ? createFailedSampleCheck('the track has samples but no list of their offsets (stco)') : noSamples
+  if (!offsets || !sizes || !runs || !times) return createFailedSampleCheck('the sample table lacks a list (stsz, stsc or stts)')
   const uniform = sizes.type === 'stsz' ? readUint32(source, sizes.start + 4) : 0
   const sizeBytes = (sizes.type === 'stsz' ? 32 : (source.read(sizes.start + 7, 1)[0] ?? 0)) / 8
   const wide = offsets.type === 'co64' ? 8 : 4
@@ -37,7 +37,7 @@ export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, b
     ['chunk lengths', runs, 8 + readUint32(source, runs.start + 4) * 12],
   ]
   const cut = lists.find(([, box, length]) => box.start + length > box.end)
-  if (cut) return createSampleProblem(`the list of ${cut[0]} is truncated`)
+  if (cut) return createFailedSampleCheck(`the list of ${cut[0]} is truncated`)
   return samples === 0
     ? noSamples
     : checkChunks(source, limits, { offsets, sizes, runs, chunks, samples, uniform, sizeBytes, wide })

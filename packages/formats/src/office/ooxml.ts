@@ -27,7 +27,7 @@ interface PartCheckPlan {
  * Checks Word, Excel and PowerPoint files of version 2007 and later (ECMA-376), including templates and files with macros. The
  * zip must be intact, and the main part and its related parts must exist and be well-formed XML.
  */
-export const readOoxml = (kind: OoxmlKind): FormatReader =>
+export const createOoxmlReader = (kind: OoxmlKind): FormatReader =>
   createArchiveReader(async (source, level) => {
     const { limits } = level
     const plan = planPartChecks(new ZipPackage(source, limits), kind)

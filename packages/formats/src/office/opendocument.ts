@@ -18,7 +18,7 @@ function checkMimetype(pack: ZipPackage, level: ArchiveLevel, documentKind: stri
 }
 
 /** Checks OpenDocument files (ODF 1.x), including templates. The zip must be intact, and its XML parts must be well-formed. */
-export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
+export const createOpenDocumentReader = (kind: OpenDocumentKind): FormatReader =>
   createArchiveReader(async (source, level) => {
     const pack = new ZipPackage(source, level.limits)
     checkMimetype(pack, level, 'document', new RegExp(`^application/vnd\\.oasis\\.opendocument\\.${kinds[kind]}`))

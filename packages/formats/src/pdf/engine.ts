@@ -105,16 +105,16 @@ export class PdfEngine {
   open(source: RandomAccessSource, limits: ReaderLimits): OpenedDocument {
     this.source = source
     this.limits = limits
-    const document = this.runGuarded(() => this.pdfium._FPDF_LoadCustomDocument(this.writeFileAccess(source.size), 0))
+    const document = this.runGuardedCall(() => this.pdfium._FPDF_LoadCustomDocument(this.writeFileAccess(source.size), 0))
     return { document, password: document === 0 && passwordErrors.includes(this.pdfium._FPDF_GetLastError()) }
   }
 
-  wasRebuilt = (document: number) => this.runGuarded(() => this.pdfium._FPDF_DocumentHasValidCrossReferenceTable(document) === 0)
+  wasRebuilt = (document: number) => this.runGuardedCall(() => this.pdfium._FPDF_DocumentHasValidCrossReferenceTable(document) === 0)
 
-  getPageCount = (document: number) => this.runGuarded(() => this.pdfium._FPDF_GetPageCount(document))
+  getPageCount = (document: number) => this.runGuardedCall(() => this.pdfium._FPDF_GetPageCount(document))
 
   canLoadPage(document: number, index: number): boolean {
-    return this.runGuarded(() => {
+    return this.runGuardedCall(() => {
       const page = this.pdfium._FPDF_LoadPage(document, index)
       if (page) this.pdfium._FPDF_ClosePage(page)
       return page !== 0
@@ -123,7 +123,7 @@ export class PdfEngine {
 
   /** Renders a page on a white background to fit a square of `size` pixels. Returns undefined if it cannot be rendered. */
   renderPage(document: number, index: number, size: number): PagePixels | undefined {
-    return this.runGuarded(() => {
+    return this.runGuardedCall(() => {
       const page = this.pdfium._FPDF_LoadPage(document, index)
       if (!page) return undefined
       const [pageWidth, pageHeight] = [this.pdfium._FPDF_GetPageWidthF(page), this.pdfium._FPDF_GetPageHeightF(page)]
@@ -143,7 +143,7 @@ export class PdfEngine {
   }
 
   close(document: number): void {
-    if (document && this.isAlive) this.runGuarded(() => this.pdfium._FPDF_CloseDocument(document))
+    if (document && this.isAlive) this.runGuardedCall(() => this.pdfium._FPDF_CloseDocument(document))
     this.source = undefined
   }
 
@@ -156,7 +156,7 @@ export class PdfEngine {
     return this.pdfium.HEAPU8.length > 128 * 1024 * 1024
   }
 
-  private runGuarded<T>(call: () => T): T {
+  private runGuardedCall<T>(call: () => T): T {
     try {
       return call()
     } catch (error) {

@@ -37,7 +37,7 @@ export interface PageTree {
  * Finds active content and cycles in the page tree. Programs stop at different pages of a cycle, and no regular program creates
  * one. Later definitions of an object override earlier ones.
  */
-export function analyzeObjects(source: RandomAccessSource, limits: ReaderLimits): PageTree {
+export function analyzePageTree(source: RandomAccessSource, limits: ReaderLimits): PageTree {
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
   if (source.size <= searchLimit) collectObjects(objects, source, limits)
   const circles = [...objects.roots].map((root) => findCycle(objects.kids, root, limits))

@@ -10,7 +10,7 @@ import {
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { PdfEngine } from './engine.js'
-import { analyzeObjects } from './page-tree.js'
+import { analyzePageTree } from './page-tree.js'
 import { canFindRoot } from './root.js'
 
 const maxOpenedPages = 24
@@ -30,14 +30,14 @@ export const readPdf: FormatReader = async (source, limits) => {
     return hasEndOfFileMarker(source)
       ? createValidVerdict(['only its structure was checked: larger than 2 GiB'])
       : createInvalidVerdict('the PDF is truncated: its end-of-file marker is missing')
-  const { cycle, hiddenPage, activeContent } = analyzeObjects(source, limits)
+  const { cycle, hiddenPage, activeContent } = analyzePageTree(source, limits)
   if (cycle) return createMaliciousVerdict('page_tree_cycle', `the PDF page tree is circular (at object ${cycle})`)
-  const verdict = await openDocument(source, { start, hiddenPage }, limits)
+  const verdict = await checkDocument(source, { start, hiddenPage }, limits)
   if (activeContent.length > 0) verdict.evidence = { ...verdict.evidence, active_content: activeContent }
   return verdict
 }
 
-async function openDocument(
+async function checkDocument(
   source: RandomAccessSource,
   { start, hiddenPage }: { start: number; hiddenPage: number | undefined },
   limits: ReaderLimits,

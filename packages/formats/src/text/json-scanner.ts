@@ -14,7 +14,7 @@ const [newline, zero, closeArray, closeObject] = [0x0a, 0x30, 0x5d, 0x7d]
 const words = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), word]))
 const escapes = Buffer.from('"\\/bfnrtu')
 const hexDigits = Buffer.from('0123456789abcdefABCDEF')
-const isSpace = (byte: number): boolean => byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09
+const isWhitespace = (byte: number): boolean => byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09
 const isDigit = (byte: number): boolean => byte >= zero && byte <= 0x39
 
 /** Validates JSON without building values, so only the open brackets are stored. */
@@ -150,7 +150,7 @@ export class JsonScanner {
 
   #skipSpace(): number {
     for (let byte = this.#peekByte(); ; byte = this.#peekByte()) {
-      if (!isSpace(byte)) return byte
+      if (!isWhitespace(byte)) return byte
       if (byte === newline) this.#lines++
       this.#at++
     }

@@ -128,11 +128,11 @@ export const readText: FormatReader = (source, limits) => {
   if (source.size === 0) return createValidVerdict(['the file is empty'], { encoding: 'none' })
   const detected = detectText(source)
   if (!detected) return createInvalidVerdict('the content is binary, not text in a common encoding')
-  if (detected.encoding === 'utf-8' || detected.encoding === 'legacy') return readByteText(source, limits, detected)
+  if (detected.encoding === 'utf-8' || detected.encoding === 'legacy') return readEightBitText(source, limits, detected)
   return readWideText(source, limits, detected)
 }
 
-function readByteText(source: RandomAccessSource, limits: ReaderLimits, detected: DetectedText) {
+function readEightBitText(source: RandomAccessSource, limits: ReaderLimits, detected: DetectedText) {
   const seen = analyzeBytes(source, limits)
   if (seen.utf8 && seen.controls <= source.size / 50) return createValidVerdict(getEncodingNotes(detected), { encoding: 'utf-8' })
   // Editors open text with a wrong UTF-8 byte-order mark, but show some wrong characters.

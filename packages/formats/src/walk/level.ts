@@ -47,7 +47,7 @@ export class Level implements Members {
     this.#observed = options.observed
   }
 
-  get uncommonMembers(): Level {
+  forUncommonMembers(): Level {
     return new Level(this.#run, { ...this.#options, isCommon: false })
   }
 
@@ -122,7 +122,7 @@ export class Level implements Members {
         if (error instanceof WalkEnded) throw error
         return error
       })
-      await members.visitSpooledMembers((source) => this.uncommonMembers.visitContent(source))
+      await members.visitSpooledMembers((source) => this.forUncommonMembers().visitContent(source))
       if (damage) throw damage
     } finally {
       members.close()
@@ -205,7 +205,7 @@ export class Level implements Members {
   /** Visits large content while it is unpacked. Containers that need random access are stored first. */
   async #visitLargeStream(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     const container = detectContainer(window.subarray(0, headLength))
-    const rest = this.#countBytes(first, iterator)
+    const rest = this.#yieldCountedChunks(first, iterator)
     if (container && container !== 'tar') return this.#spoolAndVisit(window, rest)
     const parent = this.#beginContent()
     const view = new StreamWindow(window, parent)
@@ -219,7 +219,7 @@ export class Level implements Members {
     view.sendLastWindow()
   }
 
-  async *#countBytes(first: Buffer, iterator: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  async *#yieldCountedChunks(first: Buffer, iterator: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
     yield first
     for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
       this.#run.countBytes(next.value.length)

@@ -17,8 +17,8 @@ export interface Members {
   readonly fileSize: number
   readonly limits: WalkLimits
   readonly readerLimits: ReaderLimits
-  /** Receives content that other programs may not find or may be unable to unpack. */
-  readonly uncommonMembers: Members
+  /** Returns a receiver for content that other programs may not find or may be unable to unpack. */
+  forUncommonMembers(): Members
   /** True if small parts must be visited separately instead of joined. */
   readonly visitsPartsSeparately: boolean
   /** Reports the unpacked size that a header declares for a member. */

@@ -21,7 +21,7 @@ const emptyBytes = 32
 /** 7-Zip names of compressed streams, which have no directory. */
 const streamTypes = new Set(['xz', 'bzip2', 'zstd', 'lzma', 'Z'])
 
-export const openSevenZip =
+export const createSevenZipOpener =
   (type: string, name: string): Opener =>
   async (source, members) => {
     const observed = members.getObservedSevenZipResult(type)
@@ -29,7 +29,7 @@ export const openSevenZip =
       if (!observed) members.beginMember('')
       return addPackedMembers(source, { type, name, packed: [createMemberOfUnknownSize('')], members })
     }
-    const start = type === '7z' ? readStartHeader(source) : {}
+    const start = type === '7z' ? inspectStartHeader(source) : {}
     if (start.isHidden) return members.reportUnscannedPart('encrypted', 'a 7z archive has an encrypted directory')
     const { run, members: packed } =
       observed?.listing ?? (await listMembers(source, type, members.readerLimits, members.beginMember))
@@ -46,7 +46,7 @@ export const openSevenZip =
   }
 
 /** Checks the start header. Returns damage instead of throwing, because 7-Zip may still find the directory. */
-function readStartHeader(source: RandomAccessSource): { isHidden?: boolean; damage?: FormatError } {
+function inspectStartHeader(source: RandomAccessSource): { isHidden?: boolean; damage?: FormatError } {
   try {
     return { isHidden: hasEncryptedDirectory(source) }
   } catch (error) {
@@ -55,8 +55,8 @@ function readStartHeader(source: RandomAccessSource): { isHidden?: boolean; dama
   }
 }
 
-const openIso9660 = openSevenZip('Iso', 'ISO 9660 image')
-const openUdf = openSevenZip('Udf', 'UDF image')
+const openIso9660 = createSevenZipOpener('Iso', 'ISO 9660 image')
+const openUdf = createSevenZipOpener('Udf', 'UDF image')
 
 /** Visits both directories of a disk image. Many images have a second one (UDF), which may list other files. */
 export const openIso: Opener = async (source, members) => {

@@ -36,7 +36,7 @@ export const openZip: Opener = async (source, members) => {
       if (entry.unicodeName !== undefined) members.beginMember(entry.unicodeName)
       if (entry.encrypted) reportEncryptedMember(name, members)
       else if (entry.method !== stored && entry.method !== deflated) others.push(entry)
-      else damage = (await addEntry(source, entry, local, members)) ?? damage
+      else damage = (await tryToAddEntry(source, entry, local, members)) ?? damage
       if (local && describesSameContent(local, entry)) known.set(local.offset, local.dataEnd)
     }
   } catch (error) {
@@ -46,7 +46,7 @@ export const openZip: Opener = async (source, members) => {
   const readLimit = new ReadLimit(members)
   for (const offset of findUnknownHeaders(source, known, { maxCount: members.limits.maxMembers, step: members.step })) {
     const local = readLocalMember(source, offset)
-    if (local) await addLocalMember(source, local, members.uncommonMembers, readLimit)
+    if (local) await addLocalMember(source, local, members.forUncommonMembers(), readLimit)
   }
   if (others.length > 0) await addMembersWithSevenZip(source, { entries, others: new Set(others), members })
   if (damage) throw damage
@@ -77,7 +77,7 @@ async function addMembersWithSevenZip(
 }
 
 /** Visits a member. Returns the error if the member is damaged. */
-async function addEntry(
+async function tryToAddEntry(
   source: RandomAccessSource,
   entry: ZipEntry,
   local: LocalMember | undefined,

@@ -1,11 +1,11 @@
 import { constants, deflateRawSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { readGzip, readZip } from '../../src/archive/archive.js'
-import { recognize } from '../../src/detect/detect.js'
+import { recognizeType } from '../../src/detect/detect.js'
 import type { FormatReader, FormatVerdict } from '../../src/format.js'
-import { readOle } from '../../src/office/ole/ole.js'
-import { readOoxml } from '../../src/office/ooxml.js'
-import { readEpub, readOpenDocument } from '../../src/office/opendocument.js'
+import { createOleReader } from '../../src/office/ole/ole.js'
+import { createOoxmlReader } from '../../src/office/ooxml.js'
+import { readEpub, createOpenDocumentReader } from '../../src/office/opendocument.js'
 import { readPdf } from '../../src/pdf/pdf.js'
 import { detectPolyglot } from '../../src/polyglot.js'
 import { readXml } from '../../src/text/xml.js'
@@ -24,15 +24,15 @@ const getMaliciousConstruction = async (reader: FormatReader, bytes: Buffer) => 
 describe('exponential XML entities', () => {
   const laughs = billionLaughs()
   test.each<[string, FormatReader, office.Parts]>([
-    ['a part that only Office parses', readOoxml('docx'), { ...office.docx(), 'docProps/custom.xml': laughs }],
+    ['a part that only Office parses', createOoxmlReader('docx'), { ...office.docx(), 'docProps/custom.xml': laughs }],
     [
       'the same part in UTF-16',
-      readOoxml('docx'),
+      createOoxmlReader('docx'),
       { ...office.docx(), 'customXml/item1.xml': Buffer.from(`\ufeff${laughs}`, 'utf16le') },
     ],
     [
       'a sub-document of an OpenDocument text',
-      readOpenDocument('odt'),
+      createOpenDocumentReader('odt'),
       { ...office.openDocument('odt'), 'Object 1/content.xml': laughs },
     ],
     ['a chapter of an e-book', readEpub, { ...office.epub(), 'OEBPS/chapter.xhtml': laughs }],
@@ -77,14 +77,14 @@ describe('PDF files', () => {
     ['whose header is in an image', (document) => Buffer.concat([gif('%PDF-1.4\n'), document]), true],
   ])('treats a PDF %s as a polyglot only if its other content can be opened', async (_, make, isMalicious) => {
     const source = toSource(make(pdf()))
-    expect(detectPolyglot(source, await recognize(source, limits()), limits())?.maliciousConstruction).toBe(
+    expect(detectPolyglot(source, await recognizeType(source, limits()), limits())?.maliciousConstruction).toBe(
       isMalicious ? 'polyglot' : undefined,
     )
   })
 
   test('does not treat an image whose metadata mentions PDF as a polyglot', async () => {
     const source = toSource(Buffer.concat([gif('%PDF-1.4'), Buffer.from('the end')]))
-    expect(detectPolyglot(source, await recognize(source, limits()), limits())).toBeUndefined()
+    expect(detectPolyglot(source, await recognizeType(source, limits()), limits())).toBeUndefined()
   })
 })
 
@@ -147,23 +147,23 @@ describe('required document parts', () => {
 
   test('rejects an OOXML document whose relationships belong to another document', async () => {
     const parts = { ...office.docx(), 'word/_rels/document.xml.rels': '<x/>' }
-    expect(await getMaliciousConstruction(readOoxml('docx'), office.packed(parts))).toMatch(/<x>, not <Relationships>/)
+    expect(await getMaliciousConstruction(createOoxmlReader('docx'), office.packed(parts))).toMatch(/<x>, not <Relationships>/)
   })
 
   test('rejects an OpenDocument file without content, except a template that contains only styles', async () => {
     const complete = office.openDocument('odt')
     expect(
       await getMaliciousConstruction(
-        readOpenDocument('odt'),
+        createOpenDocumentReader('odt'),
         office.packed({ ...without(complete, 'content.xml'), 'styles.xml': styles }),
       ),
     ).toMatch(/content\.xml is missing/)
     const template = { mimetype: complete.mimetype!, 'META-INF/manifest.xml': manifest(''), 'styles.xml': styles }
-    expect(await inspect(readOpenDocument('odt'), office.packed(template))).toMatchObject({
+    expect(await inspect(createOpenDocumentReader('odt'), office.packed(template))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/styles only/)],
     })
-    expect(await inspect(readOpenDocument('odt'), office.packed({ ...template, 'styles.xml': '<x/>' }))).toMatchObject({
+    expect(await inspect(createOpenDocumentReader('odt'), office.packed({ ...template, 'styles.xml': '<x/>' }))).toMatchObject({
       sound: false,
     })
   })
@@ -177,8 +177,8 @@ describe('Office documents that predate compound files', () => {
   word.writeUInt32LE(500, 28)
 
   test('accepts an old Office document that is not a compound file, based on its first record', async () => {
-    expect(await inspect(readOle('xls'), sheet)).toMatchObject({ sound: true })
-    expect(await inspect(readOle('doc'), word)).toMatchObject({ sound: true })
-    expect(await inspect(readOle('ppt'), office.compound({ '/PP40': Buffer.alloc(6000, 1) }))).toMatchObject({ sound: true })
+    expect(await inspect(createOleReader('xls'), sheet)).toMatchObject({ sound: true })
+    expect(await inspect(createOleReader('doc'), word)).toMatchObject({ sound: true })
+    expect(await inspect(createOleReader('ppt'), office.compound({ '/PP40': Buffer.alloc(6000, 1) }))).toMatchObject({ sound: true })
   })
 })

@@ -39,7 +39,7 @@ const checkVariantWithoutSignature = (source: RandomAccessSource, variant: strin
 // Maximum size of a stream to unpack. 7-Zip in WebAssembly unpacks bzip2 at only about 15 MB/s.
 const maxStreamBytes = 32 * 1024 * 1024
 
-export const readCompressedStream =
+export const createCompressedStreamReader =
   (kind: SevenZipKind): FormatReader =>
   (source, limits, observer) => {
     if (source.size > maxStreamBytes)

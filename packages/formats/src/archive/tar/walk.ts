@@ -31,7 +31,7 @@ export async function walkTar(stream: ByteStream, handlers: TarHandlers): Promis
     const block = await readNextHeader(stream, first, handlers)
     if (!block) return
     const header = readTarHeader(block, toErrorHandler(handlers))
-    if (await readExtensionHeader(stream, header, pending, globalRecords)) continue
+    if (await tryToReadExtensionHeader(stream, header, pending, globalRecords)) continue
     applyExtensions(header, pending, globalRecords)
     pending = { pax: new Map() }
     handlers.onMember(header)
@@ -64,7 +64,7 @@ async function readNextHeader(stream: ByteStream, isFirst: boolean, handlers: Ta
   return block
 }
 
-async function readExtensionHeader(
+async function tryToReadExtensionHeader(
   stream: ByteStream,
   header: TarHeader,
   pending: PendingExtensions,

@@ -63,7 +63,7 @@ export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits)
 }
 
 /** True if the central directory is intact. A central directory with too many members also counts as intact. */
-export function isZipDirectoryIntact(source: RandomAccessSource, limits: ReaderLimits): boolean {
+export function isCentralDirectoryIntact(source: RandomAccessSource, limits: ReaderLimits): boolean {
   try {
     return readZipDirectory(source, limits) !== undefined
   } catch (error) {

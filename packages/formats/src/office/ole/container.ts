@@ -81,7 +81,7 @@ export class OleContainer {
       if (entry.kind !== 'stream' || entry === excludedEntry) continue
       const { sectors, unit } = this.getLayout(entry)
       for (const [index, sector] of sectors.entries()) {
-        if (!markSectorUsed(used, unit === miniUnit, sector)) continue
+        if (!testAndMarkUsedSector(used, unit === miniUnit, sector)) continue
         if (sectors.subarray(0, index).includes(sector))
           throw createMaliciousError('ole_circle', `the compound file's stream '${entry.name}' is circular`)
         throw createDamageError(`the compound file's stream '${entry.name}' overlaps another stream`)
@@ -109,12 +109,12 @@ export class OleContainer {
   private readFat(header: Buffer): Uint32Array {
     const perSector = this.sectorSize / 4
     const sectors: number[] = []
-    for (let at = 76; at < 512; at += 4) if (!this.addFatSector(sectors, header.readUInt32LE(at))) break
+    for (let at = 76; at < 512; at += 4) if (!this.tryToAddFatSector(sectors, header.readUInt32LE(at))) break
     let next = header.readUInt32LE(68)
     for (let hops = 0; next < maxRegularSector; hops++) {
       if (hops > this.sectorCount) throw createMaliciousError('ole_circle', "the compound file's allocation table is circular")
       const sector = this.readSector(next, 'the allocation table')
-      for (let at = 0; at < perSector - 1; at++) if (!this.addFatSector(sectors, sector.readUInt32LE(at * 4))) break
+      for (let at = 0; at < perSector - 1; at++) if (!this.tryToAddFatSector(sectors, sector.readUInt32LE(at * 4))) break
       next = sector.readUInt32LE((perSector - 1) * 4)
     }
     // The table may be shorter than declared. Chains that use a missing part cause an error later.
@@ -125,7 +125,7 @@ export class OleContainer {
     return fat
   }
 
-  private addFatSector(list: number[], number: number): boolean {
+  private tryToAddFatSector(list: number[], number: number): boolean {
     if (number >= maxRegularSector) return false
     if (list.length > this.sectorCount) throw createDamageError("the compound file's allocation table is larger than the file")
     list.push(number)
@@ -201,7 +201,7 @@ function followChain(table: Uint32Array, first: number, count: number, descripti
   return sectors
 }
 
-function markSectorUsed(used: { mini: Set<number>; regular: Uint8Array }, isMini: boolean, sector: number): boolean {
+function testAndMarkUsedSector(used: { mini: Set<number>; regular: Uint8Array }, isMini: boolean, sector: number): boolean {
   if (isMini) {
     if (used.mini.has(sector)) return true
     used.mini.add(sector)

@@ -20,7 +20,7 @@ const mainStreams: Record<OleKind, (container: OleContainer) => OleFacts> = {
 }
 
 /** Checks Word, Excel and PowerPoint files up to version 2003. All streams must be intact, and the main stream must be valid. */
-export const readOle =
+export const createOleReader =
   (kind: OleKind): FormatReader =>
   (source, limits) =>
     catchFormatError(() => {

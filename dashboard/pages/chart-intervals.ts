@@ -7,7 +7,7 @@ const dayMs = 24 * hourMs
 const formatUtcDay = (time: number) => new Date(time).toISOString().slice(0, 10)
 
 /** Formats the label of a time interval in UTC, because the service aggregates by UTC day. */
-export function toBucketLabel(period: Period, timestamp: string): { full: string; short: string } {
+export function toIntervalLabel(period: Period, timestamp: string): { full: string; short: string } {
   const formatDate = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat('en', { timeZone: 'UTC', hourCycle: 'h23', ...options }).format(new Date(timestamp))
   const day = formatDate({ month: 'short', day: 'numeric' })
@@ -20,7 +20,7 @@ export function toBucketLabel(period: Period, timestamp: string): { full: string
 }
 
 /** Returns the query parameters that filter a list to one time interval. Both dates of a list filter are inclusive. */
-export function toBucketQuery(period: Period, timestamp: string): string {
+export function toIntervalQuery(period: Period, timestamp: string): string {
   const start = Date.parse(timestamp)
   if (period !== 'hourly') {
     const days = period === 'weekly' ? 7 : 1
