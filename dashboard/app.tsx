@@ -70,7 +70,7 @@ const ScannerNotice = () => (
   </p>
 )
 
-/** Page for users without a second factor in a tenant that requires one. They cannot open any other page. */
+/** Page for users who must set up two-factor authentication, because their tenant requires it. They cannot open any other page. */
 const SecondFactorSetupPage = () => (
   <main class="centered" id="main">
     <p class="notice warn">{texts.account.factorRequired}</p>

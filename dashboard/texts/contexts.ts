@@ -51,7 +51,7 @@ export const contextsTexts = {
     effectTitle: 'Effect on stored files',
     storedFilesStay: 'The new rules apply only to new uploads. Stored files are not affected.',
     expiredSummary: (count: string, days: number) =>
-      `${count} stored files are older than ${days} days and will be deleted, except files on hold.`,
+      `${count} stored files are older than ${days} days and will be deleted, except for files on hold.`,
     saveAnyway: 'Save anyway',
     previewSummary: (files: string, rejected: string, undecided: string | 0) =>
       `${rejected} of ${files} stored files would be rejected.${undecided ? ` The result for ${undecided} files is unknown, because they would have to be read again.` : ''}`,
@@ -84,10 +84,10 @@ export const contextsTexts = {
     delete: 'Delete',
     deleteTitle: 'Delete this context?',
     deleteWarning: (name: string) =>
-      `The context ${name} and its rules will be deleted. This cannot be undone. A context that contains files cannot be deleted.`,
+      `The ${name} context and its rules will be deleted. This cannot be undone. A context that contains files cannot be deleted.`,
     disableTitle: 'Disable this context?',
     disableWarning: (name: string) =>
-      `Uploads to ${name} are rejected until you enable the context again. Stored files remain available.`,
+      `Uploads to ${name} will be rejected until you enable the context again. Stored files will remain available.`,
   },
   rescan: {
     title: 'Rescan',

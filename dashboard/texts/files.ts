@@ -22,7 +22,7 @@ export const filesTexts = {
     releaseHold: 'Release hold',
     onHold: 'On hold',
     holdTitle: 'Place this file on hold?',
-    holdAbout: 'Until the hold is released, the file cannot be deleted and does not expire.',
+    holdAbout: 'Until the hold is released, the file cannot be deleted and will not expire.',
     holdReason: 'Reason',
     preview: 'Preview',
     previewOf: (name: string) => `Preview of ${name}`,
@@ -111,7 +111,7 @@ export const filesTexts = {
     clearSelection: 'Clear selection',
     deleteTitle: (count: number) => `Delete ${count} ${count === 1 ? 'file' : 'files'}?`,
     deleteWarning: (size: string) =>
-      `The selected files (${size}) will be deleted, and all links to them will stop working. If a context has no trash, this cannot be undone.`,
+      `The selected files (${size}) will be deleted, and all links to them will stop working. Files cannot be restored if their context has no trash.`,
     notDeleted: (count: number, reason: string) => `${count} ${count === 1 ? 'file' : 'files'} could not be deleted: ${reason}`,
     uploads: 'Uploads',
     clearFinished: 'Clear finished uploads',
@@ -160,7 +160,7 @@ export const filesTexts = {
     release: 'Release',
     releaseTitle: 'Release this file?',
     releaseWarning: (name: string) =>
-      `${name} can be downloaded again. A scan with newer virus signatures may quarantine it again.`,
+      `${name} will be available for download again. A scan with newer virus signatures may quarantine the file again.`,
     reason: 'Reason',
     reasonHint: 'The reason is recorded in the audit log.',
     purge: 'Delete permanently',

@@ -18,7 +18,7 @@ export const logsTexts = {
     ipAddress: 'IP address',
     userAgent: 'User agent',
     emptyTitle: 'No calls yet',
-    empty: 'Calls made with API keys are listed here. Actions of dashboard users are in the audit log.',
+    empty: 'Calls made with API keys are listed here. Actions by dashboard users are recorded in the audit log.',
   },
   audit: {
     title: 'Audit log',

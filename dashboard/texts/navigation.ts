@@ -42,10 +42,10 @@ export const navigationTexts = {
     code: 'Authenticator code',
     codeHint: 'Enter the 6-digit code from your authenticator app, or a recovery code.',
     submit: 'Sign in',
-    sessionEnded: 'Your session has ended. Sign in again to continue. Your unsaved input is preserved.',
+    sessionEnded: 'Your session has ended. Sign in again to continue. Your unsaved changes are preserved.',
     locked: (until: string) =>
-      `Too many wrong codes. You can try again after ${until}, or ask an administrator to reset your second factor or password.`,
-    lockedUntilReset: 'Too many wrong codes. Ask an administrator to reset your second factor or password.',
+      `Too many wrong codes. Try again after ${until}, or ask an administrator to disable two-factor authentication or reset your password.`,
+    lockedUntilReset: 'Too many wrong codes. Ask an administrator to disable two-factor authentication or reset your password.',
     forgotPassword:
       'Forgot your password? Ask an administrator to reset it. Operators can run: npm run --silent admin -- user set-password',
   },
@@ -55,7 +55,7 @@ export const navigationTexts = {
     pageNotFound: 'Page not found',
     noPageAt: (address: string) => `There is no page at ${address}`,
     pageNotFoundHint: 'Check the address. If it is correct, your account may not have the scope that the page requires.',
-    backToStart: 'Back to the start page',
+    backToStart: 'Back to the home page',
     pageNotLoaded: 'This page could not be loaded. Check your connection. If the service was updated, reload the page.',
     reload: 'Reload',
   },

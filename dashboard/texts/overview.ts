@@ -6,7 +6,7 @@ export const overviewTexts = {
     filesNote: (today: number, change: string) => `${today.toLocaleString('en')} uploaded today${change && ` (${change})`}`,
     storage: 'Storage',
     fullDate: (day: string) => `The quota is expected to last until about ${day}`,
-    noFullDate: 'The quota is expected to last more than 10 years',
+    noFullDate: 'The quota is expected to last for more than 10 years',
     calls: 'Calls today',
     callsNote: (yesterday: number, change: string) => `${yesterday.toLocaleString('en')} yesterday${change && ` (${change})`}`,
     failed: (count: number) => `${count.toLocaleString('en')} failed`,
@@ -18,7 +18,7 @@ export const overviewTexts = {
     ofQuota: (used: string, quota: string) => `${used} of ${quota}`,
     charts: { calls: 'Calls', uploads: 'Uploads', storage: 'Storage' },
     periods: { hourly: 'Hours', daily: 'Days', weekly: 'Weeks' },
-    period: 'Period',
+    period: 'Time interval',
     succeeded: 'Succeeded',
     failedSeries: 'Failed',
     uploaded: 'Files',
@@ -98,7 +98,7 @@ export const overviewTexts = {
   },
   proof: {
     title: 'Receipts and log',
-    about: 'A receipt is a signed proof of how and when a file was validated. Anyone can verify a receipt without the service.',
+    about: 'A receipt is a signed proof of how and when a file was validated. Anyone can verify a receipt without access to the service.',
     verify: 'Verify a receipt',
     verifyAbout:
       'Your browser checks the signature, the file, the log entry and the signed checkpoint. No data is sent to the service, so verification also works offline while this page is open.',
@@ -116,7 +116,7 @@ export const overviewTexts = {
     hashing: "Computing the file's checksum…",
     proven: 'All checks passed.',
     notProven: 'Some checks failed. Do not rely on this receipt.',
-    noFile: 'No file was compared with the receipt. Add a file to check whether it is the validated file.',
+    noFile: 'No file was compared with the receipt. Add a file to check whether it is the file that was validated.',
     recent: 'Latest verdicts',
     recentCaption: 'Latest verdicts, newest first',
     verdictOf: 'File or rejection reason',
@@ -129,7 +129,7 @@ export const overviewTexts = {
   log: {
     title: 'Transparency log',
     about:
-      'The log is a Merkle tree of all changes and all verdicts. Store checkpoints elsewhere to detect later changes to the entries that they cover.',
+      'The transparency log is a Merkle tree of all changes and verdicts. Store checkpoints outside the service, so that you can detect changes to the entries that they cover.',
     downloadCheckpoint: 'Download checkpoint',
     createToken: 'Create auditor token',
     size: 'Entries',
@@ -141,7 +141,7 @@ export const overviewTexts = {
     expires: 'Expires',
     noTokens: 'No auditor tokens yet.',
     tokenTitle: 'Auditor token',
-    tokenNote: 'The token grants only read access to this log, for 90 days. Copy the token now. It will not be shown again.',
+    tokenNote: 'The token grants read-only access to this log for 90 days. Copy the token now. It will not be shown again.',
     done: 'I have copied the token',
     revoke: 'Revoke',
     revokeTitle: 'Revoke this token?',

@@ -43,7 +43,7 @@ export const validationTexts = {
     ],
     SCAN_INCOMPLETE: [
       'The scanner could not scan the whole file.',
-      'Part of the file is password-protected or cannot be unpacked. Upload the content unpacked and without a password.',
+      'Part of the file is password-protected or cannot be unpacked. Extract the content, and upload it without a password.',
     ],
     QUOTA_EXCEEDED: [
       'Storage quota exceeded.',

@@ -35,19 +35,19 @@ describeWith('chromium')('upload links in the dashboard', () => {
     await page.getByText('No upload links yet').waitFor()
     await button(page, 'New upload link').click()
     await dialog(page).getByLabel('Maximum number of files').fill('2')
-    await dialog(page).getByLabel('Maximum file size in MB').fill('6')
+    await dialog(page).getByLabel('Maximum file size (MB)').fill('6')
     await dialog(page).getByLabel('Allowed extensions').fill('txt, exe')
     await button(page, 'Create link').click()
     await dialog(page).getByText('must be at most 5').waitFor()
     await dialog(page).getByText('must be allowed in context').waitFor()
-    await dialog(page).getByLabel('Maximum file size in MB').fill('3')
+    await dialog(page).getByLabel('Maximum file size (MB)').fill('3')
     await dialog(page).getByLabel('Allowed extensions').fill('txt, pdf')
     await button(page, 'Create link').click()
 
     const url = (await dialog(page).locator('code').first().textContent())!
     await dialog(page).getByRole('button', { name: 'Copy' }).click()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(url)
-    const shot = await page.getByRole('img', { name: 'QR code of the upload link' }).screenshot()
+    const shot = await page.getByRole('img', { name: 'QR code for the upload link' }).screenshot()
     const { data, info } = await sharp(shot).ensureAlpha().raw().toBuffer({ resolveWithObject: true })
     expect(readQrCode(new Uint8ClampedArray(data), info.width, info.height)?.data).toBe(url)
 

@@ -93,7 +93,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
       await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor()
       await page.getByText(`There is no page at ${path}`).waitFor()
     }
-    await page.getByRole('link', { name: 'Back to the start page' }).click()
+    await page.getByRole('link', { name: 'Back to the home page' }).click()
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
@@ -158,10 +158,10 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await page.getByLabel('Your password').fill(password)
-    await button(page, 'Set up second factor').click()
+    await button(page, 'Set up two-factor authentication').click()
     const secret = (await page.locator('.codeline code').first().textContent())!
     await page.getByLabel('Authenticator code', { exact: true }).fill(new TOTP({ secret }).generate())
-    await button(page, 'Enable second factor').click()
+    await button(page, 'Enable two-factor authentication').click()
     const codes = (await page.getByRole('dialog').locator('code').textContent())!.split(' ')
     expect(codes).toHaveLength(10)
     await button(page, 'I have saved the codes').click()
@@ -179,8 +179,8 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/')
     for (const [wrongCodes, hours, message] of [
-      [10, 1, /^Too many wrong codes\. You can try again after \w+ \d+, \d{4}, \d\d:\d\d, or ask an administrator/],
-      [100, 0, /^Too many wrong codes\. Ask an administrator to reset your second factor or password\.$/],
+      [10, 1, /^Too many wrong codes\. Try again after \w+ \d+, \d{4}, \d\d:\d\d, or ask an administrator/],
+      [100, 0, /^Too many wrong codes\. Ask an administrator to disable two-factor authentication or reset your password\.$/],
     ] as const) {
       await world.database.pool.query(
         'UPDATE users SET totp_confirmed_at = now(), wrong_codes = $2, codes_locked_until = now() + make_interval(hours => $3) WHERE email = $1',
@@ -201,7 +201,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await context.request.post('/session', { data: { email: user.email, password: user.password } })
     const page = await context.newPage()
     await page.goto('/keys')
-    await page.getByText('This tenant requires a second factor.').waitFor()
+    await page.getByText('This tenant requires two-factor authentication.').waitFor()
     expect(await page.locator('nav').count()).toBe(0)
   })
 

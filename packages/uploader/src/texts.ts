@@ -14,7 +14,7 @@ export const defaultTexts = {
   cancel: 'Cancel',
   remove: 'Remove',
   actionFor: '{action}: {name}',
-  progressOf: 'Upload progress of {name}',
+  progressOf: 'Upload progress for {name}',
   queued: 'Waiting for other uploads to finish.',
   uploading: '{percent} uploaded, {rate} per second, {time} left',
   starting: '{percent} uploaded',
@@ -44,10 +44,10 @@ export const defaultTexts = {
   size_exceeded: 'File size: the file is too large. Choose a smaller file.',
   blank_file: 'Content: the file is blank. Choose another file.',
   corrupt_file:
-    'Content: the file is damaged or is not the expected file. Open and check the file, save it again, and upload the copy.',
+    'Content: the file is damaged, or its content does not match its extension. Open and check the file, save it again, and upload the new copy.',
   virus_detected: 'Content: the scanner found a virus. Do not open the file. Scan your device for viruses.',
   scan_incomplete:
-    'Content: the scanner cannot read the whole file. Upload the file without a password and without nested archives.',
+    'Content: the scanner cannot read the whole file. Upload the file without a password or nested archives.',
   encrypted_file: 'Content: the file is encrypted. Remove the password and upload the file again.',
   active_content:
     'Content: the file contains macros, scripts or embedded programs. Save a copy without them and upload the copy.',

@@ -47,7 +47,7 @@ export const localCommands: Record<string, Command> = {
     async run({ positionals: [receiptPath, filePath], options, output }) {
       if (!options.keys)
         throw new UsageError(
-          "Missing the service's public keys. Download /.well-known/jwks.json, and set --keys to the path of the file.",
+          'Missing public keys. Download /.well-known/jwks.json from the service, and set --keys to its path.',
         )
       const { verifyFiles } = await import('./verify.js')
       const findings = await verifyFiles({ receiptPath: receiptPath!, filePath, keysPath: options.keys })

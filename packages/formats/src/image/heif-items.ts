@@ -180,7 +180,7 @@ class ListReader {
 
   private advanceBy(length: number): number {
     const at = this.at
-    if (length > 8 || at + length > this.bytes.length) throw new RangeError('past the end of a box')
+    if (length > 8 || at + length > this.bytes.length) throw new RangeError('the read extends beyond the end of the box')
     this.at += length
     return at
   }

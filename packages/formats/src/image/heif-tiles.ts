@@ -36,7 +36,7 @@ export async function findTileProblem(
     ]
     const decoding = await decodeImageWithinLimits(source, limits, { failOn: 'error', changes: shown })
     if (decoding.outcome === 'refused' && dataErrorPattern.test(decoding.message))
-      return `a part of the image (item ${id}) cannot be decoded: ${decoding.message}`
+      return `part of the image (item ${id}) cannot be decoded: ${decoding.message}`
   }
   return undefined
 }

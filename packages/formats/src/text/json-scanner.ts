@@ -177,6 +177,6 @@ export class JsonScanner {
 
   #throwError(problem: string, tooDeep = false): never {
     const isEnd = this.#peekByte() < 0 && (this.values > 0 || problem !== 'the JSON value is missing')
-    throw new JsonSyntaxError(isEnd ? 'the JSON ends too early' : problem, this.#start + this.#at, tooDeep)
+    throw new JsonSyntaxError(isEnd ? 'the JSON ends unexpectedly' : problem, this.#start + this.#at, tooDeep)
   }
 }

@@ -40,7 +40,7 @@ export class SvgUses {
   #countShapes(id: string, depth: number): number {
     const known = this.#totals.get(id)
     if (known !== undefined) return known
-    if (depth > 1000) throw createMaliciousError('svg_use', '<use> is nested more than 1000 levels deep')
+    if (depth > 1000) throw createMaliciousError('svg_use', '<use> elements are nested more than 1000 levels deep')
     // Counts 0 shapes for an element that refers to itself, because programs do not draw it.
     this.#totals.set(id, 0)
     let total = this.#shapes.get(id) ?? 1

@@ -13,7 +13,7 @@ Verifies a receipt offline and prints the result of each check.
 
   RECEIPT.jws  response of GET /api/v1/files/{file_id}/receipt, or only its receipt
   FILE         file to compare with the receipt
-  JWKS.json    copy of /.well-known/jwks.json of the service, from a trusted connection
+  JWKS.json    copy of the service's /.well-known/jwks.json, downloaded over a trusted connection
 
 Exit status: 0 if all checks pass, otherwise 1.`
 

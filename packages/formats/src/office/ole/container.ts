@@ -178,7 +178,7 @@ export class OleContainer {
     const perSector = this.sectorSize / entrySize
     return readOleDirectory((id) => {
       const sector = sectors[Math.floor(id / perSector)]
-      if (sector === undefined) throw createDamageError("the compound file's directory points outside itself")
+      if (sector === undefined) throw createDamageError("the compound file's directory refers to an entry that does not exist")
       const at = (id % perSector) * entrySize
       return this.readSector(sector, 'the directory').subarray(at, at + entrySize)
     }, this.sectorSize)
@@ -194,7 +194,7 @@ function followChain(table: Uint32Array, first: number, count: number, descripti
   const sectors = new Uint32Array(count)
   let at = first
   for (let index = 0; index < count; index++) {
-    if (at >= table.length) throw createDamageError(`${description} in the compound file ends too early`)
+    if (at >= table.length) throw createDamageError(`${description} in the compound file is truncated`)
     sectors[index] = at
     at = table[at]!
   }
