@@ -135,7 +135,7 @@ const allViews: readonly View[] = [
     icon: 'audit',
     group: 'proof',
     scopes: ['admin'],
-    Page: createLazyPage(async () => (await import('./pages/audit.js')).Audit),
+    Page: createLazyPage(async () => (await import('./pages/audit.js')).AuditLog),
   },
   {
     name: 'account',

@@ -104,12 +104,12 @@ const EntryDetails = ({ entry }: { entry: AuditEntry }) => (
   </dl>
 )
 
-export function Audit() {
+export function AuditLog() {
   const result = useQuery(auditDocument, { ...getCursorArguments(), ...getUrlFilters() })
   const entries = result.data?.auditLogsConnection
   return (
     <Page title={t.title} description={t.about} actions={<ExportButton save={exportCsv} />}>
-      <AuditFilters />
+      <AuditLogFilters />
       <List
         query={result}
         items={entries?.edges.map(({ node }) => node)}
@@ -129,7 +129,7 @@ export function Audit() {
   )
 }
 
-function AuditFilters() {
+function AuditLogFilters() {
   const all = ['', texts.all] as const
   return (
     <Filters>

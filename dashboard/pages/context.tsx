@@ -48,7 +48,7 @@ function ExistingContext({ contextKey: key }: { contextKey: string }) {
       actions={hasScope('admin') && <ContextActions context={context} />}
     >
       <ErrorNotice error={result.error} />
-      <Usage context={context} />
+      <UsageCard context={context} />
       <ContextSettings context={context} />
       {hasScope('admin') && <ContextRescan contextKey={key} />}
       {hasScope('admin') && <ContextVersions contextKey={key} />}
@@ -56,7 +56,7 @@ function ExistingContext({ contextKey: key }: { contextKey: string }) {
   )
 }
 
-const Usage = ({ context: { contextKey, usage, storageUsedBytes, storageQuotaMb, createdAt } }: { context: Context }) => (
+const UsageCard = ({ context: { contextKey, usage, storageUsedBytes, storageQuotaMb, createdAt } }: { context: Context }) => (
   <section class="card">
     <header>
       <h2>{t.usage}</h2>

@@ -29,7 +29,7 @@ export function MediaPreview({ file: { id, originalFilename }, kind }: Props) {
   const current = state.value
   if (typeof current === 'object' && 'url' in current)
     return (
-      <Player kind={kind} url={current.url} title={t.previewOf(originalFilename)} onError={() => (state.value = 'unsupported')} />
+      <MediaPlayer kind={kind} url={current.url} title={t.previewOf(originalFilename)} onError={() => (state.value = 'unsupported')} />
     )
   return (
     <>
@@ -59,7 +59,7 @@ interface PlayerProps {
 }
 
 /** Media player in a frame without scripts. The frame has the page's origin, because other origins cannot load the URL. */
-function Player({ kind, url, title, onError }: PlayerProps) {
+function MediaPlayer({ kind, url, title, onError }: PlayerProps) {
   const frame = useRef<HTMLIFrameElement>(null)
   useEffect(() => {
     const page = frame.current?.contentDocument

@@ -42,10 +42,10 @@ export function VerifyReceipt() {
       <p class="dim">{t.verifyAbout}</p>
       <DropArea onFiles={addFiles} />
       <div class="columns">
-        <Inputs input={input} />
+        <VerificationInputs input={input} />
         <PastedReceipt onReceipt={(text) => (input.value = { ...input.value, receipt: { name: t.pasted, text } })} />
       </div>
-      {input.value.receipt && <Result key={JSON.stringify([input.value.receipt, keySet.value])} input={input.value} />}
+      {input.value.receipt && <VerificationResult key={JSON.stringify([input.value.receipt, keySet.value])} input={input.value} />}
     </section>
   )
 }
@@ -89,7 +89,7 @@ function DropArea({ onFiles }: { onFiles: (files: Iterable<File>) => unknown }) 
 }
 
 /** Shows the names of the selected receipt, file and key set. */
-const Inputs = ({ input: { value } }: { input: Signal<Input> }) => (
+const VerificationInputs = ({ input: { value } }: { input: Signal<Input> }) => (
   <dl class="facts">
     <dt>{t.receipt}</dt>
     <dd>{value.receipt?.name ?? <span class="dim">{t.missing}</span>}</dd>
@@ -113,7 +113,7 @@ const PastedReceipt = ({ onReceipt }: { onReceipt: (text: string) => void }) => 
 
 type Outcome = { findings: Finding[] } | { problem: string } | { progress: number }
 
-function Result({ input: { receipt, file } }: { input: Input }) {
+function VerificationResult({ input: { receipt, file } }: { input: Input }) {
   const outcome = useSignal<Outcome>({ progress: 0 })
   useEffect(() => {
     const abort = new AbortController()

@@ -119,13 +119,13 @@ export function wait(milliseconds: number, signal: AbortSignal | undefined): Pro
   return new Promise((resolve, reject) => {
     // A signal that is already aborted emits no `abort` event.
     if (signal?.aborted) return reject(signal.reason)
-    const timer = setTimeout(finish, milliseconds)
-    signal?.addEventListener('abort', abort, { once: true })
-    function finish() {
-      signal?.removeEventListener('abort', abort)
+    const timer = setTimeout(resolveWait, milliseconds)
+    signal?.addEventListener('abort', rejectWait, { once: true })
+    function resolveWait() {
+      signal?.removeEventListener('abort', rejectWait)
       resolve()
     }
-    function abort() {
+    function rejectWait() {
       clearTimeout(timer)
       reject(signal!.reason)
     }

@@ -71,7 +71,7 @@ function createResult() {
 }
 
 const formatPercent = (part, whole) => Math.round((part * 100) / whole)
-const formatShares = ({ copies, ours, library }, hasLibrary) =>
+const formatDetectionRates = ({ copies, ours, library }, hasLibrary) =>
   copies === 0 ? '' : `${formatPercent(ours, copies)} / ${hasLibrary ? formatPercent(library, copies) : '–'}`
 
 function printTable(title, types, result) {
@@ -82,11 +82,11 @@ function printTable(title, types, result) {
   printRow(['damage', ...present])
   printRow(['---', ...present.map(() => '---')])
   for (const kind of Object.keys(kinds))
-    printRow([kind, ...present.map((type) => formatShares(result.getCell(type, kind), libraries.has(type)))])
+    printRow([kind, ...present.map((type) => formatDetectionRates(result.getCell(type, kind), libraries.has(type)))])
   const totals = present.map((type) => {
     const sum = { copies: 0, ours: 0, library: 0 }
     for (const kind of Object.keys(kinds)) for (const name of Object.keys(sum)) sum[name] += result.getCell(type, kind)[name]
-    return formatShares(sum, libraries.has(type))
+    return formatDetectionRates(sum, libraries.has(type))
   })
   printRow(['**all**', ...totals.map((total) => `**${total}**`)])
   printRow(['library', ...present.map((type) => libraries.get(type)?.name ?? 'none')])

@@ -2,7 +2,7 @@ import { fileTypeFromBlob, fileTypeFromBuffer } from 'file-type'
 import { hasValidTarChecksum } from '../archive/tar/header.js'
 import { types } from '../extensions.js'
 import type { ReaderLimits } from '../format.js'
-import { skipId3Tags } from '../media/tags.js'
+import { findEndOfId3Tags } from '../media/tags.js'
 import { isPreOleExcelFile, isPreOleWordFile } from '../office/ole/pre-ole-formats.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type DetectedText, detectText } from '../text/text.js'
@@ -175,7 +175,7 @@ function detectTypeByStructure(source: RandomAccessSource, limits: ReaderLimits)
   if (containsPdf(source)) return 'pdf'
   const signature = signatures[source.read(0, 4).toString('hex')]
   if (signature) return signature
-  if (hasId3Tag(source)) return source.read(skipId3Tags(source), 3).toString('latin1') === 'TTA' ? 'tta' : 'mp3'
+  if (hasId3Tag(source)) return source.read(findEndOfId3Tags(source), 3).toString('latin1') === 'TTA' ? 'tta' : 'mp3'
   if (isTarWithoutSignature(source)) return 'tar'
   const ours = detectBinarySignature(source)
   if (ours) return ours

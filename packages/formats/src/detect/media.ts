@@ -2,7 +2,7 @@ import type { ReaderLimits } from '../format.js'
 import { parseAdtsFrame } from '../media/aac.js'
 import { type Box, findBox, readBoxes } from '../media/boxes.js'
 import { parseMp3Frame } from '../media/mp3-frame.js'
-import { skipId3Tags } from '../media/tags.js'
+import { findEndOfId3Tags } from '../media/tags.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
 const iso3gp = /^(3g|kddi|mmp4)/
@@ -74,7 +74,7 @@ const maxSearchedBytes = 256 * 1024
 const minFrames = 4
 
 export function isMpegAudio(source: RandomAccessSource): boolean {
-  const start = Math.min(skipId3Tags(source), source.size)
+  const start = Math.min(findEndOfId3Tags(source), source.size)
   const bytes = source.read(start, maxSearchedBytes)
   const last = start > 0 ? bytes.length : Math.min(bytes.length, 16_384)
   for (let at = bytes.indexOf(0xff); at >= 0 && at < last; at = bytes.indexOf(0xff, at + 1))
@@ -102,7 +102,7 @@ export function hasId3Tag(source: RandomAccessSource): boolean {
 }
 
 export function isAdtsStream(source: RandomAccessSource): boolean {
-  const start = Math.min(skipId3Tags(source), source.size)
+  const start = Math.min(findEndOfId3Tags(source), source.size)
   const bytes = source.read(start, 64 * 1024)
   let at = 0
   for (let count = 0; count < 3; count++) {

@@ -71,7 +71,7 @@ class ScanBits {
    * Skips the codes of one block. Returns true if they exceed its 64 coefficients. Like other readers, treats an invalid code as
    * 17 bits with the value 0. Local variables keep this hot loop fast.
    */
-  skipBlock(dc: HuffmanTable, ac: HuffmanTable): boolean {
+  skipBlockAndDetectOverflow(dc: HuffmanTable, ac: HuffmanTable): boolean {
     let { window, index, held, count } = this
     let { short, whole } = dc
     let at = 0
@@ -156,7 +156,7 @@ export function skipScanCodes(
   for (let unit = 0; unit < units; unit++) {
     if ((unit & 1023) === 0) checkDeadline(limits)
     for (const { blocks, dc, ac } of components)
-      for (let block = 0; block < blocks; block++) if (bits.skipBlock(dc, ac)) displaced = true
+      for (let block = 0; block < blocks; block++) if (bits.skipBlockAndDetectOverflow(dc, ac)) displaced = true
     if (bits.isExhausted) return undefined
   }
   return { end: bits.position, displaced: displaced || bits.lost }

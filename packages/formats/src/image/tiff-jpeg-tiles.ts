@@ -6,7 +6,7 @@ import type { TiffFields, TiffReader } from './tiff-directory.js'
 const tag = { tileOffsets: 324, tileCounts: 325, jpegTables: 347 }
 
 /** Decodes each tile as a JPEG with the page's shared tables. libvips decodes only JPEG tiles with one or three components. */
-export async function decodeJpegTiles(
+export async function tryToDecodeJpegTiles(
   reader: TiffReader,
   fields: TiffFields,
   source: RandomAccessSource,

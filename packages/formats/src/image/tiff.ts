@@ -11,7 +11,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type BytePatch, decodeImageWithinLimits, noReasonMessage } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
-import { decodeJpegTiles } from './tiff-jpeg-tiles.js'
+import { tryToDecodeJpegTiles } from './tiff-jpeg-tiles.js'
 import { fillSparseBlocks } from './tiff-sparse.js'
 
 // Factor for the pixel limit, because maps and scans are decoded in strips and tiles. It allows 268 million 24-bit pixels.
@@ -102,7 +102,7 @@ async function decodePage(
   }
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'refused' && /decompress error tile/.test(decoding.message) && hasManyJpegComponents(reader, page))
-    return (await decodeJpegTiles(reader, page.fields, source, limits)) ? undefined : decoding.message
+    return (await tryToDecodeJpegTiles(reader, page.fields, source, limits)) ? undefined : decoding.message
   if (decoding.outcome === 'refused' && (!unsupported.test(decoding.message) || damage.test(decoding.message)))
     return decoding.message
   const missing = findMissingDataProblem(reader, page, source, limits)

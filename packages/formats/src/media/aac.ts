@@ -1,6 +1,6 @@
 import { createValidVerdict, type FormatReader } from '../format.js'
 import { type Frame, readFrames } from './frames.js'
-import { skipId3Tags } from './tags.js'
+import { findEndOfId3Tags } from './tags.js'
 
 /** Parses the ADTS frame header at `at` (ISO 13818-7). Returns undefined if it is invalid. */
 export function parseAdtsFrame(bytes: Buffer, at: number): Frame | undefined {
@@ -13,7 +13,7 @@ export function parseAdtsFrame(bytes: Buffer, at: number): Frame | undefined {
 
 /** Checks an AAC stream (ADTS). For the older ADIF format, only the signature is checked. */
 export const readAac: FormatReader = (source, limits) => {
-  const start = skipId3Tags(source)
+  const start = findEndOfId3Tags(source)
   if (source.read(start, 4).toString('latin1') === 'ADIF') return createValidVerdict(['ADIF: only its signature was checked'])
   const parseFrameAt = (at: number, previous: Frame | undefined) => {
     const frame = parseAdtsFrame(source.read(at, 8), 0)

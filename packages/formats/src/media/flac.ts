@@ -2,7 +2,7 @@ import { checkDeadline, createInvalidVerdict, createValidVerdict, type FormatRea
 import type { RandomAccessSource } from '../random-access-source.js'
 import { crc16Table } from './crc.js'
 import { readSampleCount } from './flac-frame.js'
-import { findAudioEnd, skipId3Tags } from './tags.js'
+import { findAudioEnd, findEndOfId3Tags } from './tags.js'
 
 interface Frames {
   count: number
@@ -12,7 +12,7 @@ interface Frames {
 
 /** Checks a FLAC file's metadata blocks, frame checksums and declared number of samples. */
 export const readFlac: FormatReader = (source, limits) => {
-  const start = skipId3Tags(source)
+  const start = findEndOfId3Tags(source)
   if (source.read(start, 4).toString('latin1') !== 'fLaC')
     return createInvalidVerdict('the file does not start with the FLAC signature')
   const metadata = readMetadata(source, limits, start + 4)

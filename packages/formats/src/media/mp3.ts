@@ -1,11 +1,11 @@
 import { createInvalidVerdict, type FormatReader } from '../format.js'
 import { type Frame, readFrames } from './frames.js'
 import { parseMp3Frame } from './mp3-frame.js'
-import { findAudioEnd, skipId3Tags } from './tags.js'
+import { findAudioEnd, findEndOfId3Tags } from './tags.js'
 
 /** Checks MPEG audio, layers 1 to 3. */
 export const readMp3: FormatReader = (source, limits) => {
-  const start = skipId3Tags(source)
+  const start = findEndOfId3Tags(source)
   if (start >= source.size)
     return createInvalidVerdict(
       start > source.size ? 'the MP3 is truncated within its ID3 tag' : 'the MP3 contains no audio after its ID3 tag',

@@ -9,7 +9,7 @@ import {
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { findNextPage, type Page, readPage } from './ogg-page.js'
-import { skipId3Tags } from './tags.js'
+import { findEndOfId3Tags } from './tags.js'
 
 interface Codec {
   name: string
@@ -34,7 +34,7 @@ const maxStreams = 1000
 /** Checks an Ogg file. The headers must be intact. Like players, skips damaged pages if most pages are intact. */
 export const readOgg: FormatReader = (source, limits) => new PageWalker(source, limits).checkPages()
 
-function skipZeroBytes(source: RandomAccessSource, at: number): number {
+function findEndOfZeroBytes(source: RandomAccessSource, at: number): number {
   const zeros = source.read(at, 64 * 1024)
   const end = zeros.findIndex((byte) => byte !== 0)
   return at + (end < 0 ? zeros.length : end)
@@ -60,7 +60,7 @@ class PageWalker {
 
   checkPages(): FormatVerdict {
     const { source, limits } = this
-    for (let at = skipId3Tags(source); at < source.size; ) {
+    for (let at = findEndOfId3Tags(source); at < source.size; ) {
       checkDeadline(limits)
       const page = readPage(source, limits, at)
       if (typeof page !== 'string') {
@@ -69,7 +69,7 @@ class PageWalker {
         at += page.length
         continue
       }
-      const padded = this.pages > 0 && page === 'no page' ? skipZeroBytes(source, at) : at
+      const padded = this.pages > 0 && page === 'no page' ? findEndOfZeroBytes(source, at) : at
       if (padded > at) {
         at = padded
         continue

@@ -1,7 +1,7 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Returns the offset of the audio after any ID3v2 tags. The offset may exceed the file size. */
-export function skipId3Tags(source: RandomAccessSource): number {
+export function findEndOfId3Tags(source: RandomAccessSource): number {
   let at = 0
   for (let tags = 0; tags < 16; tags++) {
     const head = source.read(at, 10)

@@ -105,7 +105,7 @@ export class PdfEngine {
   open(source: RandomAccessSource, limits: ReaderLimits): OpenedDocument {
     this.source = source
     this.limits = limits
-    const document = this.runGuardedCall(() => this.pdfium._FPDF_LoadCustomDocument(this.writeFileAccess(source.size), 0))
+    const document = this.runGuardedCall(() => this.pdfium._FPDF_LoadCustomDocument(this.writeFileAccessStruct(source.size), 0))
     return { document, password: document === 0 && passwordErrors.includes(this.pdfium._FPDF_GetLastError()) }
   }
 
@@ -169,7 +169,7 @@ export class PdfEngine {
    * Writes an `FPDF_FILEACCESS` structure (length, read function, parameter) and returns its address. The read function is in
    * table slot 0, which C functions never use.
    */
-  private writeFileAccess(size: number): number {
+  private writeFileAccessStruct(size: number): number {
     const heap = new DataView(this.pdfium.HEAPU8.buffer)
     heap.setUint32(this.access, size, true)
     heap.setUint32(this.access + 4, 0, true)

@@ -61,23 +61,23 @@ function computeHardenedHash(salt: Buffer): Buffer {
 // RC4 is implemented here, because Node does not load the OpenSSL 3 provider that contains it.
 export function applyRc4(key: Buffer, data: Buffer): Buffer {
   const state = Uint8Array.from({ length: 256 }, (_, index) => index)
-  const getState = (index: number) => state[index & 255] as number
-  const swapState = (a: number, b: number) => {
-    const kept = getState(a)
-    state[a] = getState(b)
+  const getStateByte = (index: number) => state[index & 255] as number
+  const swapStateBytes = (a: number, b: number) => {
+    const kept = getStateByte(a)
+    state[a] = getStateByte(b)
     state[b] = kept
   }
   for (let i = 0, j = 0; i < 256; i++) {
-    j = (j + getState(i) + (key[i % key.length] as number)) & 255
-    swapState(i, j)
+    j = (j + getStateByte(i) + (key[i % key.length] as number)) & 255
+    swapStateBytes(i, j)
   }
   let j = 0
   return Buffer.from(
     data.map((byte, index) => {
       const i = (index + 1) & 255
-      j = (j + getState(i)) & 255
-      swapState(i, j)
-      return byte ^ getState(getState(i) + getState(j))
+      j = (j + getStateByte(i)) & 255
+      swapStateBytes(i, j)
+      return byte ^ getStateByte(getStateByte(i) + getStateByte(j))
     }),
   )
 }

@@ -52,12 +52,12 @@ export class JsonScanner {
           continue
         }
       }
-      if (this.#readToNextValue(open)) return
+      if (this.#readToNextValueOrEnd(open)) return
     }
   }
 
   /** Reads closing brackets until another value may start. Returns true at the end of the file. */
-  #readToNextValue(openBrackets: number[]): boolean {
+  #readToNextValueOrEnd(openBrackets: number[]): boolean {
     for (;;) {
       const line = this.#lines
       const byte = this.#skipSpace()
