@@ -23,7 +23,13 @@ export function FilePage({ id }: { id: string }) {
   if (!file)
     return (
       <Page title={texts.nav.files} parent={parent}>
-        {result.error ? <ErrorNotice error={result.error} onRetry={result.reload} /> : connection ? <FileNotFound /> : <Skeleton />}
+        {result.error ? (
+          <ErrorNotice error={result.error} onRetry={result.reload} />
+        ) : connection ? (
+          <FileNotFound />
+        ) : (
+          <Skeleton />
+        )}
       </Page>
     )
   const isQuarantined = file.quarantinedAt !== null

@@ -29,7 +29,12 @@ export function MediaPreview({ file: { id, originalFilename }, kind }: Props) {
   const current = state.value
   if (typeof current === 'object' && 'url' in current)
     return (
-      <MediaPlayer kind={kind} url={current.url} title={t.previewOf(originalFilename)} onError={() => (state.value = 'unsupported')} />
+      <MediaPlayer
+        kind={kind}
+        url={current.url}
+        title={t.previewOf(originalFilename)}
+        onError={() => (state.value = 'unsupported')}
+      />
     )
   return (
     <>

@@ -30,7 +30,8 @@ const emptyDraft: ContextDraft = {
 function applyPreset(draft: ContextDraft, presetKey: string): ContextDraft {
   const preset = contextPresets.find(({ key }) => key === presetKey)
   if (!preset) return draft
-  const isSuggestedValue = (value: string) => value === '' || contextPresets.some(({ key, title }) => value === key || value === title)
+  const isSuggestedValue = (value: string) =>
+    value === '' || contextPresets.some(({ key, title }) => value === key || value === title)
   return {
     ...draft,
     contextKey: isSuggestedValue(draft.contextKey) ? preset.key : draft.contextKey,

@@ -45,7 +45,9 @@ export function VerifyReceipt() {
         <VerificationInputs input={input} />
         <PastedReceipt onReceipt={(text) => (input.value = { ...input.value, receipt: { name: t.pasted, text } })} />
       </div>
-      {input.value.receipt && <VerificationResult key={JSON.stringify([input.value.receipt, keySet.value])} input={input.value} />}
+      {input.value.receipt && (
+        <VerificationResult key={JSON.stringify([input.value.receipt, keySet.value])} input={input.value} />
+      )}
     </section>
   )
 }

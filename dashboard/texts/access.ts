@@ -72,7 +72,8 @@ export const accessTexts = {
     disable: 'Disable',
     enable: 'Enable',
     disableTitle: 'Disable this user?',
-    disableWarning: (name: string) => `${name} will be signed out everywhere, and cannot sign in until you enable the account again.`,
+    disableWarning: (name: string) =>
+      `${name} will be signed out everywhere, and cannot sign in until you enable the account again.`,
     signOutEverywhere: 'Sign out everywhere',
     signOutTitle: 'Sign out everywhere?',
     signOutWarning: (name: string) => `${name} will be signed out on all devices immediately, but can sign in again.`,

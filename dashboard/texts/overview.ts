@@ -98,7 +98,8 @@ export const overviewTexts = {
   },
   proof: {
     title: 'Receipts and log',
-    about: 'A receipt is a signed proof of how and when a file was validated. Anyone can verify a receipt without access to the service.',
+    about:
+      'A receipt is a signed proof of how and when a file was validated. Anyone can verify a receipt without access to the service.',
     verify: 'Verify a receipt',
     verifyAbout:
       'Your browser checks the signature, the file, the log entry and the signed checkpoint. No data is sent to the service, so verification also works offline while this page is open.',

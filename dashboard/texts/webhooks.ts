@@ -69,7 +69,8 @@ export const webhooksTexts = {
     disable: 'Disable',
     enable: 'Enable',
     disableTitle: 'Disable this webhook?',
-    disableWarning: 'No events will be sent until you enable the webhook again. The webhook will then receive all events that it missed.',
+    disableWarning:
+      'No events will be sent until you enable the webhook again. The webhook will then receive all events that it missed.',
     delete: 'Delete',
     deleteTitle: 'Delete this webhook?',
     deleteWarning: 'The webhook will receive no more events, and its delivery history will be deleted. This cannot be undone.',

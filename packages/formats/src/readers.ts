@@ -32,12 +32,18 @@ const readerTable: [types: string, load: ReaderLoader][] = [
   [
     'bz2',
     async () =>
-      (await import('./archive/sevenzip/other-formats.js')).createCompressedStreamReader({ type: 'bzip2', displayName: 'bzip2 file' }),
+      (await import('./archive/sevenzip/other-formats.js')).createCompressedStreamReader({
+        type: 'bzip2',
+        displayName: 'bzip2 file',
+      }),
   ],
   [
     'zst',
     async () =>
-      (await import('./archive/sevenzip/other-formats.js')).createCompressedStreamReader({ type: 'zstd', displayName: 'Zstandard file' }),
+      (await import('./archive/sevenzip/other-formats.js')).createCompressedStreamReader({
+        type: 'zstd',
+        displayName: 'Zstandard file',
+      }),
   ],
   ['jar', async () => (await import('./archive/archive.js')).readJar],
 

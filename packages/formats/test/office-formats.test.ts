@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
 import { readJar } from '../src/archive/archive.js'
 import type { FormatReader } from '../src/format.js'
-import { listOleStreams, readEncryptedOoxml, createOleReader } from '../src/office/ole/ole.js'
+import { createOleReader, listOleStreams, readEncryptedOoxml } from '../src/office/ole/ole.js'
 import { createOoxmlReader } from '../src/office/ooxml.js'
-import { readEpub, createOpenDocumentReader } from '../src/office/opendocument.js'
+import { createOpenDocumentReader, readEpub } from '../src/office/opendocument.js'
 import { limits, mutations, noise, toSource, zip } from './support/samples/archive.js'
 import {
   compound,
@@ -41,7 +41,11 @@ describe('OOXML documents', () => {
       createOoxmlReader('docx'),
       having(docx(), { 'word/styles.xml': Buffer.from('\ufeff<?xml version="1.0" encoding="UTF-16"?><styles/>', 'utf16le') }),
     ],
-    ['docx with custom XML that is not well-formed', createOoxmlReader('docx'), having(docx(), { 'customXml/item1.xml': 'not <xml' })],
+    [
+      'docx with custom XML that is not well-formed',
+      createOoxmlReader('docx'),
+      having(docx(), { 'customXml/item1.xml': 'not <xml' }),
+    ],
     ['xlsx', createOoxmlReader('xlsx'), packed(xlsx())],
     ['pptx', createOoxmlReader('pptx'), packed(pptx())],
     ['xlsx with a missing sheet', createOoxmlReader('xlsx'), without(xlsx(), 'xl/worksheets/sheet2.xml')],
@@ -75,7 +79,12 @@ describe('OOXML documents', () => {
       /all sheets are missing/,
     ],
     ['no slides', createOoxmlReader('pptx'), without(pptx(), 'ppt/slides/slide1.xml'), /all slides are missing/],
-    ['no workbook relationships', createOoxmlReader('xlsx'), without(xlsx(), 'xl/_rels/workbook.xml.rels'), /all sheets are missing/],
+    [
+      'no workbook relationships',
+      createOoxmlReader('xlsx'),
+      without(xlsx(), 'xl/_rels/workbook.xml.rels'),
+      /all sheets are missing/,
+    ],
     [
       'a member with a wrong checksum',
       createOoxmlReader('docx'),
@@ -94,7 +103,10 @@ describe('OOXML documents', () => {
     ['a bomb among its images', { 'media/a.emf': Buffer.alloc(20_000_000) }, 'archive_ratio'],
     ['a name with ..', { '../../startup/evil.dot': 'x' }, 'archive_path'],
   ])('rejects an OOXML document with %s as malicious', async (_, changes, maliciousConstruction) => {
-    expect(await inspect(createOoxmlReader('docx'), having(docx(), changes))).toMatchObject({ sound: false, maliciousConstruction })
+    expect(await inspect(createOoxmlReader('docx'), having(docx(), changes))).toMatchObject({
+      sound: false,
+      maliciousConstruction,
+    })
   })
 })
 
@@ -142,10 +154,14 @@ describe('OpenDocument files and e-books', () => {
   test('accepts a document type declaration without entities, and rejects one with entities as malicious', async () => {
     const content = (doctype: string) => `${doctype}<office:document-content/>`
     const old = '<!DOCTYPE office:document-content PUBLIC "-//OpenOffice.org//DTD OfficeDocument 1.0//EN" "office.dtd">'
-    expect(await inspect(createOpenDocumentReader('odt'), having(openDocument('odt'), { 'content.xml': content(old) }))).toMatchObject({
+    expect(
+      await inspect(createOpenDocumentReader('odt'), having(openDocument('odt'), { 'content.xml': content(old) })),
+    ).toMatchObject({
       sound: true,
     })
-    expect(await inspect(createOpenDocumentReader('odt'), having(openDocument('odt'), { 'content.xml': content(bomb) }))).toMatchObject({
+    expect(
+      await inspect(createOpenDocumentReader('odt'), having(openDocument('odt'), { 'content.xml': content(bomb) })),
+    ).toMatchObject({
       maliciousConstruction: 'xml_entities',
     })
   })
@@ -165,9 +181,18 @@ describe('OLE files', () => {
 
   test('accepts a password-protected OLE file, and adds a note to the report', async () => {
     const note = expect.stringMatching(/password-protected/)
-    expect(await inspect(createOleReader('doc'), compound(doc({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
-    expect(await inspect(createOleReader('xls'), compound(xls({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
-    expect(await inspect(createOleReader('ppt'), compound(ppt({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
+    expect(await inspect(createOleReader('doc'), compound(doc({ encrypted: true })))).toMatchObject({
+      sound: true,
+      notes: [note],
+    })
+    expect(await inspect(createOleReader('xls'), compound(xls({ encrypted: true })))).toMatchObject({
+      sound: true,
+      notes: [note],
+    })
+    expect(await inspect(createOleReader('ppt'), compound(ppt({ encrypted: true })))).toMatchObject({
+      sound: true,
+      notes: [note],
+    })
     expect(await inspect(readEncryptedOoxml, compound(encryptedPackage()))).toMatchObject({ sound: true, notes: [note] })
     expect(await inspect(readEncryptedOoxml, compound(doc()))).toMatchObject({ sound: false })
   })

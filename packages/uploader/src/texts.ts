@@ -46,8 +46,7 @@ export const defaultTexts = {
   corrupt_file:
     'Content: the file is damaged, or its content does not match its extension. Open and check the file, save it again, and upload the new copy.',
   virus_detected: 'Content: the scanner found a virus. Do not open the file. Scan your device for viruses.',
-  scan_incomplete:
-    'Content: the scanner cannot read the whole file. Upload the file without a password or nested archives.',
+  scan_incomplete: 'Content: the scanner cannot read the whole file. Upload the file without a password or nested archives.',
   encrypted_file: 'Content: the file is encrypted. Remove the password and upload the file again.',
   active_content:
     'Content: the file contains macros, scripts or embedded programs. Save a copy without them and upload the copy.',

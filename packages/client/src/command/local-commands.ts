@@ -46,9 +46,7 @@ export const localCommands: Record<string, Command> = {
     ],
     async run({ positionals: [receiptPath, filePath], options, output }) {
       if (!options.keys)
-        throw new UsageError(
-          'Missing public keys. Download /.well-known/jwks.json from the service, and set --keys to its path.',
-        )
+        throw new UsageError('Missing public keys. Download /.well-known/jwks.json from the service, and set --keys to its path.')
       const { verifyFiles } = await import('./verify.js')
       const findings = await verifyFiles({ receiptPath: receiptPath!, filePath, keysPath: options.keys })
       for (const finding of findings) output.row(finding, finding.proven ? 'proven' : 'NOT PROVEN', finding.message)

@@ -1,7 +1,7 @@
 import { findOleActiveContent } from '../active-content.js'
 import { detectOleType } from '../detect/ole.js'
 import { DeadlineExceeded, type FormatVerdict, type ReaderLimits } from '../format.js'
-import { type OleKind, createOleReader } from '../office/ole/ole.js'
+import { createOleReader, type OleKind } from '../office/ole/ole.js'
 import { analyzePageTree } from '../pdf/page-tree.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { findRtfActiveContent, findWebPageActiveContent } from '../text/active-text.js'

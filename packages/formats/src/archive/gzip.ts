@@ -39,7 +39,12 @@ async function* unpackMember(source: RandomAccessSource, start: number, handlers
   if (small) {
     handlers.onUnpacked(small.bytes.length)
     if (small.bytes.length > 0) yield small.bytes
-    return verifyTrailerAndGetEnd(source, dataStart + small.consumed, { sum: crc32(small.bytes), size: small.bytes.length }, handlers)
+    return verifyTrailerAndGetEnd(
+      source,
+      dataStart + small.consumed,
+      { sum: crc32(small.bytes), size: small.bytes.length },
+      handlers,
+    )
   }
   let sum = 0
   let size = 0

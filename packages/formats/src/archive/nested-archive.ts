@@ -50,7 +50,9 @@ async function searchForActiveContent(stream: ByteStream, name: string, level: A
 
 /** Checks a nested gzip file. A compressed tar counts as one level of nesting, not two. */
 async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveLevel): Promise<void> {
-  const content = new IteratorStream(yieldCountedChunks(inflateChunks('gzip', stream.readChunks(Number.POSITIVE_INFINITY)), inner))
+  const content = new IteratorStream(
+    yieldCountedChunks(inflateChunks('gzip', stream.readChunks(Number.POSITIVE_INFINITY)), inner),
+  )
   try {
     if (looksLikeTar(await content.peek(tarBlock))) await checkTar(content, inner)
     else await inner.checkNestedArchive(content, name)

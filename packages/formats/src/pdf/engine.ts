@@ -109,7 +109,8 @@ export class PdfEngine {
     return { document, password: document === 0 && passwordErrors.includes(this.pdfium._FPDF_GetLastError()) }
   }
 
-  wasRebuilt = (document: number) => this.runGuardedCall(() => this.pdfium._FPDF_DocumentHasValidCrossReferenceTable(document) === 0)
+  wasRebuilt = (document: number) =>
+    this.runGuardedCall(() => this.pdfium._FPDF_DocumentHasValidCrossReferenceTable(document) === 0)
 
   getPageCount = (document: number) => this.runGuardedCall(() => this.pdfium._FPDF_GetPageCount(document))
 

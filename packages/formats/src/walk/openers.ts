@@ -6,7 +6,7 @@ import { openOneNote } from './onenote.js'
 import type { Opener } from './opener.js'
 import { openPdf } from './pdf.js'
 import { openRtf } from './rtf.js'
-import { openIso, createSevenZipOpener } from './sevenzip.js'
+import { createSevenZipOpener, openIso } from './sevenzip.js'
 import { openSwf } from './swf.js'
 import { openTar } from './tar.js'
 import { openZip } from './zip.js'
@@ -19,7 +19,11 @@ interface ContainerKind {
   sevenZipType?: string
 }
 
-const createSevenZipKind = (name: string, sevenZipType: string, open = createSevenZipOpener(sevenZipType, name)): ContainerKind => ({
+const createSevenZipKind = (
+  name: string,
+  sevenZipType: string,
+  open = createSevenZipOpener(sevenZipType, name),
+): ContainerKind => ({
   name,
   open,
   sevenZipType,

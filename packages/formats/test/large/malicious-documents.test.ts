@@ -5,7 +5,7 @@ import { recognizeType } from '../../src/detect/detect.js'
 import type { FormatReader, FormatVerdict } from '../../src/format.js'
 import { createOleReader } from '../../src/office/ole/ole.js'
 import { createOoxmlReader } from '../../src/office/ooxml.js'
-import { readEpub, createOpenDocumentReader } from '../../src/office/opendocument.js'
+import { createOpenDocumentReader, readEpub } from '../../src/office/opendocument.js'
 import { readPdf } from '../../src/pdf/pdf.js'
 import { detectPolyglot } from '../../src/polyglot.js'
 import { readXml } from '../../src/text/xml.js'
@@ -179,6 +179,8 @@ describe('Office documents that predate compound files', () => {
   test('accepts an old Office document that is not a compound file, based on its first record', async () => {
     expect(await inspect(createOleReader('xls'), sheet)).toMatchObject({ sound: true })
     expect(await inspect(createOleReader('doc'), word)).toMatchObject({ sound: true })
-    expect(await inspect(createOleReader('ppt'), office.compound({ '/PP40': Buffer.alloc(6000, 1) }))).toMatchObject({ sound: true })
+    expect(await inspect(createOleReader('ppt'), office.compound({ '/PP40': Buffer.alloc(6000, 1) }))).toMatchObject({
+      sound: true,
+    })
   })
 })

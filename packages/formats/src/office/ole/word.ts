@@ -54,7 +54,8 @@ function checkTableStream(container: OleContainer, document: OleStream, name: st
   if (place.length < 8) throw createDamageError("the Word document's file information block is truncated")
   const offset = place.readUInt32LE(0)
   const length = place.readUInt32LE(4)
-  if (offset + length > table.size) throw createDamageError("the Word document's chunk table extends beyond the end of its stream")
+  if (offset + length > table.size)
+    throw createDamageError("the Word document's chunk table extends beyond the end of its stream")
   if (length === 0) return
   checkPieceTable(table, offset, offset + length)
 }
