@@ -73,18 +73,15 @@ describe('failing workers', () => {
     [['die', 'throwlate'], 'died'],
     [['hang', 'never'], 'hung'],
     [['hoard'], 'out_of_memory'],
-  ])(
-    'rejects files whose readers fail (%j) as corrupt_file after two attempts, and reports the cause',
-    async (extensions, worker) => {
-      const inspector = start(worker === 'hung' ? { deadlineMs: 4000 } : {})
-      const bad = extensions.map((extension) => inspector.inspect(createSubmission(`a.${extension}`, words)))
-      const good = Array.from({ length: 5 }, () => inspector.inspect(createSubmission('a.slow', words)))
-      for (const report of await Promise.all(bad)) expectWorkerFailure(report, worker)
-      expect((await Promise.all(good)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'))
-      expect(await inspector.inspect(createSubmission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
-      expect(inspector.pool.threadCount).toBeLessThanOrEqual(2)
-    },
-  )
+  ])('rejects a file as corrupt_file if its reader fails twice (%j), and reports the cause', async (extensions, worker) => {
+    const inspector = start(worker === 'hung' ? { deadlineMs: 4000 } : {})
+    const bad = extensions.map((extension) => inspector.inspect(createSubmission(`a.${extension}`, words)))
+    const good = Array.from({ length: 5 }, () => inspector.inspect(createSubmission('a.slow', words)))
+    for (const report of await Promise.all(bad)) expectWorkerFailure(report, worker)
+    expect((await Promise.all(good)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'))
+    expect(await inspector.inspect(createSubmission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
+    expect(inspector.pool.threadCount).toBeLessThanOrEqual(2)
+  })
 
   test('rejects a file that crashes its reader, even if the context accepts damaged files', async () => {
     const report = await start().inspect(createSubmission('a.die', words, { rejectCorruptFiles: false }))

@@ -42,7 +42,7 @@ async function waitForNoProcess(): Promise<void> {
 }
 
 describe('YARA workers', () => {
-  test('a YARA scan fails after a second attempt if its worker crashes', async () => {
+  test('a YARA scan is retried once if its worker crashes, and fails if the second worker crashes too', async () => {
     const scanner = await open({ module: script(`${ready} export const scan = () => process.exit(3)`) })
     await expect(scanner.scan(createMemoryContent(archive), never())).rejects.toMatchObject({
       ...unavailable,
