@@ -22,6 +22,8 @@ interface BatcherOptions<Item, Result> {
 interface Queue<Item, Result> {
   waiting: PendingItem<Item, Result>[]
   running: number
+  /** True until the end of the event loop iteration in which the next batch was requested. */
+  isGathering: boolean
 }
 
 /** Combines concurrent requests of a group into batches. Each result is read after its request arrived. */
@@ -36,17 +38,20 @@ export class Batcher<Item, Result> {
   add(item: Item): Promise<Result> {
     const { getGroup, maxWaiting, maxConcurrent } = this.#options
     const group = getGroup(item)
-    const queue = this.#queues.get(group) ?? { waiting: [], running: 0 }
+    const queue = this.#queues.get(group) ?? { waiting: [], running: 0, isGathering: false }
     if (queue.waiting.length >= maxWaiting) return Promise.reject(overloaded('The service is overloaded. Retry later.'))
     this.#queues.set(group, queue)
     return new Promise((resolve, reject) => {
       queue.waiting.push({ item, resolve, reject })
-      if (queue.running < maxConcurrent) void this.#runQueue(group, queue)
+      if (!queue.isGathering && queue.running < maxConcurrent) void this.#runQueue(group, queue)
     })
   }
 
   async #runQueue(group: string, queue: Queue<Item, Result>): Promise<void> {
     queue.running++
+    queue.isGathering = true
+    await new Promise(setImmediate)
+    queue.isGathering = false
     while (queue.waiting.length > 0) {
       const pauseMs = await this.#runBatch(queue.waiting.splice(0, this.#options.maxBatch))
       if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())

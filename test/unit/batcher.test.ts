@@ -21,33 +21,48 @@ function createBatcher(
       return items.map((item) => item * 2)
     },
   })
+  const endTurn = () => new Promise((resolve) => setImmediate(resolve))
   const finish = async (error?: Error) => {
     running.shift()!(error)
-    await new Promise((resolve) => setImmediate(resolve))
+    await endTurn()
   }
-  return { batcher, batches, finish }
+  return { batcher, batches, endTurn, finish }
 }
 
-test('a batcher runs the first item immediately, and combines the items that arrive while this item is running', async () => {
-  const { batcher, batches, finish } = createBatcher()
-  const results = [1, 2, 3].map((item) => batcher.add(item))
-  expect(batches).toEqual([[1]])
+test('a batch contains the items of one event loop iteration, and the next batch those that arrived while it was running', async () => {
+  const { batcher, batches, endTurn, finish } = createBatcher()
+  const results = [1, 2].map((item) => batcher.add(item))
+  expect(batches).toEqual([])
+  await endTurn()
+  expect(batches).toEqual([[1, 2]])
+  results.push(...[3, 4].map((item) => batcher.add(item)))
+  await endTurn()
+  expect(batches).toEqual([[1, 2]])
   await finish()
-  expect(batches).toEqual([[1], [2, 3]])
+  expect(batches).toEqual([
+    [1, 2],
+    [3, 4],
+  ])
   await finish()
-  expect(await Promise.all(results)).toEqual([2, 4, 6])
+  expect(await Promise.all(results)).toEqual([2, 4, 6, 8])
 })
 
 test('a batcher limits the size of a batch', async () => {
-  const { batcher, batches, finish } = createBatcher({ maxBatch: 2 })
-  for (const item of [1, 2, 3, 4]) void batcher.add(item)
-  for (let batch = 0; batch < 3; batch++) await finish()
-  expect(batches).toEqual([[1], [2, 3], [4]])
+  const { batcher, batches, endTurn, finish } = createBatcher({ maxBatch: 2 })
+  for (const item of [1, 2, 3]) void batcher.add(item)
+  await endTurn()
+  for (let batch = 0; batch < 2; batch++) await finish()
+  expect(batches).toEqual([[1, 2], [3]])
 })
 
 test('a batcher starts a second batch of a group while the first batch hangs', async () => {
-  const { batcher, batches, finish } = createBatcher({ maxConcurrent: 2 })
-  const results = [1, 2, 3, 4].map((item) => batcher.add(item))
+  const { batcher, batches, endTurn, finish } = createBatcher({ maxConcurrent: 2 })
+  const results: Promise<number>[] = []
+  for (const item of [1, 2, 3]) {
+    results.push(batcher.add(item))
+    await endTurn()
+  }
+  results.push(batcher.add(4))
   expect(batches).toEqual([[1], [2]])
   await finish()
   expect(batches).toEqual([[1], [2], [3, 4]])
@@ -57,8 +72,9 @@ test('a batcher starts a second batch of a group while the first batch hangs', a
 })
 
 test('a failed batch rejects its items, but does not stop the next batch', async () => {
-  const { batcher, finish } = createBatcher()
+  const { batcher, endTurn, finish } = createBatcher({ maxBatch: 1 })
   const [first, second] = [batcher.add(1), batcher.add(2)]
+  await endTurn()
   await finish(new Error('no connection'))
   await expect(first).rejects.toThrow('no connection')
   await finish()
@@ -66,8 +82,10 @@ test('a failed batch rejects its items, but does not stop the next batch', async
 })
 
 test('a batcher rejects an item as overloaded if too many items are waiting', async () => {
-  const { batcher, finish } = createBatcher({ maxWaiting: 1 })
-  const accepted = [batcher.add(1), batcher.add(2)]
+  const { batcher, endTurn, finish } = createBatcher({ maxWaiting: 1 })
+  const accepted = [batcher.add(1)]
+  await endTurn()
+  accepted.push(batcher.add(2))
   await expect(batcher.add(3)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })
   await finish()
   await finish()
@@ -75,11 +93,10 @@ test('a batcher rejects an item as overloaded if too many items are waiting', as
 })
 
 test('a batcher runs batches of different groups concurrently', async () => {
-  const { batcher, batches, finish } = createBatcher({ getGroup: (item) => (item % 2 ? 'odd' : 'even') })
+  const { batcher, batches, endTurn, finish } = createBatcher({ getGroup: (item) => (item % 2 ? 'odd' : 'even') })
   const results = [1, 2, 3].map((item) => batcher.add(item))
-  expect(batches).toEqual([[1], [2]])
-  await finish()
-  expect(batches).toEqual([[1], [2], [3]])
+  await endTurn()
+  expect(batches).toEqual([[1, 3], [2]])
   await finish()
   await finish()
   expect(await Promise.all(results)).toEqual([2, 4, 6])
@@ -88,8 +105,9 @@ test('a batcher runs batches of different groups concurrently', async () => {
 test('a batcher pauses between batches if a pause is configured', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
-    const { batcher, batches, finish } = createBatcher({ getPauseMs: () => 50 })
+    const { batcher, batches, endTurn, finish } = createBatcher({ getPauseMs: () => 50 })
     void batcher.add(1)
+    await endTurn()
     await finish()
     for (const item of [2, 3]) void batcher.add(item)
     await jest.advanceTimersByTimeAsync(49)
