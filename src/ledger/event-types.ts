@@ -2,7 +2,7 @@
 export const eventTypes = {
   'file.accepted': 'A file passed all checks and was stored.',
   'file.rejected': 'A check rejected a file. Its content is not stored.',
-  'file.deleted': 'A file was deleted. It can be restored if its context has a trash.',
+  'file.deleted': 'A file was deleted. It can be restored if trash is enabled for its context.',
   'file.restored': 'A file was restored from the trash.',
   'file.purged': 'A file in the trash or in quarantine was permanently deleted.',
   'file.quarantined': 'A later scan found a virus in a file, which can no longer be downloaded.',

@@ -40,7 +40,7 @@ describeWith('pgbouncer')('startup and migration through PgBouncer', () => {
     const { url } = await bouncer(database.url)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
-      "DATABASE_URL points to a pooler that rejects the startup parameter 'statement_timeout'. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.\n",
+      "DATABASE_URL points to a pooler that rejects the startup parameter 'statement_timeout'. Keep it, and set DATABASE_DIRECT_URL to a URL that connects directly to PostgreSQL.\n",
     ])
   })
 
@@ -48,11 +48,11 @@ describeWith('pgbouncer')('startup and migration through PgBouncer', () => {
     const { url } = await bouncer(database.url, transactions, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
-      'DATABASE_URL points to a pooler in transaction mode. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, because some features require a session.\n',
+      'DATABASE_URL points to a pooler in transaction mode, but some features require a session. Keep DATABASE_URL, and set DATABASE_DIRECT_URL to a URL that connects directly to PostgreSQL.\n',
     ])
     expect(await migrating({ DATABASE_URL: `${url}&x=1`, DATABASE_DIRECT_URL: url })).toEqual([
       1,
-      'DATABASE_DIRECT_URL points to a pooler in transaction mode. It must point to PostgreSQL itself, or to a pooler in session mode.\n',
+      'DATABASE_DIRECT_URL points to a pooler in transaction mode. It must point directly to PostgreSQL, or to a pooler in session mode.\n',
     ])
   })
 

@@ -82,12 +82,12 @@ describe('invalid proofs', () => {
     [
       'another entry than the leaf',
       () => createReceipt(keys, { log: { entry: '{}' } }, sha256),
-      'its inclusion proof does not lead to the root hash',
+      'its inclusion proof does not match the root hash',
     ],
     [
       'another leaf than the entry',
       () => createReceipt(keys, { log: { leaf: log.leaves[0]!.toString('base64') } }, sha256),
-      'its inclusion proof does not lead to the root hash',
+      'its inclusion proof does not match the root hash',
     ],
     [
       'another position',
@@ -97,12 +97,12 @@ describe('invalid proofs', () => {
     [
       'a truncated proof',
       () => createReceipt(keys, { log: { proof: [] } }, sha256),
-      'its inclusion proof does not lead to the root hash',
+      'its inclusion proof does not match the root hash',
     ],
     [
       'another checkpoint',
       () => createReceipt(keys, { log: { checkpoint: checkpoint(7) } }, sha256),
-      'its inclusion proof does not lead to the root hash',
+      'its inclusion proof does not match the root hash',
     ],
     [
       'a smaller checkpoint',

@@ -157,7 +157,7 @@ function checkLogProof({ log, iss, tenant_id: tenantId }: Receipt, keys: readonl
   return [
     isIncluded
       ? createProvenFinding(`The log entry is ${position}.`)
-      : createUnprovenFinding(`The log entry is not ${position}: its inclusion proof does not lead to the root hash.`),
+      : createUnprovenFinding(`The log entry is not ${position}: its inclusion proof does not match the root hash.`),
     signer
       ? createProvenFinding(`The log checkpoint is signed with key ${signer.kid}.`)
       : createUnprovenFinding('The log checkpoint is not signed with any key in the key set.'),

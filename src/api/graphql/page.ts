@@ -68,7 +68,7 @@ export class ConnectionArgs {
 
   @Field(() => String, {
     nullable: true,
-    description: 'Cursor of the item after the last item to return, such as `startCursor` of the next page.',
+    description: 'Cursor of an item. Returns only items before it. To get the previous page, pass `startCursor` of the current page.',
   })
   before?: string | null
 }

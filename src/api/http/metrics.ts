@@ -37,7 +37,7 @@ function createMeters(registry: Registry) {
   return {
     calls: createCounter(
       'assay_calls_total',
-      'Number of API key calls, by operation, status and error code.',
+      'Number of calls made with API keys, by operation, status and error code.',
       'operation',
       'status',
       'reason',

@@ -105,7 +105,7 @@ export class ResponseSchemas {
     for (const node of selections) {
       if (node.kind !== Kind.FIELD)
         throw new Error(
-          `${type.name}: a fragment cannot be combined with other fields in a documented selection. Select only the fragment.`,
+          `${type.name}: a selection in an API document cannot contain both a fragment and fields. Select only the fragment.`,
         )
       const field = type.getFields()[node.name.value]!
       properties[node.alias?.value ?? node.name.value] = withDescription(

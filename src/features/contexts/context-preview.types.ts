@@ -34,7 +34,7 @@ export class FilesByReason {
 export class FileAtOdds {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Sanitized file name, as sent by the client.' })
+  @Field(() => String, { description: 'File name sent by the client, sanitized.' })
   originalFilename!: string
   @Field(() => ErrorCodeName, { description: 'First reason why the changed rules would reject the file.' })
   reason!: ErrorCode

@@ -18,7 +18,7 @@ export class File {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Sanitized file name, as sent by the client.' })
+  @Field(() => String, { description: 'File name sent by the client, sanitized.' })
   originalFilename!: string
   @Field(() => String, {
     description: 'Content type detected from the content, or derived from the extension if none was detected.',

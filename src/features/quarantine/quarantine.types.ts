@@ -11,7 +11,7 @@ export class QuarantinedFile {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Sanitized file name, as sent by the client.' })
+  @Field(() => String, { description: 'File name sent by the client, sanitized.' })
   originalFilename!: string
   @Field(() => LongScalar, { description: 'Size of the file in bytes.' })
   sizeBytes!: number

@@ -8,7 +8,7 @@ export class TrashedFile {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Sanitized file name, as sent by the client.' })
+  @Field(() => String, { description: 'File name sent by the client, sanitized.' })
   originalFilename!: string
   @Field(() => LongScalar, { description: 'Size of the file in bytes. It counts toward the quotas until the file is purged.' })
   sizeBytes!: number

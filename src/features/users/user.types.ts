@@ -66,7 +66,7 @@ export class InvitedUser {
 
 @ObjectType({ simpleResolvers: true, description: 'A user whose password was replaced. The new password is returned only once.' })
 export class PasswordReset {
-  @Field(() => User, { description: 'User whose password was replaced.' })
+  @Field(() => User, { description: 'User whose password was reset.' })
   user!: User
   @Field(() => String, { description: 'Password generated for the user.' })
   password!: string

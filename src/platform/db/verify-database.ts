@@ -83,8 +83,8 @@ async function assertStableSessions(first: pg.Client, second: pg.Client, name: s
   if (processIds[0] === processIds[2] && processIds[1] === processIds[3] && processIds[0] !== processIds[1]) return
   throw new Error(
     name === 'DATABASE_URL'
-      ? 'DATABASE_URL points to a pooler in transaction mode. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, because some features require a session.'
-      : 'DATABASE_DIRECT_URL points to a pooler in transaction mode. It must point to PostgreSQL itself, or to a pooler in session mode.',
+      ? 'DATABASE_URL points to a pooler in transaction mode, but some features require a session. Keep DATABASE_URL, and set DATABASE_DIRECT_URL to a URL that connects directly to PostgreSQL.'
+      : 'DATABASE_DIRECT_URL points to a pooler in transaction mode. It must point directly to PostgreSQL, or to a pooler in session mode.',
   )
 }
 
@@ -114,7 +114,7 @@ export async function withClient<T>(
 function createConnectionError(error: Error & { code?: string }, url: string, name: string): Error {
   const refused = /unsupported startup parameter(?: in options)?: (\S+)/.exec(error.message)?.[1]
   const message = refused
-    ? `${name} points to a pooler that rejects the startup parameter '${refused}'. ${name === 'DATABASE_URL' ? 'Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.' : 'It must point to PostgreSQL itself.'}`
+    ? `${name} points to a pooler that rejects the startup parameter '${refused}'. ${name === 'DATABASE_URL' ? 'Keep it, and set DATABASE_DIRECT_URL to a URL that connects directly to PostgreSQL.' : 'It must point directly to PostgreSQL.'}`
     : `The database ${redactDatabaseUrl(url)} is unreachable (${error.message || error.code}). Check ${name}.`
   return new Error(message, { cause: error })
 }

@@ -17,7 +17,7 @@ function findPathProblem(path: string): string | undefined {
   if (/[\p{Cc}\p{Cs}]/u.test(path)) return 'it contains control characters or unpaired surrogates'
   if (Buffer.byteLength(path) > 900) return 'it is longer than 900 bytes'
   if (path.startsWith(reservedPrefix)) return `'${reservedPrefix}' is reserved`
-  if (path.startsWith('.well-known/acme-challenge/')) return 'buckets reject that prefix'
+  if (path.startsWith('.well-known/acme-challenge/')) return 'object stores do not allow this prefix'
   for (const segment of path.split('/')) {
     if (segment === '') return 'it has an empty segment'
     if (segment === '.' || segment === '..') return `'${segment}' is not a valid segment`

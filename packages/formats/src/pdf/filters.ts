@@ -1,6 +1,6 @@
 export const maxDecodedBytes = 32 * 1024 * 1024
 
-/** Decodes as much damaged data as possible. Throws `RangeError` if the result exceeds the limit. */
+/** Decodes as much of the data as possible, even if it is damaged. Throws `RangeError` if the result exceeds the limit. */
 type Decode = (data: Buffer) => Buffer
 
 export const flateFilters = new Set(['FlateDecode', 'Fl'])

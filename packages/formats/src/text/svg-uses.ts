@@ -41,7 +41,7 @@ export class SvgUses {
     const known = this.#totals.get(id)
     if (known !== undefined) return known
     if (depth > 1000) throw createMaliciousError('svg_use', '<use> elements are nested more than 1000 levels deep')
-    // Counts 0 shapes for an element that refers to itself, because programs do not draw it.
+    // An element that refers to itself counts as 0 shapes, because renderers do not draw it.
     this.#totals.set(id, 0)
     let total = this.#shapes.get(id) ?? 1
     for (const [each, times] of this.#drawn.get(id) ?? []) total += times * this.#countShapes(each, depth + 1)

@@ -23,7 +23,7 @@ export async function verifyFiles({ receiptPath, filePath, keysPath }: VerifiedF
 async function readTextFile(path: string): Promise<string> {
   const { size } = await stat(path).catch(createReadErrorThrower(path))
   if (size > maxTextFileBytes)
-    throw new Error(`${path} has ${size} bytes. The maximum for a receipt or key set is ${maxTextFileBytes} bytes.`)
+    throw new Error(`${path} is ${size} bytes long. The maximum for a receipt or key set is ${maxTextFileBytes} bytes.`)
   return readFile(path, 'utf8').catch(createReadErrorThrower(path))
 }
 

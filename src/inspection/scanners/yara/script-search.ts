@@ -82,8 +82,9 @@ const maxOccurrences = 64
 const spread = 0x9e3779b1
 
 /**
- * Searches for all anchors in one case-insensitive pass at several GB/s. Long strings are found by aligned words, and short ones
- * (`<?`) by their prefix before the first letter. Short strings with the same prefix are reported together.
+ * Searches for all anchors in one case-insensitive pass at several GB/s. It finds long anchors by looking up aligned 4-byte words of
+ * the data in a table, and short anchors (`<?`) by the characters before their first letter.
+ * Short anchors with the same start are reported together.
  */
 export class AnchorSearch {
   readonly #filter = new Uint8Array(1 << filterBits)

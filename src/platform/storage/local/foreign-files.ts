@@ -46,7 +46,7 @@ export class ForeignFiles {
   /** Makes the file a durable blob. Moves the file if a blob with this name must be in a fan-out directory. */
   async claim(path: string): Promise<void> {
     const [file, blob] = [await this.#findFile(path), this.#getBlobFile(path)]
-    await withStorageErrors(`use the file '${path}'`, async () => {
+    await withStorageErrors(`access the file '${path}'`, async () => {
       await syncFile(file, 'r')
       if (file !== blob) {
         await this.#directories.create(dirname(blob))

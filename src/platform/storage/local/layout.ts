@@ -23,7 +23,7 @@ export const markerFile = '+assay-store'
 /** File that reserves disk space. It is deleted when a deletion needs the space. */
 export const reserveFile = '+reserve'
 
-/** Returns a blob's relative file path. Throws if the blob path is invalid, so that no file outside the store is used. */
+/** Returns a blob's relative file path. Throws if the blob path is invalid, so that files outside the store cannot be accessed. */
 export function toFilePath(path: string): string {
   assertBlobPath(path)
   const directories = path.split('/').map(escapeName)
