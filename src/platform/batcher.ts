@@ -52,6 +52,9 @@ export class Batcher<Item, Result> {
     queue.isGathering = true
     await new Promise(setImmediate)
     queue.isGathering = false
+    // If the batch is too small for all waiting items, the rest does not depend on the first statement.
+    if (queue.waiting.length > this.#options.maxBatch && queue.running < this.#options.maxConcurrent)
+      void this.#runQueue(group, queue)
     while (queue.waiting.length > 0) {
       const pauseMs = await this.#runBatch(queue.waiting.splice(0, this.#options.maxBatch))
       if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())

@@ -277,13 +277,19 @@ describe('rule changes during an upload', () => {
 })
 
 describe('uploads that start with outdated context rules', () => {
-  /** Sends a file as if this process had read the context before the change. */
-  async function sendWithOldRules(tenant: TestTenant, change: object, path: string, name: string, content: string | Buffer) {
+  /** Sends a file as if this process had read the context before the change, at least when the form arrived. */
+  async function sendWithOldRules(
+    tenant: TestTenant,
+    change: object,
+    { path, name, content, isOnlyForm = false }: { path: string; name: string; content: string | Buffer; isOnlyForm?: boolean },
+  ) {
     const { contexts } = world.app.services
     const actor = { tenantId: tenant.tenantId, contexts: null } as never
     const old = await contexts.find(actor, 'notes')
     expect((await tenant.admin.patch('/contexts/notes', change)).status).toBe(200)
-    const read = jest.spyOn(contexts, 'findRecent').mockResolvedValue(old)
+    const read = jest.spyOn(contexts, 'findRecent')
+    if (isOnlyForm) read.mockResolvedValueOnce(old)
+    else read.mockResolvedValue(old)
     try {
       return await tenant.admin.upload('notes', name, content, { path })
     } finally {
@@ -295,28 +301,47 @@ describe('uploads that start with outdated context rules', () => {
     'applies the new rules to a POST %s request that started with outdated rules',
     async (path) => {
       const tenant = await createTenant()
-      const accepted = await sendWithOldRules(tenant, { allowed_extensions: ['log'] }, path, 'a.log', 'some text')
+      const log = { name: 'a.log', content: 'some text' }
+      const accepted = await sendWithOldRules(tenant, { allowed_extensions: ['log'] }, { path, ...log })
       expect([200, 201]).toContain(accepted.status)
-      const rejected = await sendWithOldRules(tenant, { allowed_extensions: ['pdf'] }, path, 'a.log', 'some text')
+      const rejected = await sendWithOldRules(tenant, { allowed_extensions: ['pdf'] }, { path, ...log })
       expect(rejected.body.error?.code ?? rejected.body.data.reason).toBe('invalid_extension')
     },
   )
 
-  test.each(['/files/upload', '/files/validate'])(
-    'responds to POST %s with 503 if only the outdated size limit rejects the file',
-    async (path) => {
+  test.each([
+    ['/files/upload', false],
+    ['/files/upload', true],
+    ['/files/validate', false],
+    ['/files/validate', true],
+  ])(
+    'responds to POST %s with 503 if only the outdated size limit rejects the file (limit outdated only in the form: %s)',
+    async (path, isOnlyForm) => {
       const tenant = await createTenant()
       await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 1 })
       const content = Buffer.alloc(1_500_000, 'text\n')
-      const response = await sendWithOldRules(tenant, { max_file_size_mb: 2 }, path, 'a.txt', content)
+      const response = await sendWithOldRules(tenant, { max_file_size_mb: 2 }, { path, name: 'a.txt', content, isOnlyForm })
       expect([response.status, response.body.error.code]).toEqual([503, 'storage_unavailable'])
       expect([200, 201]).toContain((await tenant.admin.upload('notes', 'a.txt', content, { path })).status)
     },
   )
 
+  test('rejects a file that also exceeds the new size limit, and names the new limit', async () => {
+    const tenant = await createTenant()
+    await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 2 })
+    const upload = { path: '/files/upload', name: 'a.txt', content: Buffer.alloc(3_000_000, 'text\n') }
+    const response = await sendWithOldRules(tenant, { max_file_size_mb: 1 }, upload)
+    expect([response.status, response.body.error.code]).toEqual([413, 'size_exceeded'])
+    expect(response.body.message).toContain('1 MB')
+  })
+
   test('stores nothing if the context was disabled after its rules were read', async () => {
     const tenant = await createTenant()
-    const response = await sendWithOldRules(tenant, { status: 'disabled' }, '/files/upload', 'a.txt', 'some text')
+    const response = await sendWithOldRules(
+      tenant,
+      { status: 'disabled' },
+      { path: '/files/upload', name: 'a.txt', content: 'some text' },
+    )
     expect([response.status, response.body.error.code]).toEqual([409, 'conflict'])
     expect(await countFiles(tenant)).toBe(0)
   })

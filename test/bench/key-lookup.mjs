@@ -1,6 +1,6 @@
 // Measures a cached API key lookup in compiled code: `node test/bench/key-lookup.mjs [keys]`.
 import { Authenticator } from '../../dist/access/authenticate.js'
-import { fingerprint, IdentityCache } from '../../dist/access/identity-cache.js'
+import { hashCredential, IdentityCache } from '../../dist/access/identity-cache.js'
 import { openRateLimits } from '../../dist/access/rate-limits.js'
 import { generateApiKeySecret } from '../../dist/access/secrets.js'
 
@@ -19,7 +19,7 @@ const cache = new IdentityCache({
   idsOf: (key) => [key.apiKeyId, key.tenantId],
   capacity: keys,
 })
-const findKey = (secret) => cache.get(fingerprint(secret), loadKey)
+const findKey = (secret) => cache.get(hashCredential(secret), loadKey)
 const secrets = Array.from({ length: keys }, generateApiKeySecret)
 for (const secret of secrets) await findKey(secret)
 

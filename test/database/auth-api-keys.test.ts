@@ -76,8 +76,8 @@ describe('API key authentication', () => {
     await authenticate(here, key.secret)
     await world.changeAndNotify('api_key', key.id, sql)
     here.forget('api_key', key.id)
-    const known = { tenantId, kind: 'api_key', id: key.id, name: 'Key' }
-    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'rejected', message, known })
+    const owner = { tenantId, kind: 'api_key', id: key.id, name: 'Key' }
+    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'rejected', message, owner })
   })
 
   test('rejects a cached API key as soon as it expires', async () => {
@@ -107,7 +107,7 @@ describe('API key authentication', () => {
     await authenticate(here, key.secret)
     await world.changeAndNotify('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
     here.forget('tenant', tenant)
-    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'forbidden', known: { id: key.id } })
+    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'forbidden', owner: { id: key.id } })
     await world.changeAndNotify('tenant', tenant, "update tenants set status = 'active' where tenant_id = $1")
     here.forget('tenant', tenant)
     expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'actor' })
@@ -126,7 +126,7 @@ describe('API key authentication', () => {
       key.id,
     ])
     here.forget('api_key', key.id)
-    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'rejected', known: { id: key.id } })
+    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'rejected', owner: { id: key.id } })
     expect(await authenticate(here, fresh)).toMatchObject({ outcome: 'actor' })
   })
 })

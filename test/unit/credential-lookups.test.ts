@@ -10,40 +10,46 @@ function createLookups() {
     await new Promise<void>((resolve, reject) => responses.push((error) => (error ? reject(error) : resolve())))
     return requested.map((number) => (number % 2 === 0 ? `found ${number}` : null))
   })
+  const endTurn = () => new Promise((resolve) => setImmediate(resolve))
   const completeLookup = async (error?: Error) => {
     responses.shift()!(error)
-    await new Promise((resolve) => setImmediate(resolve))
+    await endTurn()
   }
-  return { lookups, statements, completeLookup }
+  return { lookups, statements, endTurn, completeLookup }
 }
 
 test('runs one credential lookup statement at a time under heavy load, and returns each lookup its own result', async () => {
-  const { lookups, statements, completeLookup } = createLookups()
-  const requested = Array.from({ length: 1_000 }, (_, number) => lookups.add(number))
-  for (const sizes of [[1], [1, 500], [1, 500, 499]]) {
+  const { lookups, statements, endTurn, completeLookup } = createLookups()
+  const requested = Array.from({ length: 1_001 }, (_, number) => lookups.add(number))
+  await endTurn()
+  for (const sizes of [[500], [500, 500], [500, 500, 1]]) {
     expect(statements.map(({ length }) => length)).toEqual(sizes)
     await completeLookup()
   }
   expect(await Promise.all(requested)).toEqual(requested.map((_, number) => (number % 2 === 0 ? `found ${number}` : null)))
 })
 
-test('runs a credential lookup immediately if no other lookup is running, and a failed statement rejects only its own lookups', async () => {
-  const { lookups, statements, completeLookup } = createLookups()
+test('runs a credential lookup without a pause if no other lookup is running, and a failed statement rejects only its own lookups', async () => {
+  const { lookups, statements, endTurn, completeLookup } = createLookups()
   const first = lookups.add(1)
+  await endTurn()
   const second = lookups.add(2)
   await completeLookup(new Error('the database is unavailable'))
   await expect(first).rejects.toThrow('the database is unavailable')
   await completeLookup()
   expect(await second).toBe('found 2')
   const third = lookups.add(4)
+  await endTurn()
   expect(statements).toEqual([[1], [2], [4]])
   await completeLookup()
   expect(await third).toBe('found 4')
 })
 
 test('rejects a credential lookup as overloaded if 5,000 lookups are waiting', async () => {
-  const { lookups, completeLookup } = createLookups()
-  const requested = Array.from({ length: 5_001 }, () => lookups.add(2))
+  const { lookups, endTurn, completeLookup } = createLookups()
+  const requested = [lookups.add(2)]
+  await endTurn()
+  requested.push(...Array.from({ length: 5_000 }, () => lookups.add(2)))
   await expect(lookups.add(2)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })
   for (let statement = 0; statement < 11; statement++) await completeLookup()
   expect(new Set(await Promise.all(requested))).toEqual(new Set(['found 2']))
@@ -52,11 +58,11 @@ test('rejects a credential lookup as overloaded if 5,000 lookups are waiting', a
 test('after wrong guesses, collects credential lookups for 50 ms until a lookup succeeds', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
-    const { lookups, statements, completeLookup } = createLookups()
+    const { lookups, statements, endTurn, completeLookup } = createLookups()
     for (let guess = 1; guess < 40; guess += 2) {
       const found = lookups.add(guess)
       jest.advanceTimersByTime(50)
-      await new Promise((resolve) => setImmediate(resolve))
+      await endTurn()
       await completeLookup()
       expect(await found).toBeNull()
     }
@@ -69,6 +75,7 @@ test('after wrong guesses, collects credential lookups for 50 ms until a lookup 
     await completeLookup()
     expect(await Promise.all(requested)).toEqual([null, 'found 2', null])
     void lookups.add(45)
+    await endTurn()
     expect(statements).toHaveLength(2)
     await completeLookup()
   } finally {

@@ -116,9 +116,7 @@ export class FileContextService {
   async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     if (!contextKeyShape.test(contextKey)) return undefined
     const found = await this.#reads.add({ tenantId: actor.tenantId, contextKey })
-    const cacheKey = toCacheKey(actor, contextKey)
-    if (found?.status === 'active') this.#recent.set(cacheKey, found)
-    else this.#recent.delete(cacheKey)
+    this.#recent.set(toCacheKey(actor, contextKey), found?.status === 'active' ? found : undefined)
     return found && canAccessContext(actor, found.contextId) ? found : undefined
   }
 
@@ -147,6 +145,10 @@ export class FileContextService {
     const recent = this.#recent.get(toCacheKey(actor, contextKey))
     return recent && canAccessContext(actor, recent.contextId) ? recent : this.find(actor, contextKey)
   }
+
+  /** Returns the maximum size of an upload to the context in bytes, which `MAX_UPLOAD_MB` also limits. */
+  readonly getMaxUploadBytes = ({ maxFileSizeMb }: FileContext): number =>
+    Math.min(maxFileSizeMb, this.parts.maxUploadMb) * megabyte
 
   /** Returns contexts by ID, for GraphQL relations. */
   async getByIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {

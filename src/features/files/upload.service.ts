@@ -225,11 +225,10 @@ export class UploadService {
       current.contextId === policy.contextId &&
       current.rulesVersion === policy.rulesVersion &&
       current.updatedAt.getTime() === policy.updatedAt.getTime()
-    if (isSame) return
-    // A file that was aborted at the earlier size limit cannot be inspected again.
-    if (!spooled.content)
-      throw storageUnavailable('The rules of the context changed during the upload. Nothing was stored. Retry the upload.')
-    throw new StaleWriteError('rules')
+    const { content, sizeBytes } = spooled
+    if (!content && sizeBytes <= this.parts.contexts.getMaxUploadBytes(current))
+      throw storageUnavailable('The size limit was raised during the upload. Nothing was stored. Retry the upload.')
+    if (!isSame) throw new StaleWriteError('rules')
   }
 
   #inspectFile(

@@ -62,7 +62,7 @@ function parseCommandLine({ usage, options: knownOptions }: Command, args: strin
 function assertArgumentCount({ usage, argumentCount: [min, max] }: Command, positionals: string[]): void {
   if (positionals.length >= min && positionals.length <= max) return
   throw new UsageError(
-    `The command expects ${min === max ? min : `${min} to ${max}`} arguments, but received ${positionals.length}. Usage: assay ${usage}`,
+    `The number of arguments is ${positionals.length}, but the command expects ${min === max ? min : `${min} to ${max}`}. Usage: assay ${usage}`,
   )
 }
 
