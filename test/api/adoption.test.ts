@@ -175,7 +175,7 @@ test('quarantines infected objects on request and creates file.rejected and file
   expect(await verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0, corrupted: 0, journalDrift: 0 })
 })
 
-test('an adoption stops when the quota is full, leaves the remaining objects in place, and can be resumed by a later run', async () => {
+test('an adoption stops when the quota is used up, leaves the remaining objects in place, and can be resumed by a later run', async () => {
   await tenant.createContext('small', { storage_quota_mb: 1 })
   await writeObjects({
     'quota/a file with a long name.txt': 'x'.repeat(700_000),
@@ -195,7 +195,7 @@ test('an adoption stops when the quota is full, leaves the remaining objects in 
   expect(finished.error).toBeUndefined()
 })
 
-test('adopts objects with unusual names, but skips objects in a folder with a similar name', async () => {
+test("adopts objects with unusual names, but skips other folders whose names start with the adopted folder's name", async () => {
   const names = [
     '+49 30 1234.txt',
     '!important document.txt',

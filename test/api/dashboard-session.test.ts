@@ -77,7 +77,7 @@ describe('signing in with POST /session', () => {
     [{ email: 'a@b', password: 'x'.repeat(1025) }, ['password']],
     [{ email: 'a@b', password: 'x', admin: true }, ['admin']],
     [{ welcome: '' }, ['welcome']],
-  ])('dashboard sign-in reports every invalid field of %j', async (body, fields) => {
+  ])('dashboard sign-in reports every invalid field in the body %j', async (body, fields) => {
     const response = await startSession(body)
     expect(response.status).toBe(400)
     expect(response.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual(fields)

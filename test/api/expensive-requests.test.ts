@@ -25,7 +25,7 @@ describe('request cost and the rate limit', () => {
   const parseKeyCursor = async (scopes = ['metadata']) =>
     limited.createCaller((await (await world.createTenant()).createKey(scopes)).credential)
 
-  test('counts the cost of a GraphQL document as calls and rejects a document that exceeds the rate limit', () =>
+  test('counts an expensive GraphQL document as several calls, and rejects a document that exceeds the rate limit', () =>
     runInOneWindow(60, async () => {
       const key = await parseKeyCursor()
       expect(getRemaining(await key.get('/files?page_size=100'))).toBe(169)

@@ -69,7 +69,7 @@ describe('external tokens', () => {
     },
   )
 
-  test('external tokens create separate users for the same subject or email address in different tenants', async () => {
+  test('creates separate users for external tokens with the same subject or email address in different tenants', async () => {
     const [one, two] = [await world.createTenant(), await world.createTenant()]
     const observed = await Promise.all(
       [one, two].map(async ({ tenantId }) =>
@@ -84,7 +84,7 @@ describe('external tokens', () => {
     expect(other.email).toBe(`bob@${provider.issuer}`)
   })
 
-  test('accepts two new external users with the same email address at the same time', async () => {
+  test('accepts concurrent first requests from new external users with the same email address', async () => {
     const { tenantId } = await world.createTenant()
     const tokens = await Promise.all(
       Array.from({ length: 6 }, (_, at) =>

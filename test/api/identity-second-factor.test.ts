@@ -147,7 +147,7 @@ describe('wrong second-factor codes', () => {
     return { message, code: extensions.code, details }
   }
 
-  test('ten consecutive wrong second-factor codes lock all codes on every replica for an hour', async () => {
+  test("ten consecutive wrong codes lock a user's second factor on every replica for an hour", async () => {
     const replica = await World.open({}, world)
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
@@ -205,7 +205,7 @@ describe('wrong second-factor codes', () => {
   })
 
   test.each(['second factor', 'password'])(
-    '100 consecutive wrong second-factor codes lock all codes until an admin resets the %s',
+    "100 consecutive wrong codes lock a user's second factor until an admin resets the user's %s",
     async (what) => {
       const tenant = await world.createTenant()
       const user = await tenant.createUser(['metadata'])

@@ -267,7 +267,7 @@ test('the page at /docs loads its files from the service and has a content secur
   expect(await (await fetch(`${world.url}/docs/start.js`)).text()).toContain("url: 'api/v1/openapi.json'")
 })
 
-test('serves no other Swagger UI package files under /docs', async () => {
+test('returns 404 for Swagger UI package files that the page at /docs does not use', async () => {
   for (const path of ['index.html', 'package.json', 'swagger-initializer.js', '..%2Fpackage.json', 'constructor', '__proto__'])
     expect((await world.unauthenticated.raw(`/docs/${path}`)).status).toBe(404)
   const redirect = await fetch(`${world.url}/docs/`, { redirect: 'manual' })

@@ -112,7 +112,7 @@ describe('receipts', () => {
     expect(status).toBe(0)
   })
 
-  test("returns the receipt of a user's rejected upload by event, because calls by users are not logged", async () => {
+  test("returns the receipt of a user's rejected upload by event id, because calls by users are not logged", async () => {
     const user = await setup.tenant.createUser(['upload'])
     expect((await user.upload('notes', 'by-user.txt', ' ')).status).toBe(422)
     const { rows } = await setup.world.database.pool.query<{ id: string }>(
@@ -179,7 +179,7 @@ describe('receipts', () => {
   })
 })
 
-test('every receipt fetched during concurrent uploads can be verified, and the journal has no missing numbers', async () => {
+test("every receipt fetched during concurrent uploads can be verified, and the journal's sequence numbers have no gaps", async () => {
   const busy = await setup.world.createTenant()
   await busy.createContext('notes')
   let isDone = false

@@ -207,7 +207,7 @@ describe('terminated, expired and deleted resumable uploads', () => {
     expect((await uploadCalls()).pagination.total_items).toBe(0)
   })
 
-  test("deletes an upload's bytes when the upload expires, and does not report them as a mismatch before then", async () => {
+  test("deletes an upload's bytes when the upload expires, and does not report them as inconsistent before then", async () => {
     const path = await tus.begin('notes', 'old.txt', 8)
     await tus.patch(path, 0, 'text')
     await sweep()

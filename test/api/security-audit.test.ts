@@ -43,7 +43,7 @@ test("records failed sign-ins and their IP address in the audit log of the user'
   expect(await listSecurityEntries(tenant)).toHaveLength(1)
 })
 
-test('audits a missing scope and a rejected API key as actions of the key', async () => {
+test('the audit log attributes requests with a missing scope or a rejected API key to the key', async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['upload'])
   expect((await key.get('/files')).status).toBe(403)
@@ -74,7 +74,7 @@ describe('rejected tokens', () => {
   }
   const expectRejected = async (token: string) => expect((await new Caller(world.url, token).get('/files')).status).toBe(401)
 
-  test("audits a rejected token that belongs to an ended session as an action of the session's user", async () => {
+  test("the audit log attributes a rejected token from an ended session to the session's user", async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me

@@ -193,7 +193,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(questions).toEqual(['beforeunload'])
   })
 
-  test("a quarantined file's page explains why the file is blocked and links to Quarantine", async () => {
+  test("a quarantined file's page explains why the file is blocked and links to the Quarantine page", async () => {
     const page = await dashboard.openSignedIn(tenant, { at: `/files/${ids['infected.txt']}` })
     const requests = collectRequests(page)
     await heading(page, 'infected.txt').waitFor()

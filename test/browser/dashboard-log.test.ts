@@ -102,7 +102,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     await page.getByText('Some checks failed. Do not rely on this receipt.').waitFor()
   })
 
-  test('the dashboard rejects modified receipts and reports the same findings as the command line', async () => {
+  test('the dashboard rejects modified receipts and reports the same findings as the `verify` command', async () => {
     const receipt = await getReceipt(await upload('letter.txt', 'A letter.'))
     const [header, payload, signature] = receipt.split('.') as [string, string, string]
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())

@@ -196,7 +196,7 @@ describeWith('chromium')('dashboard', () => {
     expect(body.data.data.map((file: { original_filename: string }) => file.original_filename)).toEqual(['two.txt'])
   })
 
-  test('the file list searches, sorts and pages through 10,000 files, and keeps its state in the URL', async () => {
+  test('the file list supports searching, sorting and paging through 10,000 files, and keeps its state in the URL', async () => {
     const crowd = await world.createTenant()
     const { context_id } = await crowd.createContext('many')
     await world.database.pool.query(

@@ -98,7 +98,7 @@ test('the `keys` command creates, disables and lists API keys, and the `logs` co
   expect((await runForJson(['logs', '--limit', '1'])).rows).toHaveLength(1)
 })
 
-test('the command line exits with status 2 for invalid arguments or an unreachable service', async () => {
+test('the `assay` command exits with status 2 if its arguments are invalid or the service is unreachable', async () => {
   const usage: [string[], RegExp][] = [
     [['frobnicate'], /Unknown command 'frobnicate'. Commands: login, upload/],
     [['upload', 'a.txt'], /--context KEY/],
@@ -123,7 +123,7 @@ test('the command line exits with status 2 for invalid arguments or an unreachab
   )
 })
 
-test('the command line names the affected file in local errors, as text and as JSON', async () => {
+test('the `assay` command names the affected file in local errors, as text and as JSON', async () => {
   const missing = ['upload', 'missing.txt', '--context', 'notes']
   expect(await runAssay(missing)).toEqual({ status: 2, out: '', err: "'missing.txt' does not exist. (ENOENT)\n" })
   const { status, err } = await runAssay([...missing, '--json'])

@@ -60,18 +60,15 @@ describeIf(existsSync(tools), 'their generators are not installed (npm ci --pref
     await rm(folder, { recursive: true, force: true })
   })
 
-  test.each(names)(
-    'a client with code or types from %s uploads, lists and downloads files, and reports a rejection',
-    async (name) => {
-      const own = await world.createTenant()
-      await own.createContext('notes', { allowed_extensions: ['txt'] })
-      const session = await run(process.execPath, ['--experimental-specifier-resolution=node', `built/${name}.js`], {
-        cwd: folder,
-        env: { ...env, ASSAY_KEY: own.admin.credential },
-      })
-      expect(session).toEqual({ status: 0, output: 'done\n' })
-    },
-  )
+  test.each(names)('a client built with %s uploads, lists and downloads files, and reports a rejection', async (name) => {
+    const own = await world.createTenant()
+    await own.createContext('notes', { allowed_extensions: ['txt'] })
+    const session = await run(process.execPath, ['--experimental-specifier-resolution=node', `built/${name}.js`], {
+      cwd: folder,
+      env: { ...env, ASSAY_KEY: own.admin.credential },
+    })
+    expect(session).toEqual({ status: 0, output: 'done\n' })
+  })
 
   test('the types of @assay/client are identical to those of openapi-typescript', async () => {
     const own = fileURLToPath(new URL('../../packages/client/src/generated/openapi.ts', import.meta.url))

@@ -89,13 +89,13 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await read('a/empty')).toHaveLength(0)
     })
 
-    test('reports a missing blob as not found, but reports no error if the blob is deleted', async () => {
+    test('reports a missing blob as not found, but deleting a missing blob causes no error', async () => {
       await expect(storage.open('a/nothing')).rejects.toMatchObject({ code: 'not_found' })
       expect(await storage.getSize('a/nothing')).toBeNull()
       await storage.remove('a/nothing')
     })
 
-    test('reports a deleted blob as not found, but reports no error if the blob is deleted again', async () => {
+    test('reports a deleted blob as not found, but deleting the blob again causes no error', async () => {
       await put('a/b')
       await storage.remove('a/b')
       await storage.remove('a/b')

@@ -101,13 +101,16 @@ describe('built-in scanner', () => {
   afterAll(() => scanner.close())
   const scan = (bytes: Buffer) => scanner.scan(createMemoryContent(bytes), { signal: new AbortController().signal })
 
-  test.each(only)('the built-in scanner finds the virus or reports an incomplete scan in %s', async (container) => {
-    const observed = containers[container].builtIn === 'reader'
-    const bytes = await samples[container](thrice)
-    expect(await scan(bytes)).toMatchObject(observed ? found : incomplete)
-    // A package consists of a header, gzip and cpio, so another level exceeds the depth limit.
-    if (container !== 'rpm') expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(observed ? found : incomplete)
-  })
+  test.each(only)(
+    'for a container of type %s, the built-in scanner finds the virus or reports an incomplete scan',
+    async (container) => {
+      const observed = containers[container].builtIn === 'reader'
+      const bytes = await samples[container](thrice)
+      expect(await scan(bytes)).toMatchObject(observed ? found : incomplete)
+      // A package consists of a header, gzip and cpio, so another level exceeds the depth limit.
+      if (container !== 'rpm') expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(observed ? found : incomplete)
+    },
+  )
 
   test('the built-in scanner finds a virus behind a skippable Zstandard frame', async () => {
     const skipped = Buffer.concat([Buffer.from('502a4d1804000000', 'hex'), Buffer.from('skip')])
@@ -115,7 +118,7 @@ describe('built-in scanner', () => {
   })
 
   test.each(only.filter((container) => containers[container].sevenZipType && container !== '7z' && container !== 'z'))(
-    'the built-in scanner reports the damaged container %s as incomplete',
+    'the built-in scanner reports a damaged container of type %s as incompletely scanned',
     async (container) => {
       const complete = await samples[container](noise(3000))
       const cut = container === 'iso' ? complete.subarray(0, 35_000) : complete.subarray(0, Math.floor(complete.length / 2))
@@ -130,13 +133,16 @@ describeWith('clamd')('ClamAV', () => {
     ['7z', () => sevenZip({ 'a.lz4': Buffer.from(ofLz4, 'hex') })],
     ['tar', () => createTar([{ name: 'a.lz', data: started('LZIP\x01') }])],
     ['docx', async () => packedDocument({ ...docx(), 'word/embeddings/a.bin': Buffer.from(ofLz4, 'hex') })],
-  ])('reports a .%s file as incomplete if it contains a container that no unpacker supports', async (extension, make) => {
-    const inspector = createInspector({ scanner, workers: 1 })
-    const report = await inspector.inspect(createSubmission(`a.${extension}`, await make(), { scanForViruses: true }))
-    await inspector.close()
-    expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
-    expect(report.checks.at(-1)?.message).toContain('was not unpacked')
-  })
+  ])(
+    'reports a .%s file as incompletely scanned if it contains a container that no unpacker supports',
+    async (extension, make) => {
+      const inspector = createInspector({ scanner, workers: 1 })
+      const report = await inspector.inspect(createSubmission(`a.${extension}`, await make(), { scanForViruses: true }))
+      await inspector.close()
+      expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
+      expect(report.checks.at(-1)?.message).toContain('was not unpacked')
+    },
+  )
 
   let daemon: Awaited<ReturnType<typeof startRealClamd>>
   let scanner: VirusScanner
@@ -150,7 +156,7 @@ describeWith('clamd')('ClamAV', () => {
   })
 
   test.each(only.filter((container) => !elsewhere.has(container)))(
-    'ClamAV finds the virus or reports an incomplete scan in %s',
+    'for a container of type %s, ClamAV finds the virus or reports an incomplete scan',
     async (container) => {
       const verdict = await scanner.scan(createMemoryContent(await samples[container](fromItsStart)), {
         signal: new AbortController().signal,

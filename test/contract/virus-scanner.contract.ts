@@ -50,7 +50,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(await scan(createZip({ name: 'inner.zip', bytes: inner, stored: true }))).toMatchObject({ verdict: 'infected' })
     })
 
-    test('the scanner reports a zip with an encrypted member as incomplete, and states the reason', async () => {
+    test('the scanner reports a zip with an encrypted member as incompletely scanned, and states the reason', async () => {
       const zip = createZip({ name: 'open.txt', bytes: text }, { name: 'secret.txt', bytes: text, encrypted: true })
       expect(await scan(zip)).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
     })

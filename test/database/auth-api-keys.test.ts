@@ -176,7 +176,7 @@ describe('API key caches on two replicas', () => {
     expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
   })
 
-  describe('a replica that was paused for seconds reads the pending notifications and keeps its connection', () => {
+  describe('paused replicas', () => {
     const hold = () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * validityMs)
     const lost: Error[] = []
     const onError = (error: Error) => void lost.push(error)

@@ -96,7 +96,7 @@ describe('password sign-in and token keys', () => {
     expect((await ofSessions()).length).toBe(1)
   })
 
-  test('continues to publish rotated receipt and log keys unless they are leaked', async () => {
+  test('continues to publish rotated receipt and log keys unless they are marked as leaked', async () => {
     for (const purpose of ['receipt', 'log'] as const) {
       const keys = here.signing[purpose]
       const kidsAfter = async (leaked: boolean) => {

@@ -105,7 +105,7 @@ test('sorts event fields by name, and replaces a long value with its hash', asyn
   )
 })
 
-test('four ledgers write to one journal without missing numbers, and rejected entries leave no rows', async () => {
+test('four ledgers write to one journal without gaps in the sequence numbers, and rejected entries leave no rows', async () => {
   const before = (await rows()).length
   const context = await fixture.createContext('full', 1)
   const uploads = await fixture.createUploads(context, Array(300).fill(4096))

@@ -29,7 +29,7 @@ async function commitWhileAnotherLeads(
 const listTransactions = (contextId: string) =>
   fixture.queryRows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
 
-test('commits the pending entries of four ledgers in one transaction, and returns each ledger its own results', async () => {
+test('commits the pending entries of four ledgers in one transaction, and returns to each ledger only its own results', async () => {
   const context = await fixture.createContext('shared', 1)
   const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => fixture.createUpload(context, size)))
   const { outcomes, end } = await commitWhileAnotherLeads(uploads)

@@ -216,7 +216,7 @@ describe('admin commands with a running service', () => {
     expect((await key.get('/tenant')).body.data.storage_quota_mb).toBe(9)
   })
 
-  test('the `admin verify` command reports a mismatch through its exit status', async () => {
+  test("the `admin verify` command exits with status 1 if a file's blob is missing", async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('notes')
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data

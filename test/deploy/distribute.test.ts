@@ -52,7 +52,7 @@ const listPlacements = async (kind: string) =>
     )
   ).map(({ name }) => name)
 
-test('distributing an empty database keeps all foreign keys without their ON UPDATE CASCADE clauses, and can be repeated', async () => {
+test('distributing an empty database keeps all foreign keys but removes their ON UPDATE CASCADE clauses, and can be repeated', async () => {
   const before = (await readConstraints()) as { definition: string }[]
   const { result, lines } = await runDistribute()
   expect(result).toMatchObject({ reference: [...referenceTables], distributed: [...distributedTables], self_test: 'passed' })

@@ -182,7 +182,7 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       expect(findings.filter((each) => !isListed(exceptions, each))).toEqual([])
     })
 
-    test('statements listed as reading several tenants change no rows', () => {
+    test('statements listed as reading data from several tenants change no rows', () => {
       const isRead = (what: string) => what.startsWith('reads ') || what.startsWith('names the tenant ')
       const listed = findings.filter((each) => isListed(acrossTenants, each))
       expect(listed.filter(({ found }) => !found.every(isRead))).toEqual([])

@@ -155,7 +155,7 @@ test.each(sweepSteps)('the next sweep completes a bucket deletion if the previou
 })
 
 // Kill points before this step do not use the store (kill-points.test.ts).
-test('a bucket deletion completes even if the service is killed at delete.committed', async () => {
+test('a bucket deletion completes even if the service is killed at the kill point `delete.committed`', async () => {
   const { body } = await upload(tenant.admin, randomBytes(small), 'deleted')
   const { service, caller } = await start({ FAULT_POINT: 'delete.committed' })
   await expect(caller.delete(`/files/${body.data.file_id}`)).rejects.toThrow()

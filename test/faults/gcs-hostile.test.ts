@@ -39,7 +39,7 @@ const puts: [name: string, call: BucketCall, bytes: Buffer][] = [
   ['large', 'chunk', large],
 ]
 
-describe.each(puts)('bucket uploads of type: %s', (_name, call, bytes) => {
+describe.each(puts)('bucket uploads: %s', (_name, call, bytes) => {
   test.each<[string, Fault]>([
     ['a page of HTML with 502', page(502)],
     ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' }],

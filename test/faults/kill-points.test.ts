@@ -127,7 +127,7 @@ test.each(refusalSteps.map((point) => [point]))(
 )
 
 test.each(deleteSteps.map((point) => [point]))(
-  'if the service is killed at %s, a deletion is complete or has no effect',
+  'if the service is killed at %s, a deletion either completes or has no effect',
   async (point) => {
     const { body } = await upload(tenant.admin, randomBytes(10_000), `delete-${point}`)
     const { file_id: fileId } = body.data

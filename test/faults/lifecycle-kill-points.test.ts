@@ -54,7 +54,7 @@ test.each(steps('expiry'))(
 )
 
 test.each([...steps('restore'), ...steps('purge')])(
-  'if the service is killed at %s, a restore or purge is complete or has no effect',
+  'if the service is killed at %s, a restore or purge either completes or has no effect',
   async (point) => {
     const id = await upload()
     await tenant.admin.delete(`/files/${id}`)

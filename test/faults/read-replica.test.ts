@@ -89,7 +89,7 @@ describe('reads from a replica', () => {
   })
 })
 
-describe('reads of written data', () => {
+describe('reads after writes', () => {
   test('clients read their own writes on any service replica', async () => {
     let served = 0
     // A lagging replica is not used for a second, so more rounds may be needed.
@@ -124,7 +124,7 @@ describe('reads of written data', () => {
 })
 
 describe('stale reads', () => {
-  test('a lagging read replica serves reads with their age if Cache-Control allows it', async () => {
+  test('serves a stale response with its age from a lagging read replica if Cache-Control allows it', async () => {
     await tenant.admin.upload('notes', 'before.txt', 'text')
     await until(async () => (await world.database.replica!.getLagMs()) === 0)
     await databases.pause()

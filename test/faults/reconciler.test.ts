@@ -58,13 +58,13 @@ const graphqlHealth = async (tenant: TestTenant) =>
   (await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }'))
     .body.data.storageHealth
 
-describe('mismatches between rows and blobs', () => {
+describe('mismatches between database rows and blobs', () => {
   let tenant: TestTenant
   beforeEach(async () => {
     tenant = await newTenant()
   })
 
-  test('reports a mismatch between rows and blobs without changing them, and clears the report after the repair', async () => {
+  test('reports mismatches between database rows and blobs without changing any data, and clears the findings after the repair', async () => {
     const otherTenant = await newTenant()
     const [lost, grown, changed, valid] = await storeFiles(tenant, 4)
     await storeFiles(otherTenant, 1)
@@ -115,7 +115,7 @@ describe('mismatches between rows and blobs', () => {
     expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/^assay_storage_findings 0$/m)
   })
 
-  test('uploads in progress and recent deletions are not reported as mismatches', async () => {
+  test('does not report uploads in progress or recent deletions as inconsistent', async () => {
     await storeFiles(tenant, 3)
     const work = (async () => {
       for (let at = 0; at < 30; at++) {

@@ -64,7 +64,7 @@ const failsOnFile = {
 }
 
 describe('files that the scanner cannot scan', () => {
-  test('a file that cannot be scanned does not delay other files, and is incomplete after three attempts', async () => {
+  test('a file that cannot be scanned does not delay other files, and is reported as incompletely scanned after three attempts', async () => {
     for (const context of ['first', 'second']) await tenant.createContext(context)
     const others = [await uploadFile('first', 'a.txt', 'one'), await uploadFile('second', 'b.txt', 'two')]
     const file = await uploadFile('first', 'c.txt', poison)

@@ -163,7 +163,7 @@ test.each([
 )
 
 test.each([small, large])(
-  'an upload of %i bytes leaves no files or connections behind if the database is lost before, during or after it',
+  'an upload of %i bytes leaves no files or connections behind if the database connection is lost before, during or after the upload',
   async (size) => {
     for (const when of ['before', 'after'] as const) {
       proxy.cutAtMove = when

@@ -78,7 +78,7 @@ describe.each(['a directory', 'a bucket'])('resumable uploads stored in %s', (ki
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
   }
 
-  test('tus-js-client uploads a file over connections that break at random bytes', async () => {
+  test('tus-js-client uploads a file over connections that break after random numbers of bytes', async () => {
     const proxy = await BreakingProxy.open(world.url)
     const content = randomBytes(9 * megabyte)
     const random = generateCuts(seed)

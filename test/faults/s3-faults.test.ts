@@ -46,7 +46,7 @@ const puts: [name: string, call: S3Call, bytes: Buffer][] = [
   ['large (last request)', 'complete', large],
 ]
 
-describe.each(puts)('S3 uploads of type: %s', (_name, call, bytes) => {
+describe.each(puts)('S3 uploads: %s', (_name, call, bytes) => {
   test.each<[string, S3Fault]>([
     ['503', status(503, 'SlowDown')],
     ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' } }],

@@ -29,7 +29,7 @@ function createBatcher(
   return { batcher, batches, endTurn, finish }
 }
 
-test('a batch contains the items of one event loop iteration, and the next batch those that arrived while it was running', async () => {
+test('a batch contains the items of one event loop iteration, and the next batch contains the items that arrived while the first was running', async () => {
   const { batcher, batches, endTurn, finish } = createBatcher()
   const results = [1, 2].map((item) => batcher.add(item))
   expect(batches).toEqual([])

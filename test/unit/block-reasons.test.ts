@@ -17,7 +17,7 @@ beforeAll(() => {
   }))
 })
 
-describe('addition of a block reason', () => {
+describe('adding a block reason', () => {
   test('each block reason has an error code and an HTTP status', async () => {
     const { httpStatus } = await import('../../src/platform/errors/errors.js')
     expect(httpStatus).toHaveProperty('too_odd', 422)
@@ -49,7 +49,7 @@ describe('addition of a block reason', () => {
   })
 })
 
-test('generates a migration for a new block reason that covers every table with block reasons', () => {
+test('the migration for a new block reason covers every table with block reasons', () => {
   expect(generateMigration('too_odd').split('\n')).toEqual([
     'ALTER TABLE "usage_counters" ADD COLUMN "too_odd" BIGINT NOT NULL DEFAULT 0;',
     'ALTER TABLE "usage_deltas" ADD COLUMN "too_odd" BIGINT;',

@@ -22,7 +22,7 @@ test('the last hourly chart point is the current hour', () => {
   expect(days('hourly', null, '2026-03-01T05:30:00.000Z')).toHaveLength(168)
 })
 
-test('weekly chart points start on Monday, even if today is Sunday and at the turn of the year', () => {
+test('weekly chart points start on Monday, even if today is Sunday or the week spans two years', () => {
   expect(days('weekly', 1, '2026-03-01T12:00:00.000Z')).toEqual(['2026-02-23T00:00:00.000Z'])
   expect(days('weekly', 1, '2026-03-02T00:00:00.000Z')).toEqual(['2026-03-02T00:00:00.000Z'])
   expect(days('weekly', 8, '2026-03-02T00:00:00.000Z')).toEqual(['2026-02-23T00:00:00.000Z', '2026-03-02T00:00:00.000Z'])

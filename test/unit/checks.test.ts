@@ -26,7 +26,7 @@ const decisive = async (name: string, content: Buffer, rules: Partial<Validation
 }
 
 describe('validation reports', () => {
-  test("an accepted file's report contains all five checks in order with outcome, message and time", async () => {
+  test("an accepted file's report contains all five checks in order, each with an outcome, a message and a duration", async () => {
     const bytes = basic.png()
     const report = await engine.inspect(createSubmission('logo.PNG', bytes, { allowedExtensions: ['png'], scanForViruses: true }))
     expect(report).toMatchObject({
@@ -128,7 +128,7 @@ describe('extension check', () => {
     expect(await inspect(name, bytes)).toMatchObject({ outcome: 'accepted', detectedContentType: mime })
   })
 
-  test('validates a type that has no reader by its signature, and states this in the report', async () => {
+  test("if a file's type has no reader, validates only the file's signature, and adds a note to the report", async () => {
     const report = await inspect('setup.exe', basic.exe())
     expect(report.checks[3]).toMatchObject({
       outcome: 'passed',
@@ -211,13 +211,13 @@ describe('polyglots', () => {
   })
 })
 
-describe('malicious texts', () => {
+describe('malicious text', () => {
   test.each([
     ['a.xml', text.billionLaughs(), 'xml_entity_expansion'],
     ['a.svg', text.quadraticBlowup(), 'xml_entity_expansion'],
     ['a.xml', text.deepXml(5000), 'xml_nesting'],
     ['a.json', text.deepJson(200_000), 'json_nesting'],
-  ])('rejects the malicious text %s as corrupt_file with a message that names the problem', async (name, bytes, trap) => {
+  ])('rejects malicious text in a file named %s as corrupt_file, and names the problem', async (name, bytes, trap) => {
     expect(await decisive(name, bytes)).toMatchObject({
       check: 'corrupt_file',
       evidence: { trap },

@@ -53,7 +53,7 @@ describeWith('clamd')('failover between two real clamd daemons', () => {
     ['at the end', 'clean', Buffer.from('text')],
     ['at the end', 'infected', eicar],
   ] as const)(
-    'another clamd daemon scans the complete file if the first daemon is killed %s of a scan: %s',
+    'another clamd daemon scans the complete file if the first daemon is killed %s of a scan (%s file)',
     async (place, verdict, head) => {
       const [first] = daemons as [RealClamd]
       // Equally busy daemons alternate, starting with the first one.

@@ -85,14 +85,17 @@ describe('scan coverage', () => {
     })
   })
 
-  test.each(['zstd', 'lz4', 'lzip'])('reports the container %s as incomplete because no unpacker supports it', async (name) => {
-    const magic = { zstd: '28b52ffd', lz4: '04224d18', lzip: '4c5a495001' }[name]!
-    expect(await getCoverage(createMemoryContent(Buffer.concat([Buffer.from(magic, 'hex'), text])))).toMatchObject({
-      incomplete: expect.any(String),
-    })
-  })
+  test.each(['zstd', 'lz4', 'lzip'])(
+    'reports the container %s as incompletely scanned because no unpacker supports it',
+    async (name) => {
+      const magic = { zstd: '28b52ffd', lz4: '04224d18', lzip: '4c5a495001' }[name]!
+      expect(await getCoverage(createMemoryContent(Buffer.concat([Buffer.from(magic, 'hex'), text])))).toMatchObject({
+        incomplete: expect.any(String),
+      })
+    },
+  )
 
-  test('reports an encrypted 7z as incomplete, and unpacks the members of an unencrypted 7z for ClamAV', async () => {
+  test('reports an encrypted 7z as incompletely scanned, and unpacks the members of an unencrypted 7z for ClamAV', async () => {
     const of = async (switches: string[]) => getCoverage(createMemoryContent(await sevenZip({ a: text }, switches)))
     for (const switches of [['-psecret'], ['-psecret', '-mhe=on']])
       expect(await of(switches)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
@@ -192,7 +195,7 @@ describe('clamd scan limits', () => {
   test.each([
     ['low limits', 4_000, { verdict: 'incomplete', reason: expect.stringContaining('MaxFileSize') }],
     ['limits that cannot be measured', 0, { verdict: 'incomplete', reason: expect.stringContaining('to measure') }],
-  ])('reports a large file as incomplete if the clamd daemon has %s', async (_, maxProbeBytes, verdict) => {
+  ])('reports a large file as incompletely scanned if the clamd daemon has %s', async (_, maxProbeBytes, verdict) => {
     const scanner = await scannerOn((stream) =>
       stream.includes('last.zip') && stream.length < maxProbeBytes ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
     )
@@ -270,7 +273,7 @@ describeWith('clamd')('real clamd with low scan limits', () => {
     expect(await scan(Buffer.concat([eicar, zeros(6 * mebibyte)]))).toMatchObject({ verdict: 'infected' })
   })
 
-  test('reports a member above MaxFileSize as incomplete, although clamd returns OK', async () => {
+  test('reports a zip with a member above MaxFileSize as incompletely scanned, although clamd returns OK', async () => {
     expect(await scan(createZip({ name: 'a', bytes: zeros(11 * mebibyte) }))).toMatchObject({ verdict: 'incomplete' })
   })
 
@@ -280,7 +283,7 @@ describeWith('clamd')('real clamd with low scan limits', () => {
     expect(await scan(createZip(...members, { name: 'last', bytes: eicar }))).toMatchObject({ verdict: 'infected' })
   })
 
-  test('reports a file above MaxFileSize or StreamMaxLength as incomplete', async () => {
+  test('reports a file above MaxFileSize or StreamMaxLength as incompletely scanned', async () => {
     expect(await scan(zeros(11 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
     expect(await scan(zeros(13 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
   })

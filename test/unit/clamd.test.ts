@@ -129,7 +129,7 @@ describe('readiness and identity of clamd', () => {
     expect(await findLocalClamd(['clamd:///nowhere/clamd.ctl', dead.url])).toBeUndefined()
   })
 
-  test('the scanner "none" returns an error with instructions instead of verdicts', async () => {
+  test('the "none" scanner returns an error with instructions instead of a verdict', async () => {
     const scanner = await openScanner('none:')
     await expect(scanner.scan(text, never())).rejects.toMatchObject({
       ...unavailable,

@@ -102,7 +102,7 @@ describeWith('clamscan')('real clamscan', () => {
   })
   afterAll(() => scanner?.close())
 
-  test('clamscan scans files in place, and content in memory', async () => {
+  test('clamscan scans a file on disk and content in memory', async () => {
     const file = await createFileContent(Buffer.concat([eicar, Buffer.alloc(3_000_000, 'x')]))
     try {
       expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })

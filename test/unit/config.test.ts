@@ -186,7 +186,7 @@ describe('invalid configuration variables', () => {
     },
   )
 
-  test('reports a BOOTSTRAP_API_KEY below 32 characters together with other configuration errors', () => {
+  test('reports a BOOTSTRAP_API_KEY shorter than 32 characters together with other configuration errors', () => {
     expect(faults({ PORT: 'x', BOOTSTRAP_API_KEY: 'k'.repeat(31) })).toEqual([
       expect.stringMatching(/^PORT is 'x'\. /),
       "BOOTSTRAP_API_KEY is a value of 31 characters. It must be 32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end.",

@@ -76,7 +76,7 @@ test.each([
 const points = (...totals: number[]) =>
   totals.map((totalBytes, day) => ({ timestamp: new Date(Date.UTC(2026, 0, 1 + day)).toISOString(), totalBytes }))
 
-test('predicts the day on which the quota will be full from recent growth', () => {
+test('uses recent growth to predict the day on which the quota will be used up', () => {
   const days = (predictQuotaExhaustionDate(points(0, 100, 200), 1000)!.getTime() - Date.now()) / 86_400_000
   expect(days).toBeCloseTo(8, 2)
 })
@@ -86,6 +86,6 @@ test.each([
   ['usage shrinks', points(300, 200), 1000],
   ['only one day is known', points(300), 1000],
   ['the day is more than ten years away', points(0, 1), 1_000_000],
-])('does not predict when the quota will be full if %s', (_what, input, quota) =>
+])('does not predict when the quota will be used up if %s', (_what, input, quota) =>
   expect(predictQuotaExhaustionDate(input, quota)).toBeNull(),
 )

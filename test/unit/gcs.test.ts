@@ -121,7 +121,7 @@ describe('bucket uploads', () => {
     ['upload', 100_000],
     ['session', 9_000_000],
   ] as const)(
-    'retries once after a 412 response without an object (%s), and then reports the bucket as unavailable',
+    'retries once if the bucket responds with 412 but has no such object (%s), and then reports the bucket as unavailable',
     async (call, size) => {
       bucket.faults.plan(call, { kind: 'status', status: 412 })
       await storage.put('a/b', inMemory(noise(size)), type)

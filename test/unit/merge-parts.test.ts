@@ -38,7 +38,7 @@ describe('merging upload parts', () => {
     ['random', [...random(7, 5_000)]],
     ['other random', [...random(20_261_124, 5_000)]],
   ] as [string, number[]][])(
-    'stores %s requests in few parts, and writes each byte a limited number of times',
+    'stores the bytes of %s requests in few parts, and writes each byte a limited number of times',
     (_what, requests) => {
       const { parts, received, written, maxSmall, count } = receive(requests)
       expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)

@@ -196,7 +196,7 @@ describe('unread content', () => {
     ['a 7z with an encrypted directory', hidden7z, 'encrypted'],
     ['a zip with an encrypted directory', hiddenZip(), 'encrypted'],
     ['a zip member with an unknown compression method', zip([{ name: 'a', data: 'text', method: 77 }]), 'method 77'],
-  ])('reports %s as incomplete, both directly and in a zip', async (_, bytes, reason) => {
+  ])('reports %s as incompletely scanned, both directly and in a zip', async (_, bytes, reason) => {
     expect(await scan(bytes)).toMatchObject(incomplete(reason))
     expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(incomplete(reason))
   })
@@ -240,7 +240,7 @@ describe('files that require a password', () => {
     ['a Word document', 'a.doc', () => compound(doc({ encrypted: true }))],
     ['an encrypted package', 'a.docx', () => compound(encryptedPackage())],
     ['an OpenDocument text', 'a.odt', encryptedOdt],
-  ])("reports %s with a password as incomplete, regardless of the scanner's response", async (_, name, make) => {
+  ])("reports %s with a password as incompletely scanned, regardless of the scanner's response", async (_, name, make) => {
     const bytes = await make()
     const scanned = await inspector.inspect(createSubmission(name, bytes, { scanForViruses: true }))
     expect(scanned).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })

@@ -31,7 +31,7 @@ describe('local download URLs', () => {
     expect(remaining).toBeLessThanOrEqual(301)
   })
 
-  test('verifies a download URL with its signature', async () => {
+  test('verifies a download URL by its signature', async () => {
     const urls = new DownloadUrls('http://localhost', createKeyRing(key('sig_1', 1)))
     const { query } = await signed(urls)
     expect(await urls.verify(fileId, query)).toEqual({
@@ -93,7 +93,7 @@ describe('local download URLs', () => {
     expect(await urls.verify(fileId, query)).toMatchObject({ fileId })
   })
 
-  test('a single-use download URL contains a separate parameter that cannot be removed', async () => {
+  test('a single-use download URL has an additional parameter, and is rejected if the parameter is changed or removed', async () => {
     const urls = new DownloadUrls('http://localhost', createKeyRing(key('sig_1', 1)))
     const [one, other] = [(await signed(urls, 300, true)).query, (await signed(urls, 300, true)).query]
     expect(await urls.verify(fileId, one)).toMatchObject({ nonce: one.once })

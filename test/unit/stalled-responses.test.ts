@@ -41,7 +41,7 @@ test('disconnects a client that stops reading its response', async () => {
   expect(server.listening).toBe(true)
 })
 
-test('does not disconnect the client if the response itself is slow', async () => {
+test('does not disconnect a client that waits for a slow response', async () => {
   const { client, ended } = await request(async (response) => {
     response.write('one ')
     await pause(700)

@@ -15,7 +15,7 @@ const env = { PATH: process.env.PATH, HOME: folder, TERM: 'dumb' }
 const assay = (...args: string[]) => run(process.execPath, [program, ...args], { env })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-describe('command line help', () => {
+describe('command-line help', () => {
   test.each(Object.keys(commands))(
     '`assay %s --help` prints usage, options and examples and exits with status 0',
     async (name) => {

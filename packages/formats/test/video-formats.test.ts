@@ -22,7 +22,7 @@ describe('truncated MP4 files', () => {
       expect(await read(readMp4, firstPart(bytes, 0.2))).toMatchObject(invalid(/truncated/))
   })
 
-  test('accepts an MP4 file that is truncated in its media data, and adds a note to the report', async () => {
+  test('accepts an MP4 file whose media data is truncated, and adds a note to the report', async () => {
     for (const bytes of [mp4({ headerFirst: true }), fragmentedMp4(), avcMp4()])
       expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(validWithNote(/truncated within its 'mdat'/))
   })
