@@ -23,7 +23,7 @@ export function createTypeTable(): string {
     '',
     'A file with an unlisted extension passes the type check, unless it is a program. A file with a binary extension in this table is rejected if it',
     "contains text or lacks the type's signature. Some types, such as raw disk images, have variants without a signature. Unknown binary content is",
-    'accepted under the extensions of these types, with a note in the report. [Validation](validation.md) describes the checks.',
+    'accepted with the extensions of these types, with a note in the report. [Validation](validation.md) describes the checks.',
     '',
     `Several formats share the extensions \`${[...sharedExtensions].join(' ')}\`. Files with these extensions may therefore also contain`,
     'text or unknown content.',
