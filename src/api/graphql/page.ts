@@ -68,7 +68,8 @@ export class ConnectionArgs {
 
   @Field(() => String, {
     nullable: true,
-    description: 'Cursor of an item. Returns only items before it. To get the previous page, pass `startCursor` of the current page.',
+    description:
+      'Cursor of an item. Returns only items before it. To get the previous page, pass `startCursor` of the current page.',
   })
   before?: string | null
 }
