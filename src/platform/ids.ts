@@ -52,7 +52,7 @@ export const isId = (prefix: IdPrefix, value: unknown): value is string =>
   value.startsWith(`${prefix}_`) &&
   /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value.slice(prefix.length + 1))
 
-/** Returns the smallest possible id at this time. It serves as a bound for ranges of ids. */
+/** Returns the smallest possible ID for the given time, for use as a bound of an ID range. */
 export const getFirstId = (prefix: IdPrefix, time: Date): string =>
   `${prefix}_${encodeTime(Math.max(0, time.getTime()), 10).toLowerCase()}${'0'.repeat(16)}`
 

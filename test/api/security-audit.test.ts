@@ -122,7 +122,7 @@ describe('rejected tokens', () => {
     expect(await getRejections()).toContain('token_signature')
   })
 
-  test('audits a token that names another tenant only in the tenant that owns the session', async () => {
+  test("records a token that names another tenant in the audit log of the session's tenant only", async () => {
     const [tenant, other] = [await world.createTenant(), await world.createTenant()]
     const user = await tenant.createUser(['metadata'])
     const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())

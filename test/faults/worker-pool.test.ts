@@ -114,7 +114,7 @@ describe('failing workers', () => {
     await expect(start().inspect(createSubmission('gone.txt', content))).rejects.toThrow(/validation failed: .*ENOENT/s)
   })
 
-  test('reports a corrupt file at the first attempt if its reader throws', async () => {
+  test('reports a corrupt file on the first attempt if its reader throws', async () => {
     const report = await start().inspect(createSubmission('a.throw', words))
     expect(report).toMatchObject({ reason: 'corrupt_file' })
     expect(report.checks[3]?.message).toContain('offset is out of range')

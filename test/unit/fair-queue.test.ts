@@ -115,7 +115,7 @@ describe('large files in the fair queue', () => {
     expect(queue.next()).toBe(waiting[2])
   })
 
-  test('large files run in order of arrival, even on a single worker', () => {
+  test('processes large files in order of arrival, even with a single worker', () => {
     const waiting = [large('a'), file('a'), large('a'), file('a'), file('a')]
     expect(drain(opened(waiting))).toEqual(waiting)
     const turns = [large('a'), large('a'), file('b'), file('b')]

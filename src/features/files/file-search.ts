@@ -176,7 +176,7 @@ function buildCursorCondition(
 
 const isSortedByAge = ({ namePrefix, sort }: Search): boolean => namePrefix === null && sort === 'created_at'
 
-/** Returns true if the filter is a range of the index that sorts the list. */
+/** Returns true if the filter selects a contiguous range of the index that determines the sort order. */
 const canMergeGroups = ({ namePrefix, window, sort }: Search): boolean =>
   !hasBounds(window) && (namePrefix === null || sort === 'original_filename')
 

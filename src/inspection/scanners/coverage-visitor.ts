@@ -112,7 +112,7 @@ export class CoverageVisitor implements Visitor {
 
   #write(unit: ScanUnit, bytes: Buffer): void {
     if (this.#written + bytes.length > maxPartsBytes)
-      throw new TooManyParts(`the members that ClamAV does not unpack have more than ${maxPartsBytes} bytes in total`)
+      throw new TooManyParts(`the members that ClamAV does not unpack exceed ${maxPartsBytes} bytes in total`)
     this.#descriptor ??= openSync(this.#partsFile, 'r+')
     for (let at = 0; at < bytes.length; ) at += writeSync(this.#descriptor, bytes, at, bytes.length - at, this.#written + at)
     const last = unit.ranges.at(-1)

@@ -25,7 +25,7 @@ export interface WorkerPoolOptions {
 
 const startTimeoutMs = 30_000
 const startPollMs = 50
-/** Time for a cancelled task to reach its next step, before its worker is terminated. */
+/** Time that a canceled task has to reach its next step before its worker is terminated. */
 const cancelTimeoutMs = 5_000
 const maxAttempts = 2
 /** Memory for decoding the largest image that is not rejected as a decompression bomb. */
