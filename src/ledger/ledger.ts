@@ -179,7 +179,8 @@ export class Ledger {
   }
 
   /**
-   * Resolves many callers over several event loop iterations, because their continuations would block a single iteration for too long.
+   * Spreads the responses to many callers over several event loop iterations, because the continuations of all callers would block a
+   * single iteration for too long.
    */
   async #respondToCallers(group: PendingEntry[], rejections: Map<number, Rejection>): Promise<void> {
     for (const [index, waiting] of group.entries()) {

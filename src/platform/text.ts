@@ -3,7 +3,7 @@ export const invisibleCharacters =
   /[\u00ad\u061c\u180e\u200b\u200e\u200f\u2060-\u206f\ufeff\ufff9-\ufffb\u202a-\u202e\u{e0000}-\u{e007f}]/gu
 const lineBreaks = /[\t-\r\u0085\u2028\u2029]+/g
 
-/** Removes invisible characters, with which different names can look identical. */
+/** Removes invisible characters, which can make different names look identical. */
 export const removeInvisibleCharacters = (text: string): string => text.replace(invisibleCharacters, '')
 
 export const toSingleLine = (text: string): string => removeInvisibleCharacters(text).replace(lineBreaks, ' ').trim()

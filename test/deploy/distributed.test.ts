@@ -101,7 +101,7 @@ test('every table is listed as distributed, reference or local, and unique keys 
   expect(keys.rows).toEqual([])
 })
 
-test('rejects the distribution of a database without the Citus extension', async () => {
+test('refuses to distribute a database that lacks the Citus extension', async () => {
   const client = await world.database.connectDedicated('distribute')
   await expect(distributeDatabase(client, () => {})).rejects.toThrow(/^The citus extension is not installed in the database\./)
   await client.end()

@@ -47,7 +47,7 @@ async function verifyFile(path: string): Promise<string | undefined> {
   }
 }
 
-test('a grown or unchanged log is consistent with a stored checkpoint, even after a key rotation', async () => {
+test('a log that has grown or is unchanged is consistent with a stored checkpoint, even after a key rotation', async () => {
   const kept = await getCheckpoint()
   expect(await verify(kept)).toBeUndefined()
   await growJournal(world.database.pool, tenant.tenantId, 700)
@@ -68,7 +68,7 @@ test('verification against a stored checkpoint detects a truncated log', async (
   expect(await verify(kept)).toContain('has 300 entries, but its checkpoint has 700: the log was truncated.')
 })
 
-test('verification against a stored checkpoint detects a consistently rewritten log', async () => {
+test('verification against a stored checkpoint detects a log that was rewritten but is internally consistent', async () => {
   const kept = await getCheckpoint()
   await query('DELETE FROM journal WHERE tenant_id = $1')
   await query('DELETE FROM journal_nodes WHERE tenant_id = $1')

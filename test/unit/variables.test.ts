@@ -24,7 +24,7 @@ describe('numeric variables', () => {
     expect(coerce('Int', text, 'text')).toBe(number)
   })
   test.each(['', ' ', '1.0', '1.5', '-1', '+1', '1e3', '0x10', '2147483648', '99999999999', '١', '1 ', 'x'])(
-    'rejects the configuration text %j as a number',
+    'rejects %j as the value of a numeric setting',
     (text) => {
       expect(coerce('Int', text, 'text')).toBe('fault')
     },

@@ -63,7 +63,7 @@ function hasTrailingZip(source: RandomAccessSource, limits: ReaderLimits): boole
 
 const startsWithZip = (source: RandomAccessSource): boolean => source.read(0, 4).toString('latin1') === 'PK\x03\x04'
 
-/** A PDF header before the data of the first member makes the whole file a PDF. A member may be a stored PDF. */
+/** A PDF header before the data of the first member makes the whole file a PDF. A later header may belong to an uncompressed PDF member. */
 function detectPdfInZip(source: RandomAccessSource, header: number): Polyglot | undefined {
   const local = source.read(0, 30)
   const dataStart = 30 + local.readUInt16LE(26) + local.readUInt16LE(28)

@@ -74,7 +74,7 @@ export function readQueryParameters(call: Call, query: URLSearchParams, knownNam
 }
 
 /**
- * Sets the arguments of an operation, for a handler that does not run its document. Reports invalid values as a document would.
+ * Reads the arguments of an operation for a handler that does not execute a GraphQL document. Reports invalid values as GraphQL does.
  */
 export function readArguments<Args extends object>(
   call: Call,

@@ -135,8 +135,8 @@ export class UploadReception {
   }
 
   /**
-   * Returns the error for received bytes that exceed a quota. If the stored files alone exceed the quota, the upload is rejected
-   * like a new upload, and its bytes are deleted. Otherwise, the client can resume it when other unfinished uploads have ended.
+   * Returns the error for received bytes that exceed a quota. If the stored files alone exceed the quota, the upload is rejected,
+   * as a new upload would be, and its bytes are deleted. Otherwise, the client can resume it once other unfinished uploads have ended.
    */
   async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload

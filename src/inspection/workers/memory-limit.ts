@@ -9,8 +9,8 @@ interface CgroupPaths {
 }
 
 /**
- * Returns the memory in bytes that all processes of the service may use together. This is the smallest of the limits of the
- * machine and its control groups.
+ * Returns the total memory in bytes that the service's processes may use: the machine's memory or the lowest limit of a control
+ * group, whichever is smaller.
  */
 export function getMemoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/cgroup' }: CgroupPaths = {}): number {
   const limits = (readText(groups) ?? '').split('\n').flatMap((line) => {

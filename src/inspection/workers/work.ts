@@ -1,4 +1,4 @@
-/** A task for a worker: a function of a module, and its arguments. */
+/** A task for a worker: a function that a module exports, and its arguments. */
 export interface Task {
   /** URL of the compiled module. Its export `run` is called with `data` and a `WorkerCall`. */
   module: URL

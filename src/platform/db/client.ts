@@ -10,7 +10,7 @@ import { createStatementNamer } from './statement-names.js'
 import { type Query, TenantLimitedPool, TenantQueryLimiter } from './tenant-query-limiter.js'
 
 export interface Database {
-  /** Connections for reads, and for small writes that wait for no lock. Each tenant can use at most half of the connections. */
+  /** Connections for reads, and for small writes that do not wait for locks. Each tenant can use at most half of the connections. */
   readonly pool: pg.Pool
   /** Separate connections for the ledger, so that its waiting transactions do not delay reads. */
   readonly writes: pg.Pool

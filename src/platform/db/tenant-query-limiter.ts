@@ -24,7 +24,7 @@ export class TenantQueryLimiter {
     this.#maxRunning = Math.max(1, Math.floor(poolSize / 2))
   }
 
-  /** Wraps the `query` method of a pool with the limit per tenant. */
+  /** Wraps a pool's `query` method to enforce the limit per tenant. */
   limitQuery(query: Query): Query {
     return (...args) => {
       const [statement, values] = args as [{ values?: unknown[] } | string, unknown[] | undefined]
