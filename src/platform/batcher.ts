@@ -36,15 +36,19 @@ export class Batcher<Item, Result> {
   }
 
   add(item: Item): Promise<Result> {
-    const { getGroup, maxWaiting, maxConcurrent } = this.#options
+    const { getGroup, maxWaiting } = this.#options
     const group = getGroup(item)
     const queue = this.#queues.get(group) ?? { waiting: [], running: 0, isGathering: false }
     if (queue.waiting.length >= maxWaiting) return Promise.reject(overloaded('The service is overloaded. Retry later.'))
     this.#queues.set(group, queue)
     return new Promise((resolve, reject) => {
       queue.waiting.push({ item, resolve, reject })
-      if (!queue.isGathering && queue.running < maxConcurrent) void this.#runQueue(group, queue)
+      this.#startBatches(group, queue)
     })
+  }
+
+  #startBatches(group: string, queue: Queue<Item, Result>): void {
+    if (!queue.isGathering && queue.running < this.#options.maxConcurrent) void this.#runQueue(group, queue)
   }
 
   async #runQueue(group: string, queue: Queue<Item, Result>): Promise<void> {
@@ -52,9 +56,8 @@ export class Batcher<Item, Result> {
     queue.isGathering = true
     await new Promise(setImmediate)
     queue.isGathering = false
-    // If the batch is too small for all waiting items, the rest does not depend on the first statement.
-    if (queue.waiting.length > this.#options.maxBatch && queue.running < this.#options.maxConcurrent)
-      void this.#runQueue(group, queue)
+    // The items beyond the first batch do not wait until it ends.
+    if (queue.waiting.length > this.#options.maxBatch) this.#startBatches(group, queue)
     while (queue.waiting.length > 0) {
       const pauseMs = await this.#runBatch(queue.waiting.splice(0, this.#options.maxBatch))
       if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())

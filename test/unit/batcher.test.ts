@@ -71,6 +71,17 @@ test('a batcher starts a second batch of a group while the first batch hangs', a
   expect(await Promise.all(results)).toEqual([2, 4, 6, 8])
 })
 
+test('a batcher starts a second batch for the items of one event loop iteration that exceed the first batch', async () => {
+  const { batcher, batches, endTurn, finish } = createBatcher({ maxBatch: 2, maxConcurrent: 2 })
+  const results = [1, 2, 3].map((item) => batcher.add(item))
+  await endTurn()
+  await endTurn()
+  expect(batches).toEqual([[1, 2], [3]])
+  await finish()
+  await finish()
+  expect(await Promise.all(results)).toEqual([2, 4, 6])
+})
+
 test('a failed batch rejects its items, but does not stop the next batch', async () => {
   const { batcher, endTurn, finish } = createBatcher({ maxBatch: 1 })
   const [first, second] = [batcher.add(1), batcher.add(2)]

@@ -120,7 +120,7 @@ export class FileContextService {
     return found && canAccessContext(actor, found.contextId) ? found : undefined
   }
 
-  /** Use a prepared statement, because every upload runs this query. */
+  /** Uses a prepared statement, because uploads run this query often. */
   async #readByKeys(keys: readonly { tenantId: string; contextKey: string }[]): Promise<(FileContext | undefined)[]> {
     const { rows } = await this.parts.db.pool.query<FileContext>({
       name: 'contexts-by-key',
