@@ -89,15 +89,13 @@ export type CallOutcome =
 /** One execution of an endpoint, which writes at most one call log row. */
 export class Attempt {
   outcome: CallOutcome = { status: 'running' }
-  readonly call: RequestData
-  readonly endpoint: Endpoint
   #fileId: string | null = null
   #context: { contextId: string; contextKey: string } | null = null
 
-  constructor(call: RequestData, endpoint: Endpoint) {
-    this.call = call
-    this.endpoint = endpoint
-  }
+  constructor(
+    readonly call: RequestData,
+    readonly endpoint: Endpoint,
+  ) {}
 
   get actor(): Actor {
     return this.call.requireActor()
@@ -185,11 +183,9 @@ export interface AdmissionDependencies {
 export class Admission {
   readonly uploads: UploadAdmission
   readonly json: JsonAdmission
-  readonly #parts: AdmissionDependencies
   readonly #concurrentCosts = new ConcurrentCosts()
 
-  constructor(parts: AdmissionDependencies) {
-    this.#parts = parts
+  constructor(private readonly parts: AdmissionDependencies) {
     this.uploads = parts.uploads
     this.json = parts.json
   }
@@ -198,7 +194,7 @@ export class Admission {
    * Throws 401, 403 or 429 if the attempt is not allowed. `isCounted` is true if the rate limit has already counted the request.
    */
   async admit({ call, actor, endpoint }: Attempt, { isCounted = false } = {}): Promise<void> {
-    if (!isCounted) enforceRateLimit(call, await this.#parts.limits.countCall(actor))
+    if (!isCounted) enforceRateLimit(call, await this.parts.limits.countCall(actor))
     requireAccess(actor, endpoint)
   }
 
@@ -209,7 +205,7 @@ export class Admission {
       const { value, extraCalls: calls } = cost
       cost.release = await this.#concurrentCosts.acquire(actor.tenantId, value, cost.disconnectSignal)
       // Charge the request only after it gets a slot, so that a request that is never executed costs nothing.
-      if (calls > 0) enforceRateLimit(call, await this.#parts.limits.chargeExtraCalls(actor, { cost: value, calls }))
+      if (calls > 0) enforceRateLimit(call, await this.parts.limits.chargeExtraCalls(actor, { cost: value, calls }))
     }
     return (cost.admitted ??= acquireAndCharge())
   }
@@ -220,7 +216,7 @@ export class Admission {
     const { outcome } = attempt
     const entry = attempt.succeed()
     if (!entry.call) return
-    await this.#parts.ledger.commit(entry).catch((error) => {
+    await this.parts.ledger.commit(entry).catch((error) => {
       throw replaceErrorAfterCommit(outcome.status, error)
     })
   }
@@ -230,12 +226,12 @@ export class Admission {
     const error = replaceErrorAfterCommit(attempt.outcome.status, originalError)
     if (attempt.isSettled) return error
     const { call } = attempt
-    if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.#parts.onOutage(call.id, error)
+    if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.parts.onOutage(call.id, error)
     const reported = response ?? toPublicError(error)
     this.recordRejection(call, reported)
     const entry = { ...attempt.fail(reported), ...createBlockedFileEntry(attempt, reported) }
     // If this write fails too, the client still receives the original error.
-    if (entry.call || entry.blocked) await this.#parts.ledger.commit(entry).catch(() => {})
+    if (entry.call || entry.blocked) await this.parts.ledger.commit(entry).catch(() => {})
     return error
   }
 
@@ -243,7 +239,7 @@ export class Admission {
   recordRejection({ actor, origin }: RequestData, { code, message }: PublicError): void {
     const reason = code === 'forbidden' ? 'scope_refused' : code === 'rate_limited' ? 'limit_reached' : undefined
     if (actor && reason)
-      this.#parts.security.recordEvent({ reason, message, tenantId: actor.tenantId, subject: actor, origin, actor })
+      this.parts.security.recordEvent({ reason, message, tenantId: actor.tenantId, subject: actor, origin, actor })
   }
 }
 

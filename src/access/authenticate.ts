@@ -62,11 +62,7 @@ const isUploadToken =
   'This is an upload link token, which is accepted only in the path /upload/TOKEN. Send an API key or a session token instead.'
 
 export class Authenticator {
-  readonly #parts: AuthenticatorDependencies
-
-  constructor(parts: AuthenticatorDependencies) {
-    this.#parts = parts
-  }
+  constructor(private readonly parts: AuthenticatorDependencies) {}
 
   /**
    * Requires `request.rawHeaders`, because `request.headers` contains only the first of two Authorization headers, and a proxy
@@ -95,7 +91,7 @@ export class Authenticator {
   }
 
   async #authenticateKey(secret: string, origin: Origin): Promise<Authentication> {
-    const { keys, loadApiKey, onKeyUsed } = this.#parts
+    const { keys, loadApiKey, onKeyUsed } = this.parts
     const key = await keys.get(hashCredential(secret), () => loadApiKey(hashSecret(secret)))
     if (!key) return createRejection('key_unknown', 'This API key does not exist. Check that the complete key was sent.')
     if (key.tenantStatus !== 'active')
@@ -110,12 +106,12 @@ export class Authenticator {
   async #authenticateToken(token: string, origin: Origin): Promise<Authentication> {
     let record: TokenRecord
     try {
-      record = await this.#parts.tokens.verify(token)
+      record = await this.parts.tokens.verify(token)
     } catch (error) {
       if (!(error instanceof RejectedToken)) throw error
       const { reason, message } = error
       const findOwner = async () => {
-        const owner = await this.#parts.tokens.findOwner(token)
+        const owner = await this.parts.tokens.findOwner(token)
         return owner && toTokenOwner(owner, origin, hasVerifiedSignature.includes(reason))
       }
       return createRejection(reason, message, { findOwner })
@@ -200,14 +196,11 @@ export class LastUsedRecorder {
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  /** Stores the times with `greatest(last_used_at, at)`, so that a time never moves backwards. */
-  readonly #write: (uses: KeyUse[]) => Promise<void>
-  readonly #onError: ((error: Error) => void) | undefined
-
-  constructor(write: (uses: KeyUse[]) => Promise<void>, onError?: (error: Error) => void) {
-    this.#write = write
-    this.#onError = onError
-  }
+  constructor(
+    /** Stores the times with `greatest(last_used_at, at)`, so that a time never moves backwards. */
+    private readonly write: (uses: KeyUse[]) => Promise<void>,
+    private readonly onError?: (error: Error) => void,
+  ) {}
 
   start(): void {
     this.#timer = setInterval(() => void this.flush(), everyMs).unref()
@@ -241,10 +234,10 @@ export class LastUsedRecorder {
     try {
       // Update rows in id order, so that two replicas cannot deadlock.
       const sorted = [...uses].sort(([one], [other]) => (one < other ? -1 : 1))
-      await this.#write(sorted.map(([apiKeyId, at]) => ({ apiKeyId, at: new Date(at) })))
+      await this.write(sorted.map(([apiKeyId, at]) => ({ apiKeyId, at: new Date(at) })))
     } catch (error) {
       for (const [id, at] of uses) if (!this.#uses.has(id)) this.#uses.set(id, at)
-      this.#onError?.(error as Error)
+      this.onError?.(error as Error)
     }
   }
 }

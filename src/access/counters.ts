@@ -26,13 +26,11 @@ export class SharedCounts {
   #timer: NodeJS.Timeout | undefined
   #rounds = 0
   #running: Promise<void> = Promise.resolve()
-  readonly #pool: Pool
-  readonly #onError: ((error: Error) => void) | undefined
 
-  constructor(pool: Pool, onError?: (error: Error) => void) {
-    this.#pool = pool
-    this.#onError = onError
-  }
+  constructor(
+    private readonly pool: Pool,
+    private readonly onError?: (error: Error) => void,
+  ) {}
 
   start(): void {
     this.#timer = setInterval(() => void this.exchange(), everyMs).unref()
@@ -56,7 +54,7 @@ export class SharedCounts {
 
   /** Exchanges counts with the database after any exchange in progress has finished. */
   exchange(): Promise<void> {
-    this.#running = this.#running.then(() => this.#exchangeAll()).catch((error) => this.#onError?.(error as Error))
+    this.#running = this.#running.then(() => this.#exchangeAll()).catch((error) => this.onError?.(error as Error))
     return this.#running
   }
 
@@ -88,7 +86,7 @@ export class SharedCounts {
   }
 
   async #upsert(rows: { entry: PendingCount; id: string; points: number; start: number }[]) {
-    const { rows: sums } = await this.#pool.query<{ key: string; points: string; start: string }>(
+    const { rows: sums } = await this.pool.query<{ key: string; points: string; start: string }>(
       `insert into rate_limits as r (key, window_start, points, expires_at)
        select key, to_timestamp(start), points, to_timestamp(start + 2 * seconds)
          from unnest($1::text[], $2::float8[], $3::bigint[], $4::float8[]) as counted (key, start, points, seconds)
@@ -111,7 +109,7 @@ export class SharedCounts {
   async #deleteFinishedWindows(): Promise<void> {
     const seconds = now() / 1000
     for (const [id, { window, counter }] of this.#entries) if ((window + 1) * counter.seconds < seconds) this.#entries.delete(id)
-    await this.#pool.query('delete from rate_limits where expires_at < now()')
+    await this.pool.query('delete from rate_limits where expires_at < now()')
   }
 }
 
@@ -135,15 +133,12 @@ export interface WindowCounter {
 export class ProcessCounter implements WindowCounter {
   #window = 0
   #counts = new Map<string, number>()
-  readonly #shared: SharedCounts | undefined
 
   constructor(
     readonly name: string,
     readonly seconds: number,
-    shared?: SharedCounts,
-  ) {
-    this.#shared = shared
-  }
+    private readonly shared?: SharedCounts,
+  ) {}
 
   add(key: string, points = 1): Count {
     const seconds = now() / 1000
@@ -157,7 +152,7 @@ export class ProcessCounter implements WindowCounter {
     if (known === undefined && this.#counts.size >= maxKeys) return { count: 0, resetSeconds }
     const count = (known ?? 0) + points
     this.#counts.set(key, count)
-    this.#shared?.recordPoints(this, key, window, points)
+    this.shared?.recordPoints(this, key, window, points)
     return { count, resetSeconds }
   }
 

@@ -46,11 +46,8 @@ const usualClaims: ClaimNames = { tenant: 'tenant_id', scopes: 'scope', email: '
 export class ExternalTokens {
   readonly #keys: RemoteJWKSet
   readonly #claims: ClaimNames
-  readonly #options: ExternalTokensOptions
 
-  constructor(options: ExternalTokensOptions) {
-    this.#options = options
-
+  constructor(private readonly options: ExternalTokensOptions) {
     if (options.issuer === ownIssuer)
       throw new Error(`JWT_ISSUER is '${ownIssuer}', the service's own issuer. It must be the issuer of the identity provider.`)
     this.#claims = { ...usualClaims, ...options.claims }
@@ -59,20 +56,20 @@ export class ExternalTokens {
   }
 
   get issuer(): string {
-    return this.#options.issuer
+    return this.options.issuer
   }
 
   /** Returns the token's user. Throws RejectedToken, or an AssayError if the provider's keys cannot be fetched. */
   async verify(token: string): Promise<TokenRecord> {
     const payload = await this.#verify(token)
     const facts = this.toClaims(payload)
-    const user = await this.#options.findOrCreateUser(facts)
+    const user = await this.options.findOrCreateUser(facts)
     if (!user) throw new RejectedToken('token_claims', "This token's tenant does not exist.")
     return { user, issuer: facts.issuer, validUntil: (payload.exp! + skewSeconds) * 1000 }
   }
 
   async #verify(token: string): Promise<JWTPayload> {
-    const { issuer, audience } = this.#options
+    const { issuer, audience } = this.options
     const rules = {
       algorithms: tokenAlgorithms,
       issuer,
@@ -107,7 +104,7 @@ export class ExternalTokens {
     if (!tenantId) throw new RejectedToken('token_claims', `The token's '${this.#claims.tenant}' claim is missing or invalid.`)
     const scopes = parseScopes(getClaim(payload, this.#claims.scopes))
     return {
-      issuer: this.#options.issuer,
+      issuer: this.options.issuer,
       subject,
       tenantId,
       scopes,

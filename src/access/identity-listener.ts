@@ -53,11 +53,8 @@ export class IdentityListener implements CacheValidity {
   #delay = backoffMs.first
   #timer: NodeJS.Timeout | undefined
   #connecting: Promise<void> | undefined
-  readonly #options: IdentityListenerOptions
 
-  constructor(options: IdentityListenerOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: IdentityListenerOptions) {}
 
   isTrusted(): boolean {
     return performance.now() < this.#provenUntil
@@ -83,7 +80,7 @@ export class IdentityListener implements CacheValidity {
 
   async #connect(): Promise<void> {
     const client = new Client({
-      ...this.#options.connection,
+      ...this.options.connection,
       keepAlive: true,
       connectionTimeoutMillis: connectMs,
       application_name: 'assay identity',
@@ -106,7 +103,7 @@ export class IdentityListener implements CacheValidity {
     if (this.#closed) return void (await client.end().catch(() => {}))
     this.#client = client
     this.#connectedAt = performance.now()
-    this.#options.onGap()
+    this.options.onGap()
     this.#sendEcho(client)
   }
 
@@ -145,8 +142,8 @@ export class IdentityListener implements CacheValidity {
       return
     }
     const change = parseChange(payload)
-    if (change) this.#options.onChange(change)
-    else this.#options.onGap()
+    if (change) this.options.onChange(change)
+    else this.options.onGap()
   }
 
   #onConnectionLost(client: Client, error: Error): void {
@@ -165,7 +162,7 @@ export class IdentityListener implements CacheValidity {
 
   #scheduleReconnect(error: Error): void {
     if (this.#closed) return
-    this.#options.onError?.(error)
+    this.options.onError?.(error)
     const jittered = this.#delay * (0.5 + Math.random())
     this.#delay = Math.min(this.#delay * 2, backoffMs.most)
     this.#timer = setTimeout(() => void this.start(), jittered).unref()

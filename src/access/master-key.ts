@@ -23,11 +23,11 @@ interface DerivedKey {
 export class MasterKey {
   #keys: DerivedKey[]
 
-  /** Reloads the keys. Undefined if they cannot change while the service runs. */
-  readonly #reread: (() => Promise<Buffer[]>) | undefined
-
-  constructor(keys: Buffer[], reread?: () => Promise<Buffer[]>) {
-    this.#reread = reread
+  constructor(
+    keys: Buffer[],
+    /** Reloads the keys. Undefined if they cannot change while the service runs. */
+    private readonly reread?: () => Promise<Buffer[]>,
+  ) {
     this.#keys = keys.map(toDerivedKey)
   }
 
@@ -72,7 +72,7 @@ export class MasterKey {
   async #findKey(id: Buffer, label: string): Promise<DerivedKey> {
     const findLoadedKey = () => this.#keys.find((key) => key.id.equals(id))
     // Another process may have changed DATA_DIR/master.key since this process read the file.
-    if (!findLoadedKey() && this.#reread) this.#keys = (await this.#reread()).map(toDerivedKey)
+    if (!findLoadedKey() && this.reread) this.#keys = (await this.reread()).map(toDerivedKey)
     const key = findLoadedKey()
     if (key) return key
     throw new Error(

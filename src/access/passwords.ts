@@ -41,11 +41,8 @@ export class Passwords {
   #running = 0
   readonly #queue: (() => void)[] = []
   #decoy: Promise<string> | undefined
-  readonly #limits: { atOnce: number; waiting: number }
 
-  constructor(limits: { atOnce: number; waiting: number } = { atOnce: 2, waiting: 128 }) {
-    this.#limits = limits
-  }
+  constructor(private readonly limits: { atOnce: number; waiting: number } = { atOnce: 2, waiting: 128 }) {}
 
   /** Hashes a new password. Reuses the salt and cost of `saltSource`, so that `verifyAll` computes only one hash for both. */
   hash(password: string, saltSource?: string | null): Promise<string> {
@@ -88,9 +85,9 @@ export class Passwords {
   }
 
   async #withSlot<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running < this.#limits.atOnce) this.#running++
+    if (this.#running < this.limits.atOnce) this.#running++
     else {
-      if (this.#queue.length >= this.#limits.waiting) throw overloaded('Too many concurrent sign-ins. Retry later.')
+      if (this.#queue.length >= this.limits.waiting) throw overloaded('Too many concurrent sign-ins. Retry later.')
       // A finishing hash passes its slot to the next one, so `#running` does not change.
       await new Promise<void>((resolve) => this.#queue.push(resolve))
     }

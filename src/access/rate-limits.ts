@@ -42,14 +42,12 @@ type Counters = Record<'key' | 'tenant' | 'failed' | 'pair' | 'account' | 'addre
 /** Enforces all rate limits. A request above a limit gets 429 with Retry-After. */
 export class RateLimits {
   readonly signIns: SignInThrottle
-  readonly #limits: Limits
-  readonly #counters: Counters
-  readonly #end: () => Promise<void>
 
-  constructor(limits: Limits, counters: Counters, end: () => Promise<void>) {
-    this.#limits = limits
-    this.#counters = counters
-    this.#end = end
+  constructor(
+    private readonly limits: Limits,
+    private readonly counters: Counters,
+    readonly close: () => Promise<void>,
+  ) {
     this.signIns = new SignInThrottle({ counters })
   }
 
@@ -62,14 +60,14 @@ export class RateLimits {
    * forever.
    */
   chargeExtraCalls(actor: Caller, request: { cost: number; calls: number }): Promise<RateState> {
-    const calls = Math.min(request.calls, Math.floor(this.#limits.perMinute / 2))
+    const calls = Math.min(request.calls, Math.floor(this.limits.perMinute / 2))
     return this.#countCalls(actor, calls, (state) => createTooExpensiveError({ ...request, calls }, state))
   }
 
   /** Counts the calls unless they exceed a limit. Rejected calls are not counted, because they are not executed. */
   async #countCalls(actor: Caller, calls: number, createError: (state: RateState) => AssayError): Promise<RateState> {
-    const { key: keys, tenant: tenants } = this.#counters
-    const { perMinute } = this.#limits
+    const { key: keys, tenant: tenants } = this.counters
+    const { perMinute } = this.limits
     const id = getCredentialId(actor)
     const [ofKey, ofTenant] = await Promise.all([keys.add(id, calls), tenants.add(actor.tenantId, calls)])
     const key = toRateState('key', perMinute, ofKey)
@@ -88,8 +86,8 @@ export class RateLimits {
    * bits is infeasible.
    */
   async countRejectedCredential(ip: string): Promise<void> {
-    const { count, resetSeconds } = await this.#counters.failed.add(toAddressGroup(ip))
-    if (count <= this.#limits.failedCredentialsPerMinute) return
+    const { count, resetSeconds } = await this.counters.failed.add(toAddressGroup(ip))
+    if (count <= this.limits.failedCredentialsPerMinute) return
     throw rateLimited(`Too many rejected credentials from this address. Retry in ${resetSeconds} s.`, resetSeconds)
   }
 
@@ -98,11 +96,7 @@ export class RateLimits {
    * guess.
    */
   async hasReachedFailureLimit(ip: string): Promise<boolean> {
-    return (await this.#counters.failed.add(toAddressGroup(ip), 0)).count >= this.#limits.failedCredentialsPerMinute
-  }
-
-  close(): Promise<void> {
-    return this.#end()
+    return (await this.counters.failed.add(toAddressGroup(ip), 0)).count >= this.limits.failedCredentialsPerMinute
   }
 }
 

@@ -33,16 +33,14 @@ const maxTrackedSources = 10_000
  * similar rejections were omitted before it. Requests do not wait for the write.
  */
 export class SecurityTrail {
-  readonly #record: (entry: Entry) => Promise<void>
-  /** Counts an event in the metrics, even if no entry is written. */
-  readonly count: (reason: SecurityReason) => void
   readonly #last = new LRUCache<string, { at: number; leftOut: number }>({ max: maxTrackedSources })
   readonly #hours = new LRUCache<string, { since: number; entries: number }>({ max: maxTrackedSources })
 
-  constructor(record: (entry: Entry) => Promise<void>, count: (reason: SecurityReason) => void) {
-    this.#record = record
-    this.count = count
-  }
+  constructor(
+    private readonly record: (entry: Entry) => Promise<void>,
+    /** Counts an event in the metrics, even if no entry is written. */
+    readonly count: (reason: SecurityReason) => void,
+  ) {}
 
   recordEvent({ reason, message, tenantId, subject, origin, actor }: SecurityEvent): void {
     this.count(reason)
@@ -63,7 +61,7 @@ export class SecurityTrail {
         },
       ],
     }
-    this.#record(entry).catch(() => {})
+    this.record(entry).catch(() => {})
   }
 
   /** Returns the number of rejections omitted before this one, or undefined if this one is omitted too. */

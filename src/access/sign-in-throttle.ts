@@ -14,13 +14,13 @@ export interface FailuresWithoutDelay {
   address: number
 }
 
-export interface SignInThrottleOptions {
+interface SignInThrottleOptions {
   counters: Record<keyof FailuresWithoutDelay, WindowCounter>
   free?: Partial<FailuresWithoutDelay>
   pause?: (ms: number, signal?: AbortSignal) => Promise<unknown>
 }
 
-export interface SignInAttempt {
+interface SignInAttempt {
   email: string
   ip: string
   /** Returns true if the address recently signed in to the account. Called only if the result affects the delay. */
@@ -37,15 +37,11 @@ const maxWaiting = { address: 8, account: 32, all: 512 }
  * or not at all if it comes from a recently used address. Attempts are rejected only if too many are waiting.
  */
 export class SignInThrottle {
-  readonly #counters: SignInThrottleOptions['counters']
   readonly #free: FailuresWithoutDelay
-  readonly #pause: NonNullable<SignInThrottleOptions['pause']>
   readonly #waiting = new ConcurrentUses()
 
-  constructor({ counters, free = {}, pause = sleepWithSignal }: SignInThrottleOptions) {
-    this.#counters = counters
-    this.#free = { ...usual, ...free }
-    this.#pause = pause
+  constructor(private readonly options: SignInThrottleOptions) {
+    this.#free = { ...usual, ...options.free }
   }
 
   /**
@@ -57,7 +53,7 @@ export class SignInThrottle {
     const address = toAddressGroup(ip)
     const keys = { pair: `${account}:${address}`, account, address }
     const addPoints = async (kind: keyof FailuresWithoutDelay, points: number) =>
-      (await this.#counters[kind].add(keys[kind], points)).count
+      (await this.options.counters[kind].add(keys[kind], points)).count
     const [pair, byAccount, byAddress] = await Promise.all([
       addPoints('pair', 1),
       addPoints('account', 1),
@@ -81,7 +77,8 @@ export class SignInThrottle {
       const seconds = Math.ceil(ms / 1000)
       throw rateLimited(`Too many sign-in attempts. Retry in ${seconds} s.`, seconds)
     }
-    await this.#pause(ms, signal).finally(this.#waiting.beginUse(...kinds.map(toQueueKey)))
+    const { pause = sleepWithSignal } = this.options
+    await pause(ms, signal).finally(this.#waiting.beginUse(...kinds.map(toQueueKey)))
   }
 }
 

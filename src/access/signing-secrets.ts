@@ -43,11 +43,8 @@ export class StoredSigningSecrets implements SigningSecrets {
   #known: StoredSigningKey[] = []
   #loadedAt = Number.NEGATIVE_INFINITY
   #loading: Promise<void> | undefined
-  readonly #options: StoredSigningSecretsOptions
 
-  constructor(options: StoredSigningSecretsOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: StoredSigningSecretsOptions) {}
 
   async getCurrentKey(): Promise<StoredSigningKey> {
     await this.refresh()
@@ -75,7 +72,7 @@ export class StoredSigningSecrets implements SigningSecrets {
 
   /** Creates a new current key. Signatures made with the old key stay valid for their lifetime, unless `leaked` is true. */
   async rotate({ leaked = false }: { leaked?: boolean } = {}): Promise<string> {
-    const { purpose, lifetimeSeconds } = this.#options
+    const { purpose, lifetimeSeconds } = this.options
     const id = await this.#withLock(async (client) => {
       const lifetime = leaked ? 0 : lifetimeSeconds
       await client.query(
@@ -96,7 +93,7 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   /** Reloads the keys if the cached ones are older than `maxAgeMs`. */
-  async refresh(maxAgeMs = this.#options.trust.isTrusted() ? maxAgeMs_ : maxAgeWithoutNotificationsMs): Promise<void> {
+  async refresh(maxAgeMs = this.options.trust.isTrusted() ? maxAgeMs_ : maxAgeWithoutNotificationsMs): Promise<void> {
     if (performance.now() - this.#loadedAt < maxAgeMs) return
     this.#loading ??= this.#loadKeys().finally(() => {
       this.#loading = undefined
@@ -112,11 +109,11 @@ export class StoredSigningSecrets implements SigningSecrets {
     const requestedAt = performance.now()
     this.#loadedAt = requestedAt
     try {
-      const { rows } = await this.#options.pool.query<SigningKeyRow>(
+      const { rows } = await this.options.pool.query<SigningKeyRow>(
         `select key_id, secret_encrypted, public_jwk, retired_at, expires_at from signing_keys
          where purpose = $1 and (expires_at is null or expires_at > now())
          order by retired_at is null desc, created_at desc`,
-        [this.#options.purpose],
+        [this.options.purpose],
       )
       this.#known = await Promise.all(rows.map((row) => this.#decryptSigningKey(row)))
     } catch (error) {
@@ -126,9 +123,9 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   async #decryptSigningKey(row: SigningKeyRow): Promise<StoredSigningKey> {
-    const secret = await this.#options.masterKey.decrypt(
+    const secret = await this.options.masterKey.decrypt(
       row.secret_encrypted,
-      getSigningKeyLabel(this.#options.purpose, row.key_id),
+      getSigningKeyLabel(this.options.purpose, row.key_id),
     )
     return {
       id: row.key_id,
@@ -143,7 +140,7 @@ export class StoredSigningSecrets implements SigningSecrets {
   async #createFirstKey(): Promise<void> {
     await this.#withLock(async (client) => {
       const there = await client.query('select 1 from signing_keys where purpose = $1 and retired_at is null', [
-        this.#options.purpose,
+        this.options.purpose,
       ])
       if (there.rowCount === 0) await this.#insertKey(client)
     })
@@ -151,7 +148,7 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   async #insertKey(client: PoolClient): Promise<string> {
-    const { purpose, createKey, masterKey } = this.#options
+    const { purpose, createKey, masterKey } = this.options
     const id = newId('sig')
     const { secret, publicJwk } = createKey(id)
     await client.query(
@@ -163,10 +160,8 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   #withLock<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    return withTransaction(this.#options.pool, async (client) => {
-      await client.query("select pg_advisory_xact_lock(hashtextextended('assay signing_keys ' || $1, 0))", [
-        this.#options.purpose,
-      ])
+    return withTransaction(this.options.pool, async (client) => {
+      await client.query("select pg_advisory_xact_lock(hashtextextended('assay signing_keys ' || $1, 0))", [this.options.purpose])
       return work(client)
     })
   }

@@ -5,14 +5,12 @@ const retryAfterSeconds = 1
 
 /** Limits concurrent operations of one kind, in total and per tenant. */
 export class TenantSlots {
-  readonly #what: string
-  readonly #limits: { inAll: number; byTenant: number }
   readonly #running = new ConcurrentUses()
 
-  constructor(what: string, limits: { inAll: number; byTenant: number }) {
-    this.#what = what
-    this.#limits = limits
-  }
+  constructor(
+    private readonly what: string,
+    private readonly limits: { inAll: number; byTenant: number },
+  ) {}
 
   /** Runs `work` with a slot. Throws the same errors as `acquire` if no slot is free. */
   async run<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
@@ -27,14 +25,14 @@ export class TenantSlots {
   /** Reserves a slot and returns a function that releases it. Throws 429 at the tenant's limit, and 503 at the total limit. */
   acquire(tenantId: string): () => void {
     const own = this.#running.getCount(tenantId)
-    if (own >= this.#limits.byTenant)
+    if (own >= this.limits.byTenant)
       throw rateLimited(
-        `This tenant already has the maximum of ${own} concurrent ${this.#what}. Retry after one of them ends.`,
+        `This tenant already has the maximum of ${own} concurrent ${this.what}. Retry after one of them ends.`,
         retryAfterSeconds,
       )
     const all = this.#running.getCount('all')
-    if (all >= this.#limits.inAll)
-      throw overloaded(`The service already has the maximum of ${all} concurrent ${this.#what}. Retry later.`)
+    if (all >= this.limits.inAll)
+      throw overloaded(`The service already has the maximum of ${all} concurrent ${this.what}. Retry later.`)
     return this.#running.beginUse('all', tenantId)
   }
 }

@@ -17,10 +17,8 @@ export interface TokensOptions {
  */
 export class Tokens {
   readonly #cache: IdentityCache<TokenRecord>
-  readonly #options: TokensOptions
 
-  constructor(options: TokensOptions) {
-    this.#options = options
+  constructor(private readonly options: TokensOptions) {
     const { trust } = options
     this.#cache = new IdentityCache({
       trust,
@@ -41,7 +39,7 @@ export class Tokens {
   /** Returns the user that a rejected token names, or null. Reads only tokens that claim to be from this service. */
   async findOwner(token: string): Promise<UserRecord | null> {
     try {
-      return readClaimedIssuer(token) === ownIssuer ? await this.#options.sessions.findOwner(token) : null
+      return readClaimedIssuer(token) === ownIssuer ? await this.options.sessions.findOwner(token) : null
     } catch (error) {
       if (error instanceof RejectedToken) return null
       throw error
@@ -59,7 +57,7 @@ export class Tokens {
 
   // The unverified issuer claim only selects the verifier, which checks the issuer again.
   async #load(token: string): Promise<TokenRecord> {
-    const { sessions, outside } = this.#options
+    const { sessions, outside } = this.options
     const issuer = readClaimedIssuer(token)
     if (issuer === ownIssuer) return sessions.verify(token)
     if (outside && issuer === outside.issuer) return outside.verify(token)

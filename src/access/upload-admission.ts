@@ -22,10 +22,8 @@ export class UploadAdmission {
   readonly idleMs: number
   /** Maximum upload size in bytes across all contexts. */
   readonly ceiling: number
-  readonly #limits: UploadLimits
 
-  constructor(limits: UploadLimits) {
-    this.#limits = limits
+  constructor(private readonly limits: UploadLimits) {
     this.idleMs = limits.idleMs
     this.ceiling = limits.maxUploadMb * megabyte
   }
@@ -35,18 +33,18 @@ export class UploadAdmission {
    * limit.
    */
   async acquireSlot(actor: Actor, { dryRun }: Endpoint, headers: { 'content-length'?: string | undefined }): Promise<() => void> {
-    if (this.#limits.isDiskFull())
+    if (this.limits.isDiskFull())
       throw storageUnavailable(
         'The disk is full. The file was not stored. Delete files, or retry after the operator has added disk space.',
       )
     const minBytes = Number(headers['content-length'] ?? 0) - multipartSlack
     if (minBytes > this.ceiling) throw this.createTooLargeError(minBytes)
     if (!dryRun && minBytes > 0) await this.assertWithinQuota(actor, minBytes)
-    return this.#limits.slots.acquire({ tenantId: actor.tenantId, id: getCredentialId(actor) })
+    return this.limits.slots.acquire({ tenantId: actor.tenantId, id: getCredentialId(actor) })
   }
 
   async assertWithinQuota(actor: Actor, minBytes: number): Promise<void> {
-    const remaining = await this.#limits.tenantRemaining(actor)
+    const remaining = await this.limits.tenantRemaining(actor)
     if (minBytes <= remaining) return
     // Do not report the tenant's usage to a key that is restricted to certain contexts.
     if (actor.contexts)
@@ -61,7 +59,7 @@ export class UploadAdmission {
 
   /** Returns the error for a file that exceeds the limit of every context. Used before the context is known. */
   createTooLargeError(sizeBytes: number) {
-    const { maxUploadMb } = this.#limits
+    const { maxUploadMb } = this.limits
     return rejected('size_exceeded', `The file is larger than ${maxUploadMb} MB, the limit for all contexts.`, {
       size_bytes: sizeBytes,
       limit_bytes: this.ceiling,
@@ -76,11 +74,8 @@ export class UploadAdmission {
  */
 export class UploadSlots {
   readonly #running = new ConcurrentUses()
-  readonly #max: number
 
-  constructor(max: number) {
-    this.#max = max
-  }
+  constructor(private readonly max: number) {}
 
   get inUse(): number {
     return this.#running.getCount('all')
@@ -88,14 +83,14 @@ export class UploadSlots {
 
   /** Reserves an upload slot or throws 429. The returned function releases the slot. */
   acquire({ tenantId, id }: { tenantId: string; id: string }): () => void {
-    const quarter = Math.ceil(this.#max / 4)
+    const quarter = Math.ceil(this.max / 4)
     const own = this.#running.getCount(id)
     if (own >= quarter) throw createTooManyUploadsError(`This credential already has the maximum of ${own} concurrent uploads.`)
     const held = this.#running.getCount(tenantId)
-    if (held >= Math.ceil(this.#max / 2))
+    if (held >= Math.ceil(this.max / 2))
       throw createTooManyUploadsError(`This tenant already has the maximum of ${held} concurrent uploads.`)
-    const free = this.#max - this.inUse
-    if (free === 0) throw createTooManyUploadsError(`The service already has the maximum of ${this.#max} concurrent uploads.`)
+    const free = this.max - this.inUse
+    if (free === 0) throw createTooManyUploadsError(`The service already has the maximum of ${this.max} concurrent uploads.`)
     if (held >= quarter && held >= free)
       throw createTooManyUploadsError(
         `This tenant already has ${held} concurrent uploads. The ${free} free upload slots are reserved for other tenants.`,

@@ -34,11 +34,9 @@ interface AppendLaneOptions {
  */
 export class AppendLane {
   readonly scheduler: CommitScheduler
-  readonly #options: AppendLaneOptions
   #waiting: PendingEntry[] = []
 
-  constructor(options: AppendLaneOptions) {
-    this.#options = options
+  constructor(private readonly options: AppendLaneOptions) {
     this.scheduler = new CommitScheduler({
       maxConcurrent: options.isOneTenantPerGroup ? maxConcurrentOfOneTenant : maxConcurrentGroups,
       hasEntries: () => this.#waiting.length > 0,
@@ -55,13 +53,13 @@ export class AppendLane {
   }
 
   enqueue(pending: PendingEntry): void {
-    if (this.#waiting.length < this.#options.maxWaiting) this.#waiting.push(pending)
+    if (this.#waiting.length < this.options.maxWaiting) this.#waiting.push(pending)
     else pending.reject(overloaded('The service is overloaded. Retry later.'))
     this.scheduler.wake()
   }
 
   #dequeueGroup(): PendingEntry[] {
-    const { isOneTenantPerGroup, maxGroup } = this.#options
+    const { isOneTenantPerGroup, maxGroup } = this.options
     if (!isOneTenantPerGroup) return this.#waiting.splice(0, maxGroup)
     const tenantId = getTenantId(this.#waiting[0]!.entry)
     const group: PendingEntry[] = []
@@ -76,7 +74,7 @@ export class AppendLane {
     let client: PoolClient | undefined
     let broken: Error | undefined
     try {
-      client = await this.#options.pool.connect()
+      client = await this.options.pool.connect()
       await this.#writeGroup(client, group)
     } catch (error) {
       broken = error as Error
@@ -94,7 +92,7 @@ export class AppendLane {
       try {
         await commitGroup(client, group, async (on, part) => {
           await on.query(createAppendStatement(part.map(({ entry }) => entry)))
-          this.#options.onWritten(part)
+          this.options.onWritten(part)
         })
         return
       } catch (error) {

@@ -52,17 +52,15 @@ const tenantsWithDownloads = 'SELECT DISTINCT tenant_id FROM download_deltas WHE
  * minute, it folds all tenants with deltas, including those of crashed replicas.
  */
 export class Fold {
-  readonly #pool: Pool
-  readonly #onFailed: (error: unknown) => void
   readonly #tenants = new Set<string>()
   #lastFold: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
   #foldCount = 0
 
-  constructor(pool: Pool, onFailed: (error: unknown) => void = () => {}) {
-    this.#pool = pool
-    this.#onFailed = onFailed
-  }
+  constructor(
+    private readonly pool: Pool,
+    private readonly onFailed: (error: unknown) => void = () => {},
+  ) {}
 
   start(): void {
     let running = false
@@ -70,7 +68,7 @@ export class Fold {
       if (running) return
       running = true
       void this.foldNow({ everyTenant: this.#foldCount++ % foldsPerFullScan === 0, maxTenants: tenantsPerFold })
-        .catch(this.#onFailed)
+        .catch(this.onFailed)
         .finally(() => {
           running = false
         })
@@ -101,9 +99,9 @@ export class Fold {
       for (const tenantId of await this.#findTenantsWithDeltas()) this.#tenants.add(tenantId)
       // Condition for rows that a crashed process left behind. No move will use them.
       const old = `created_at < now() - interval '1 minute'`
-      const { rows } = await this.#pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM pending_moves WHERE ${old}`)
+      const { rows } = await this.pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM pending_moves WHERE ${old}`)
       for (const { tenant_id: tenantId } of rows)
-        await this.#pool.query(`DELETE FROM pending_moves WHERE tenant_id = $1 AND ${old}`, [tenantId])
+        await this.pool.query(`DELETE FROM pending_moves WHERE tenant_id = $1 AND ${old}`, [tenantId])
     }
     const noted = [...this.#tenants].slice(0, maxTenants).sort()
     for (const tenantId of noted) this.#tenants.delete(tenantId)
@@ -126,11 +124,11 @@ export class Fold {
 
   /** Folds in one transaction, because one commit per tenant would take longer than the fold. */
   async #foldInTransaction(tenants: string[]): Promise<void> {
-    await withTransaction(this.#pool, (client) => foldTenants(client, tenants))
+    await withTransaction(this.pool, (client) => foldTenants(client, tenants))
   }
 
   async #findTenantsWithDeltas(): Promise<string[]> {
-    const { rows } = await this.#pool.query<{ tenant_id: string }>(
+    const { rows } = await this.pool.query<{ tenant_id: string }>(
       'SELECT tenant_id FROM usage_deltas UNION SELECT tenant_id FROM download_deltas',
     )
     return rows.map((row) => row.tenant_id)

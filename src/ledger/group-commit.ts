@@ -27,9 +27,6 @@ const gatherMs = 2
  * for work that was announced before its first entry.
  */
 export class CommitScheduler {
-  readonly #maxConcurrent: number
-  readonly #hasEntries: () => boolean
-  readonly #commitNext: () => Promise<void>
   #running = 0
   #startedAt = 0
   #isGathering = false
@@ -39,11 +36,7 @@ export class CommitScheduler {
   #announced = { count: 0 }
   #awaited: { count: number } | undefined
 
-  constructor(parts: { maxConcurrent: number; hasEntries: () => boolean; commitNext: () => Promise<void> }) {
-    this.#maxConcurrent = parts.maxConcurrent
-    this.#hasEntries = parts.hasEntries
-    this.#commitNext = parts.commitNext
-  }
+  constructor(private readonly parts: { maxConcurrent: number; hasEntries: () => boolean; commitNext: () => Promise<void> }) {}
 
   get isIdle(): boolean {
     return this.#running === 0 && !this.#isGathering
@@ -74,7 +67,7 @@ export class CommitScheduler {
 
   #startGathering(): void {
     this.#isGathering = true
-    if (this.#hasEntries() && this.#announced.count > 0) {
+    if (this.parts.hasEntries() && this.#announced.count > 0) {
       this.#awaited = this.#announced
       this.#announced = { count: 0 }
       this.#gatherTimer = setTimeout(() => this.#endGathering(), gatherMs)
@@ -89,10 +82,10 @@ export class CommitScheduler {
   }
 
   #startCommit(): void {
-    if (!this.#hasEntries()) return
+    if (!this.parts.hasEntries()) return
     this.#running++
     this.#startedAt = performance.now()
-    void this.#commitNext().finally(() => {
+    void this.parts.commitNext().finally(() => {
       this.#running--
       if (this.#running === 0) this.#startGathering()
       else this.#scheduleConcurrentCommit()
@@ -102,11 +95,11 @@ export class CommitScheduler {
 
   /** Starts another group concurrently if the running commit is slow. */
   #scheduleConcurrentCommit(): void {
-    if (this.#slowTimer || this.#running >= this.#maxConcurrent || !this.#hasEntries()) return
+    if (this.#slowTimer || this.#running >= this.parts.maxConcurrent || !this.parts.hasEntries()) return
     const remaining = Math.max(1, this.#startedAt + slowCommitMs - performance.now())
     this.#slowTimer = setTimeout(() => {
       this.#slowTimer = undefined
-      if (this.#running > 0 && this.#running < this.#maxConcurrent) this.#startCommit()
+      if (this.#running > 0 && this.#running < this.parts.maxConcurrent) this.#startCommit()
     }, remaining)
   }
 }

@@ -39,11 +39,7 @@ interface IdempotentRequest {
  * Repeated requests wait for that response and return it.
  */
 export class IdempotencyService {
-  readonly #pool: Pool
-
-  constructor(pool: Pool) {
-    this.#pool = pool
-  }
+  constructor(private readonly pool: Pool) {}
 
   async performOnce<T>(
     actor: Actor,
@@ -68,7 +64,7 @@ export class IdempotencyService {
       if ('response' in known) return replay(known.response)
       const { token } = known
       const lease = toLease(id, token)
-      const renewing = startLeaseRenewal(lease, () => renewLease(this.#pool, lease))
+      const renewing = startLeaseRenewal(lease, () => renewLease(this.pool, lease))
       try {
         return await perform((response) => ({ ...id, token, response }))
       } catch (error) {
@@ -92,11 +88,11 @@ export class IdempotencyService {
   /** Deletes keys that are older than 24 hours. Returns the number of deleted keys. */
   async deleteExpiredKeys(shouldContinue: () => boolean = () => true): Promise<number> {
     for (let dropped = 0; ; ) {
-      const { rows } = await this.#pool.query<{ tenant_id: string; actor_id: string; key: string }>(
+      const { rows } = await this.pool.query<{ tenant_id: string; actor_id: string; key: string }>(
         `SELECT tenant_id, actor_id, key FROM idempotency_keys WHERE created_at < now() - make_interval(hours => ${replayHours}) LIMIT ${sweepBatch}`,
       )
       const counts = await processRowsByTenant(rows, async (tenantId, own) => {
-        const { rowCount } = await this.#pool.query(
+        const { rowCount } = await this.pool.query(
           `DELETE FROM idempotency_keys i USING unnest($2::text[], $3::text[]) AS k(actor_id, key)
            WHERE i.tenant_id = $1 AND i.actor_id = k.actor_id AND i.key = k.key AND i.created_at < now() - make_interval(hours => ${replayHours})`,
           [tenantId, own.map((row) => row.actor_id), own.map((row) => row.key)],
@@ -117,10 +113,9 @@ export class IdempotencyService {
     const token = randomUUID()
     const deadline = performance.now() + maxWaitMs
     for (let pauseMs = pollMs.first; performance.now() < deadline; pauseMs = Math.min(2 * pauseMs, pollMs.max)) {
-      const { rows } = await this.#pool.query<{ taken: boolean; request_hash: string; response: Record<string, unknown> | null }>(
-        {
-          name: 'idempotency-take',
-          text: `WITH taken AS (
+      const { rows } = await this.pool.query<{ taken: boolean; request_hash: string; response: Record<string, unknown> | null }>({
+        name: 'idempotency-take',
+        text: `WITH taken AS (
             INSERT INTO idempotency_keys AS i (tenant_id, actor_id, key, operation, request_hash, lease_token, leased_until, created_at)
             VALUES ($1, $2, $3, $4, $5, $7, ${getLeaseEndSql(leaseSeconds)}, now())
             ON CONFLICT (tenant_id, actor_id, key) DO UPDATE
@@ -131,9 +126,8 @@ export class IdempotencyService {
           SELECT * FROM taken
           UNION ALL
           SELECT false, request_hash, response FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND NOT EXISTS (SELECT 1 FROM taken)`,
-          values: [id.tenantId, id.actorId, id.key, operation, hash, replayHours, token],
-        },
-      )
+        values: [id.tenantId, id.actorId, id.key, operation, hash, replayHours, token],
+      })
       const row = rows[0]
       // The statement found no row, because another request released the key in the meantime. Retry.
       if (!row) continue
@@ -149,7 +143,7 @@ export class IdempotencyService {
    * Releases the key for the next attempt. If this attempt still commits, or if the release fails, the lease prevents a second result.
    */
   async #releaseLease(id: KeyId, token: string): Promise<void> {
-    await this.#pool
+    await this.pool
       .query('DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND lease_token = $4', [
         id.tenantId,
         id.actorId,

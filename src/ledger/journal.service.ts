@@ -46,15 +46,14 @@ const minReadIntervalMs = 100
 
 /** Reads journals: single pages from any position, or a stream of new events. */
 export class JournalService {
-  readonly #pool: Pool
-  readonly #durability: Database['durability']
   readonly #wakes: JournalNotifier
 
   /** `events` emits an event for each commit of this process. */
-  constructor({ pool, durability }: Pick<Database, 'pool' | 'durability'>, events: LedgerEmitter) {
-    this.#pool = pool
-    this.#durability = durability
-    this.#wakes = new JournalNotifier(pool, events)
+  constructor(
+    private readonly database: Pick<Database, 'pool' | 'durability'>,
+    events: LedgerEmitter,
+  ) {
+    this.#wakes = new JournalNotifier(database.pool, events)
   }
 
   close(): void {
@@ -69,8 +68,8 @@ export class JournalService {
     contexts = null,
     limit,
   }: JournalFilter & { limit: number }): Promise<JournalPage> {
-    const durable = await this.#durability.getExpression()
-    const { rows } = await this.#pool.query<Row | (Row & JournalEvent)>(
+    const durable = await this.database.durability.getExpression()
+    const { rows } = await this.database.pool.query<Row | (Row & JournalEvent)>(
       types
         ? {
             name: 'journal-page-of-types',
@@ -80,7 +79,7 @@ export class JournalService {
         : { name: 'journal-page', text: createPageStatement(durable, eventsOfAllTypes), values: [tenantId, after, limit] },
     )
     const lastSequence = rows[0]?.length ?? 0
-    if (rows[0]?.durable === false && lastSequence > after) await this.#durability.flush()
+    if (rows[0]?.durable === false && lastSequence > after) await this.database.durability.flush()
     const read = rows.filter((row): row is Row & JournalEvent => row.sequence !== null)
     const events = read
       .filter(({ contextKey }) => contextKey === null || !contexts || contexts.includes(contextKey))
@@ -161,20 +160,18 @@ const pollMs = 500
  * All listeners share one poll. NOTIFY would serialize commits.
  */
 class JournalNotifier {
-  readonly #pool: Pool
   readonly #followed = new Map<string, FollowedJournal>()
   #timer: NodeJS.Timeout | undefined
   #closed = false
-  readonly #events: LedgerEmitter
 
-  constructor(pool: Pool, events: LedgerEmitter) {
-    this.#pool = pool
-    this.#events = events
-  }
+  constructor(
+    private readonly pool: Pool,
+    private readonly events: LedgerEmitter,
+  ) {}
 
   /** Calls `listener` if the journal may have new events. Returns a function that ends the subscription. */
   subscribe(tenantId: string, listener: () => void): () => void {
-    if (this.#followed.size === 0) this.#events.on('journaled', this.#wake)
+    if (this.#followed.size === 0) this.events.on('journaled', this.#wake)
     const followed = this.#followed.get(tenantId) ?? { length: 0, listeners: new Set() }
     this.#followed.set(tenantId, followed)
     followed.listeners.add(listener)
@@ -182,7 +179,7 @@ class JournalNotifier {
     return () => {
       followed.listeners.delete(listener)
       if (followed.listeners.size === 0) this.#followed.delete(tenantId)
-      if (this.#followed.size === 0) this.#events.off('journaled', this.#wake)
+      if (this.#followed.size === 0) this.events.off('journaled', this.#wake)
     }
   }
 
@@ -215,7 +212,7 @@ class JournalNotifier {
   }
 
   async #checkJournalLengths(): Promise<void> {
-    const { rows } = await this.#pool.query<{ tenantId: string; length: number }>({
+    const { rows } = await this.pool.query<{ tenantId: string; length: number }>({
       name: 'journals-followed',
       text: 'SELECT tenant_id AS "tenantId", journal_length AS length FROM tenant_heads WHERE tenant_id = ANY ($1)',
       values: [[...this.#followed.keys()]],

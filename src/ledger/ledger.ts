@@ -58,32 +58,27 @@ const answersPerTurn = 16
  * - Connections: the ledger has its own pool. A locked tenant does not delay other tenants.
  */
 export class Ledger {
-  readonly #prisma: Database['prisma']
   readonly #appends: AppendLane
   readonly #moves: MoveLane
-  readonly #fold: Pick<Fold, 'markForFold'> | undefined
-  readonly #events: Emitter | undefined
   readonly #answering = new Set<Promise<void>>()
 
   constructor(
-    { writes, prisma }: Pick<Database, 'writes' | 'prisma'>,
-    { maxGroup = 512, maxWaiting = 20_000, isOneTenantPerGroup = false, fold, events }: LedgerOptions = {},
+    private readonly database: Pick<Database, 'writes' | 'prisma'>,
+    private readonly options: LedgerOptions = {},
   ) {
-    this.#prisma = prisma
-    this.#fold = fold
-    this.#events = events
+    const { maxGroup = 512, maxWaiting = 20_000, isOneTenantPerGroup = false } = options
     this.#appends = new AppendLane({
-      pool: writes,
+      pool: database.writes,
       maxGroup,
       maxWaiting,
       isOneTenantPerGroup,
       onWritten: (group) => this.#respondToGroup(group, []),
     })
     this.#moves = new MoveLane({
-      pool: writes,
+      pool: database.writes,
       maxGroup,
       onWritten: (group, refusals) => {
-        events?.emit('journaled', getLockedTenantId(group[0]!.entry)!)
+        options.events?.emit('journaled', getLockedTenantId(group[0]!.entry)!)
         this.#respondToGroup(group, refusals)
       },
     })
@@ -110,7 +105,7 @@ export class Ledger {
   #commit(entry: Entry): Promise<void> {
     return new Promise((resolve, reject) => {
       const rejectEntry = (error: unknown) => {
-        this.#events?.emit('failed', entry)
+        this.options.events?.emit('failed', entry)
         reject(error)
       }
       const tenantId = getLockedTenantId(entry)
@@ -127,7 +122,7 @@ export class Ledger {
     return new Promise((resolve, reject) => {
       const runAndPublish = async () => {
         const { result, entries } = await this.#changeTenant(tenantId, work)
-        this.#events?.emit('journaled', tenantId)
+        this.options.events?.emit('journaled', tenantId)
         resolve(result)
         for (const entry of entries) this.#publishCommit(entry)
       }
@@ -147,7 +142,7 @@ export class Ledger {
     for (let attempt = 1; ; attempt++) {
       let isCommitting = false
       try {
-        return await this.#prisma.$transaction(
+        return await this.database.prisma.$transaction(
           async (tx) => {
             await tx.$queryRaw`SELECT 1 FROM tenant_heads WHERE tenant_id = ${tenantId} FOR UPDATE`
             const { result, entry, finish } = await work(tx)
@@ -197,12 +192,12 @@ export class Ledger {
 
   #publishCommit(entry: Entry): void {
     this.#markForFold(entry)
-    this.#events?.emit('committed', entry)
+    this.options.events?.emit('committed', entry)
   }
 
   #markForFold(entry: Entry): void {
     const tenantId = entry.call?.tenantId ?? entry.blocked?.tenantId ?? entry.download?.tenantId ?? getLockedTenantId(entry)
-    if (tenantId) this.#fold?.markForFold(tenantId)
+    if (tenantId) this.options.fold?.markForFold(tenantId)
   }
 
   /** Logs the rejected call before the caller receives the error. The log line needs no lock. */

@@ -57,13 +57,11 @@ interface MoveLaneOptions {
  */
 export class MoveLane {
   readonly scheduler: CommitScheduler
-  readonly #options: MoveLaneOptions
   readonly #tenants = new Map<string, TenantQueue>()
   readonly #ready = { moves: [] as TenantQueue[], changes: [] as TenantQueue[], locked: [] as TenantQueue[] }
   readonly #freeSlots = { ...slots }
 
-  constructor(options: MoveLaneOptions) {
-    this.#options = options
+  constructor(private readonly options: MoveLaneOptions) {
     this.scheduler = new CommitScheduler({
       maxConcurrent: maxConcurrentGroups,
       hasEntries: () => this.#ready.moves.length > 0,
@@ -138,7 +136,7 @@ export class MoveLane {
   /** Takes the entries that precede the tenant's next change in the queue. */
   #dequeueGroup(tenant: TenantQueue): Group {
     const change = tenant.jobs.findIndex((job) => 'run' in job)
-    return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.#options.maxGroup)) as Group
+    return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.options.maxGroup)) as Group
   }
 
   async #runChange(tenant: TenantQueue): Promise<void> {
@@ -156,7 +154,7 @@ export class MoveLane {
     let client: PoolClient | undefined
     let broken: Error | undefined
     try {
-      client = await this.#options.pool.connect()
+      client = await this.options.pool.connect()
       reachFaultPoint('commit.begun')
       const entries = [...groups].map(([{ tenantId }, group]) => [tenantId, group.map(({ entry }) => entry)] as const)
       const timeoutMs = groups.size > 1 ? lockTimeoutMs.together : lockTimeoutMs.exclusive
@@ -181,7 +179,7 @@ export class MoveLane {
 
   #onGroupWritten(tenant: TenantQueue, group: Group, rejections: Rejection[]): void {
     tenant.locked = false
-    this.#options.onWritten(group, rejections)
+    this.options.onWritten(group, rejections)
   }
 
   /** Retries a group with an invalid entry: first in its own transaction, which reports the error, then entry by entry. */

@@ -30,7 +30,6 @@ const usableMs = (reservedHours / 2) * 3_600_000
  * the blobs of the remaining rows.
  */
 export class ReservedPaths {
-  readonly #pool: Pool
   readonly #stocks = new LRUCache<string, PathPool>({ max: maxFolders })
   readonly #journal: Batcher<{ tenantId: string; paths: string[] }, unknown>
 
@@ -38,8 +37,10 @@ export class ReservedPaths {
    * `isOneTenantPerCommit` is true for a distributed database. A commit for one tenant changes only one node and needs no
    * two-phase commit.
    */
-  constructor(pool: Pool, { isOneTenantPerCommit = false } = {}) {
-    this.#pool = pool
+  constructor(
+    private readonly pool: Pool,
+    { isOneTenantPerCommit = false } = {},
+  ) {
     this.#journal = new Batcher({
       getGroup: ({ tenantId }) => (isOneTenantPerCommit ? tenantId : ''),
       run: async (batch) => {
@@ -84,7 +85,7 @@ export class ReservedPaths {
     this.#stocks.clear()
     for (const { tenantId, paths } of stocks)
       if (paths.length > 0)
-        await this.#pool
+        await this.pool
           .query('DELETE FROM blob_garbage WHERE tenant_id = $1 AND blob_path = ANY($2) AND NOT taken', [
             tenantId,
             paths.map(({ path }) => path),
