@@ -1,9 +1,14 @@
-import { getReaderNameByType, sharedExtensions, textTypes, types } from '@assay/formats'
-import { containers } from './containers.js'
+// npm run types:table: writes docs/types.md.
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { exitOnError, prepare } from './prepare.mjs'
 
 const unpacking = { reader: 'unpacked by Assay', engine: 'unpacked by ClamAV', none: 'not unpacked' }
 
-export function createTypeTable(): string {
+/** Returns the text of docs/types.md. */
+export async function createTypeTable() {
+  const { getReaderNameByType, sharedExtensions, textTypes, types } = await import('@assay/formats')
+  const { containers } = await import('../dist/inspection/scanners/containers.js')
   const lines = Object.entries({ ...types, ...textTypes }).map(([type, { mime, extensions }]) => {
     const reader = getReaderNameByType(type)
     const how = reader ? `opened${reader === type ? '' : ` as ${reader}`}` : 'signature'
@@ -44,4 +49,9 @@ export function createTypeTable(): string {
     ...Object.values(containers).map(({ name, builtIn, clamav }) => `| ${name} | ${unpacking[builtIn]} | ${unpacking[clamav]} |`),
     '',
   ].join('\n')
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await exitOnError(() => prepare())
+  writeFileSync(new URL('../docs/types.md', import.meta.url), await createTypeTable())
 }
