@@ -2,7 +2,7 @@
 import 'reflect-metadata'
 import { readConfig } from '../platform/config/config.js'
 import { Lifecycle } from '../platform/processes/lifecycle.js'
-import { printError } from './print-error.js'
+import { printError } from './command.js'
 import { getUsage, parseCommand, runCommand } from './run-command.js'
 
 const lifecycle = new Lifecycle()

@@ -1,8 +1,9 @@
 import type { ParseArgsConfig } from 'node:util'
+import { toPublicError } from '../access/public-error.js'
 import type { Services } from '../features/services.js'
 import { type Actor, createSystemActor } from '../platform/actor.js'
 import { toSnakeCase } from '../platform/case-conversion.js'
-import type { Config } from '../platform/config/config.js'
+import { type Config, ConfigError } from '../platform/config/config.js'
 import type { Database } from '../platform/db/client.js'
 
 export interface CommandContext {
@@ -49,3 +50,17 @@ export const splitList = (value: OptionValues[string]): string[] =>
 /** Returns the listed fields of an object, with names in snake_case. */
 export const pickFields = <Item extends object>(item: Item, fields: readonly (keyof Item & string)[]): Record<string, unknown> =>
   Object.fromEntries(fields.map((field) => [toSnakeCase(field), item[field]]))
+
+/** Prints one sentence for an error that the operator can fix, and the stack of any other error. */
+export function printError(error: unknown): void {
+  const response = toPublicError(error)
+  if (isOperatorError(error)) console.error(error.message)
+  else console.error(response.code === 'internal_server_error' ? error : response.message)
+}
+
+// Returns true for a plain Error without a code, which the service throws for operator mistakes. Errors from Node.js and database
+// drivers have a code.
+const isOperatorError = (error: unknown): error is Error =>
+  error instanceof ConfigError ||
+  error instanceof UsageError ||
+  (error instanceof Error && error.constructor === Error && !('code' in error))

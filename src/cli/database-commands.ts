@@ -27,14 +27,12 @@ export const databaseCommands: Record<string, Command> = {
 
 async function findStatementError(database: Database): Promise<string | undefined> {
   const client = await database.connectDedicated('assay self-test')
-  try {
-    return await runSelfTest(client).then(
+  return runSelfTest(client)
+    .then(
       () => undefined,
       (error: Error) => error.message,
     )
-  } finally {
-    await client.end()
-  }
+    .finally(() => client.end())
 }
 
 const toJsonResult = ({ foreignKeys, ...plan }: Awaited<ReturnType<typeof planDistribution>>) => ({

@@ -1,7 +1,7 @@
 import { readDatabaseConfig } from '../platform/config/config.js'
 import { migrate, migrateFromPrerelease } from '../platform/db/migrate.js'
 import { openCommandDatabase } from '../platform/db/open-database.js'
-import { printError } from './print-error.js'
+import { printError } from './command.js'
 
 // npm run migrate: applies the migrations. Requires only DATABASE_URL. --from-prerelease converts a pre-release database first.
 try {

@@ -7,8 +7,23 @@ import { createDatabase } from '../platform/db/client.js'
 import { migrate } from '../platform/db/migrate.js'
 import { openCommandDatabase } from '../platform/db/open-database.js'
 import type { Lifecycle } from '../platform/processes/lifecycle.js'
+import { adoptCommands } from './adopt-command.js'
 import { type Command, type OptionValues, UsageError } from './command.js'
-import { commands } from './commands.js'
+import { databaseCommands } from './database-commands.js'
+import { secretCommands } from './secret-commands.js'
+import { storageCommands } from './storage-commands.js'
+import { tenantCommands } from './tenant-commands.js'
+import { userCommands } from './user-commands.js'
+
+/** All `npm run admin` commands. */
+export const commands: Readonly<Record<string, Command>> = {
+  ...tenantCommands,
+  ...userCommands,
+  ...storageCommands,
+  ...adoptCommands,
+  ...secretCommands,
+  ...databaseCommands,
+}
 
 interface ParsedCommand {
   command: Command

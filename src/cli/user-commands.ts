@@ -2,6 +2,8 @@ import { findPasswordError } from '../access/passwords.js'
 import { findFieldErrors } from '../api/graphql/rules.js'
 import type { Services } from '../features/services.js'
 import { InviteUserInput, type User } from '../features/users/user.types.js'
+import { isScope, scopes } from '../platform/actor.js'
+import { toSingleLine } from '../platform/text.js'
 import { type Command, findTenantActor, flag, pickFields, splitList, text, UsageError } from './command.js'
 
 export const userCommands: Record<string, Command> = {
@@ -9,11 +11,11 @@ export const userCommands: Record<string, Command> = {
     usage: 'user create --tenant TEN --email E --name N --scopes a,b [--password P]',
     options: { tenant: text, email: text, name: text, scopes: text, password: text },
     required: ['tenant', 'email', 'name', 'scopes'],
-    run: async (context, { tenant, email, name, scopes, password: chosen }) => {
+    run: async (context, { tenant, email, name, scopes: requested, password: chosen }) => {
       const input = Object.assign(new InviteUserInput(), {
         email,
         name,
-        scopes: splitList(scopes),
+        scopes: splitList(requested),
         ...(chosen !== undefined && { password: chosen }),
       })
       assertValidInput(input)
@@ -52,6 +54,23 @@ export const userCommands: Record<string, Command> = {
       const fields = ['userId', 'email', 'name', 'scopes', 'status', 'createdAt'] as const
       const users = await listAllUsers(context.services, tenantId)
       return { result: { users: users.map((user) => pickFields(user, fields)) } }
+    },
+  },
+
+  'key create': {
+    usage: 'key create --tenant TEN [--name NAME] [--scopes a,b] (default: all scopes)',
+    options: { tenant: text, name: text, scopes: text },
+    required: ['tenant'],
+    run: async (context, values) => {
+      const requested = values.scopes === undefined ? [...scopes] : splitList(values.scopes)
+      const unknown = requested.find((scope) => !isScope(scope))
+      if (unknown !== undefined)
+        throw new UsageError(`--scopes contains the unknown scope '${unknown}'. Use one or more of ${scopes.join(', ')}.`)
+      const name = values.name === undefined ? 'Key of the operator' : toSingleLine(String(values.name))
+      if (name.length < 1 || name.length > 255) throw new UsageError('--name must have 1 to 255 characters.')
+      const actor = await findTenantActor(context, values.tenant)
+      const key = await context.services.apiKeys.create(actor, { name, scopes: requested.filter(isScope) })
+      return { result: { tenant_id: actor.tenantId, ...pickFields(key, ['apiKeyId', 'name', 'scopes', 'apiKey']) } }
     },
   },
 }

@@ -8,14 +8,14 @@ import { maxMegabytes, megabyte } from '../platform/units.js'
 import { pickFields } from './command.js'
 import { formatRate, type LabeledFile, readLabels } from './error-rates.js'
 
-export interface CommandIo {
+interface CommandIo {
   out: (line: string) => void
   err: (line: string) => void
 }
 
-/** `scanner` can be a function that opens the scanner. It is called only if the command scans files. */
-export interface CommandDependencies {
-  scanner: VirusScanner | (() => Promise<VirusScanner>)
+interface CommandDependencies {
+  /** Called only if the command scans files. */
+  openScanner: () => Promise<VirusScanner>
   io?: CommandIo
 }
 
@@ -36,8 +36,7 @@ All other checks are enabled. Every extension and every size up to 1 TB is allow
 const consoleIo: CommandIo = { out: (line) => console.log(line), err: (line) => console.error(line) }
 
 /** Runs `npm run validate` and returns the exit status: 0 if all files are accepted, otherwise 1. */
-export async function runValidateCommand(argv: string[], dependencies: CommandDependencies): Promise<number> {
-  const io = dependencies.io ?? consoleIo
+export async function runValidateCommand(argv: string[], { openScanner, io = consoleIo }: CommandDependencies): Promise<number> {
   const flags = argv.filter((arg) => arg.startsWith('--'))
   const paths = argv.filter((arg) => !arg.startsWith('--'))
   const labels = flags.find((flag) => flag.startsWith('--labels='))?.slice('--labels='.length)
@@ -45,11 +44,7 @@ export async function runValidateCommand(argv: string[], dependencies: CommandDe
   if (unknown) return printErrorAndGetExitCode(io, `Unknown option '${unknown}'. The options are --no-scan and --labels=FILE.`)
   if (flags.includes('--help') || (paths.length === 0 && !labels)) return printErrorAndGetExitCode(io, usage)
   const scan = !flags.includes('--no-scan')
-  const scanner = !scan
-    ? noScanner
-    : typeof dependencies.scanner === 'function'
-      ? await dependencies.scanner()
-      : dependencies.scanner
+  const scanner = scan ? await openScanner() : noScanner
   const inspector = createInspector({ scanner })
   try {
     let allAccepted = true

@@ -11,7 +11,7 @@ async function openConfiguredScanner() {
 }
 
 try {
-  process.exitCode = await runValidateCommand(process.argv.slice(2), { scanner: openConfiguredScanner })
+  process.exitCode = await runValidateCommand(process.argv.slice(2), { openScanner: openConfiguredScanner })
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error))
   process.exitCode = 1

@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { commands } from '../../src/cli/commands.js'
+import { commands } from '../../src/cli/run-command.js'
 import { readConfig } from '../../src/platform/config/config.js'
 import { secretVariables } from '../../src/platform/config/secret-files.js'
 

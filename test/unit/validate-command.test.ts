@@ -22,7 +22,7 @@ const run = async (...argv: string[]) => {
   const err: string[] = []
   const scanner = new ScriptedScanner({ verdict: 'clean' })
   const status = await runValidateCommand(argv, {
-    scanner,
+    openScanner: async () => scanner,
     io: { out: (line) => out.push(line), err: (line) => err.push(line) },
   })
   return { status, out, err, scanner }
