@@ -35,4 +35,5 @@ console.log(`${String(service).padStart(6)}  src/ in total\n`)
 printLines({
   ...Object.fromEntries(listFolders('packages').map((name) => [`packages/${name}`, countLines(`packages/${name}/src`)])),
   dashboard: countLines('dashboard'),
+  'scripts/openapi': countLines('scripts/openapi'),
 })

@@ -1,7 +1,7 @@
-// node scripts/openapi-types.mjs DIST FOLDER: generates the client's TypeScript types and endpoint table from the OpenAPI
-// document of the compiled service in DIST. openapi-typescript is not used, because it adds a second TypeScript version (44 MB)
+// node scripts/openapi-types.mjs DIST FOLDER: writes the OpenAPI document of the compiled service in DIST to DIST/openapi.json, and
+// generates the client's TypeScript types and endpoint table from the document. openapi-typescript is not used, because it adds a second TypeScript version (44 MB)
 // to every installation. test/clients/generated-clients.test.ts verifies that both generate equal types.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
@@ -116,14 +116,40 @@ ${rows.join('\n')}
 `
 }
 
-async function main(dist, folder) {
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Compiles the generator in scripts/openapi. Its imports from src/ are resolved to the compiled service. */
+async function compileGenerator(dist, outfile) {
+  const { build } = await import('esbuild')
+  const resolveToDist = ({ path }) => ({ path: join(dist, path.replace(/^.*\/src\//, '')), external: true })
+  await build({
+    entryPoints: [join(root, 'scripts', 'openapi', 'document.ts')],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    plugins: [{ name: 'compiled service', setup: ({ onResolve }) => onResolve({ filter: /\/src\// }, resolveToDist) }],
+    logLevel: 'warning',
+  })
+}
+
+async function createDocument(dist) {
+  const generator = join(dist, 'openapi-generator.mjs')
+  await compileGenerator(dist, generator)
   const [, { buildSchema }, { createResolvers }, { createOpenApiDocument }] = await Promise.all([
     import('reflect-metadata'),
-    ...['api/graphql/schema', 'features/resolvers', 'api/openapi/openapi'].map(
-      (name) => import(`${pathToFileURL(dist)}/${name}.js`),
-    ),
+    ...['api/graphql/schema.js', 'features/resolvers.js'].map((name) => import(pathToFileURL(join(dist, name)).href)),
+    import(pathToFileURL(generator).href),
   ])
-  const document = createOpenApiDocument(buildSchema(createResolvers({})))
+  rmSync(generator)
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  return createOpenApiDocument(buildSchema(createResolvers({})), version)
+}
+
+async function main(dist, folder) {
+  const document = await createDocument(dist)
+  writeFileSync(join(dist, 'openapi.json'), JSON.stringify(document))
   mkdirSync(folder, { recursive: true })
   writeIfChanged(join(folder, 'openapi.ts'), generateTypes(document))
   writeIfChanged(join(folder, 'endpoints.ts'), generateEndpoints(document))

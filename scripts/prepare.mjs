@@ -112,7 +112,7 @@ const dist = toRootPath('dist')
 const buildMark = join(dist, '.built-from')
 const workspaces = [...packages.map((name) => toRootPath('packages', name)), client, uploader]
 const listCodeSources = () => [
-  ...[toRootPath('src'), ...workspaces.map((folder) => join(folder, 'src')), dashboard]
+  ...[toRootPath('src'), toRootPath('scripts', 'openapi'), ...workspaces.map((folder) => join(folder, 'src')), dashboard]
     .flatMap(listFiles)
     .filter((path) => !generatedFolders.some((folder) => path.startsWith(folder))),
   ...workspaces.flatMap((folder) => [join(folder, 'package.json'), join(folder, 'tsconfig.json')]),
@@ -161,10 +161,10 @@ async function replaceFolder(folder, write) {
 async function buildService(fresh, builtFrom) {
   await compile(root, fresh)
   copyAssets(fresh)
-  // Generate the client's types in a separate process. GraphQL types are registered once per process, and the calling process may
+  // Generate the OpenAPI document and the client's types in a separate process. GraphQL types are registered once per process, and the calling process may
   // become the service.
   const generator = toRootPath('scripts', 'openapi-types.mjs')
-  await runProgram([process.execPath, generator, fresh, clientTypes], { what: 'Generating the OpenAPI types' })
+  await runProgram([process.execPath, generator, fresh, clientTypes], { what: 'Generating the OpenAPI document' })
   const { buildClient } = await import('./client.mjs')
   await replaceFolder(join(client, 'dist'), (folder) => buildClient(client, folder, compile))
   await replaceFolder(join(uploader, 'dist'), (folder) => compile(uploader, folder))

@@ -11,12 +11,12 @@ import { createApplication } from '../api/http/application.js'
 import type { ApplicationDependencies } from '../api/http/application-dependencies.js'
 import { createCall } from '../api/http/caller.js'
 import { openDashboard } from '../api/http/dashboard.js'
+import { mountDocumentation } from '../api/http/documentation.js'
 import { createDownloadRequestHandler } from '../api/http/downloads.js'
 import { openGraphqlPage } from '../api/http/graphql-page.js'
 import { Health } from '../api/http/health.js'
 import type { Metrics } from '../api/http/metrics.js'
 import { openSubscriptions } from '../api/http/subscriptions.js'
-import { mountDocumentation } from '../api/openapi/documentation.js'
 import { createLinkUpload } from '../api/rest/link-upload.js'
 import { createRestHandler } from '../api/rest/router.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
@@ -94,7 +94,7 @@ export async function openHandlers(dependencies: HandlerDependencies): Promise<H
     ...(await createFeatureHandlers(dependencies, schema, callers)),
     graphql: graphql.handle,
     events: streams.events,
-    documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
+    documentation: (app) => mountDocumentation(app, { explorer: config.graphqlExplorer }),
     jwks: () => identity.getJwks(),
     health,
     spool,

@@ -27,7 +27,7 @@ describe('adding a block reason', () => {
     const { buildSchema, formatSchema: schemaText } = await import('../../src/api/graphql/schema.js')
     const { createResolvers } = await import('../../src/features/resolvers.js')
     const { loadOperations } = await import('../../src/api/rest/operations.js')
-    const { getErrorCodes: codesOf } = await import('../../src/api/openapi/errors.js')
+    const { getErrorCodes: codesOf } = await import('../../scripts/openapi/errors.js')
     const schema = buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))
     expect(schemaText(schema)).toMatch(/enum BlockReason \{.*"""It is too odd\."""\n {2}too_odd/s)
     expect(schemaText(schema)).toMatch(/type BlockedByReason \{.*tooOdd: Long!/s)

@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import { expect, test } from '@jest/globals'
+import { createOpenApiDocument } from '../../scripts/openapi/document.js'
 import { buildSchema } from '../../src/api/graphql/schema.js'
-import { createOpenApiDocument } from '../../src/api/openapi/openapi.js'
 import { createResolvers } from '../../src/features/resolvers.js'
 
 interface Item {
@@ -26,7 +26,7 @@ test('descriptions, messages, comments, names and docs follow the language rules
 test('summaries and descriptions in the OpenAPI document follow the language rules', () => {
   const damaged: string[] = []
   JSON.stringify(
-    createOpenApiDocument(buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))),
+    createOpenApiDocument(buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0])), '1.0.0'),
     (key, text) => {
       // Summaries such as "List events" are deliberately short, and examples are data.
       const kind = key === 'description' ? 'description' : key === 'summary' ? 'message' : undefined

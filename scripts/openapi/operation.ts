@@ -10,9 +10,9 @@ import {
   isNonNullType,
   type OperationDefinitionNode,
 } from 'graphql'
-import type { Endpoint } from '../../access/endpoint.js'
-import type { Operation } from '../rest/operations.js'
-import type { Route } from '../rest/routes.js'
+import type { Endpoint } from '../../src/access/endpoint.js'
+import type { Operation } from '../../src/api/rest/operations.js'
+import type { Route } from '../../src/api/rest/routes.js'
 import { type ErrorResponses, getErrorCodes, type OperationTraits } from './errors.js'
 import { createBodyExample, createExample } from './examples.js'
 import {

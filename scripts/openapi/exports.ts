@@ -1,4 +1,4 @@
-import { describeRequiredAccess } from '../graphql/schema.js'
+import { describeRequiredAccess } from '../../src/api/graphql/schema.js'
 import type { DescribedOperation } from './operation.js'
 import type { Json } from './schemas.js'
 

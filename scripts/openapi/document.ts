@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import type { GraphQLSchema } from 'graphql'
-import { scopes } from '../../platform/actor.js'
-import { loadOperations } from '../rest/operations.js'
-import { routes } from '../rest/routes.js'
+import { loadOperations } from '../../src/api/rest/operations.js'
+import { routes } from '../../src/api/rest/routes.js'
+import { scopes } from '../../src/platform/actor.js'
 import { ErrorResponses } from './errors.js'
 import { describeExports } from './exports.js'
 import { describeLinkUploads } from './link-uploads.js'
@@ -10,10 +9,10 @@ import { describeLog } from './log.js'
 import { DescribedOperation, type Shared } from './operation.js'
 import { type Json, NamedSchemas } from './schemas.js'
 
-export const apiPrefix = '/api/v1'
+const apiPrefix = '/api/v1'
 
 /** Creates the OpenAPI 3.1 document from the route table, the stored documents and the schema. */
-export function createOpenApiDocument(schema: GraphQLSchema): Json {
+export function createOpenApiDocument(schema: GraphQLSchema, version: string): Json {
   const named = new NamedSchemas()
   const shared: Shared = { schema, named, errors: new ErrorResponses(named) }
   const operations = loadOperations(schema)
@@ -31,7 +30,7 @@ export function createOpenApiDocument(schema: GraphQLSchema): Json {
     openapi: '3.1.0',
     info: {
       title: 'Assay',
-      version: readPackageVersion(),
+      version,
       description: introduction,
       contact: { name: 'The operator of this service' },
     },
@@ -118,9 +117,4 @@ const headers: Record<string, Json> = {
   'Retry-After': createHeader('Number of seconds to wait before a retry.', { type: 'string', pattern: '^\\d+$' }),
   'Content-Disposition': createHeader('Suggested file name for the download.', { type: 'string', pattern: '^attachment;' }),
   'WWW-Authenticate': createHeader('Required authentication scheme: `Bearer`.', { type: 'string' }),
-}
-
-function readPackageVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
-  return version
 }

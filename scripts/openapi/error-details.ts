@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../platform/errors/error-codes.js'
+import type { ErrorCode } from '../../src/platform/errors/error-codes.js'
 import { createClosedObjectSchema, type Json } from './schemas.js'
 
 interface ErrorDescription {

@@ -3,10 +3,8 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Express, RequestHandler } from 'express'
-import type { GraphQLSchema } from 'graphql'
 import { notFound, rejectMethod } from '../../platform/errors/errors.js'
-import { createPagePolicy, StaticFile } from '../http/static-files.js'
-import { apiPrefix, createOpenApiDocument } from './openapi.js'
+import { createPagePolicy, StaticFile } from './static-files.js'
 
 const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 const ours = fileURLToPath(new URL('./docs', import.meta.url))
@@ -36,14 +34,14 @@ async function renderFrontPage(explorer: boolean): Promise<Buffer> {
  * Registers public pages: the OpenAPI document, /docs with its assets, /llms.txt (llmstxt.org), and a front page that links to
  * both APIs.
  */
-export function mountDocumentation(app: Express, schema: GraphQLSchema, { explorer }: { explorer: boolean }): void {
-  const json = Buffer.from(JSON.stringify(createOpenApiDocument(schema)))
-  const document = new StaticFile(() => Promise.resolve(json))
+export function mountDocumentation(app: Express, { explorer }: { explorer: boolean }): void {
+  // Output of scripts/openapi-types.mjs. Tests that run from source also use it.
+  const document = StaticFile.at(new URL('../../../dist/openapi.json', import.meta.url))
   const page = StaticFile.at(join(ours, 'index.html'))
   const front = new StaticFile(() => renderFrontPage(explorer))
   const registerRoute = (path: string, handler: RequestHandler<Record<string, string>>) =>
     app.route(path).get(handler).all(rejectMethod)
-  registerRoute(`${apiPrefix}/openapi.json`, (request, response) =>
+  registerRoute('/api/v1/openapi.json', (request, response) =>
     document.sendIfModified(request, response.type('application/json').set('Cache-Control', 'no-cache')),
   )
   registerRoute('/', (request, response) => {

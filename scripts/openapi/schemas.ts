@@ -14,8 +14,8 @@ import {
   Kind,
   type SelectionSetNode,
 } from 'graphql'
-import { toSnakeCase } from '../../platform/case-conversion.js'
-import type { IdPrefix } from '../../platform/ids.js'
+import { toSnakeCase } from '../../src/platform/case-conversion.js'
+import type { IdPrefix } from '../../src/platform/ids.js'
 
 export type Json = Record<string, unknown>
 
@@ -164,7 +164,7 @@ function toEnumSchema(schemas: NamedSchemas, type: GraphQLEnumType): Json {
 
 function toScalarSchema(name: string): Json {
   const schema = scalars[name]
-  if (!schema) throw new Error(`The scalar ${name} has no JSON Schema. Add one in src/api/openapi/schemas.ts.`)
+  if (!schema) throw new Error(`The scalar ${name} has no JSON Schema. Add one in scripts/openapi/schemas.ts.`)
   return { ...schema }
 }
 

@@ -1,4 +1,4 @@
-import { routes } from '../rest/routes.js'
+import { routes } from '../../src/api/rest/routes.js'
 import { createExample } from './examples.js'
 import { createEnvelope, type DescribedOperation } from './operation.js'
 import { createClosedObjectSchema, type Json, type NamedSchemas } from './schemas.js'
