@@ -1,17 +1,19 @@
-import { Field, ObjectType } from 'type-graphql'
+import { field, objectType } from '../../api/graphql/type-declarations.js'
 
-@ObjectType({ simpleResolvers: true, description: 'A new second factor. It has no effect until its first code is confirmed.' })
-export class SecondFactorSetUp {
-  @Field(() => String, { description: 'Secret in base32, for manual entry in an authenticator app.' })
-  secret!: string
-  @Field(() => String, { description: 'Secret as an `otpauth://` URI, for a QR code.' })
-  uri!: string
-}
+export const SecondFactorSetUp = objectType(
+  'SecondFactorSetUp',
+  'A new second factor. It has no effect until its first code is confirmed.',
+  {
+    secret: field(String, 'Secret in base32, for manual entry in an authenticator app.'),
+    uri: field(String, 'Secret as an `otpauth://` URI, for a QR code.'),
+  },
+)
+export type SecondFactorSetUp = InstanceType<typeof SecondFactorSetUp>
 
-@ObjectType({ simpleResolvers: true, description: 'A newly enabled second factor.' })
-export class ConfirmedSecondFactor {
-  @Field(() => [String], {
-    description: 'Single-use recovery codes for signing in without the authenticator app. Only this response contains them.',
-  })
-  recoveryCodes!: string[]
-}
+export const ConfirmedSecondFactor = objectType('ConfirmedSecondFactor', 'A newly enabled second factor.', {
+  recoveryCodes: field(
+    [String],
+    'Single-use recovery codes for signing in without the authenticator app. Only this response contains them.',
+  ),
+})
+export type ConfirmedSecondFactor = InstanceType<typeof ConfirmedSecondFactor>

@@ -1,28 +1,20 @@
-import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
-import { AsNodeId } from '../../api/graphql/node.js'
+import { ID } from 'type-graphql'
 import { createPageType, PageArgs } from '../../api/graphql/page.js'
+import { extendArgs, field, nodeId, objectType } from '../../api/graphql/type-declarations.js'
 
-@ObjectType({ simpleResolvers: true, description: 'An open session of a dashboard user.' })
-export class UserSession {
-  @AsNodeId()
-  @Field(() => ID, { description: 'ID of the session: `ses_` followed by a ULID.' })
-  sessionId!: string
-  @Field(() => Date, { description: 'Time at which the user signed in.' })
-  createdAt!: Date
-  @Field(() => Date, { description: 'Time at which the session expires.' })
-  expiresAt!: Date
-  @Field(() => String, { description: 'IP address from which the user signed in.' })
-  ipAddress!: string
-  @Field(() => String, { description: '`User-Agent` header sent at sign-in.' })
-  userAgent!: string
-  @Field(() => Boolean, { description: 'True if the request was made in this session.' })
-  isCurrent!: boolean
-}
+export const UserSession = objectType('UserSession', 'An open session of a dashboard user.', {
+  sessionId: nodeId('ID of the session: `ses_` followed by a ULID.'),
+  createdAt: field(Date, 'Time at which the user signed in.'),
+  expiresAt: field(Date, 'Time at which the session expires.'),
+  ipAddress: field(String, 'IP address from which the user signed in.'),
+  userAgent: field(String, '`User-Agent` header sent at sign-in.'),
+  isCurrent: field(Boolean, 'True if the request was made in this session.'),
+})
+export type UserSession = InstanceType<typeof UserSession>
 
 export const UserSessionPage = createPageType(UserSession, 'UserSession')
 
-@ArgsType()
-export class UserSessionsArgs extends PageArgs {
-  @Field(() => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })
-  userId!: string
-}
+export const UserSessionsArgs = extendArgs(PageArgs, {
+  userId: field(ID, 'ID of the user: `usr_` followed by a ULID.'),
+})
+export type UserSessionsArgs = InstanceType<typeof UserSessionsArgs>
