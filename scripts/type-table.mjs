@@ -3,16 +3,19 @@ import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { exitOnError, prepare } from './prepare.mjs'
 
-const unpacking = { reader: 'unpacked by Assay', engine: 'unpacked by ClamAV', none: 'not unpacked' }
-
 /** Returns the text of docs/types.md. */
 export async function createTypeTable() {
   const { getReaderNameByType, sharedExtensions, textTypes, types } = await import('@assay/formats')
-  const { containers } = await import('../dist/inspection/scanners/containers.js')
+  const { containerKinds } = await import('@assay/formats/walk')
+  const { openedByClamav } = await import('../dist/inspection/scanners/coverage-visitor.js')
   const lines = Object.entries({ ...types, ...textTypes }).map(([type, { mime, extensions }]) => {
     const reader = getReaderNameByType(type)
     const how = reader ? `opened${reader === type ? '' : ` as ${reader}`}` : 'signature'
     return `| ${type} | ${mime} | ${how} | \`${extensions.join(' ')}\` |`
+  })
+  const containers = Object.entries(containerKinds).map(([container, { name, open }]) => {
+    const unpacked = open ? 'unpacked by Assay' : 'not unpacked'
+    return `| ${name} | ${unpacked} | ${openedByClamav.has(container) ? 'unpacked by ClamAV' : unpacked} |`
   })
   return [
     '# Types',
@@ -46,7 +49,7 @@ export async function createTypeTable() {
     '',
     '| container | with the built-in scanner | with ClamAV |',
     '|---|---|---|',
-    ...Object.values(containers).map(({ name, builtIn, clamav }) => `| ${name} | ${unpacking[builtIn]} | ${unpacking[clamav]} |`),
+    ...containers,
     '',
   ].join('\n')
 }

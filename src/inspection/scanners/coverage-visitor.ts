@@ -1,6 +1,9 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
+import type { Container } from '@assay/formats/archive'
 import { type Origin, overlapBytes, type Visitor, WalkEnded, type WindowPosition, type WindowReceiver } from '@assay/formats/walk'
-import { openedByClamav } from './containers.js'
+
+/** Containers that ClamAV unpacks in the same way as common programs. ClamAV may skip members of all other containers. */
+export const openedByClamav: ReadonlySet<Container> = new Set<Container>(['zip', 'gzip', 'tar', 'ole', 'pdf'])
 
 /** Sizes in bytes that a daemon must be able to scan. */
 export interface RequiredSizes {
