@@ -1,6 +1,6 @@
 import 'reflect-metadata'
 import { expect, test } from '@jest/globals'
-import { findTemplateError, getBlobFolder } from '../../src/features/contexts/context.types.js'
+import { getBlobFolder, isValidTemplate } from '../../src/features/contexts/context.types.js'
 
 test.each([
   '{context_key}/{year}/{month}',
@@ -10,7 +10,7 @@ test.each([
   '{year}{month}{context_key}',
   'x'.repeat(200),
 ])('accepts the storage path template %s', (template) => {
-  expect(findTemplateError(template)).toBeNull()
+  expect(isValidTemplate(template)).toBe(true)
 })
 
 test.each([
@@ -39,12 +39,14 @@ test.each([
   'x'.repeat(256),
   `{context_key}${'x'.repeat(150)}`,
 ])('rejects the storage path template %j', (template) => {
-  expect(findTemplateError(template)).toEqual(expect.any(String))
+  expect(isValidTemplate(template)).toBe(false)
 })
 
 test('a storage path consists of the tenant and the template, which is filled with the UTC date', () => {
-  const file = { tenantId: 'ten_1', contextKey: 'notes', createdAt: new Date('2026-03-01T00:30:00+02:00') }
-  expect(getBlobFolder({ ...file, template: '{context_key}/{year}/{month}' })).toBe('ten_1/notes/2026/02')
-  expect(getBlobFolder({ ...file, template: 'x' })).toBe('ten_1/x')
-  expect(getBlobFolder({ ...file, template: '{year}/{year}' })).toBe('ten_1/2026/2026')
+  const createdAt = new Date('2026-03-01T00:30:00+02:00')
+  const getFolder = (storagePathTemplate: string) =>
+    getBlobFolder({ tenantId: 'ten_1', contextKey: 'notes', storagePathTemplate }, createdAt)
+  expect(getFolder('{context_key}/{year}/{month}')).toBe('ten_1/notes/2026/02')
+  expect(getFolder('x')).toBe('ten_1/x')
+  expect(getFolder('{year}/{year}')).toBe('ten_1/2026/2026')
 })

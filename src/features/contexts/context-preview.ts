@@ -1,25 +1,14 @@
-import { toSnakeCase } from '../../platform/case-conversion.js'
+import { toCamelCase } from '../../platform/case-conversion.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { toPrintableText } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import type { FileContext } from './context.types.js'
-import type { ContextPreview, FileAtOdds, FilesByReason } from './context-preview.types.js'
-import type { ContextRules } from './context-version.types.js'
+import { type ContextPreview, type ContextRules, type FileAtOdds, FilesByReason } from './context-rules.types.js'
 
 /** Bit flags in `files.traits`, for problems and missing results in a file's latest validation report. */
 const trait = { blank: 1, damage: 2, policy: 4, encrypted: 8, active: 16, unscanned: 32, incomplete: 64, infected: 256 }
 
 const maxSamples = 20
-
-const reasons = [
-  'invalidExtension',
-  'sizeExceeded',
-  'blankFile',
-  'encryptedFile',
-  'activeContent',
-  'virusDetected',
-  'scanIncomplete',
-] as const satisfies (keyof FilesByReason)[]
 
 interface Row {
   counts: Record<string, number>
@@ -48,14 +37,14 @@ export async function previewRules(database: Queries, context: FileContext, rule
     ),
   ])
   const { counts, sample } = rows[0]!
-  const byReason = Object.fromEntries(
-    reasons.map((reason) => [reason, counts[toSnakeCase(reason)] ?? 0]),
-  ) as unknown as FilesByReason
+  const { kept = 0, undecided = 0, ...rejected } = counts
+  const wouldBeRejected = Object.values(rejected).reduce((sum, files) => sum + files, 0)
+  const byReason = Object.entries(rejected).map(([verdict, files]) => [toCamelCase(verdict), files])
   return {
-    files: Object.values(counts).reduce((sum, files) => sum + files, 0),
-    wouldBeRejected: Object.values(byReason).reduce((sum, files) => sum + files, 0),
-    undecided: counts.undecided ?? 0,
-    byReason,
+    files: kept + undecided + wouldBeRejected,
+    wouldBeRejected,
+    undecided,
+    byReason: Object.assign(new FilesByReason(), Object.fromEntries(byReason)),
     sample: (sample ?? []).map((file) => ({
       fileId: file.file_id,
       originalFilename: file.original_filename,

@@ -1,6 +1,6 @@
 import { Arg, Args, ArgsType, Field, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
-import { ContextKey, IdempotencyKey } from '../../api/graphql/arguments.js'
+import { ContextKey, IdempotencyKey, UpdateInput } from '../../api/graphql/arguments.js'
 import { PageArgs } from '../../api/graphql/page.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
@@ -16,10 +16,14 @@ import {
   FileContextPage,
   UpdateContextInput,
 } from './context.types.js'
-import { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
-import { ContextPreview, PreviewContextInput } from './context-preview.types.js'
 import { toPolicy } from './context-rules.js'
-import { ContextVersionPage } from './context-version.types.js'
+import {
+  ContextPolicy,
+  ContextPreview,
+  ContextVersionPage,
+  PreviewContextInput,
+  UpdateContextPolicyInput,
+} from './context-rules.types.js'
 
 @ArgsType()
 class ContextsArgs extends PageArgs {
@@ -78,8 +82,7 @@ export class FileContextResolver {
   updateContext(
     @CurrentActor() actor: Actor,
     @ContextKey() contextKey: string,
-    @Arg('input', () => UpdateContextInput, { description: 'Fields to change. Omitted fields keep their values.' })
-    input: UpdateContextInput,
+    @UpdateInput(() => UpdateContextInput) input: UpdateContextInput,
   ) {
     return this.contextService.update(actor, contextKey, input)
   }
@@ -108,8 +111,7 @@ export class FileContextResolver {
   updateContextPolicy(
     @CurrentActor() actor: Actor,
     @ContextKey() contextKey: string,
-    @Arg('input', () => UpdateContextPolicyInput, { description: 'Fields to change. Omitted fields keep their values.' })
-    input: UpdateContextPolicyInput,
+    @UpdateInput(() => UpdateContextPolicyInput) input: UpdateContextPolicyInput,
   ) {
     return this.contextService.updatePolicy(actor, contextKey, input)
   }

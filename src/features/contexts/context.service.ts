@@ -1,39 +1,63 @@
 import { LRUCache } from 'lru-cache'
-import { listRowsNewestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
+import { listRowsNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { currentUsage, usageColumns } from '../../ledger/counters.js'
 import type { IdempotentResponse } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { type Actor, canAccessContext } from '../../platform/actor.js'
 import { Batcher } from '../../platform/batcher.js'
+import { toSnakeCase } from '../../platform/case-conversion.js'
 import { getCurrentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
+import { Prisma } from '../../platform/db/generated/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { blockReasons } from '../../platform/errors/block-reasons.js'
 import { conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
-import { getIdTime, newId } from '../../platform/ids.js'
+import { getIdTime, newId, parseNumberCursor } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import {
+  type ContextStatus,
   type ContextUsage,
   CreateContextInput,
+  contextKeyShape,
   type FileContext,
   normalizeExtensions,
   UpdateContextInput,
 } from './context.types.js'
-import { type ContextRow, listVersions, toContextAuditRow, toContextUpdateAuditRows, toVersionRow } from './context-history.js'
-import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
 import { previewRules } from './context-preview.js'
-import type { ContextPreview, PreviewContextInput } from './context-preview.types.js'
-import { requiresNewVersion, toPolicy, toRules } from './context-rules.js'
-import type { ContextVersion } from './context-version.types.js'
+import {
+  type ContextRow,
+  fromStoredRules,
+  requiresNewVersion,
+  toContextAuditRow,
+  toContextUpdateAuditRows,
+  toPolicy,
+  toRules,
+  toVersionRow,
+} from './context-rules.js'
+import type {
+  ContextPolicy,
+  ContextPreview,
+  ContextVersion,
+  PreviewContextInput,
+  UpdateContextPolicyInput,
+} from './context-rules.types.js'
 
-const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
+const contextColumns = Object.keys(Prisma.FileContextScalarFieldEnum)
+  .map((field) => `c.${toSnakeCase(field)} AS "${field}"`)
+  .join(', ')
+
+type ContextChanges = UpdateContextInput & UpdateContextPolicyInput
 
 /** Manages file contexts, which are sets of upload rules. */
 export class FileContextService {
-  /** Batches lookups by key. Concurrent lookups for the same tenant share one SQL statement. */
+  /** Concurrent lookups by key for a tenant share one SQL statement. */
   readonly #reads = new Batcher<{ tenantId: string; contextKey: string }, FileContext | undefined>({
     getGroup: ({ tenantId }) => tenantId,
-    run: (wanted) => this.#readByKeys(wanted),
+    run: async (wanted) => {
+      const keys = [...new Set(wanted.map(({ contextKey }) => contextKey))]
+      const found = await this.#readContexts(wanted[0]!.tenantId, 'context_key', keys)
+      return wanted.map(({ contextKey }) => found.find((context) => context.contextKey === contextKey))
+    },
   })
   /** Active contexts that were read less than a second ago. */
   readonly #recent = new LRUCache<string, FileContext>({ max: 1000, ttl: 1000 })
@@ -120,27 +144,17 @@ export class FileContextService {
     return found && canAccessContext(actor, found.contextId) ? found : undefined
   }
 
-  /** Uses a prepared statement, because uploads run this query often. */
-  async #readByKeys(keys: readonly { tenantId: string; contextKey: string }[]): Promise<(FileContext | undefined)[]> {
+  async #readContexts(tenantId: string, column: 'context_key' | 'context_id', values: readonly string[]): Promise<FileContext[]> {
     const { rows } = await this.parts.db.pool.query<FileContext>({
-      name: 'contexts-by-key',
-      text: `SELECT c.context_id AS "contextId", c.tenant_id AS "tenantId", c.context_key AS "contextKey", c.display_name AS "displayName", c.description,
-          c.allowed_extensions AS "allowedExtensions", c.max_file_size_mb AS "maxFileSizeMb", c.storage_path_template AS "storagePathTemplate",
-          c.reject_blank_files AS "rejectBlankFiles", c.reject_corrupt_files AS "rejectCorruptFiles", c.scan_for_viruses AS "scanForViruses",
-          c.reject_encrypted_files AS "rejectEncryptedFiles", c.reject_active_content AS "rejectActiveContent", c.accept_unscanned AS "acceptUnscanned",
-          c.retention_days AS "retentionDays", c.trash_days AS "trashDays", c.rescan, c.rules_version AS "rulesVersion",
-          c.storage_quota_mb AS "storageQuotaMb", c.status, c.metadata, c.created_at AS "createdAt", c.updated_at AS "updatedAt", t.bytes AS "storageUsedBytes"
-        FROM file_contexts c JOIN file_totals t ON t.tenant_id = $1 AND t.context_id = c.context_id
-        WHERE c.tenant_id = $1 AND c.context_key = ANY($2)`,
-      values: [keys[0]!.tenantId, [...new Set(keys.map(({ contextKey }) => contextKey))]],
+      name: `contexts-by-${column}`,
+      text: `SELECT ${contextColumns}, t.bytes AS "storageUsedBytes" FROM file_contexts c JOIN file_totals t ON t.tenant_id = $1 AND t.context_id = c.context_id
+        WHERE c.tenant_id = $1 AND c.${column} = ANY($2)`,
+      values: [tenantId, values],
     })
-    return keys.map(({ contextKey }) => rows.find((row) => row.contextKey === contextKey))
+    return rows
   }
 
-  /**
-   * Works like `find`, but returns the context from memory if it was read as active less than a second ago. Another process may
-   * have changed it since then, so the caller must check it again, as an upload's commit does.
-   */
+  /** Works like `find`, but may return rules that are up to a second old. The caller must check them again. */
   async findRecent(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     const recent = this.#recent.get(toCacheKey(actor, contextKey))
     return recent && canAccessContext(actor, recent.contextId) ? recent : this.find(actor, contextKey)
@@ -152,8 +166,8 @@ export class FileContextService {
 
   /** Returns contexts by ID, for GraphQL relations. */
   async getByIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {
-    const rows = await this.parts.db.prisma.fileContext.findMany({ where: { tenantId, contextId: { in: [...contextIds] } } })
-    return new Map((await this.#toContextsWithUsage(tenantId, rows)).map((context) => [context.contextId, context]))
+    const found = await this.#readContexts(tenantId, 'context_id', contextIds)
+    return new Map(found.map((context) => [context.contextId, context]))
   }
 
   /** Returns the usage of contexts by context ID. The values come from counters. */
@@ -172,11 +186,8 @@ export class FileContextService {
     return new Map(rows.map(({ contextId, ...usage }) => [contextId, usage]))
   }
 
-  async list(
-    actor: Actor,
-    { page, pageSize, after, status }: PageArgs & { status?: 'active' | 'disabled' | null },
-  ): Promise<Page<FileContext>> {
-    const position = toPagePosition('ctx', { page, pageSize, after })
+  async list(actor: Actor, { status, ...args }: PageArgs & { status?: ContextStatus }): Promise<Page<FileContext>> {
+    const position = toPagePosition('ctx', args)
     const where = {
       tenantId: actor.tenantId,
       ...(actor.contexts && { contextId: { in: [...actor.contexts] } }),
@@ -184,24 +195,20 @@ export class FileContextService {
     }
     const { fileContext } = this.parts.db.prisma
     const { data, pagination } = await listRowsNewestFirst(fileContext, { key: 'contextId', where, position })
-    return { data: await this.#toContextsWithUsage(actor.tenantId, data), pagination }
+    const ids = data.map(({ contextId }) => contextId)
+    const found = await this.getByIds(actor.tenantId, ids)
+    return { data: ids.flatMap((id) => found.get(id) ?? []), pagination }
   }
 
   update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
-    const changes = omitUndefined(input)
-    if (changes.allowedExtensions) changes.allowedExtensions = normalizeExtensions(changes.allowedExtensions)
-    return this.#update(actor, contextKey, { changes })
+    return this.#update(actor, contextKey, toChanges(input), {})
   }
 
   async updatePolicy(actor: Actor, contextKey: string, input: UpdateContextPolicyInput): Promise<ContextPolicy> {
-    return toPolicy(await this.#update(actor, contextKey, { changes: omitUndefined(input), details: { change: 'policy' } }))
+    return toPolicy(await this.#update(actor, contextKey, toChanges(input), { change: 'policy' }))
   }
 
-  async #update(
-    actor: Actor,
-    contextKey: string,
-    { changes, details }: { changes: UpdateContextInput & UpdateContextPolicyInput; details?: Record<string, unknown> },
-  ): Promise<FileContext> {
+  #update(actor: Actor, contextKey: string, changes: ContextChanges, details: object): Promise<FileContext> {
     const changed = this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
       const before = await findContextForUpdate(tx, actor, contextKey)
       const where = { tenantId_contextId: { tenantId: actor.tenantId, contextId: before.contextId } }
@@ -226,20 +233,21 @@ export class FileContextService {
   }
 
   /** Lists the versions of a context's rules, newest first. */
-  async listVersions(actor: Actor, contextKey: string, args: PageArgs): Promise<Page<ContextVersion>> {
-    return listVersions(this.parts.db, await this.get(actor, contextKey), args)
+  async listVersions(actor: Actor, contextKey: string, { page, pageSize, after }: PageArgs): Promise<Page<ContextVersion>> {
+    const { tenantId, contextId } = await this.get(actor, contextKey)
+    const position = { page, pageSize, afterId: typeof after === 'string' ? parseNumberCursor(after) : undefined }
+    const { contextVersion } = this.parts.db.prisma
+    const found = await listRowsNewestFirst(contextVersion, { key: 'version', where: { tenantId, contextId }, position })
+    return mapPage(found, ({ version, changedBy, changedAt, rules }) => {
+      return { id: `${contextId}:${version}`, version, changedBy, changedAt, rules: fromStoredRules(rules as object) }
+    })
   }
 
   /** Returns the effect that a change would have on stored files, without making the change. */
   async preview(actor: Actor, contextKey: string, input: PreviewContextInput): Promise<ContextPreview> {
     const context = await this.get(actor, contextKey)
-    const { policy, allowedExtensions, ...changes } = omitUndefined(input)
-    const extensions = allowedExtensions && { allowedExtensions: normalizeExtensions(allowedExtensions) }
-    return previewRules(
-      this.parts.db.pool,
-      context,
-      toRules({ ...context, ...changes, ...extensions, ...omitUndefined(policy ?? {}) }),
-    )
+    const rules = toRules({ ...context, ...toChanges(input), ...toChanges(input.policy ?? {}) })
+    return previewRules(this.parts.db.pool, context, rules)
   }
 
   /** Deletes an empty context. Throws 409 if the context contains files, including files in the trash. */
@@ -247,7 +255,7 @@ export class FileContextService {
     const changed = this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
       const found = await findContextForUpdate(tx, actor, contextKey)
       const where = { tenantId: actor.tenantId, contextId: found.contextId }
-      // The transaction holds the tenant's lock, so no upload can commit between this query and the deletion.
+      // No upload can commit before the deletion, because the transaction holds the tenant's lock.
       const held = await tx.fileTotal.findUnique({ where: { tenantId_contextId: where } })
       const files = Number(held?.files ?? 0)
       if (files > 0)
@@ -259,8 +267,7 @@ export class FileContextService {
           files: 0,
           trashed,
         })
-      const { count } = await tx.fileContext.deleteMany({ where })
-      if (count === 0) throw notFound('context', contextKey)
+      await tx.fileContext.deleteMany({ where })
       await tx.fileTotal.deleteMany({ where })
       await tx.contextVersion.deleteMany({ where })
       await tx.rescan.deleteMany({ where })
@@ -271,14 +278,6 @@ export class FileContextService {
       }
     })
     return changed.finally(() => this.#recent.delete(toCacheKey(actor, contextKey)))
-  }
-
-  async #toContextsWithUsage(tenantId: string, rows: ContextRow[]): Promise<FileContext[]> {
-    const totals = await this.parts.db.prisma.fileTotal.findMany({
-      where: { tenantId, contextId: { in: rows.map((row) => row.contextId) } },
-    })
-    const used = new Map(totals.map((total) => [total.contextId, Number(total.bytes)]))
-    return rows.map((row) => toContext(row, used.get(row.contextId) ?? 0))
   }
 }
 
@@ -292,9 +291,10 @@ async function findContextForUpdate(tx: Transaction, actor: Actor, contextKey: s
 
 const toCacheKey = ({ tenantId }: Actor, contextKey: string) => `${tenantId} ${contextKey}`
 
-const toContext = (row: ContextRow, storageUsedBytes: number): FileContext =>
-  ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext
+const toContext = (row: ContextRow, storageUsedBytes: number) => ({ ...row, storageUsedBytes }) as FileContext
 
-/** Returns a copy of the input without undefined fields. */
-const omitUndefined = <Input extends object>(input: Input): Input =>
-  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
+/** Returns the fields that an input sets, with normalized extensions. */
+const toChanges = ({ allowedExtensions, ...input }: ContextChanges): ContextChanges => ({
+  ...Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)),
+  ...(allowedExtensions && { allowedExtensions: normalizeExtensions(allowedExtensions) }),
+})

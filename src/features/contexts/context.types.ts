@@ -24,12 +24,29 @@ export const ContextStatus = createEnum(
 )
 export type ContextStatus = keyof typeof ContextStatus
 
+/** Rules that a context and each version of its rules contain. */
+@ObjectType({ simpleResolvers: true })
+export abstract class CheckRules {
+  @Field(() => [String], { description: 'Allowed file extensions, in lower case and without the dot.' })
+  allowedExtensions!: string[]
+  @Field(() => Int, {
+    description: 'Maximum file size in MB (1 MB is 1,048,576 bytes). A file of exactly this size is accepted.',
+  })
+  maxFileSizeMb!: number
+  @Field(() => Boolean, { description: 'True if the context rejects blank files.' })
+  rejectBlankFiles!: boolean
+  @Field(() => Boolean, { description: 'True if the context rejects files that common programs cannot open.' })
+  rejectCorruptFiles!: boolean
+  @Field(() => Boolean, { description: 'True if the context scans files for viruses.' })
+  scanForViruses!: boolean
+}
+
 @ObjectType({
   implements: Node,
   simpleResolvers: true,
   description: 'A set of upload rules, and the files that passed them.',
 })
-export class FileContext {
+export class FileContext extends CheckRules {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the context: `ctx_` followed by a ULID.' })
   contextId!: string
@@ -43,23 +60,11 @@ export class FileContext {
   displayName!: string
   @Field(() => String, { description: "Free-text description of the context's purpose." })
   description!: string
-  @Field(() => [String], { description: 'Allowed file extensions, in lower case and without the dot.' })
-  allowedExtensions!: string[]
-  @Field(() => Int, {
-    description: 'Maximum file size in MB (1 MB is 1,048,576 bytes). A file of exactly this size is accepted.',
-  })
-  maxFileSizeMb!: number
   @Field(() => String, {
     description:
       'Template for the storage paths of files. The service replaces the placeholders `{context_key}`, `{year}` and `{month}`.',
   })
   storagePathTemplate!: string
-  @Field(() => Boolean, { description: 'True if the context rejects blank files.' })
-  rejectBlankFiles!: boolean
-  @Field(() => Boolean, { description: 'True if the context rejects files that common programs cannot open.' })
-  rejectCorruptFiles!: boolean
-  @Field(() => Boolean, { description: 'True if the context scans files for viruses.' })
-  scanForViruses!: boolean
   @Field(() => Int, { description: 'Storage quota of the context in MB (1 MB is 1,048,576 bytes).' })
   storageQuotaMb!: number
   @Field(() => LongScalar, {
@@ -124,10 +129,11 @@ export const ExtensionList = () =>
   )
 const PathTemplate = () =>
   Rule(
-    (value) => typeof value === 'string' && findTemplateError(value) === null,
+    (value) => typeof value === 'string' && isValidTemplate(value),
     'must be a relative path that consists of {context_key}, {year}, {month} and plain names, without "..", empty segments or control characters',
   )
 const Megabytes = () => IntegerRange(1, 2_147_483_647)
+export const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
 
 @InputType({ description: 'Properties of a new context. All checks are enabled by default.' })
 export class CreateContextInput {
@@ -135,9 +141,9 @@ export class CreateContextInput {
     description: 'Key of the context: a lower-case letter, then up to 62 lower-case letters, digits and underscores.',
   })
   @Rule(
-    (value) => typeof value === 'string' && /^[a-z][a-z0-9_]{0,62}$/.test(value),
+    (value) => typeof value === 'string' && contextKeyShape.test(value),
     'must be a lower-case letter followed by up to 62 lower-case letters, digits or underscores',
-    { pattern: '^[a-z][a-z0-9_]{0,62}$' },
+    { pattern: contextKeyShape.source },
   )
   contextKey!: string
   @Field(() => String, { description: 'Display name of the context, 1 to 255 characters.' })
@@ -206,31 +212,22 @@ export class UpdateContextInput {
   status?: ContextStatus
 }
 
-/** Matches a placeholder in a storage path template. */
-const placeholder = /\{([^{}]*)\}/g
-const placeholders = new Set(['context_key', 'year', 'month'])
+/** A placeholder in a storage path template. */
+const placeholder = /\{(context_key|year|month)\}/g
+// Control characters, and characters that are reserved in GCS object names, or special in shells and browsers.
+const unsafeInPath = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\\#?*[\]:"<>|]/
 
-/** Returns an error message if a storage path template is invalid, or null if it is valid. */
-export function findTemplateError(template: string): string | null {
-  if (template.length === 0 || Buffer.byteLength(template) > 255) return 'must have 1 to 255 bytes'
-  if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\\]/.test(template) || !template.isWellFormed())
-    return 'must not contain control characters or backslashes'
-  for (const [, name] of template.matchAll(placeholder))
-    if (!placeholders.has(name!)) return `contains the unknown placeholder {${name}}`
-  if (/[{}]/.test(template.replace(placeholder, ''))) return 'contains an unmatched brace'
-  // These characters are reserved or discouraged in GCS object names, or special in shells and browsers.
-  if (/[#?*[\]:"<>|]/.test(template)) return 'must not contain # ? * [ ] : " < > |'
-  if (template.split('/').some((part) => part === '' || part === '.' || part === '..' || part.trim() !== part))
-    return 'must not begin or end with "/", and must not contain empty, "." or ".." segments'
+/** Returns true if a storage path template results in a relative path that every store accepts. */
+export function isValidTemplate(template: string): boolean {
   // A context key can have 63 characters, and file systems limit the length of file names.
-  if (
-    template
-      .replace('{context_key}', 'k'.repeat(63))
-      .split('/')
-      .some((part) => Buffer.byteLength(part) > 200)
+  const segments = template.replace('{context_key}', 'k'.repeat(63)).split('/')
+  return (
+    Buffer.byteLength(template) <= 255 &&
+    template.isWellFormed() &&
+    !unsafeInPath.test(template) &&
+    !/[{}]/.test(template.replace(placeholder, '')) &&
+    segments.every((part) => !['', '.', '..'].includes(part) && part.trim() === part && Buffer.byteLength(part) <= 200)
   )
-    return 'must not have segments of more than 200 bytes'
-  return null
 }
 
 /** Converts extensions to lower case, and removes dots and duplicates. */
@@ -244,11 +241,14 @@ export function assertActive({ contextKey, status }: Pick<FileContext, 'contextK
 }
 
 /** Returns the storage folder for new blobs in a context. No part of the path comes from the uploading client. */
-export function getBlobFolder(context: { tenantId: string; contextKey: string; template: string; createdAt: Date }): string {
+export function getBlobFolder(
+  { tenantId, contextKey, storagePathTemplate }: Pick<FileContext, 'tenantId' | 'contextKey' | 'storagePathTemplate'>,
+  createdAt: Date,
+): string {
   const values: Record<string, string> = {
-    context_key: context.contextKey,
-    year: String(context.createdAt.getUTCFullYear()),
-    month: String(context.createdAt.getUTCMonth() + 1).padStart(2, '0'),
+    context_key: contextKey,
+    year: String(createdAt.getUTCFullYear()),
+    month: String(createdAt.getUTCMonth() + 1).padStart(2, '0'),
   }
-  return `${context.tenantId}/${context.template.replace(placeholder, (_, name: string) => values[name]!)}`
+  return `${tenantId}/${storagePathTemplate.replace(placeholder, (_, name: string) => values[name]!)}`
 }

@@ -190,7 +190,7 @@ export class UploadService {
     const fileId = newId('file')
     const createdAt = getIdTime(fileId)
     const contentType = report.detectedContentType ?? 'application/octet-stream'
-    const folder = getBlobFolder({ ...policy, template: policy.storagePathTemplate, createdAt })
+    const folder = getBlobFolder(policy, createdAt)
     const blobPath = await this.parts.ledger.announceEntryAfter('move', this.#storeBlob(attempt, folder, content, contentType))
     const file: UploadedFile = {
       fileId,
