@@ -67,7 +67,7 @@ const partOf = (file: string, index: number) => (file.split('/').length > index 
 const layerOf = (file: string) => partOf(file, 0)
 const featureOf = (file: string) => (layerOf(file) === 'features' ? partOf(file, 1) : '')
 
-test('initializers of #private fields do not read `this`, because compiled initializers run before parameter properties are set', () => {
+test('does not read `this` in the initializers of #private fields', () => {
   // Tests are compiled by SWC, in another order than by TypeScript. Only the compiled service would fail.
   const initializer = /^ {2}(readonly )?#\w+(: [^=]+)? = (?!.*=>).*\bthis\./
   const found = [...sources].flatMap(([file, path]) =>
@@ -80,14 +80,14 @@ test('initializers of #private fields do not read `this`, because compiled initi
 })
 
 describe('imports between folders', () => {
-  test('src contains only its seven layer folders, main.ts and app.ts', () => {
+  test('allows only seven layer folders, main.ts and app.ts in src', () => {
     const entries = readdirSync(join(root, 'src'), { withFileTypes: true })
     const found = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
     expect(found.sort()).toEqual([...layers].sort())
     expect([...sources.keys()].filter((file) => !file.includes('/')).sort()).toEqual(['app', 'main'])
   })
 
-  test('source folders do not import from outer layers', () => {
+  test('allows imports only from inner layers', () => {
     const upward = imports
       .filter(({ file, target }) => layerOf(file) && layers.indexOf(layerOf(target)) < layers.indexOf(layerOf(file)))
       .map(
@@ -98,7 +98,7 @@ describe('imports between folders', () => {
     expect(upward).toEqual([])
   })
 
-  test('a feature imports only services and types of the features in its dependency list', () => {
+  test("imports only services and types of a feature's declared dependencies", () => {
     const between = imports.filter(({ file, target }) => {
       const [from, to] = [featureOf(file), featureOf(target)]
       return to !== '' && from !== to && layerOf(file) === 'features' && !wiring.includes(file)
@@ -117,7 +117,7 @@ describe('imports between folders', () => {
     expect(unused).toEqual([])
   })
 
-  test('every feature folder has types, a resolver and a service', () => {
+  test('requires types, a resolver and a service in every feature folder', () => {
     const kinds = Object.keys(features).map((feature) => {
       const names = [...sources.keys()].filter((file) => featureOf(file) === feature)
       return [feature, ['types', 'resolver', 'service'].filter((kind) => !names.some((name) => name.endsWith(`.${kind}`)))]
@@ -130,7 +130,7 @@ describe('imports between folders', () => {
     })
   })
 
-  test('GraphQL and REST modules do not import each other', () => {
+  test('separates GraphQL modules from REST modules', () => {
     const isOf = (file: string, name: string) => file.startsWith(`api/${name}/`)
     const crossing = imports.filter(
       ({ file, target }) => (isOf(file, 'graphql') && isOf(target, 'rest')) || (isOf(file, 'rest') && isOf(target, 'graphql')),
@@ -138,11 +138,14 @@ describe('imports between folders', () => {
     expect(crossing).toEqual([])
   })
 
-  test.each(['src', ...packages.map((name) => `${name}/src`), 'dashboard'])('folder %s contains no import cycle', (folder) => {
-    expect(findCycles(listImports(folder))).toEqual([])
-  })
+  test.each(['src', ...packages.map((name) => `${name}/src`), 'dashboard'])(
+    'finds no import cycle in the folder %s',
+    (folder) => {
+      expect(findCycles(listImports(folder))).toEqual([])
+    },
+  )
 
-  test('the folder import graph has at most 12 levels and no cycles', () => {
+  test('limits the folder import graph to 12 levels without cycles', () => {
     const edges = imports.filter(({ file, target }) => layerOf(file) && layerOf(target) && layerOf(file) !== layerOf(target))
     const folders = edges.map(({ file, target }) => ({ file: layerOf(file), target: layerOf(target) }))
     expect(findCycles(folders)).toEqual([])
@@ -184,14 +187,14 @@ function findCycles(edges: Import[]): string[] {
   return cycles
 }
 
-test('only configuration modules read environment variables', () => {
+test('reads environment variables only in configuration modules', () => {
   const readers = [...sources].filter(([, path]) =>
     /\bprocess\.env\b/.test(readFileSync(path, 'utf8').replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '')),
   )
   expect(readers.map(([file]) => file)).toEqual(['platform/config/config'])
 })
 
-test('file names are kebab-case, exports are named, and no file is called utils', () => {
+test('requires kebab-case file names and named exports', () => {
   for (const [file, path] of sources) {
     const name = file.slice(file.lastIndexOf('/') + 1)
     expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.(service|resolver|types|lookup))?$/)
@@ -201,7 +204,7 @@ test('file names are kebab-case, exports are named, and no file is called utils'
 })
 
 // Biome limits functions to 50 lines (biome.json).
-test.each(['src', ...packages.map((name) => `${name}/src`)])('no file in %s has more than 300 lines', (folder) => {
+test.each(['src', ...packages.map((name) => `${name}/src`)])('limits files in %s to 300 lines', (folder) => {
   const lengths = [...listSources(folder)].map(
     ([file, path]) => [file, readFileSync(path, 'utf8').trimEnd().split('\n').length] as const,
   )
@@ -219,14 +222,14 @@ function listSupportFiles(file: string, found = new Set<string>()): Set<string> 
   return found
 }
 
-test('unit tests use no database, and database tests are in test/database', () => {
+test('uses no database in unit tests', () => {
   const database = join(root, 'test/support/database.ts')
   const tests = readdirSync(join(root, 'test/unit')).map((name) => join(root, 'test/unit', name))
   expect(tests.filter((path) => listSupportFiles(path).has(database))).toEqual([])
   expect(listSupportFiles(join(root, 'test/database/ledger.test.ts'))).toContain(database)
 })
 
-test('every function listed in the steps of docs/architecture.md exists in the listed file', () => {
+test('finds every function that the steps in docs/architecture.md list', () => {
   const text = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
   const steps = [...text.matchAll(/^\| `([\w/.-]+\.ts)`[^|›]*› ([^|]+)\|/gm)]
   expect(steps.length).toBeGreaterThan(40)

@@ -141,7 +141,7 @@ const uploads: Record<string, Row> = {
   'DELETE /uploads/{upload_id}': { needs: 'upload', theirs: 'unknown', headers: () => tusHeaders.any },
 }
 
-test('the access table has one row per documented route', async () => {
+test('lists every documented route exactly once in the access table', async () => {
   const documented = (await world.unauthenticated.raw('/api/v1/openapi.json')).body.paths as Record<string, object>
   // Upload links are excluded because their token is the only credential and scopes do not apply.
   const withScopes = Object.entries(documented).filter(([path]) => path.startsWith('/api/v1'))
@@ -243,7 +243,7 @@ describe('tenant isolation of each route', () => {
     for (const secret of hidden()) expect(responseText).not.toContain(secret)
   })
 
-  test("REST requests with another tenant's ids do not change that tenant's data", async () => {
+  test("rejects REST changes to another tenant's data", async () => {
     expect((await theirs.admin.get(`/api-keys/${ids.key}`)).body.data).toMatchObject({ name: 'Hidden key', status: 'active' })
     expect((await theirs.admin.get('/contexts/secrets')).body.data).toMatchObject({
       display_name: 'Hidden name',

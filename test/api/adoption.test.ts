@@ -42,7 +42,7 @@ const listFiles = async () => {
   )
 }
 
-test('adopts valid objects in place, and reports invalid objects without moving them', async () => {
+test('adopts valid objects in place and reports invalid objects without moving them', async () => {
   const report = join(world.dataDir, `report-${runs++}.csv`)
   await writeObjects({
     'import/short.txt': 'short name',
@@ -93,7 +93,7 @@ test('adopts valid objects in place, and reports invalid objects without moving 
   expect(await verify()).toEqual({ ...healthy, blobsWithoutFile: 2 })
 })
 
-test('an adopted file has the same kinds of events, audit log entry and receipt as an uploaded file', async () => {
+test('creates the same events, audit log entry and receipt for an adopted file as for an upload', async () => {
   const { file_id: fileId } = (await listFiles())['short.txt']!
   const events = (await tenant.admin.get('/events?limit=100')).body.data.data as { type: string; data: { file_id?: string } }[]
   expect(events.filter(({ type }) => type === 'file.rejected')).toHaveLength(4)
@@ -111,7 +111,7 @@ test('an adopted file has the same kinds of events, audit log entry and receipt 
   expect(receipt.status).toBe(200)
 })
 
-test('a second adoption does not register objects again, and skips objects that belong to deleted files', async () => {
+test('skips objects that were already adopted or belong to deleted files', async () => {
   const { file_id: fileId } = (await listFiles())['short.txt']!
   expect((await tenant.admin.delete(`/files/${fileId}`)).status).toBe(200)
   const { result } = await adopt('import')
@@ -122,7 +122,7 @@ test('a second adoption does not register objects again, and skips objects that 
   expect((await adopt('import')).result).toMatchObject({ objects: 5, accepted: 0, registered: 1, skipped: 0 })
 })
 
-test('an adoption dry run reports the same verdicts as an adoption and changes nothing', async () => {
+test('reports the verdicts of an adoption in a dry run without changing anything', async () => {
   await writeObjects({ 'dry/good document name.txt': 'good', 'dry/bad.exe': 'MZ' })
   const report = join(world.dataDir, `report-${runs++}.csv`)
   const before = [
@@ -143,7 +143,7 @@ test('an adoption dry run reports the same verdicts as an adoption and changes n
   ]).toEqual(before)
 })
 
-test('quarantines infected objects on request and creates file.rejected and file.quarantined events', async () => {
+test('quarantines infected objects if requested, and creates an event for each', async () => {
   await writeObjects({ 'infected/an infected document.txt': eicar, 'infected/clean.txt': 'clean', 'infected/bad.exe': 'MZ' })
   const report = join(world.dataDir, `report-${runs++}.csv`)
   const test = await adopt('infected', '--quarantine', '--dry-run')
@@ -175,7 +175,7 @@ test('quarantines infected objects on request and creates file.rejected and file
   expect(await verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0, corrupted: 0, journalDrift: 0 })
 })
 
-test('an adoption stops when the quota is used up, leaves the remaining objects in place, and can be resumed by a later run', async () => {
+test('stops an adoption when the quota is used up, and resumes it in a later run', async () => {
   await tenant.createContext('small', { storage_quota_mb: 1 })
   await writeObjects({
     'quota/a file with a long name.txt': 'x'.repeat(700_000),
@@ -195,7 +195,7 @@ test('an adoption stops when the quota is used up, leaves the remaining objects 
   expect(finished.error).toBeUndefined()
 })
 
-test("adopts objects with unusual names, but skips other folders whose names start with the adopted folder's name", async () => {
+test('adopts objects with unusual names, but not objects in other folders with the same prefix', async () => {
   const names = [
     '+49 30 1234.txt',
     '!important document.txt',
@@ -254,7 +254,7 @@ test('rejects an adoption with a missing URL, two URLs or an invalid rate', asyn
   await expect(adopt('import', '--mb-per-second', '0')).rejects.toThrow('--mb-per-second is')
 })
 
-test('adopts bucket objects in place and does not delete rejected objects', async () => {
+test('adopts bucket objects in place without deleting rejected objects', async () => {
   const fakeS3 = await FakeS3.start()
   const bucketEnv = {
     STORAGE_URL: `s3://blobs/files?endpoint=${encodeURIComponent(fakeS3.url)}&path_style=true`,
@@ -304,7 +304,7 @@ test('rejects a second adoption while one is running', async () => {
   }
 })
 
-test('an adoption replaces an incomplete last row in an existing report', async () => {
+test('replaces an incomplete last row in an existing adoption report', async () => {
   const report = join(world.dataDir, `report-${runs++}.csv`)
   await writeFiles(world.dataDir, {
     [report.slice(world.dataDir.length + 1)]: 'path,outcome,reason,message,file_id,size_bytes,checksum\r\nten_a/x,acc',

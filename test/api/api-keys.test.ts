@@ -47,7 +47,7 @@ test('returns the documented fields of a new API key and shows its secret only o
   expect(everything).not.toContain(data.api_key)
 })
 
-test('stores the scopes and metadata of a new API key and computes its expiry from expires_in_days', async () => {
+test('stores the scopes and metadata of a new API key and computes its expiry', async () => {
   // The service estimates the database clock with an error of up to one round trip.
   const slack = 60_000
   const before = Date.now() - slack
@@ -119,7 +119,7 @@ describe('API key status transitions', () => {
   const move = (id: string, action: string) => tenant.admin.post(`/api-keys/${id}/${action}`)
   const conflict = [409, 'conflict']
 
-  test('disables and enables an API key, and returns 409 if the key already has the requested status', async () => {
+  test('returns 409 if an API key already has the requested status', async () => {
     const key = await tenant.createKey(['metadata'])
     expect(toStatusAndCode(await move(key.id, 'enable'))).toEqual(conflict)
     const disabled = getData(await move(key.id, 'disable'))
@@ -147,7 +147,7 @@ describe('API key status transitions', () => {
     expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('rotating an API key creates a new secret, and the old one remains valid during the grace period', async () => {
+  test('keeps the old secret of a rotated API key valid during the grace period', async () => {
     const key = await tenant.createKey(['metadata'])
     const rotated = getData(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 }), { message: true })
     expect(Object.keys(rotated).sort()).toEqual(['api_key', 'api_key_id', 'expires_at', 'name', 'scopes'])
@@ -188,7 +188,7 @@ test('lists API keys newest first, with paging and a status filter', async () =>
   expect(getInvalidFields(await own.admin.get('/api-keys?status=expired&page=0'))).toEqual(['page', 'status'])
 })
 
-test('an API key restricted to some contexts receives 404 for other contexts', async () => {
+test('returns 404 for contexts that an API key cannot access', async () => {
   const own = await world.createTenant()
   await own.createContext('open')
   await own.createContext('closed')

@@ -32,7 +32,7 @@ describe(`Apollo Sandbox with CORS_ORIGINS=${origin}`, () => {
     })
   const authorization = () => ({ Authorization: `Bearer ${tenant.admin.credential}` })
 
-  test('allows preflight requests with all headers that Apollo Sandbox sends', async () => {
+  test('accepts preflight requests with all headers that Apollo Sandbox sends', async () => {
     const response = await fetch(`${world.url}/graphql`, {
       method: 'OPTIONS',
       headers: {

@@ -80,7 +80,7 @@ test('audits the creation, change, disabling, enabling and deletion of contexts'
   expect(found[5]).toEqual(entry({ ...about, action: 'created', details: expect.any(Object) }))
 })
 
-test('audits file uploads and deletions but not rejected uploads', async () => {
+test('audits uploads and deletions of files, but not rejected uploads', async () => {
   await tenant.createContext('files')
   const { file_id } = (await tenant.admin.upload('files', 'a.txt', 'text')).body.data
   await tenant.admin.upload('files', 'a.exe', 'text')
@@ -94,7 +94,7 @@ test('audits file uploads and deletions but not rejected uploads', async () => {
   expect(await entries('audit_type=file')).toHaveLength(2)
 })
 
-test('audits tenant creation by the system and tenant changes by an admin', async () => {
+test('audits changes to a tenant, and the creation of a tenant by the system', async () => {
   await tenant.admin.patch('/tenant', { name: 'Acme', storage_quota_mb: 5 })
   const found = await history('tenant', tenant.tenantId)
   expect(found).toEqual([
@@ -149,7 +149,7 @@ test("stores a snapshot of the dashboard user's name and email in the audit log"
   expect(getData(await tenant.admin.get(`/api-keys/${api_key_id}`)).created_by).toBe(before[0].performed_by_id)
 })
 
-test('an audit entry preserves the scopes that the key had at the time of the action, even after revocation', async () => {
+test('preserves the scopes of a revoked key in earlier audit entries', async () => {
   const key = await tenant.createKey(['admin'])
   const { api_key_id } = getData(await key.post('/api-keys', { name: 'x' }), { status: 201, message: true })
   await tenant.admin.post(`/api-keys/${key.id}/revoke`)
@@ -209,7 +209,7 @@ describe('audit entry lists', () => {
     expect(await list(`?entity_id=${key.id}&audit_type=file`)).toEqual([])
   })
 
-  test('returns an empty list of audit entries for an entity without entries, an unknown id or a malformed id', async () => {
+  test('returns no audit entries for an unknown id, a malformed id or an unaudited entity', async () => {
     expect(await list('?entity_id=')).toEqual([])
     for (const id of ['x', '%00', 'key_00000000000000000000000000', tenant.admin.id]) {
       expect(await list(`?entity_id=${id}`)).toEqual([])

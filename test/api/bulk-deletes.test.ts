@@ -42,7 +42,7 @@ test('deletes a hundred files in one request and returns the results in request 
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test("a bulk deletion deletes the valid files even if other ids are unknown, malformed, or refer to deleted files or another tenant's files", async () => {
+test('deletes the valid files in a bulk deletion that also contains invalid ids', async () => {
   const other = await world.createTenant()
   await other.createContext('notes')
   const foreign = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
@@ -56,14 +56,14 @@ test("a bulk deletion deletes the valid files even if other ids are unknown, mal
   expect(getItems(await other.admin.get('/files'))).toHaveLength(1)
 })
 
-test('an API key restricted to a context cannot delete files in another context', async () => {
+test('rejects the deletion of files in a context that the API key cannot access', async () => {
   const restricted = await tenant.createKey(['delete'], { contexts: ['letters'] })
   const fileIds = [...(await upload(1)), ...(await upload(1, 'letters'))]
   const outcomes = getData(await restricted.post('/files/delete', { file_ids: fileIds }))
   expect(outcomes).toEqual([unknown(fileIds[0]!), toDeletedResult(fileIds[1]!)])
 })
 
-test('a bulk deletion deletes each file only once, even if its id is repeated or sent in concurrent requests', async () => {
+test('deletes each file only once despite repeated ids and concurrent bulk deletions', async () => {
   const [fileId] = await upload(1)
   const request = () => tenant.admin.post('/files/delete', { file_ids: [fileId, fileId] })
   const outcomes = (await Promise.all([request(), request()])).map((response) => getData(response))
@@ -71,7 +71,7 @@ test('a bulk deletion deletes each file only once, even if its id is repeated or
   expect(outcomes.filter(([outcome]) => outcome.deleted)).toHaveLength(1)
 })
 
-test('a bulk deletion logs one call and adds one audit entry for each deleted file', async () => {
+test('logs one call per bulk deletion and one audit entry per deleted file', async () => {
   const key = await tenant.createKey(['delete'])
   const fileIds = await upload(3)
   await key.post('/files/delete', { file_ids: [...fileIds, 'x'] })

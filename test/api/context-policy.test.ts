@@ -25,7 +25,7 @@ const withMacros = packed({ ...docx(), 'word/vbaProject.bin': 'x' })
 const getPolicyPath = (contextKey: string) => `/contexts/${contextKey}/policy`
 const getSecurityStats = async () => getData(await tenant.admin.get('/stats')).security
 
-test('a policy has exactly six fields, and a partial update preserves omitted fields', async () => {
+test('preserves the omitted fields of a policy in a partial update', async () => {
   await tenant.createContext('changing')
   expect(getData(await tenant.admin.get(getPolicyPath('changing')))).toEqual(asItBegins)
   const changed = { ...asItBegins, reject_active_content: true, accept_unscanned: true }
@@ -38,7 +38,7 @@ test('a policy has exactly six fields, and a partial update preserves omitted fi
   expect(getData(await tenant.admin.get('/contexts/changing'))).not.toHaveProperty('reject_active_content')
 })
 
-test('reports all invalid policy fields in one response and suggests the nearest name for an unknown field', async () => {
+test('reports all invalid policy fields together and suggests the nearest name for an unknown field', async () => {
   await tenant.createContext('faulty')
   const response = await tenant.admin.patch(getPolicyPath('faulty'), {
     retention_days: 0,
@@ -65,7 +65,7 @@ test('reports all invalid policy fields in one response and suggests the nearest
   ])
 })
 
-test('sets and clears the retention period and the number of days that deleted files stay in the trash', async () => {
+test('sets and clears the retention period and the trash period', async () => {
   await tenant.createContext('aging')
   const set = { retention_days: 36_500, trash_days: 365, rescan: false }
   expect(getData(await tenant.admin.patch(getPolicyPath('aging'), set))).toEqual({ ...asItBegins, ...set })
@@ -84,7 +84,7 @@ test('audits a policy change, but not an update without changes', async () => {
   ])
 })
 
-test('returns the policy as a field of the context and updates it with a GraphQL mutation', async () => {
+test('returns and updates a policy over GraphQL', async () => {
   await tenant.createContext('queried')
   const fields = '{ retentionDays trashDays rejectEncryptedFiles rejectActiveContent acceptUnscanned rescan }'
   const changed = await tenant.admin.graphql(
@@ -106,7 +106,7 @@ test('returns the policy as a field of the context and updates it with a GraphQL
   expect(rejected.body.data.contexts.data[0].policy).toBeNull()
 })
 
-test('rejects a file with active content as active_content, and counts it as a corrupt file', async () => {
+test('rejects a file with active content, and counts it as a corrupt file', async () => {
   await tenant.createContext('plain', anyDocument)
   getData(await tenant.admin.upload('plain', 'kept.docm', withMacros), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(getPolicyPath('plain'), { reject_active_content: true }))
@@ -123,7 +123,7 @@ test('rejects a file with active content as active_content, and counts it as a c
   expect(calls.body.data.callLogs.data).toEqual([{ status: 'failure', errorCode: 'active_content' }])
 })
 
-test('rejects an encrypted file as encrypted_file, even if scanning is disabled', async () => {
+test('rejects an encrypted file even if scanning is disabled', async () => {
   await tenant.createContext('open', { ...anyDocument, scan_for_viruses: false, reject_corrupt_files: false })
   getData(await tenant.admin.upload('open', 'kept.7z', encrypted7z), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(getPolicyPath('open'), { reject_encrypted_files: true }))
@@ -132,7 +132,7 @@ test('rejects an encrypted file as encrypted_file, even if scanning is disabled'
   expect(response.body.error.details).toEqual({ encrypted: true })
 })
 
-test('accepts an incompletely scanned file if the policy allows it, and reports the incomplete scan', async () => {
+test('accepts an incompletely scanned file if the policy allows it', async () => {
   await tenant.createContext('trusting', anyDocument)
   expect(toStatusAndCode(await tenant.admin.upload('trusting', 'a.7z', encrypted7z))).toEqual([422, 'scan_incomplete'])
   getData(await tenant.admin.patch(getPolicyPath('trusting'), { accept_unscanned: true }))

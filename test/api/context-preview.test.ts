@@ -27,7 +27,7 @@ const preview = async (contextKey: string, body: object) =>
 const uploadFile = async (contextKey: string, name: string, content: Uint8Array | string): Promise<string> =>
   getData(await tenant.admin.upload(contextKey, name, content), created).file_id
 
-test('a policy preview validates the extension and size of stored files without changing anything', async () => {
+test('previews the effect of a policy on stored files by extension and size', async () => {
   await tenant.createContext('plain')
   const csv = await uploadFile('plain', 'table.CSV', 'a,b\n1,2\n')
   await uploadFile('plain', 'exact.txt', 'x'.repeat(1_048_576))
@@ -58,7 +58,7 @@ test('a policy preview validates the extension and size of stored files without 
   expect(getData(await tenant.admin.get('/contexts/plain/versions')).pagination.total_items).toBe(1)
 })
 
-test('a policy preview uses the stored report to detect passwords, active content and incomplete scans', async () => {
+test('previews the effect of a policy on passwords, active content and incomplete scans', async () => {
   await tenant.createContext('open', { allowed_extensions: ['7z', 'docm', 'docx'] })
   getData(await tenant.admin.patch('/contexts/open/policy', { accept_unscanned: true }))
   const locked = await uploadFile('open', 'locked.7z', encrypted7z)
@@ -82,7 +82,7 @@ test('a policy preview uses the stored report to detect passwords, active conten
   })
 })
 
-test('a policy preview reports a file as undecided if its content would have to be read', async () => {
+test('reports a file as undecided in a policy preview if its content would have to be read', async () => {
   await tenant.createContext('lax', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
   await uploadFile('lax', 'empty.txt', '')
   await uploadFile('lax', 'text.txt', 'text')
@@ -96,7 +96,7 @@ test('a policy preview reports a file as undecided if its content would have to 
   expect(await preview('lax', { reject_corrupt_files: true })).toMatchObject({ would_be_rejected: 0, undecided: 2 })
 })
 
-test('a policy preview uses the newest report, and reports checks missing from this report as undecided', async () => {
+test('uses the newest report in a policy preview, and reports missing checks as undecided', async () => {
   await tenant.createContext('renewed')
   const file = await uploadFile('renewed', 'text.txt', 'text')
   const { pool } = world.database
@@ -124,7 +124,7 @@ test('a policy preview uses the newest report, and reports checks missing from t
   })
 })
 
-test('a policy preview returns the same errors as a policy update', async () => {
+test('returns the same errors for a policy preview as for a policy update', async () => {
   await tenant.createContext('faulty')
   const response = await tenant.admin.post('/contexts/faulty/preview', {
     max_file_size_mb: 0,

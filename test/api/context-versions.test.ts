@@ -14,7 +14,7 @@ const versionsOf = async (contextKey: string, query = '') =>
   getItems(await tenant.admin.get(`/contexts/${contextKey}/versions${query}`))
 const created = { status: 201, message: true, timestamp: false }
 
-test('a context starts with version 1, and each change to its rules or policy creates another version', async () => {
+test('creates another context version for each change to the rules or policy', async () => {
   await tenant.createContext('changing')
   getData(await tenant.admin.patch('/contexts/changing', { allowed_extensions: ['pdf'], scan_for_viruses: false }))
   getData(await tenant.admin.patch('/contexts/changing/policy', { trash_days: 7 }))
@@ -46,7 +46,7 @@ test('a context starts with version 1, and each change to its rules or policy cr
   expect(third.rules).toEqual({ ...second.rules, policy: { ...second.rules.policy, trash_days: 7 } })
 })
 
-test('an update creates no context version if it changes nothing or only an unversioned field', async () => {
+test('creates no context version for an update without changes to versioned fields', async () => {
   await tenant.createContext('steady')
   const same = { max_file_size_mb: 5, allowed_extensions: ['.TXT', 'csv', 'json', 'png', 'pdf'], reject_blank_files: true }
   const more = {
@@ -72,7 +72,7 @@ test('creates no context version if a PATCH only reorders allowed_extensions', a
   expect(await versionsOf('reordered')).toHaveLength(2)
 })
 
-test('the report of an accepted, rejected or dry-run file contains the context version used for validation', async () => {
+test('includes the context version in the report of each validated file', async () => {
   await tenant.createContext('judged')
   const before = getData(await tenant.admin.upload('judged', 'a.txt', 'one'), created)
   getData(await tenant.admin.patch('/contexts/judged', { max_file_size_mb: 1 }))
@@ -87,7 +87,7 @@ test('the report of an accepted, rejected or dry-run file contains the context v
   expect(calls.body.data.callLogs.data).toEqual([{ validation: { outcome: 'rejected', rulesVersion: 2 } }])
 })
 
-test('lists context versions newest first over REST and GraphQL, and returns a next-page link over REST', async () => {
+test('lists context versions newest first over REST and GraphQL', async () => {
   await tenant.createContext('paged')
   for (const size of [1, 2, 3, 4]) getData(await tenant.admin.patch('/contexts/paged', { max_file_size_mb: size }))
   const first = await tenant.admin.get('/contexts/paged/versions?page_size=2')
@@ -105,7 +105,7 @@ test('lists context versions newest first over REST and GraphQL, and returns a n
   })
 })
 
-test('concurrent changes to a context create consecutive versions without gaps or duplicates', async () => {
+test('creates consecutive context versions for concurrent changes', async () => {
   await tenant.createContext('raced')
   const sizes = [1, 2, 3, 4, 6, 7, 8, 9]
   await Promise.all(sizes.map((size) => tenant.admin.patch('/contexts/raced', { max_file_size_mb: size })))

@@ -17,7 +17,7 @@ const createMinimalContext = (contextKey: string) => ({
   max_file_size_mb: 5,
 })
 
-test('a context has exactly the documented fields and defaults', async () => {
+test('returns a new context with the documented fields and defaults', async () => {
   const response = await tenant.admin.post('/contexts', createMinimalContext('defaults'))
   const expected = {
     context_id: anyId('ctx'),
@@ -80,14 +80,14 @@ test("stores a context's extensions in lower case, without dots or duplicates", 
   })
 })
 
-test('a context key must be unique within its tenant, but can be used by several tenants', async () => {
+test('rejects a duplicate context key only within the same tenant', async () => {
   const other = await world.createTenant()
   getData(await tenant.admin.post('/contexts', createMinimalContext('twice')), { status: 201 })
   expect(toStatusAndCode(await tenant.admin.post('/contexts', createMinimalContext('twice')))).toEqual([409, 'conflict'])
   getData(await other.admin.post('/contexts', createMinimalContext('twice')), { status: 201 })
 })
 
-test('updating a context preserves omitted fields and cannot change context_key', async () => {
+test('preserves the omitted fields and the key of an updated context', async () => {
   const before = await tenant.createContext('changing', { metadata: { a: 1 } })
   const changed = getData(
     await tenant.admin.patch('/contexts/changing', {
@@ -124,7 +124,7 @@ test('updating a context preserves omitted fields and cannot change context_key'
   expect(toStatusAndCode(await tenant.admin.patch('/contexts/No%20Key', { display_name: 'x' }))).toEqual([404, 'not_found'])
 })
 
-test('a disabled context rejects uploads but keeps its stored files', async () => {
+test('rejects uploads to a disabled context but keeps its stored files', async () => {
   await tenant.createContext('closing')
   const { file_id } = getData(await tenant.admin.upload('closing', 'a.txt', 'text'), {
     status: 201,
@@ -141,7 +141,7 @@ test('a disabled context rejects uploads but keeps its stored files', async () =
   getData(await tenant.admin.upload('closing', 'b.txt', 'text'), { status: 201, message: true, timestamp: false })
 })
 
-test('deletes a context only if it contains no files', async () => {
+test('rejects the deletion of a context that contains files', async () => {
   await tenant.createContext('held')
   const { file_id } = (await tenant.admin.upload('held', 'a.txt', 'text')).body.data
   expect(toStatusAndCode(await tenant.admin.delete('/contexts/held'))).toEqual([409, 'conflict'])

@@ -34,7 +34,7 @@ const queryMe = (headers: Record<string, string>) =>
   })
 
 describe('signing in with POST /session', () => {
-  test('dashboard sign-in sets an HttpOnly, SameSite cookie and returns no token', async () => {
+  test('sets an HttpOnly, SameSite cookie at dashboard sign-in and returns no token', async () => {
     const { status, body, headers } = await startSession({ email: user.email, password: user.password })
     expect(status).toBe(200)
     expect(headers.getSetCookie()).toHaveLength(1)
@@ -55,12 +55,12 @@ describe('signing in with POST /session', () => {
     await secure.close()
   })
 
-  test('dashboard sign-in rejects a wrong password with the same error as signIn and sets no cookie', async () => {
+  test('rejects a wrong password at dashboard sign-in with the same error as signIn', async () => {
     const { status, body, headers } = await startSession({ email: user.email, password: 'wrong' })
     expect([status, body.error.code, headers.getSetCookie()]).toEqual([401, 'unauthenticated', []])
   })
 
-  test('dashboard sign-in returns the same error as signIn if the second-factor code is missing', async () => {
+  test('rejects a dashboard sign-in without a second-factor code with the same error as signIn', async () => {
     const holder = await tenant.createUser(['metadata'])
     await holder.graphql('mutation ($password: String!) { beginSecondFactor(password: $password) { secret } }', {
       password: holder.password,
@@ -77,7 +77,7 @@ describe('signing in with POST /session', () => {
     [{ email: 'a@b', password: 'x'.repeat(1025) }, ['password']],
     [{ email: 'a@b', password: 'x', admin: true }, ['admin']],
     [{ welcome: '' }, ['welcome']],
-  ])('dashboard sign-in reports every invalid field in the body %j', async (body, fields) => {
+  ])('reports every invalid field in the dashboard sign-in body %j', async (body, fields) => {
     const response = await startSession(body)
     expect(response.status).toBe(400)
     expect(response.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual(fields)
@@ -111,7 +111,7 @@ describe('session cookie authentication', () => {
     expect(rest.status).toBe(counts ? 200 : 401)
   })
 
-  test('does not authenticate a form submission from another site, even if it includes the session cookie', async () => {
+  test('does not authenticate a form submission from another site with the session cookie', async () => {
     const cookie = await getCookie()
     const form = new FormData()
     form.append('context', 'notes')
@@ -123,7 +123,7 @@ describe('session cookie authentication', () => {
     expect((await queryMe({ cookie, ...dashboard })).body.data.me).toEqual({ email: user.email })
   })
 
-  test('rejects the session cookie from other origins, even if CORS allows these origins', async () => {
+  test('rejects the session cookie from another origin even if CORS allows the origin', async () => {
     const open = await World.open({ CORS_ORIGINS: '*' }, world)
     const preflight = await open.unauthenticated.raw('/graphql', {
       method: 'OPTIONS',
@@ -151,7 +151,7 @@ describe('session cookie authentication', () => {
     ['two sessions', async () => `${await getCookie()}; ${await getCookie()}`],
     ['a changed token', async () => `${(await getCookie()).slice(0, -6)}AAAAAA`],
     ['a value that is too long', () => `assay_session=${'a.'.repeat(4500)}`],
-  ])('rejects a session cookie with %s and returns the same error as for an expired token', async (_what, make) => {
+  ])('rejects a session cookie with %s with the same error as an expired token', async (_what, make) => {
     const response = await world.unauthenticated.get('/files', { cookie: await make(), ...dashboard })
     expect([response.status, response.body.error.code]).toEqual([401, 'unauthenticated'])
   })
@@ -164,7 +164,7 @@ describe('session cookie authentication', () => {
 })
 
 describe('signing out with DELETE /session', () => {
-  test('DELETE /session ends the session and deletes the cookie', async () => {
+  test('ends the dashboard session and deletes its cookie after DELETE /session', async () => {
     const cookie = await getCookie()
     const response = await world.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
     expect(response.status).toBe(200)
@@ -240,14 +240,14 @@ describe('first-visit link', () => {
     expect((await startSession({ welcome })).status).toBe(200)
   })
 
-  test('rejects a first-visit link used as a token, and a token used as a first-visit link', async () => {
+  test('rejects a first-visit link used as a token and a token used as a first-visit link', async () => {
     const { welcome } = await invite()
     expect((await world.createCaller(welcome).get('/files')).status).toBe(401)
     const token = (await getCookie()).slice('assay_session='.length)
     expect((await startSession({ welcome: token })).status).toBe(400)
   })
 
-  test('a first-visit link does not bypass a disabled account or a second factor', async () => {
+  test('rejects a first-visit link for a disabled user, and still requires the second factor', async () => {
     const disabled = await invite()
     await world.database.pool.query(`UPDATE users SET status = 'disabled' WHERE user_id = $1`, [disabled.userId])
     const secured = await invite()
@@ -257,7 +257,7 @@ describe('first-visit link', () => {
 })
 
 describe('me query', () => {
-  test('the me query returns null without a credential and an error for an invalid credential', async () => {
+  test('returns null from the me query without a credential, but an error for an invalid one', async () => {
     expect((await queryMe({})).body).toEqual({ data: { me: null } })
     const bad = await queryMe({ authorization: 'Bearer assay_unknown' })
     expect(bad.body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
@@ -292,7 +292,7 @@ describe('dashboard page', () => {
     '/assets/nothing.js',
     '/assets/..%2Findex.html',
     '/assets/constructor',
-  ])('does not return the dashboard page at %s to clients other than browsers', async (path) => {
+  ])('does not serve the dashboard page at %s to clients other than browsers', async (path) => {
     const { status, body } = await world.unauthenticated.raw(path)
     expect([status, body.error.code]).toEqual([404, 'not_found'])
   })
@@ -328,7 +328,7 @@ describe('dashboard page', () => {
   })
 })
 
-test('if DASHBOARD is off, the service serves a page without scripts at / and disables cookie sessions', async () => {
+test('serves a page without scripts and rejects session cookies if DASHBOARD is off', async () => {
   const off = await World.open({ DASHBOARD: 'off' }, world)
   const page = await off.unauthenticated.raw('/')
   expect(page.status).toBe(200)

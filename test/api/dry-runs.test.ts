@@ -32,7 +32,7 @@ describe('dry runs', () => {
   const dryRun = (caller: Caller, name: string, content: Uint8Array | string) =>
     caller.upload('dry', name, content, { path: '/files/validate' })
 
-  test('a dry run returns the report of an upload, stores and counts nothing, and is logged as a successful call', async () => {
+  test('returns the report of a dry run without storing or counting the file', async () => {
     const own = await world.createTenant()
     await own.createContext('dry')
     const caller = await own.createKey(['upload'])
@@ -79,7 +79,7 @@ describe('dry runs', () => {
     })
   })
 
-  test('a dry run returns a report if a file exceeds the context limit by one byte, but returns 413 if the file exceeds every limit', async () => {
+  test('returns a dry-run report for a file that exceeds the context limit by one byte', async () => {
     const own = await world.createTenant()
     await own.createContext('dry', { max_file_size_mb: 1 })
     expect(getData(await dryRun(own.admin, 'a.txt', 'x'.repeat(megabyte + 1)))).toMatchObject({
@@ -91,7 +91,7 @@ describe('dry runs', () => {
     expect(getData(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
-  test('rejects a dry run with metadata or without a context, and returns 404 for an unknown context', async () => {
+  test('rejects a dry run with metadata, without a context or with an unknown context', async () => {
     const key = await (await world.createTenant()).createKey(['upload', 'metadata'])
     const { body, headers } = createMultipartBody([
       { name: 'file', filename: 'a.txt', content: 'text' },
@@ -102,7 +102,7 @@ describe('dry runs', () => {
     expect(toStatusAndCode(await dryRun(key, 'a.txt', 'x'))).toEqual([404, 'not_found'])
   })
 
-  test('a dry run returns the same report as an upload of the same file', async () => {
+  test('returns the same report for a dry run as for an upload', async () => {
     const own = await world.createTenant()
     await own.createContext('dry')
     const { file_id } = getData(await own.admin.upload('dry', 'a.txt', 'text'), uploaded)

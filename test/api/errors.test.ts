@@ -134,7 +134,7 @@ describe('401 responses', () => {
     expect(toStatusAndCode(response)).toEqual([401, 'unauthenticated'])
   })
 
-  test('returns 401 for an invalid credential before reading the body', async () => {
+  test('rejects an invalid credential before reading the body', async () => {
     expect(
       toStatusAndCode(await world.unauthenticated.post('/api-keys', '{broken', { 'content-type': 'application/json' })),
     ).toEqual([401, 'unauthenticated'])
@@ -142,7 +142,7 @@ describe('401 responses', () => {
   })
 })
 
-test('checks the scope before validating the request, and names the missing scope in the 403 response', async () => {
+test('checks the scope before validating the request', async () => {
   const key = await tenant.createKey(['upload'])
   const response = await key.post('/api-keys', { name: '' })
   expect(toStatusAndCode(response)).toEqual([403, 'forbidden'])
@@ -185,7 +185,7 @@ describe('404 responses', () => {
   })
 })
 
-test('a 405 response lists the allowed methods in the Allow header and in the error details', async () => {
+test('lists the allowed methods in a 405 response', async () => {
   const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT']
   const paths = [...new Set(routes.map(({ path }) => path))]
   for (const path of paths) {
@@ -262,13 +262,13 @@ describe('JSON request bodies', () => {
       expect(toStatusAndCode(response)).toEqual([415, 'unsupported_media_type'])
     },
   )
-  test('accepts a charset parameter, uppercase letters and +json in a JSON content type', async () => {
+  test('accepts a JSON content type with a charset parameter, uppercase letters or +json', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/merge-patch+json'])
       getData(await tenant.admin.patch('/tenant', '{"name":"x"}', { 'content-type': type }))
   })
 })
 
-test('returns 415 for an upload that is not multipart, and 400 for a malformed multipart body', async () => {
+test('returns 415 for an upload that is not multipart and 400 for malformed multipart data', async () => {
   for (const type of ['application/json', 'application/octet-stream', 'multipart/mixed; boundary=x'])
     expect(toStatusAndCode(await tenant.admin.post('/files/upload', 'x', { 'content-type': type }))).toEqual([
       415,
@@ -284,7 +284,7 @@ test('returns 415 for an upload that is not multipart, and 400 for a malformed m
 })
 
 describe('application/problem+json errors (RFC 9457)', () => {
-  test('a problem+json error contains the same information as the default error format', async () => {
+  test('includes all information from the default error format in a problem+json error', async () => {
     const plain = await tenant.admin.get('/files?page=0')
     const response = await tenant.admin.get('/files?page=0', { accept: 'application/problem+json' })
     expect(response.status).toBe(400)
@@ -299,7 +299,7 @@ describe('application/problem+json errors (RFC 9457)', () => {
       details: plain.body.error.details,
     })
   })
-  test('uses problem+json for errors that occur before routing', async () => {
+  test('returns problem+json for errors that occur before routing', async () => {
     const headers = { accept: 'application/json;q=0.5, application/problem+json' }
     for (const [status, path] of [
       [404, '/api/v1/nothing'],
@@ -314,12 +314,12 @@ describe('application/problem+json errors (RFC 9457)', () => {
       expect(Object.keys(response.body).sort()).toEqual(['code', 'detail', 'details', 'instance', 'status', 'title', 'type'])
     }
   })
-  test('the problem+json format does not affect successful responses', async () => {
+  test('does not apply the problem+json format to successful responses', async () => {
     getData(await tenant.admin.get('/files', { accept: 'application/problem+json' }))
   })
 })
 
-test('hides the details of an unexpected error from the client, but logs them', async () => {
+test('logs the details of an unexpected error but hides them from the client', async () => {
   const { files } = world.app.services
   const real = files.list
   files.list = () => Promise.reject(new Error('an internal detail'))
@@ -336,7 +336,7 @@ test('hides the details of an unexpected error from the client, but logs them', 
   expect(world.log.text).toContain('an internal detail')
 })
 
-test('a HEAD response has the same headers as the GET response, but no body', async () => {
+test('returns the headers of the GET response, but no body, for a HEAD request', async () => {
   const response = await fetch(`${world.url}/api/v1/contexts`, {
     method: 'HEAD',
     headers: { authorization: `Bearer ${tenant.admin.credential}` },
@@ -345,7 +345,7 @@ test('a HEAD response has the same headers as the GET response, but no body', as
   expect(response.headers.get('x-request-id')).toMatch(/^req_/)
 })
 
-test('every response has a Date header', async () => {
+test('adds a Date header to every response', async () => {
   expect((await tenant.admin.get('/files')).body.timestamp).toEqual(anyTimestamp)
 })
 
@@ -381,7 +381,7 @@ describe('invalid numbers in queries', () => {
     ['ten', '"ten"', 'must be a whole number between 1 and MAX'],
     ['', '""', 'must be a whole number between 1 and MAX'],
   ]
-  test('every list endpoint reports an invalid number in the query with its value and valid range', async () => {
+  test('reports an invalid number in the query of every list endpoint with the valid range', async () => {
     const { paths } = (await world.unauthenticated.raw('/api/v1/openapi.json')).body
     const lists: [path: string, parameter: string, max: number][] = []
     for (const [path, { get }] of Object.entries<{ get?: { parameters?: { name: string }[] } }>(paths))
@@ -403,7 +403,7 @@ describe('invalid numbers in queries', () => {
         expect(response.body.message).toBe(`\`${name}\` is ${shown}. It ${range}.`)
       }
   })
-  test('GraphQL and the event stream report an invalid number with its value and valid range', async () => {
+  test('reports an invalid number in GraphQL and event streams with the valid range', async () => {
     const rejected = await tenant.admin.graphql('{ files(pageSize: 500) { pagination { totalItems } } }')
     expect(rejected.body.errors[0]).toMatchObject({
       message: '`pageSize` is 500. It must be between 1 and 100.',

@@ -25,7 +25,7 @@ describe('request cost and the rate limit', () => {
   const parseKeyCursor = async (scopes = ['metadata']) =>
     limited.createCaller((await (await world.createTenant()).createKey(scopes)).credential)
 
-  test('counts an expensive GraphQL document as several calls, and rejects a document that exceeds the rate limit', () =>
+  test('counts an expensive GraphQL document as several calls', () =>
     runInOneWindow(60, async () => {
       const key = await parseKeyCursor()
       expect(getRemaining(await key.get('/files?page_size=100'))).toBe(169)
@@ -48,7 +48,7 @@ describe('request cost and the rate limit', () => {
       expect((await key.get('/files')).status).toBe(200)
     }))
 
-  test('counts a REST request for an hourly chart of one year as several calls', () =>
+  test('counts a request for an hourly chart of one year as several calls', () =>
     runInOneWindow(60, async () => {
       const key = await parseKeyCursor()
       for (let chart = 0; chart < 2; chart++) expect((await key.get(yearByHour)).status).toBe(200)
@@ -60,7 +60,7 @@ describe('request cost and the rate limit', () => {
       expect((await key.get('/files')).status).toBe(200)
     }))
 
-  test('counts a request as at most half of the rate limit, so that a low limit never blocks the request permanently', () =>
+  test('never counts a single request as more than half of the rate limit', () =>
     runInOneWindow(60, async () => {
       const low = await World.open({ RATE_LIMIT_PER_MINUTE: '20' }, world)
       try {

@@ -34,7 +34,7 @@ function parseCsv(text: string): string[][] {
   return rows
 }
 
-test('exports call logs as NDJSON with the same entries as the list, excluding the export itself', async () => {
+test('exports the entries of the call log as NDJSON, excluding the export itself', async () => {
   const all = (await tenant.admin.get('/stats/logs?page_size=100')).body.data.data
   const response = await tenant.admin.get('/stats/logs/export')
   expect(response.status).toBe(200)
@@ -47,7 +47,7 @@ test('exports call logs as NDJSON with the same entries as the list, excluding t
   expect(logged).toMatchObject({ api_key_id: tenant.admin.id, operation: 'metadata', status: 'success' })
 })
 
-test('exports call logs as CSV with a header row, escaped formulas and the same values as in the list', async () => {
+test('exports the call log as CSV with a header row and escaped formulas', async () => {
   const filter = 'status=success&operation=metadata'
   const response = await tenant.admin.get(`/stats/logs/export?format=csv&${filter}`)
   const entries = (await tenant.admin.get(`/stats/logs?page_size=100&${filter}`)).body.data.data.slice(1)
@@ -60,7 +60,7 @@ test('exports call logs as CSV with a header row, escaped formulas and the same 
   expect(rows.flat()).toEqual(expect.arrayContaining([`'=HYPERLINK("http://evil", "x")`, `'+1-2, "agent"`, `'@SUM(A1)`]))
 })
 
-test('exports audit logs as NDJSON and CSV with the same filters as the list', async () => {
+test('exports audit logs as NDJSON and CSV with the filters of the list', async () => {
   const listed = async (query: string) => (await tenant.admin.get(`/audit-logs?page_size=100${query}`)).body.data.data
   expect(parseNdjson((await tenant.admin.get('/audit-logs/export?format=ndjson')).body)).toEqual(await listed(''))
   for (const query of ['&audit_type=file', '&action=created', '&audit_type=api_key&action=created', '&entity_id=key_none'])
@@ -93,7 +93,7 @@ describe('rejected exports', () => {
     expect(body.error.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([...fields].sort())
   })
 
-  test('rejects an export without a credential or the required scope, with a restricted key, or with a method other than GET', async () => {
+  test('rejects an export with an insufficient credential or a method other than GET', async () => {
     const code = async (caller: Caller, path: string) => {
       const { status, body } = await caller.get(path)
       return [status, body.error?.code ?? body]
@@ -113,7 +113,7 @@ describe('rejected exports', () => {
       ])
   })
 
-  test('an export contains no rows that belong to other tenants', async () => {
+  test('exports no rows of other tenants', async () => {
     const other = await world.createTenant()
     expect((await other.admin.get('/stats/logs/export')).body).toBe('')
     expect((await other.admin.get(`/stats/logs/export?api_key_id=${tenant.admin.id}`)).body).toBe('')
@@ -156,14 +156,14 @@ describe('large exports', () => {
     while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  test('a large export spanning several months contains each row exactly once', async () => {
+  test('exports each row exactly once from several months', async () => {
     const ids = parseNdjson((await large.admin.get('/stats/logs/export')).body).map(({ call_id }) => call_id)
     expect(ids).toHaveLength(count)
     expect(new Set(ids).size).toBe(count)
     expect(ids).toEqual([...ids].sort().reverse())
   })
 
-  test('a large export waits for a slow client and stops when the client disconnects', async () => {
+  test('waits for a slow client during an export and stops if the client disconnects', async () => {
     const slow = await open()
     expect(slow.statusCode).toBe(200)
     // An unread export pauses because the service fetches no further rows.
@@ -199,7 +199,7 @@ describe('large exports', () => {
     await until(async () => (await large.admin.get('/stats/logs/export?format=csv')).status === 200)
   })
 
-  test('an export counts towards the limit only until it ends, so that consecutive exports succeed', async () => {
+  test('counts an export towards the limit only until it ends', async () => {
     const { database } = world
     const { connectDedicatedReads: dedicatedReads } = database
     database.connectDedicatedReads = async (name) => {

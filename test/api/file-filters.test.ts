@@ -174,7 +174,7 @@ const toCamelCase = (name: string) => name.replace(/_(\w)/g, (_, letter) => lett
 const isName = (name: string) => ['sort', 'order'].includes(name)
 
 describe.each(Object.keys(filters))('file lists filtered by %s', (name) => {
-  test('the page links of a filtered file list return each file exactly once and in order', async () => {
+  test('returns each file of a filtered list exactly once across all pages', async () => {
     const filter = filters[name]!()
     const all = expected(filter)
     const observed: string[] = []
@@ -188,32 +188,35 @@ describe.each(Object.keys(filters))('file lists filtered by %s', (name) => {
     expect(observed).toEqual(all)
   })
 
-  test.each(['forwards', 'backwards'])('a GraphQL connection pages %s through files and returns the total', async (direction) => {
-    const filter = filters[name]!()
-    const all = expected(filter)
-    const args = Object.entries(filter).map(
-      ([member, value]) => `${toCamelCase(member)}: ${isName(member) ? value : JSON.stringify(value)}`,
-    )
-    const [count, place, cursor, more] =
-      direction === 'forwards'
-        ? ['first', 'after', 'endCursor', 'hasNextPage']
-        : ['last', 'before', 'startCursor', 'hasPreviousPage']
-    const observed: string[] = []
-    for (let at: string | null = null; ; ) {
-      const { body }: ApiResponse = await key.graphql(
-        `query ($at: String) { filesConnection(${[...args, `${count}: 11, ${place}: $at`].join(', ')}) { totalCount edges { node { id } } pageInfo { ${cursor} ${more} } } }`,
-        { at },
+  test.each(['forwards', 'backwards'])(
+    'pages %s through a GraphQL connection of files and returns the total',
+    async (direction) => {
+      const filter = filters[name]!()
+      const all = expected(filter)
+      const args = Object.entries(filter).map(
+        ([member, value]) => `${toCamelCase(member)}: ${isName(member) ? value : JSON.stringify(value)}`,
       )
-      const { totalCount, edges, pageInfo } = body.data.filesConnection
-      const ids = edges.map(({ node }: { node: { id: string } }) => node.id)
-      if (direction === 'forwards') observed.push(...ids)
-      else observed.unshift(...ids)
-      expect(totalCount).toBe(all.length)
-      if (!pageInfo[more!]) break
-      at = pageInfo[cursor!]
-    }
-    expect(observed).toEqual(all)
-  })
+      const [count, place, cursor, more] =
+        direction === 'forwards'
+          ? ['first', 'after', 'endCursor', 'hasNextPage']
+          : ['last', 'before', 'startCursor', 'hasPreviousPage']
+      const observed: string[] = []
+      for (let at: string | null = null; ; ) {
+        const { body }: ApiResponse = await key.graphql(
+          `query ($at: String) { filesConnection(${[...args, `${count}: 11, ${place}: $at`].join(', ')}) { totalCount edges { node { id } } pageInfo { ${cursor} ${more} } } }`,
+          { at },
+        )
+        const { totalCount, edges, pageInfo } = body.data.filesConnection
+        const ids = edges.map(({ node }: { node: { id: string } }) => node.id)
+        if (direction === 'forwards') observed.push(...ids)
+        else observed.unshift(...ids)
+        expect(totalCount).toBe(all.length)
+        if (!pageInfo[more!]) break
+        at = pageInfo[cursor!]
+      }
+      expect(observed).toEqual(all)
+    },
+  )
 })
 
 test('pages through files between two cursors in both directions', async () => {
@@ -234,20 +237,20 @@ test('pages through files between two cursors in both directions', async () => {
   expect(ids(await list(`first: 100, ${between}`))).toEqual(all.slice(10, 40))
 })
 
-test('a restricted key can list only files in its allowed contexts, regardless of the filter', async () => {
+test('lists only files in the allowed contexts of a restricted key', async () => {
   const restricted = await tenant.createKey(['metadata'], { contexts: ['two'] })
   const { data, pagination } = getData(await restricted.get('/files?sort=size_bytes&page_size=100'))
   expect(new Set(data.map((file: { context_key: string }) => file.context_key))).toEqual(new Set(['two']))
   expect(pagination.total_items).toBe(expected({ context: 'two' }).length)
 })
 
-test("filtered file lists never contain other tenants' files", async () => {
+test("excludes other tenants' files from filtered file lists", async () => {
   const other = await world.createTenant()
   for (const name of Object.keys(filters))
     expect(getItems(await other.admin.get(`/files?${new URLSearchParams({ ...filters[name]!() })}`))).toEqual([])
 })
 
-test('file lists filtered by type or name immediately reflect an added or deleted file', async () => {
+test('reflects an added or deleted file immediately in a filtered file list', async () => {
   const own = await world.createTenant()
   await own.createContext('notes')
   const { file_id } = (await own.admin.upload('notes', 'Report.txt', 'text')).body.data
@@ -302,7 +305,7 @@ describe('lists of more than ten thousand files', () => {
     await insert(many.tenantId, rows)
   })
 
-  test('a filtered list reports a total of at most 10,000 files, and a filtered connection with more files reports no total', async () => {
+  test('reports a total of at most 10,000 files for a filtered list', async () => {
     const counted = getData(await many.admin.get('/files?sort=size_bytes')).pagination.total_items
     const uncounted = getData(await many.admin.get('/files?content_type=text/plain')).pagination.total_items
     expect([counted, uncounted]).toEqual([10_050, 10_000])
@@ -322,7 +325,7 @@ describe('lists of more than ten thousand files', () => {
   })
 })
 
-test('GraphQL returns the time when a file was quarantined, including in lists', async () => {
+test('returns the quarantine time of a file over GraphQL, including in lists', async () => {
   const other = await world.createTenant()
   await other.createContext('notes')
   await other.admin.upload('notes', 'fine.txt', 'fine')

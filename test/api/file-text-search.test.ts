@@ -46,7 +46,7 @@ const getNextLink = (response: ApiResponse): string | undefined =>
   /^<\/api\/v1(.*)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
 const namesOf = (found: { original_filename: string }[]) => found.map((file) => file.original_filename)
 
-test('the next pages of a GraphQL connection continue a search in older files', async () => {
+test('continues a search in older files on the next page of a GraphQL connection', async () => {
   const pages: string[][] = []
   for (let after: string | null = null; ; ) {
     const { body }: ApiResponse = await large.admin.graphql(query, { after })
@@ -59,7 +59,7 @@ test('the next pages of a GraphQL connection continue a search in older files', 
   expect(pages).toEqual([[], needles.slice(0, 2), needles.slice(2)])
 })
 
-test('the page links of a REST list continue a search in older files', async () => {
+test('continues a search in older files on the next page of a REST list', async () => {
   const pages: string[][] = []
   for (let next: string | undefined = '/files?search=needle&page_size=2'; next !== undefined; ) {
     const response: ApiResponse = await large.admin.get(next)
@@ -70,14 +70,14 @@ test('the page links of a REST list continue a search in older files', async () 
   expect(pages).toEqual([[], needles.slice(0, 2), needles.slice(2)])
 })
 
-test('rejects a name search that would sort too many files, but accepts a search by checksum', async () => {
+test('rejects a name search that would sort too many files', async () => {
   expect(getInvalidFields(await large.admin.get('/files?search=needle&sort=size_bytes'))).toEqual(['sort'])
   // Searches by id and checksum use an index and are not limited by the number of files.
   const found = await large.admin.get(`/files?search=${'2'.padStart(64, '0')}&sort=size_bytes`)
   expect(namesOf(getItems(found))).toEqual(['needle2.txt'])
 })
 
-test('a search with a key restricted to two contexts reads no files in other contexts', async () => {
+test('reads no files in other contexts during a search with a restricted key', async () => {
   const response = await restricted.get('/files?search=needle')
   expect(namesOf(getItems(response))).toEqual(needles)
   expect(getData(response).pagination).toMatchObject({ total_items: 3, has_next: false })
@@ -103,7 +103,7 @@ test.each([
   { order: 'newest first', descending: true, fromEnd: false, ends: [7, 3] },
   { order: 'oldest first', descending: false, fromEnd: false, ends: [4, 8] },
   { order: 'newest first, backwards', descending: true, fromEnd: true, ends: [4, 8] },
-])('a search in several contexts ($order) can resume after each batch of four files', async (each) => {
+])('resumes a search in several contexts ($order) after each batch of four files', async (each) => {
   const search = new FileTextSearch(world.database.reads, 4)
   const observed: string[] = []
   const found: string[] = []
@@ -138,7 +138,7 @@ const countReads = (read: number[]): Queries => {
   return { query } as unknown as Queries
 }
 
-test.each(selections)('each SQL statement of a search in %s reads a limited number of files', async (_, contextIds) => {
+test.each(selections)('reads a limited number of files in each SQL statement of a search in %s', async (_, contextIds) => {
   const maxFiles = 500
   const read: number[] = []
   const stretch = { limit: 20, fromEnd: false, after: undefined, before: undefined }
@@ -148,7 +148,7 @@ test.each(selections)('each SQL statement of a search in %s reads a limited numb
   expect(Math.max(...read)).toBeLessThanOrEqual(maxFiles + 1 + contextIds().length + stretch.limit + 1)
 })
 
-test.each(selections)('the query for each page of a file list for %s reads a limited number of files', async (_, contextIds) => {
+test.each(selections)('reads a limited number of files for each page of a file list for %s', async (_, contextIds) => {
   const read: number[] = []
   const list = new FileList(countReads(read))
   const filter = { tenantId: large.tenantId, contextIds: contextIds(), uploadedBy: null }
@@ -156,7 +156,7 @@ test.each(selections)('the query for each page of a file list for %s reads a lim
   expect(Math.max(...read)).toBeLessThanOrEqual(2 * 101 * contextIds().length)
 })
 
-test('no file is skipped between two pages if another file is deleted during a search', async () => {
+test('skips no file between two search pages if another file is deleted', async () => {
   let deleted = 0
   const reads = {
     query: async (text: string, values: unknown[]) => {

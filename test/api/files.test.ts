@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('a client can list, inspect, download and delete an uploaded file', async () => {
+test('lists, inspects, downloads and deletes an uploaded file', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('notes')
   const uploaded = await tenant.admin.upload('notes', 'a.txt', 'hello', { metadata: { page: 7 } })
@@ -69,7 +69,7 @@ describe('file response fields', () => {
   })
   const uploaded = { original_filename: 'a.txt', content_type: 'text/plain', size_bytes: 4, context_key: 'notes' }
 
-  test('a file list response contains exactly the documented fields', async () => {
+  test('returns exactly the documented fields in a file list', async () => {
     expect(getItems(await tenant.admin.get('/files'))).toEqual([
       {
         file_id: anyId('file'),
@@ -83,7 +83,7 @@ describe('file response fields', () => {
     ])
   })
 
-  test('a file metadata response contains exactly the documented fields', async () => {
+  test('returns exactly the documented fields in file metadata', async () => {
     expect(getData(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual({
       file_id: fileId,
       ...uploaded,
@@ -96,7 +96,7 @@ describe('file response fields', () => {
     })
   })
 
-  test('creating a download URL returns the documented fields and counts as a download', async () => {
+  test('returns a download URL with the documented fields and counts it as a download', async () => {
     // The service estimates the database clock with an error below this tolerance, even under load.
     const before = Date.now() - 1000
     expect(getData(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })).toEqual({
@@ -115,7 +115,7 @@ describe('file response fields', () => {
     }
   })
 
-  test('the metadata of a file that a user uploaded contains no key name', async () => {
+  test('omits the key name from the metadata of a file that a user uploaded', async () => {
     const user = await tenant.createUser(['upload'])
     const { file_id } = (await user.upload('notes', 'u.txt', 'text')).body.data
     const [file] = getItems(await tenant.admin.get('/files?page_size=1'))
@@ -195,7 +195,7 @@ describe('file lists', () => {
     expect(getInvalidFields(await tenant.admin.get('/files?page=2147483648&page_size=101'))).toEqual(['page', 'page_size'])
   })
 
-  test('pages of files created in the same millisecond contain no duplicates or gaps', async () => {
+  test('lists files created in the same millisecond without duplicates or gaps', async () => {
     const own = await world.createTenant()
     await own.createContext('notes')
     await Promise.all(Array.from({ length: 25 }, (_, index) => own.admin.upload('notes', `${index}.txt`, `${index}`)))
@@ -209,7 +209,7 @@ describe('file lists', () => {
   })
 })
 
-test('the first start creates a tenant, a key and a dashboard user but no context', async () => {
+test('creates a tenant, a key and a dashboard user, but no context, at the first start', async () => {
   const { firstAdmin: first } = world
   expect(getItems(await first.get('/contexts'))).toEqual([])
   expect(getItems(await first.get('/api-keys'))).toMatchObject([
@@ -223,7 +223,7 @@ test('the first start creates a tenant, a key and a dashboard user but no contex
     expect(entry).toMatchObject({ action: 'created', performed_by_id: 'system', performed_by_type: 'system' })
 })
 
-test('a HEAD request to a download URL checks access to the file, but is not counted or logged as a download', async () => {
+test('checks access for a HEAD request to a download URL, but does not count or log the request', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('heads')
   const { file_id: fileId } = (await tenant.admin.upload('heads', 'a.txt', 'text')).body.data

@@ -151,7 +151,7 @@ const rows = [
   ...Object.entries(mutations).map((row) => ['mutation', ...row] as const),
 ]
 
-test('the access tables have one row per GraphQL root field', async () => {
+test('lists every GraphQL root field exactly once in the access tables', async () => {
   const { body } = await mine.admin.graphql('{ __schema { queryType { fields { name } } mutationType { fields { name } } } }')
   const names = (type: { fields: { name: string }[] }) => type.fields.map(({ name }) => name).sort()
   expect(Object.keys(queries).sort()).toEqual(names(body.data.__schema.queryType))
@@ -224,7 +224,7 @@ describe('tenant isolation of each root field', () => {
       expect(responseText).not.toContain(secret)
   })
 
-  test("GraphQL requests with another tenant's ids do not change that tenant's data", async () => {
+  test("rejects GraphQL changes to another tenant's data", async () => {
     const { body } = await theirs.admin.graphql(
       '{ tenant { name } contexts { data { displayName status } } files { data { originalFilename } } apiKeys { data { name status } } users { data { name status } } }',
     )

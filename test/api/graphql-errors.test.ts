@@ -188,7 +188,7 @@ describe('REST error codes in GraphQL errors', () => {
   const uploadByGraphql = (name: string, content: Uint8Array | string) =>
     user.graphqlUpload('mutation ($file: Upload!) { uploadFile(file: $file, context: "notes") { fileId } }', {}, name, content)
 
-  test.each(table)('GraphQL and REST return the same error code for %s', async (_what, byRest, byGraphql, status, code) => {
+  test.each(table)('returns the same error code for %s over GraphQL and REST', async (_what, byRest, byGraphql, status, code) => {
     const rest = await byRest()
     const graphql = await byGraphql()
     expect(toStatusAndCode(rest)).toEqual([status, code])
@@ -197,7 +197,7 @@ describe('REST error codes in GraphQL errors', () => {
     if (!/bad_user/.test(code)) expect(graphql.body.errors[0].message).toBe(rest.body.message)
   })
 
-  test('rejects a subscription sent by POST with 400 and refers to the WebSocket protocol', async () => {
+  test('rejects a subscription sent by POST and refers to the WebSocket protocol', async () => {
     const response = await world.unauthenticated.graphql('subscription { events { sequence } }')
     expect(getGraphqlCode(response)).toBe('BAD_USER_INPUT')
     expect(response.status).toBe(400)
@@ -215,7 +215,7 @@ describe('REST error codes in GraphQL errors', () => {
     expect(JSON.stringify(response.body)).toContain('operationName')
   })
 
-  test('GraphQL errors contain the names of invalid fields in camelCase', async () => {
+  test('returns the names of invalid fields in camelCase in GraphQL errors', async () => {
     const response = await user.graphql(
       'mutation { createContext(input: { contextKey: "X", displayName: "", allowedExtensions: [], maxFileSizeMb: 9999 }) { contextId } }',
     )

@@ -49,12 +49,12 @@ const find = (caller: Caller, id: string) =>
   caller.graphql(`query ($id: ID!) { node(id: $id) { __typename id ${spreads} } }`, { id })
 
 describe('node query', () => {
-  test.each(types)('the node query returns an object of type %s by its id', async (type) => {
+  test.each(types)('returns an object of type %s by its id from the node query', async (type) => {
     const { body } = await find(user, ids[type]!)
     expect(body).toEqual({ data: { node: { __typename: type, id: ids[type], [`own${type}`]: ids[type] } } })
   })
 
-  test.each(types)("the node query returns null and NOT_FOUND for another tenant's object of type %s", async (type) => {
+  test.each(types)("returns null and NOT_FOUND from the node query for another tenant's object of type %s", async (type) => {
     const response = await find(other.admin, ids[type]!)
     expect([getGraphqlCode(response), response.body.data]).toEqual(['NOT_FOUND', { node: null }])
   })
@@ -67,13 +67,16 @@ describe('node query', () => {
     AuditLog: 'admin',
     User: 'admin',
   }
-  test.each(Object.entries(needs))('the node query for an object of type %s requires the scope %s', async (type, scope) => {
-    const wrong = await tenant.createKey([type === 'FileContext' ? 'download' : scope === 'metadata' ? 'upload' : 'metadata'])
-    expect(getGraphqlCode(await find(wrong, ids[type]!))).toBe(type === 'FileContext' ? undefined : 'FORBIDDEN')
-    expect(getGraphqlCode(await find(await tenant.createKey([scope]), ids[type]!))).toBeUndefined()
-  })
+  test.each(Object.entries(needs))(
+    'returns an object of type %s from the node query only with the scope %s',
+    async (type, scope) => {
+      const wrong = await tenant.createKey([type === 'FileContext' ? 'download' : scope === 'metadata' ? 'upload' : 'metadata'])
+      expect(getGraphqlCode(await find(wrong, ids[type]!))).toBe(type === 'FileContext' ? undefined : 'FORBIDDEN')
+      expect(getGraphqlCode(await find(await tenant.createKey([scope]), ids[type]!))).toBeUndefined()
+    },
+  )
 
-  test('the node query returns no objects outside the contexts of a restricted key', async () => {
+  test("returns no objects outside a restricted key's contexts from the node query", async () => {
     const restricted = await tenant.createKey(['metadata'], { contexts: ['letters'] })
     const codes = await Promise.all(
       ['File', 'FileContext', 'CallLog'].map(async (type) => getGraphqlCode(await find(restricted, ids[type]!))),
@@ -82,7 +85,7 @@ describe('node query', () => {
   })
 
   test.each(['', 'file', 'file_x', 'req_00000000000000000000000000', `${'x'.repeat(5_000)}`])(
-    'the node query treats the malformed id %j as unknown',
+    'treats the malformed id %j in a node query as unknown',
     async (id) => {
       expect(getGraphqlCode(await find(user, id))).toBe('NOT_FOUND')
     },
@@ -111,7 +114,7 @@ interface PageField {
   type: { ofType: { ofType: { ofType: { fields: { name: string }[] } } } }
 }
 
-test('every item type of a GraphQL list page has an id', async () => {
+test('provides an id for every item type of a GraphQL list page', async () => {
   const { body } = await user.graphql(
     '{ __schema { types { name fields { name type { ofType { ofType { ofType { fields { name } } } } } } } } }',
   )
@@ -124,7 +127,7 @@ test('every item type of a GraphQL list page has an id', async () => {
   expect(without).toEqual([])
 })
 
-test('context versions have unique ids, and a validation report has the same id in every query', async () => {
+test('returns unique ids for context versions and consistent ids for validation reports', async () => {
   const { body } = await user.graphql(
     `query ($id: ID!) {
       contextVersions(contextKey: "notes") { data { id } }
@@ -139,7 +142,7 @@ test('context versions have unique ids, and a validation report has the same id 
 })
 
 describe('partial errors in a GraphQL request', () => {
-  test('a GraphQL query still returns its other fields if one field lacks a scope or has an unknown id', async () => {
+  test('returns the other fields of a GraphQL query if one field lacks a scope', async () => {
     const key = await tenant.createKey(['metadata'])
     const { status, body } = await key.graphql(
       '{ files { pagination { totalItems } } file(fileId: "file_x") { fileId } apiKeys { data { apiKeyId } } tenant { name } }',
@@ -159,7 +162,7 @@ describe('partial errors in a GraphQL request', () => {
     ])
   })
 
-  test("a mutation returns a created key's secret even if another field fails", async () => {
+  test('returns the secret of a created key even if another field fails', async () => {
     const { body } = await user.graphql(
       'mutation { createApiKey(input: { name: "One" }) { apiKey } deleteFile(fileId: "file_x") { fileId } }',
     )
@@ -167,7 +170,7 @@ describe('partial errors in a GraphQL request', () => {
   })
 })
 
-test('GraphQL reasons and error codes are enums with the same names as in REST', async () => {
+test('uses the same names for GraphQL enums as for REST reasons and error codes', async () => {
   const { body } = await user.graphql(`{
     callLogs(operation: upload, status: failure) { data { errorCode validation { reason checks { check } } } }
     reason: __type(name: "RefusalReason") { enumValues { name } } code: __type(name: "ErrorCode") { kind }
@@ -177,7 +180,7 @@ test('GraphQL reasons and error codes are enums with the same names as in REST',
   expect(body.data.code).toEqual({ kind: 'ENUM' })
 })
 
-test('each custom GraphQL scalar has a specification URL', async () => {
+test('provides a specification URL for each custom GraphQL scalar', async () => {
   const { body } = await user.graphql('{ __schema { types { name kind specifiedByURL } } }')
   const own = body.data.__schema.types.filter(
     ({ kind, name }: { kind: string; name: string }) =>

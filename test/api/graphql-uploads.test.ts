@@ -44,7 +44,7 @@ describe('GraphQL multipart uploads', () => {
     })
   })
 
-  test('a rejected GraphQL upload returns the REST error code in upper case and the same details', async () => {
+  test('returns the REST error code in upper case for a rejected GraphQL upload', async () => {
     const response = await user.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     const byRest = await user.upload('notes', 'a.exe', 'x')
     expect(response.body.errors[0]).toMatchObject({
@@ -81,7 +81,7 @@ describe('GraphQL multipart uploads', () => {
     expect([response.status, getGraphqlCode(response)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('logs a GraphQL upload by an API key, and rejects an upload variable that is not a file', async () => {
+  test('logs a GraphQL upload by an API key', async () => {
     const key = await tenant.createKey(['upload'])
     await key.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     await key.graphql(upload, { context: 'notes', file: 'not a file' })
@@ -144,7 +144,7 @@ describe('GraphQL document limits', () => {
     expect([response.status, getGraphqlCode(response)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('a GraphQL GET request requires a header that HTML forms cannot send, and cannot execute mutations', async () => {
+  test('requires a header that HTML forms cannot send for a GraphQL GET request', async () => {
     const query = encodeURIComponent('{ me { id } }')
     const bare = await user.raw(`/graphql?query=${query}`)
     expect([bare.status, getGraphqlCode(bare)]).toEqual([400, 'BAD_USER_INPUT'])

@@ -86,7 +86,7 @@ describe('REST values in GraphQL', () => {
     ['apiCallsByContext', '/stats/by-context/api-calls', ''],
     ['filesByContext', '/stats/by-context/files', ''],
   ]
-  test.each(pairs)('GraphQL returns the same values as REST, with camelCase names, for %s', async (field, path, args) => {
+  test.each(pairs)('returns the same values as REST, with camelCase names, for %s', async (field, path, args) => {
     const fill = (text: string) => text.replaceAll('KEY', keyId).replaceAll('FILE', fileId)
     const expected = getData(await user.get(fill(path)))
     const data = await request(`{ ${field}${fill(args)} ${selectionOf(expected)} }`)
@@ -95,7 +95,7 @@ describe('REST values in GraphQL', () => {
 })
 
 describe('GraphQL mutations', () => {
-  test('GraphQL mutations create, disable, enable, rotate and revoke keys', async () => {
+  test('creates, disables, enables, rotates and revokes keys over GraphQL', async () => {
     const { createApiKey } = await request(
       'mutation { createApiKey(input: { name: "G", scopes: [metadata], expiresInDays: 3 }) { apiKeyId apiKey name scopes expiresAt } }',
     )
@@ -121,7 +121,7 @@ describe('GraphQL mutations', () => {
     )
   })
 
-  test('GraphQL mutations create, update and delete contexts', async () => {
+  test('creates, updates and deletes contexts over GraphQL', async () => {
     const input = { contextKey: 'made', displayName: 'Made', allowedExtensions: ['.TXT'], maxFileSizeMb: 2 }
     const { createContext } = await request(
       'mutation ($input: CreateContextInput!) { createContext(input: $input) { contextId allowedExtensions storageQuotaMb scanForViruses } }',
@@ -190,7 +190,7 @@ describe('GraphQL mutations', () => {
     expect(getGraphqlCode(wrong)).toBe('UNAUTHENTICATED')
   })
 
-  test('the storageHealth query reports that the store is healthy', async () => {
+  test('reports a healthy store in the storageHealth query', async () => {
     expect(await request('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }')).toEqual(
       {
         storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 },
@@ -237,14 +237,14 @@ describe('GraphQL connections', () => {
     ['callLogs', 'callId', ', status: failure'],
     ['auditLogs', 'auditId', ''],
     ['auditLogs', 'auditId', ', auditType: file, action: created'],
-  ])('the pages of a GraphQL connection contain no duplicates or gaps: %s (id field: %s%s)', async (field, id, filter) => {
+  ])('pages through a GraphQL connection without duplicates or gaps: %s (id field: %s%s)', async (field, id, filter) => {
     const expected = await all(field, id, filter)
     expect(await walk(`${field}Connection`, id, filter)).toEqual(expected)
     expect(expected).toEqual([...new Set(expected)].sort().reverse())
     if (!/empty|unknown/.test(filter)) expect(expected.length).toBeGreaterThan(0)
   })
 
-  test('items created between two page requests cause no gaps or duplicates on later pages', async () => {
+  test('returns later pages without gaps or duplicates if items are created in the meantime', async () => {
     const first = await request('{ filesConnection(first: 3) { edges { node { fileId } } pageInfo { endCursor } } }')
     await user.upload('notes', 'late.txt', 'x')
     const rest = await request(

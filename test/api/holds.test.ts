@@ -38,7 +38,7 @@ test('rejects single and bulk deletions of a file on hold until the hold is rele
   expect(await world.app.services.storageHealth.verify()).toEqual(healthyStorage)
 })
 
-test('an expired file on hold is deleted only after the hold is released', async () => {
+test('deletes an expired file on hold only after the hold is released', async () => {
   await createContext('aging')
   getData(await tenant.admin.patch('/contexts/aging/policy', { retention_days: 1 }))
   const fileId = await moveUploadBack(world, await upload('aging'), 2)
@@ -50,7 +50,7 @@ test('an expired file on hold is deleted only after the hold is released', async
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('a new hold reason replaces the previous one, and an identical reason changes nothing', async () => {
+test('replaces the reason of a hold only if the new reason is different', async () => {
   await createContext('again')
   const fileId = await upload('again')
   const first = getData(await hold(fileId, 'One'))

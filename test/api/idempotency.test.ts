@@ -22,7 +22,7 @@ const countFiles = async (caller: Caller): Promise<number> => (await caller.get(
 const toComparable = ({ status, body: { request_id: _id, timestamp: _time, ...body } }: ApiResponse) => ({ status, body })
 
 describe('Idempotency-Key for POST /files/upload', () => {
-  test('a repeated upload with the same Idempotency-Key stores one file and returns the original response', async () => {
+  test('stores one file for repeated uploads with the same Idempotency-Key', async () => {
     const key = createKeyHeader()
     const before = await countFiles(tenant.admin)
     const first = await upload(tenant.admin, 'once', key, { metadata: { a: 1, b: 2 } })
@@ -49,7 +49,7 @@ describe('Idempotency-Key for POST /files/upload', () => {
     expect(await tenant.admin.post('/contexts', createContextBody('mismatch'), key)).toMatchObject(mismatch)
   })
 
-  test('executes only one of many concurrent uploads with the same Idempotency-Key and returns its response to all clients', async () => {
+  test('executes only one of many concurrent uploads with the same Idempotency-Key', async () => {
     const key = createKeyHeader()
     const before = await countFiles(tenant.admin)
     const responses = await Promise.all(Array.from({ length: 8 }, () => upload(tenant.admin, 'at once', key)))
@@ -58,14 +58,14 @@ describe('Idempotency-Key for POST /files/upload', () => {
     expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
-  test('a failed upload releases its Idempotency-Key, which any request can then use', async () => {
+  test('releases the Idempotency-Key of a failed upload for any other request', async () => {
     const key = createKeyHeader()
     expect((await tenant.admin.upload('notes', 'a.exe', 'one', { headers: key })).status).toBe(422)
     expect((await upload(tenant.admin, 'x'.repeat(1_048_577), key)).status).toBe(413)
     expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
   })
 
-  test('Idempotency-Keys of different API keys and tenants are independent', async () => {
+  test('stores the Idempotency-Keys of different API keys and tenants separately', async () => {
     const key = createKeyHeader()
     const otherTenant = await world.createTenant()
     await otherTenant.createContext('notes')
@@ -90,14 +90,14 @@ describe('Idempotency-Key for POST /files/upload', () => {
     })
   })
 
-  test('returns the original response to a repeated upload even if the file has been deleted in the meantime', async () => {
+  test('returns the original response to a repeated upload even if its file has been deleted', async () => {
     const key = createKeyHeader()
     const first = await upload(tenant.admin, 'gone', key)
     await tenant.admin.delete(`/files/${first.body.data.file_id}`)
     expect(toComparable(await upload(tenant.admin, 'gone', key))).toEqual(toComparable(first))
   })
 
-  test('an Idempotency-Key can be reused after 24 hours, and a sweep deletes it', async () => {
+  test('accepts a reused Idempotency-Key after 24 hours', async () => {
     const key = createKeyHeader()
     const first = await upload(tenant.admin, 'daily', key)
     await expireKey(key['idempotency-key'], '23 hours 59 minutes')
@@ -110,7 +110,7 @@ describe('Idempotency-Key for POST /files/upload', () => {
     expect(await world.app.services.idempotency.deleteExpiredKeys()).toBe(1)
   })
 
-  test('an Idempotency-Key that was used by a killed process can be reused after its lease ends', async () => {
+  test('accepts an Idempotency-Key again after the lease of a killed process ends', async () => {
     const key = createKeyHeader()
     await upload(tenant.admin, 'killed', key)
     await world.database.pool.query(
@@ -122,7 +122,7 @@ describe('Idempotency-Key for POST /files/upload', () => {
     expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
-  test('another replica returns the stored response for an Idempotency-Key', async () => {
+  test('returns the stored response for an Idempotency-Key from another replica', async () => {
     const key = createKeyHeader()
     const first = await upload(tenant.admin, 'anywhere', key)
     const replica = await World.open({}, world)
@@ -146,7 +146,7 @@ const createContextBody = (key: string) => ({
 })
 
 describe('Idempotency-Key for POST /contexts and POST /api-keys', () => {
-  test('a repeated request to create a context returns the original response', async () => {
+  test('returns the original response to a repeated request to create a context', async () => {
     const key = createKeyHeader()
     const first = await tenant.admin.post('/contexts', createContextBody('twice'), key)
     expect(first.status).toBe(201)
@@ -157,7 +157,7 @@ describe('Idempotency-Key for POST /contexts and POST /api-keys', () => {
     })
   })
 
-  test('rejects a repeated request to create an API key with 409 and the key id, because secrets are not stored', async () => {
+  test('rejects a repeated request to create an API key with 409 and the key id', async () => {
     const key = createKeyHeader()
     const first = await tenant.admin.post('/api-keys', { name: 'Robot' }, key)
     const { api_key_id: id, api_key: secret } = first.body.data
@@ -175,13 +175,13 @@ describe('Idempotency-Key for POST /contexts and POST /api-keys', () => {
     expect(named).toHaveLength(1)
   })
 
-  test('a GET request ignores the Idempotency-Key header', async () => {
+  test('ignores the Idempotency-Key header of a GET request', async () => {
     expect((await tenant.admin.get('/files', { 'idempotency-key': 'a b' })).status).toBe(200)
   })
 })
 
 describe('idempotencyKey in GraphQL', () => {
-  test('a GraphQL upload returns the stored response if a REST upload used its idempotencyKey', async () => {
+  test('returns the stored response to a GraphQL upload that repeats a REST upload', async () => {
     const key = createKeyHeader()
     const first = await upload(tenant.admin, 'both doors', key)
     const mutation =
@@ -192,7 +192,7 @@ describe('idempotencyKey in GraphQL', () => {
     expect(other.body.errors[0].extensions.code).toBe('IDEMPOTENCY_MISMATCH')
   })
 
-  test('a repeated idempotencyKey creates only one context or API key', async () => {
+  test('creates only one context or API key for a repeated idempotencyKey', async () => {
     const create =
       'mutation ($key: String) { createContext(idempotencyKey: $key, input: { contextKey: "once", displayName: "Once", allowedExtensions: ["txt"], maxFileSizeMb: 1 }) { contextId } }'
     const first = await tenant.admin.graphql(create, { key: 'graphql-context' })

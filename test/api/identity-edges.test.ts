@@ -23,7 +23,7 @@ async function openVariant(env: Record<string, string>): Promise<World> {
 }
 
 describe('HTTP security headers, CORS and connections', () => {
-  test('every response has security headers and does not reveal the server software', async () => {
+  test('adds security headers to every response and hides the server software', async () => {
     const tenant = await world.createTenant()
     const responses = {
       rest: await tenant.admin.get('/contexts'),
@@ -53,7 +53,7 @@ describe('HTTP security headers, CORS and connections', () => {
     }
   })
 
-  test('Apollo Sandbox works with its content security policy', async () => {
+  test('permits Apollo Sandbox in the content security policy', async () => {
     const page = await world.unauthenticated.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
     expect([page.status, page.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')])
     const policy = page.headers.get('content-security-policy')!
@@ -61,7 +61,7 @@ describe('HTTP security headers, CORS and connections', () => {
     expect(policy).toContain("default-src 'none'")
   })
 
-  test('CORS is disabled by default, and CORS_ORIGINS enables it for the listed origins', async () => {
+  test('allows cross-origin requests only from the origins in CORS_ORIGINS', async () => {
     const origin = 'https://app.example.com'
     const preflight = (to: World, from: string, path = '/api/v1/files/upload') =>
       to.unauthenticated.raw(path, {
@@ -94,7 +94,7 @@ describe('HTTP security headers, CORS and connections', () => {
     expect(rejected.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('returns an error to a client that sends headers too slowly, and disconnects it', async () => {
+  test('returns an error to a client that sends headers too slowly, then disconnects it', async () => {
     const slow = await openVariant({})
     const { headersTimeout } = slow.app.httpServer
     slow.app.httpServer.headersTimeout = 200
@@ -107,7 +107,7 @@ describe('HTTP security headers, CORS and connections', () => {
     expect((await slow.unauthenticated.raw('/health/live')).status).toBe(200)
   })
 
-  test('reusing a keep-alive connection causes no memory leak warnings', async () => {
+  test('reuses a keep-alive connection without memory leak warnings', async () => {
     const { faults, stop } = watchUnhandledErrors()
     const tenant = await world.createTenant()
     const raw = await RawHttp.open(world.url)
@@ -194,7 +194,7 @@ describe('secrets in logs and in the database', () => {
     await world.app.services.identity.lastUsed.flush()
   })
 
-  test('secrets and URL signatures do not appear in the service log', () => {
+  test('excludes secrets and URL signatures from the service log', () => {
     // Finding a known log line proves that the search for secrets works.
     const lines = world.log.lines.filter((line) => !line.includes('as the edge would'))
     expect(lines.length).toBeGreaterThan(30)
@@ -203,13 +203,13 @@ describe('secrets in logs and in the database', () => {
     expect(lines.filter((line) => /signature=|[?&]expires=|Bearer |password/i.test(line))).toEqual([])
   })
 
-  test('secrets do not appear in the PostgreSQL log, even if PostgreSQL rejects a statement that contains them', () => {
+  test('excludes secrets from the PostgreSQL log, even if PostgreSQL rejects a statement', () => {
     const log = readFileSync(join(process.env.ASSAY_TEST_DATABASE!, 'data', 'postgres.log'), 'utf8')
     for (const [name, secret] of Object.entries(secrets)) expect([name, log.includes(secret)]).toEqual([name, false])
     expect(log).not.toMatch(/STATEMENT:|parameters:/)
   })
 
-  test('secrets do not appear in the database', async () => {
+  test('excludes secrets from the database', async () => {
     const { rows: columns } = await world.database.pool.query<{ table: string; column: string; type: string }>(
       `SELECT table_name AS table, column_name AS column, data_type AS type FROM information_schema.columns
        WHERE table_schema = 'public' AND data_type IN ('text', 'bytea', 'jsonb', 'ARRAY', 'character varying')`,

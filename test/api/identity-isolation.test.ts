@@ -83,7 +83,7 @@ describe.each([
     }
   })
 
-  test('the counts, sizes and statistics of two tenants are independent', async () => {
+  test('computes the counts, sizes and statistics of two tenants independently', async () => {
     const { data } = (await caller(one).get('/stats')).body
     expect(data.overview).toMatchObject({ total_files: 2, total_contexts: 1, total_api_keys: 1, total_downloads: 1 })
     expect(data.storage.total_bytes).toBe(2 * 'one a.txt'.length)
@@ -138,7 +138,7 @@ describe.each([
     expect((await two.user.get('/files')).status).toBe(200)
   })
 
-  test("a cursor from another tenant returns none of the other tenant's data", async () => {
+  test('returns no data for a cursor from another tenant', async () => {
     const connections = ['filesConnection', 'callLogsConnection', 'auditLogsConnection']
     for (const connection of connections) {
       const page = (of: Caller, after: string | null) =>
@@ -151,7 +151,7 @@ describe.each([
     }
   })
 
-  test("every GraphQL field without arguments, including nested fields, returns only data that belongs to the caller's tenant", async () => {
+  test("returns only the caller's data from every GraphQL field without arguments", async () => {
     const selection = (type: GraphQLObjectType, depth: number): string =>
       Object.values(type.getFields())
         .filter((field) => field.args.every((arg) => arg.defaultValue !== undefined || !String(arg.type).endsWith('!')))
@@ -189,7 +189,7 @@ async function loadSchema() {
 }
 
 describe("effects of one tenant's actions on other tenants", () => {
-  test('Idempotency-Keys of two tenants are independent', async () => {
+  test('stores the Idempotency-Keys of two tenants separately', async () => {
     const again = await one.admin.upload('invoices', 'a.txt', 'one a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
     expect(again.body.data.file_id).toBe(one.files[0])
     const foreign = await two.admin.upload('invoices', 'a.txt', 'two a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
@@ -202,7 +202,7 @@ describe("effects of one tenant's actions on other tenants", () => {
     for (const { admin } of [one, two]) await admin.delete('/contexts/fresh')
   })
 
-  test("changing a tenant's context, users or quota does not affect other tenants", async () => {
+  test("does not affect other tenants if a tenant's context, users or quota change", async () => {
     const before = await Promise.all(
       ['/contexts/invoices', '/tenant', '/files'].map(async (path) => getData(await two.admin.get(path))),
     )
@@ -217,7 +217,7 @@ describe("effects of one tenant's actions on other tenants", () => {
     expect(toStatusAndCode(await one.admin.upload('invoices', 'c.txt', 'one c'))).toEqual([409, 'conflict'])
   })
 
-  test("a name used in one tenant is available in another, and a conflict error names only objects of the caller's tenant", async () => {
+  test('accepts a name that another tenant uses', async () => {
     const invite = (by: Caller, address: string) =>
       by.graphql(
         'mutation ($email: String!) { inviteUser(input: { email: $email, name: "N", scopes: [upload] }) { user { userId } } }',
@@ -232,7 +232,7 @@ describe("effects of one tenant's actions on other tenants", () => {
     expect((await two.admin.post('/contexts', context)).status).toBe(201)
   })
 
-  test('a signed download URL is valid for only one file of one tenant', async () => {
+  test('accepts a signed download URL for only one file of one tenant', async () => {
     const sign = async (by: Caller, id: string) =>
       new URL(getData(await by.get(`/files/${id}`), { timestamp: false }).download_url)
     const [own, foreign] = [await sign(one.admin, one.files[0]!), await sign(two.admin, two.files[0]!)]

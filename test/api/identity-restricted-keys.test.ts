@@ -25,7 +25,7 @@ describe('keys restricted to some contexts', () => {
     key = await tenant.createKey(['upload', 'download', 'metadata', 'delete'], { contexts: ['mine'] })
   })
 
-  test('a restricted key can read its context and the files in it', async () => {
+  test('allows a restricted key to read its context and the files in it', async () => {
     expect(getItems(await key.get('/contexts')).map((context: Record<string, string>) => context.context_key)).toEqual(['mine'])
     expect((await key.get('/contexts')).body.data.pagination.total_items).toBe(1)
     expect((await key.get('/contexts/mine')).status).toBe(200)
@@ -39,7 +39,7 @@ describe('keys restricted to some contexts', () => {
       expect(getData(await key.get(path)).map((row: Record<string, string>) => row.context_key)).toEqual(['mine'])
   })
 
-  test('a restricted key receives the same response for another context as for an unknown context', async () => {
+  test('returns the same response for a hidden context as for an unknown context', async () => {
     const nowhere = `file_${files.other!.slice(5, -4)}zzzz`
     const same = (other: ApiResponse, unknown: ApiResponse, [id, ghost]: [string, string]) => {
       expect(toStatusAndCode(other)).toEqual([404, 'not_found'])
@@ -58,7 +58,7 @@ describe('keys restricted to some contexts', () => {
     expect((await tenant.admin.get(`/files/${files.other}`)).status).toBe(200)
   })
 
-  test("GraphQL enforces a restricted key's contexts, including in relations and connections", async () => {
+  test("enforces a restricted key's contexts in GraphQL relations and connections", async () => {
     const observed = await key.graphql(
       `{ contexts { data { contextKey } } files { data { fileId context { contextKey } } } filesConnection { edges { node { contextKey } } }
          filesByContext { contextKey } apiCallsByContext { contextKey } }`,
@@ -74,12 +74,12 @@ describe('keys restricted to some contexts', () => {
       expect(getGraphqlCode(await key.graphql(`mutation ($id: ID!) { ${mutation} }`, { id: files.other }))).toBe('NOT_FOUND')
   })
 
-  test('a restricted key cannot read tenant-wide data', async () => {
+  test('rejects requests for tenant-wide data from a restricted key', async () => {
     const paths = ['/stats', '/stats/logs', '/stats/charts/api-calls', '/stats/charts/storage', '/stats/charts/uploads']
     for (const path of paths) expect(toStatusAndCode(await key.get(path))).toEqual([403, 'forbidden'])
   })
 
-  test('only an admin can create a restricted key, which must name existing contexts and cannot have the admin scope', async () => {
+  test('allows only an admin to create a restricted key', async () => {
     const make = (more: object) => tenant.admin.post('/api-keys', { name: 'x', ...more })
     expect(getInvalidFields(await make({ contexts: ['mine', 'ghost'] }))).toEqual(['contexts'])
     expect(getInvalidFields(await make({ contexts: [] }))).toEqual(['contexts'])
@@ -87,7 +87,7 @@ describe('keys restricted to some contexts', () => {
     expect(getInvalidFields(await make({ contexts: ['mine'], scopes: ['admin'] }))).toEqual(['contexts'])
   })
 
-  test('a restricted key has no access to a new context with the same name as a deleted context', async () => {
+  test('denies a restricted key access to a new context with the name of a deleted context', async () => {
     await tenant.createContext('passing')
     const passing = await tenant.createKey(['metadata', 'upload'], { contexts: ['passing'] })
     await tenant.admin.delete('/contexts/passing')

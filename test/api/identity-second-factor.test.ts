@@ -45,7 +45,7 @@ async function setUp(user: Person) {
 }
 
 describe('second factor', () => {
-  test('password sign-in requires the second factor only after enrollment is confirmed', async () => {
+  test('requires the second factor at sign-in only after enrollment is confirmed', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     expect(getGraphqlCode(await startSession(user, 'not the password'))).toBe('FORBIDDEN')
@@ -74,7 +74,7 @@ describe('second factor', () => {
     expect(JSON.stringify(getItems(await tenant.admin.get('/audit-logs')))).not.toContain(secret)
   })
 
-  test('accepts each second-factor code only once, even if two clients sign in with it concurrently', async () => {
+  test('accepts each second-factor code only once, even from two concurrent clients', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     const { secret } = await setUp(user)
     const code = generateNextCode(secret)
@@ -83,7 +83,7 @@ describe('second factor', () => {
     expect(getGraphqlCode(await signIn(user, code))).toBe('UNAUTHENTICATED')
   })
 
-  test('creates ten single-use recovery codes, and accepts them in any letter case and with any spacing', async () => {
+  test('accepts each of ten recovery codes once, in any letter case and spacing', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     const { recoveryCodes } = await setUp(user)
     expect(new Set(recoveryCodes).size).toBe(10)
@@ -92,7 +92,7 @@ describe('second factor', () => {
     expect(getGraphqlCode(await signIn(user, ` ${recoveryCodes[9]!.toUpperCase().replaceAll('-', ' ')}`))).toBeUndefined()
   })
 
-  test("users can remove their second factor with a code, and removal by an admin ends the user's sessions", async () => {
+  test('removes the second factor of a user with a code or as an admin', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { secret } = await setUp(user)
@@ -109,7 +109,7 @@ describe('second factor', () => {
     expect(getGraphqlCode(await signIn(user))).toBeUndefined()
   })
 
-  test('encrypts a second factor with MASTER_KEY and re-encrypts it after the key changes', async () => {
+  test('re-encrypts second factors if MASTER_KEY changes', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     const { secret, recoveryCodes } = await setUp(user)
     const { rows } = await world.database.pool.query('SELECT * FROM users WHERE email = $1', [user.email])
@@ -147,7 +147,7 @@ describe('wrong second-factor codes', () => {
     return { message, code: extensions.code, details }
   }
 
-  test("ten consecutive wrong codes lock a user's second factor on every replica for an hour", async () => {
+  test("locks a user's second factor for an hour after ten consecutive wrong codes", async () => {
     const replica = await World.open({}, world)
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
@@ -191,7 +191,7 @@ describe('wrong second-factor codes', () => {
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
   })
 
-  test('the second-factor lock doubles after each further series of wrong codes, up to one day', async () => {
+  test('doubles the duration of each further second-factor lock, up to one day', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     await setUp(user)
     const hoursAfter = async (count: number) => {
@@ -205,7 +205,7 @@ describe('wrong second-factor codes', () => {
   })
 
   test.each(['second factor', 'password'])(
-    "100 consecutive wrong codes lock a user's second factor until an admin resets the user's %s",
+    "locks a second factor after 100 wrong codes until an admin resets the user's %s",
     async (what) => {
       const tenant = await world.createTenant()
       const user = await tenant.createUser(['metadata'])
@@ -272,7 +272,7 @@ describe('wrong second-factor codes', () => {
 })
 
 describe('tenants that require a second factor', () => {
-  test('if the tenant requires a second factor, a session without one can only be used to set one up', async () => {
+  test('limits a session without a second factor to setting one up if the tenant requires it', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('notes')
     const user = await tenant.createUser(['metadata', 'admin'])
@@ -292,7 +292,7 @@ describe('tenants that require a second factor', () => {
     expect(data(await signIn(user, generateNextCode(secret))).signIn.secondFactorDue).toBe(false)
   })
 
-  test('requiring a second factor does not affect API keys or other tenants, and can be undone', async () => {
+  test('does not require a second factor for API keys or other tenants', async () => {
     const [tenant, other] = [await world.createTenant(), await world.createTenant()]
     const [user, otherUser] = [await tenant.createUser(['metadata']), await other.createUser(['metadata'])]
     await require(tenant, true)
@@ -307,7 +307,7 @@ describe('tenants that require a second factor', () => {
     })
   })
 
-  test('only admins can require a second factor', async () => {
+  test('allows only admins to require a second factor', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     expect(getGraphqlCode(await user.graphql('mutation { requireSecondFactor(required: true) { name } }'))).toBe('FORBIDDEN')

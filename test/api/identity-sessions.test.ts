@@ -29,7 +29,7 @@ const signInAgain = async (user: Person) => (await signIn(user, user.password)) 
 const fields = 'data { sessionId createdAt expiresAt ipAddress userAgent isCurrent } pagination { totalItems }'
 
 describe('disabled users', () => {
-  test("disabling a user ends all of the user's sessions permanently", async () => {
+  test('ends all sessions of a disabled user permanently', async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     await queryData(tenant.admin, 'mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })
@@ -41,7 +41,7 @@ describe('disabled users', () => {
 })
 
 describe('active sessions', () => {
-  test('lists active sessions with their origins for admins and for the user, but not for API keys', async () => {
+  test('lists active sessions for admins and for the user, but not for API keys', async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     const other = await signInAgain(user)
@@ -63,7 +63,7 @@ describe('active sessions', () => {
     expect((await queryData(tenant.admin, `{ mySessions { ${fields} } }`)).mySessions).toEqual(none)
   })
 
-  test("only an admin of the same tenant can list and end other users' sessions", async () => {
+  test("allows only an admin of the same tenant to list and end other users' sessions", async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     for (const [by, code] of [
@@ -80,7 +80,7 @@ describe('active sessions', () => {
     expect((await user.get('/files')).status).toBe(200)
   })
 
-  test('ends sessions individually or all together, and audits both as user actions', async () => {
+  test('ends sessions individually or together and audits both actions', async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     const [second, third] = [await signInAgain(user), await signInAgain(user)]
@@ -97,7 +97,7 @@ describe('active sessions', () => {
     ])
   })
 
-  test("users can end their own sessions, but receive 404 for other users' sessions", async () => {
+  test("allows users to end their own sessions, but not other users' sessions", async () => {
     const [user, otherUser] = [await tenant.createUser(['metadata']), await tenant.createUser(['metadata'])]
     const other = await signInAgain(user)
     const { mySessions } = await queryData(other, `{ mySessions { ${fields} } }`)
@@ -110,7 +110,7 @@ describe('active sessions', () => {
 })
 
 describe('password resets and common passwords', () => {
-  test("a password reset by an admin returns a new password and ends all of the user's sessions", async () => {
+  test("returns a new password after a reset by an admin and ends all of the user's sessions", async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     const { resetUserPassword } = await queryData(

@@ -18,7 +18,7 @@ const listAudits = async (tenant: TestTenant, entityId: string) =>
   getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('sign-in', () => {
-  test('starts a twelve-hour session over REST and GraphQL, and audits the sign-in', async () => {
+  test('starts a twelve-hour session over REST and GraphQL and audits the sign-in', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata', 'admin'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email.toUpperCase(), password: user.password })
@@ -51,7 +51,7 @@ describe('sign-in', () => {
     })
   })
 
-  test('a failed sign-in does not reveal whether the email address or the password is wrong', async () => {
+  test('does not reveal whether a sign-in failed because of the email address or the password', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const wrong = await world.unauthenticated.graphql(signIn, { email: user.email, password: 'not this one' })
@@ -60,7 +60,7 @@ describe('sign-in', () => {
     expect(unknown.body).toEqual(wrong.body)
   })
 
-  test('sign-in takes similar CPU time for unknown users, wrong passwords, external users and users of many tenants', async () => {
+  test('takes similar CPU time for sign-in attempts with existing and unknown accounts', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     await world.database.pool.query(
@@ -88,7 +88,7 @@ describe('sign-in', () => {
     }
   })
 
-  test('signs in to the named tenant if an email address is registered in two tenants', async () => {
+  test('signs in to the named tenant if two tenants use the same email address', async () => {
     const [one, two] = [await world.createTenant(), await world.createTenant()]
     const email = 'both@example.com'
     const [first, second] = [await one.createUser(['metadata'], email), await two.createUser(['metadata'], email)]
@@ -105,7 +105,7 @@ describe('sign-in', () => {
     }
   })
 
-  test('accounts with the same email address in many tenants share a salt, but each accepts only its own password', async () => {
+  test("accepts each account's own password although accounts with the same email address share a salt", async () => {
     const email = 'everywhere@example.com'
     const tenants = await Promise.all(Array.from({ length: 8 }, () => world.createTenant()))
     const users: (Caller & { password: string })[] = []
@@ -118,7 +118,7 @@ describe('sign-in', () => {
     expect((await world.createCaller(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenants[5]!.tenantId)
   })
 
-  test('sign-in rehashes the passwords of all accounts with the same email address so that they share one salt', async () => {
+  test('rehashes the passwords of accounts with the same email address to share one salt', async () => {
     const email = 'moved@example.com'
     const [one, two] = [await world.createTenant(), await world.createTenant()]
     await one.createUser(['metadata'], email)
@@ -141,7 +141,7 @@ describe('sign-in', () => {
     expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email, password }))).toBeUndefined()
   })
 
-  test('wrong passwords from an unauthenticated client neither lock out a user nor reveal whether an account exists', async () => {
+  test('neither locks out a user nor reveals an account after wrong passwords', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     for (const email of [user.email, 'ghost@example.com']) {
@@ -158,7 +158,7 @@ describe('sign-in', () => {
 })
 
 describe('user sessions', () => {
-  test('signOut ends the current session immediately without affecting other sessions', async () => {
+  test('ends only the current session at sign-out', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })
@@ -172,7 +172,7 @@ describe('user sessions', () => {
     expect((await tenant.admin.graphql('mutation { signOut }')).body.data.signOut).toBe(false)
   })
 
-  test('changePassword requires the old password and ends all other sessions', async () => {
+  test('ends all other sessions when a user changes the password', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })
@@ -199,7 +199,7 @@ describe('user sessions', () => {
     expect(JSON.stringify(entries)).not.toContain('a new password')
   })
 
-  test('a password change also ends a session that started with the old password during the change', async () => {
+  test('ends a session that started with the old password during a password change', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const attempts = Array.from({ length: 8 }, () =>
@@ -220,7 +220,7 @@ describe('user sessions', () => {
     expect((await user.get('/files')).status).toBe(200)
   })
 
-  test('publishes session keys that verify tokens, and rotates them without ending sessions', async () => {
+  test('publishes session keys and rotates them without ending sessions', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const published = async () =>
@@ -238,7 +238,7 @@ describe('user sessions', () => {
     expect(await verify(user.credential!)).toMatchObject({ kid: before.keys[0]!.kid })
   })
 
-  test('a session ends at the expiry time stored in the database', async () => {
+  test('ends a session at the expiry time stored in the database', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     await world.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1", [

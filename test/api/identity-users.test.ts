@@ -28,7 +28,7 @@ const listAudits = async (tenant: TestTenant, entityId: string) =>
   getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('user management by admins', () => {
-  test('an admin can invite each email address only once, with or without a password', async () => {
+  test('allows an admin to invite each email address only once', async () => {
     const tenant = await world.createTenant()
     const { body } = await invite(tenant.admin, { email: 'Eve@Example.com', name: 'Eve', scopes: ['metadata', 'metadata'] })
     const { password, user } = body.data.inviteUser
@@ -71,7 +71,7 @@ describe('user management by admins', () => {
     ).toBe('FORBIDDEN')
   })
 
-  test("an admin's changes to scopes and status apply to users immediately and are audited", async () => {
+  test("applies an admin's changes to scopes and status immediately and audits them", async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['upload'])
     const id = await getUserId(user)
@@ -99,7 +99,7 @@ describe('user management by admins', () => {
     expect(entries).toHaveLength(4)
   })
 
-  test('an admin cannot revoke their own access', async () => {
+  test("rejects an admin's request to revoke their own access", async () => {
     const tenant = await world.createTenant()
     const admin = await tenant.createUser(['admin'])
     const id = await getUserId(admin)
@@ -131,7 +131,7 @@ describe('user management by admins', () => {
 })
 
 describe('audited user actions, suspended tenants and deleted tenants', () => {
-  test("audits user actions over REST and GraphQL with the user's name and email address at the time of the action", async () => {
+  test("audits user actions with the user's name and email address at the time of the action", async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['admin'])
     const id = await getUserId(user)
@@ -185,7 +185,7 @@ describe('audited user actions, suspended tenants and deleted tenants', () => {
   })
 })
 
-test('returns 403 for keys, users, sign-ins and signed URLs of a suspended tenant until the tenant is resumed', async () => {
+test('returns 403 for all credentials of a suspended tenant until it is resumed', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('inbox')
   const { file_id: fileId } = getData(await tenant.admin.upload('inbox', 'a.txt', 'kept'), {

@@ -41,7 +41,7 @@ async function waitForLockedSession(): Promise<void> {
 }
 
 describe('blob retention during sweeps', () => {
-  test("does not delete the blob of an upload in progress, even if the replica's clock is two hours slow", async () => {
+  test("keeps the blob of an upload in progress even if the replica's clock is slow", async () => {
     const tenant = await createTenant()
     const now = Date.now()
     const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 2 * 3_600_000)
@@ -55,7 +55,7 @@ describe('blob retention during sweeps', () => {
     await leases.close()
   })
 
-  test('keeps the blob of a completed upload, even if an earlier sweep lost its connections while deleting blobs', async () => {
+  test('keeps the blob of a completed upload after an interrupted sweep', async () => {
     const tenant = await createTenant()
     // The first upload leases blob paths, and the second upload uses one of them.
     await upload(tenant)
@@ -94,7 +94,7 @@ describe('blob retention during sweeps', () => {
   })
 })
 
-test('two uploads with the same Idempotency-Key store one file, even if the first upload is delayed', async () => {
+test('stores one file for two uploads with the same Idempotency-Key even if the first is delayed', async () => {
   const tenant = await createTenant()
   const headers = { 'idempotency-key': 'frozen' }
   const head = await lockHead(tenant)
@@ -117,7 +117,7 @@ test('two uploads with the same Idempotency-Key store one file, even if the firs
 })
 
 describe("requests while another tenant's rows are locked", () => {
-  test("tenant A can read, upload and change data while tenant B's rows are locked", async () => {
+  test("serves tenant A while tenant B's rows are locked", async () => {
     const [a, b] = [await createTenant(), await createTenant()]
     const head = await lockHead(b)
     // Sends more requests than there are database connections.
@@ -136,7 +136,7 @@ describe("requests while another tenant's rows are locked", () => {
     expect((await renamed).status).toBe(200)
   })
 
-  test('a tenant receives 503 after ten seconds if its rows are locked, and nothing is stored', async () => {
+  test("returns 503 and stores nothing if a tenant's rows are locked for ten seconds", async () => {
     const b = await createTenant()
     const head = await lockHead(b)
     expect(await upload(b)).toMatchObject({ status: 503, body: { error: { code: 'database_unavailable' } } })
@@ -155,7 +155,7 @@ describe('responses to changes during ledger transactions', () => {
     ['suspends the tenant', (tenant) => world.app.services.tenants.suspend(tenant.tenantId).then(() => ({ status: 200 }))],
   ]
   test.each(changes)(
-    'completes an operation that %s only after the ledger transactions in progress have ended',
+    'completes an operation that %s only after pending ledger transactions have ended',
     async (_what, change) => {
       const tenant = await createTenant()
       const { id } = await tenant.createKey(['upload'])
@@ -179,7 +179,7 @@ describe('upload rules', () => {
   const change = (tenant: TestTenant, changes: object) => tenant.admin.patch('/contexts/notes', changes)
   const json = { allowed_extensions: ['json'] }
 
-  test('applies the rules that are valid at commit time, even if they changed after validation', async () => {
+  test('applies the rules at commit time even if they changed after validation', async () => {
     const tenant = await createTenant()
     expect((await send(tenant)).status).toBe(201)
     const other = await lockHead(tenant)
@@ -195,7 +195,7 @@ describe('upload rules', () => {
     expect(await verifyStorage()).toMatchObject(healthy)
   })
 
-  test('applies new rules to uploads as soon as the update returns, whether the rules are stricter or looser', async () => {
+  test('applies new rules to uploads as soon as the update returns', async () => {
     const tenant = await createTenant()
     expect((await send(tenant)).status).toBe(201)
     await change(tenant, json)
@@ -214,7 +214,7 @@ describe('upload rules', () => {
     expect((await send(tenant)).status).toBe(201)
   })
 
-  test("applies the new context's rules if a context is deleted and created again with the same name", async () => {
+  test('applies the rules of a new context with the key of a deleted context', async () => {
     const tenant = await createTenant()
     const { body } = await send(tenant)
     await tenant.admin.delete(`/files/${body.data.file_id}`)
@@ -252,7 +252,7 @@ describe('rule changes during an upload', () => {
     }
   }
 
-  test('accepts an upload in progress that only the old rules would reject, and does not count it as blocked', async () => {
+  test('accepts an upload in progress that only the old rules would reject', async () => {
     const tenant = await createTenant()
     const response = await uploadDuring(tenant, 'a.log', () =>
       tenant.admin.patch('/contexts/notes', { allowed_extensions: ['log'] }),
@@ -315,7 +315,7 @@ describe('uploads that start with outdated context rules', () => {
     ['/files/validate', false],
     ['/files/validate', true],
   ])(
-    'responds to POST %s with 503 if only the outdated size limit rejects the file (limit outdated only in the form: %s)',
+    'returns 503 for POST %s if only the outdated size limit rejects the file (limit outdated only in the form: %s)',
     async (path, isOnlyForm) => {
       const tenant = await createTenant()
       await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 1 })
@@ -326,7 +326,7 @@ describe('uploads that start with outdated context rules', () => {
     },
   )
 
-  test('rejects a file that also exceeds the new size limit, and names the new limit', async () => {
+  test('rejects a file that also exceeds the new size limit and names that limit', async () => {
     const tenant = await createTenant()
     await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 2 })
     const upload = { path: '/files/upload', name: 'a.txt', content: Buffer.alloc(3_000_000, 'text\n') }

@@ -29,7 +29,7 @@ function countCodes(responses: ApiResponse[]): Record<string, number> {
 }
 const createText = (bytes: number) => 'a'.repeat(bytes)
 
-test("fifty concurrent uploads on two replicas fill a context's quota exactly", async () => {
+test("fills a context's quota exactly with fifty concurrent uploads on two replicas", async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('edge', { storage_quota_mb: 1 })
   const responses = await Promise.all(
@@ -49,7 +49,7 @@ test("fifty concurrent uploads on two replicas fill a context's quota exactly", 
   expect((await tenant.admin.upload('edge', 'last.txt', 'x')).status).toBe(422)
 })
 
-test("fifty concurrent uploads to two contexts fill a tenant's quota exactly", async () => {
+test("fills a tenant's quota exactly with fifty concurrent uploads to two contexts", async () => {
   const tenant = await world.createTenant({ quotaMb: 1 })
   await tenant.createContext('one')
   await tenant.createContext('two')
@@ -69,7 +69,7 @@ test("fifty concurrent uploads to two contexts fill a tenant's quota exactly", a
   expect((await tenant.admin.get('/stats')).body.data.storage_quota).toMatchObject({ used_percent: 100, remaining_bytes: 0 })
 })
 
-test('rejects an upload above the quota before reading its body, and reserves no bytes', async () => {
+test('rejects an upload above the quota before reading its body', async () => {
   const tenant = await world.createTenant({ quotaMb: 1 })
   await tenant.createContext('notes')
   const response = await fetch(`${world.url}/api/v1/files/upload`, {
@@ -123,7 +123,7 @@ async function runMixedCalls(tenant: TestTenant): Promise<void> {
   )
 }
 
-test('all statistics equal a recount of the rows after random calls on two replicas', async () => {
+test('returns statistics that equal a recount after random calls on two replicas', async () => {
   const tenant = await world.createTenant()
   await runMixedCalls(tenant)
   await expectExact(world.databaseUrl)
@@ -173,7 +173,7 @@ test('all statistics equal a recount of the rows after random calls on two repli
   )
 })
 
-test("counts users' downloads and rejected uploads, although calls by users are not logged", async () => {
+test("counts users' downloads and rejected uploads although calls by users are not logged", async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('notes')
   const user = await tenant.createUser(['upload', 'download'])
@@ -189,7 +189,7 @@ test("counts users' downloads and rejected uploads, although calls by users are 
   })
 })
 
-test('byte totals and counts above 2^32 are exact', async () => {
+test('returns exact byte totals and counts above 2^32', async () => {
   const tenant = await world.createTenant({ quotaMb: 2_147_483_647 })
   const { context_id: contextId } = (await tenant.createContext('large', { storage_quota_mb: 2_147_483_647 })) as {
     context_id: string
@@ -228,7 +228,7 @@ test('byte totals and counts above 2^32 are exact', async () => {
   await world.database.pool.query('DELETE FROM usage_counters WHERE tenant_id = $1', [tenant.tenantId])
 })
 
-test('truncates user agents to 512 bytes without splitting characters, and removes control characters', async () => {
+test('truncates user agents to 512 bytes without splitting characters', async () => {
   const tenant = await world.createTenant()
   const agent = Buffer.from('é'.repeat(300), 'utf8').toString('latin1')
   await tenant.admin.get('/stats', { 'user-agent': agent })

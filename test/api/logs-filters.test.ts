@@ -64,7 +64,7 @@ describe('call log filters', () => {
       expect(await list(`api_key_id=${id}`)).toEqual([])
   })
 
-  test('rejects invalid call log filters with 400 and reports all of them in one response', async () => {
+  test('rejects invalid call log filters with 400 and reports all of them together', async () => {
     const user = await reader()
     expect(
       getInvalidFields(await user.get('/stats/logs?operation=x&status=y&start_date=z&end_date=2026-13-01&page=a&page_size=0')),
@@ -107,21 +107,21 @@ describe('call log date filters', () => {
     return data.map(({ created_at }: LoggedCall) => created_at).reverse()
   }
 
-  test('call log date filters include both bounds, with millisecond precision', async () => {
+  test('includes both bounds of a call log date filter with millisecond precision', async () => {
     expect(await times('start_date=2026-03-01T12:30:15.250Z&end_date=2026-03-01T12:30:15.250Z')).toEqual([timestamps[1]])
     expect(await times('start_date=2026-03-01T12:30:15.251Z')).toEqual(timestamps.slice(2))
     expect(await times('end_date=2026-03-01T12:30:15.250Z')).toEqual(timestamps.slice(0, 2))
     expect(await times('start_date=2026-03-01T23:59:59.999Z&end_date=2026-03-02T00:00:00.000Z')).toEqual(timestamps.slice(3, 5))
   })
 
-  test('an upper date bound without a time includes the whole day in the call log', async () => {
+  test('includes the whole day of an upper date bound without a time', async () => {
     expect(await times('end_date=2026-03-01')).toEqual(timestamps.slice(0, 4))
     expect(await times('start_date=2026-03-02')).toEqual(timestamps.slice(4))
     expect(await times('start_date=2026-03-01&end_date=2026-03-01')).toEqual(timestamps.slice(0, 4))
     expect(await times('start_date=2026-03-02&end_date=2026-03-01')).toEqual([])
   })
 
-  test('treats a log filter time without an offset as UTC, and converts a time with an offset to UTC', async () => {
+  test('treats a log filter time without an offset as UTC', async () => {
     expect(await times('start_date=2026-03-02T02:00:00%2B02:00&end_date=2026-03-02T07:00:00%2B02:00')).toEqual(
       timestamps.slice(4),
     )
@@ -136,7 +136,7 @@ describe('call log date filters', () => {
     expect(await times('end_date=2026-03-01&status=failure')).toEqual([])
   })
 
-  test('the pages of a date range in the call log contain no duplicates or gaps', async () => {
+  test('returns the pages of a date range in the call log without duplicates or gaps', async () => {
     const observed: string[] = []
     for (let page = 1; page <= 4; page++) {
       const { data, pagination } = getData(await user.get(`/stats/logs?page=${page}&page_size=2`))

@@ -13,7 +13,7 @@ const migrations = readdirSync('prisma/migrations', { withFileTypes: true })
   .map(({ name }) => name)
   .sort()
 
-test('npm run migrate updates a database to the newest migration, and changes nothing if run again', async () => {
+test('updates a database to the newest migration and changes nothing in a second run', async () => {
   const database = await createEmptyDatabase()
   const DATABASE_URL_FILE = join(folder, 'url')
   writeFileSync(DATABASE_URL_FILE, `${database.url}\n`)
@@ -24,7 +24,7 @@ test('npm run migrate updates a database to the newest migration, and changes no
   await database.drop()
 })
 
-test('npm run migrate reports an unreachable database in one sentence and exits with status 1', async () => {
+test('reports an unreachable database during a migration in one sentence', async () => {
   const { status, stdout, stderr } = await runCommand(['migrate'], { DATABASE_URL: 'postgresql://u:hushed@127.0.0.1:9/d' })
   expect([status, stdout]).toEqual([1, ''])
   expect(stderr).toMatch(/^The database u@127\.0\.0\.1:9\/d is unreachable \(.*\)\. Check DATABASE_URL\.\n$/)

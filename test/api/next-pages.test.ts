@@ -41,7 +41,7 @@ const getNextLink = (response: ApiResponse): string | undefined =>
 describe.each(Object.keys(lists))('next-page links for %s', (name) => {
   const { path, id, add, remove } = lists[name]!
 
-  test('next-page links return each item exactly once while items are added and deleted', async () => {
+  test('returns each item exactly once through next-page links while items are added and deleted', async () => {
     tenant = await world.createTenant()
     await tenant.createContext('notes')
     for (let index = 0; index < 8; index++) await add()
@@ -62,13 +62,13 @@ describe.each(Object.keys(lists))('next-page links for %s', (name) => {
   })
 })
 
-test('the last page and an empty list have no next-page link', async () => {
+test('omits the next-page link from the last page and from an empty list', async () => {
   tenant = await world.createTenant()
   expect((await tenant.admin.get('/files')).headers.get('link')).toBeNull()
   expect((await tenant.admin.get('/api-keys?page_size=100')).headers.get('link')).toBeNull()
 })
 
-test('next-page links preserve the filters and include the page number', async () => {
+test('preserves the filters of a list in its next-page links', async () => {
   tenant = await world.createTenant()
   await addKey()
   const response = await tenant.admin.get('/api-keys?status=active&page_size=1')

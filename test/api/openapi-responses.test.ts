@@ -134,7 +134,7 @@ const createContextBody = (contextKey: string) => ({
   max_file_size_mb: 1,
 })
 
-test('every successful response matches its OpenAPI description, and a response that contains a secret has a message', async () => {
+test('describes every successful response correctly in the OpenAPI document', async () => {
   const responses = await callEveryRoute()
   for (const [operationId, response] of responses) {
     // A preview response is the image or text itself and has no status field.
@@ -172,7 +172,7 @@ test('every successful response matches its OpenAPI description, and a response 
     expect((await tenant.admin.get(path)).body.data.data.length).toBeGreaterThan(0)
 })
 
-test('every route returns documented errors for a missing credential or scope and for unknown objects', async () => {
+test('returns documented errors for a missing credential or scope and for unknown objects', async () => {
   const weak = await tenant.createKey(['upload'])
   const deleter = await tenant.createKey(['delete'])
   for (const operation of listJsonOperations()) {
@@ -253,7 +253,7 @@ test('enforces the limits of query parameters exactly as documented', async () =
   expect(tried).toBeGreaterThan(40)
 })
 
-test('enforces the limits of JSON bodies exactly as documented, and rejects undocumented fields', async () => {
+test('enforces the limits of JSON bodies and rejects undocumented fields', async () => {
   let tried = 0
   for (const operation of listJsonOperations()) {
     const schema = operation.requestBody?.content['application/json']?.schema as { properties: Record<string, Json> } | undefined
@@ -276,7 +276,7 @@ test('enforces the limits of JSON bodies exactly as documented, and rejects undo
   expect(tried).toBeGreaterThan(40)
 })
 
-test('every error response to an upload matches its OpenAPI description', async () => {
+test('describes every error response to an upload correctly in the OpenAPI document', async () => {
   const { admin } = tenant
   await tenant.createContext('tiny', { storage_quota_mb: 1, max_file_size_mb: 1 })
   await tenant.createContext('shut', { max_file_size_mb: 1 })
@@ -303,7 +303,7 @@ test('every error response to an upload matches its OpenAPI description', async 
   }
 })
 
-test('every error response to a dry run matches its OpenAPI description', async () => {
+test('describes every error response to a dry run correctly in the OpenAPI document', async () => {
   const dryRun = (context: string | undefined, content: string) =>
     tenant.admin.upload(context, 'a.txt', content, { path: '/files/validate' })
   const rejected: [number, ApiResponse][] = [
@@ -319,7 +319,7 @@ test('every error response to a dry run matches its OpenAPI description', async 
   }
 })
 
-test('every route returns the documented error for a suspended tenant', async () => {
+test('returns the documented error of every route for a suspended tenant', async () => {
   const other = await world.createTenant()
   await world.app.services.tenants.suspend(other.tenantId)
   for (const operation of listJsonOperations()) {
@@ -355,7 +355,7 @@ async function exceedShareLimit(): Promise<ApiResponse> {
   return admin.post('/log/share', {})
 }
 
-test('errors for conflicts, an unavailable scanner and a rate limit match their OpenAPI descriptions', async () => {
+test('describes conflict, scanner and rate limit errors correctly in the OpenAPI document', async () => {
   const { admin } = tenant
   const key = await tenant.createKey(['upload'])
   const once = { 'idempotency-key': 'a-key-once' }
@@ -399,7 +399,7 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
   }
 })
 
-test('export rows, columns and errors match their OpenAPI descriptions', async () => {
+test('describes export rows, columns and errors correctly in the OpenAPI document', async () => {
   const weak = await tenant.createKey(['upload'])
   for (const operationId of exported) {
     const operation = api.operation(operationId)
@@ -421,7 +421,7 @@ test('export rows, columns and errors match their OpenAPI descriptions', async (
   }
 })
 
-test('transparency log responses and errors match their OpenAPI descriptions', async () => {
+test('describes transparency log responses and errors correctly in the OpenAPI document', async () => {
   const weak = await tenant.createKey(['upload'])
   const tile = (text: string) => ({ values: { tile: text } })
   for (const operationId of ofLog) {
@@ -441,7 +441,7 @@ test('transparency log responses and errors match their OpenAPI descriptions', a
   }
 })
 
-test('every upload link response matches its OpenAPI description', async () => {
+test('describes every upload link response correctly in the OpenAPI document', async () => {
   const unknown = await tenant.admin.post('/upload-links', { context: 'nowhere' })
   expect([unknown.status, api.findMismatches('createUploadLink', unknown)]).toEqual([404, []])
   const link = await LinkClient.create(tenant.admin, 'notes', { max_files: 4, origins: ['https://example.com'] })
@@ -476,7 +476,7 @@ test('every upload link response matches its OpenAPI description', async () => {
   }
 })
 
-test('the tests cover every documented response except those that require an outage or too many calls', () => {
+test('tests every documented response except those that require an outage or many calls', () => {
   const seldom = ['429', '500', '503']
   const described = api.operations.flatMap(({ operationId, responses }) =>
     Object.keys(responses).flatMap((status) => (seldom.includes(status) ? [] : [`${operationId} ${status}`])),

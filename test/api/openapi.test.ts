@@ -35,7 +35,7 @@ function walk(part: unknown, visit: (node: Json) => void): void {
   for (const value of Object.values(part)) walk(value, visit)
 }
 
-test('the OpenAPI document has version 3.1, requires no credential, and contains no broken references', async () => {
+test('serves a valid OpenAPI 3.1 document without requiring a credential', async () => {
   const { status, headers } = await world.unauthenticated.raw('/api/v1/openapi.json')
   expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
   expect(api.document).toMatchObject({
@@ -52,7 +52,7 @@ test('the OpenAPI document has version 3.1, requires no credential, and contains
     for (const name of Object.keys(api.document.components[kind])) expect(refs).toContain(`#/components/${kind}/${name}`)
 })
 
-test('operation ids are unique, tags are described, and path parameters are declared', () => {
+test('describes every tag, declares every path parameter and uses unique operation ids', () => {
   const ids = api.operations.map(({ operationId }) => operationId)
   expect(new Set(ids).size).toBe(ids.length)
   const tags = (api.document.tags as { name: string }[]).map(({ name }) => name)
@@ -64,7 +64,7 @@ test('operation ids are unique, tags are described, and path parameters are decl
   }
 })
 
-test('response schemas have names, and every error code has its own schema', () => {
+test('names all response schemas and has a schema for each error code', () => {
   const names = Object.keys(api.document.components.schemas)
   const expected = [
     'File',
@@ -87,7 +87,7 @@ test('response schemas have names, and every error code has its own schema', () 
   expect(unnamed).toBe(0)
 })
 
-test('every OpenAPI operation has examples that match its schema', () => {
+test('provides OpenAPI examples that match the schema of every operation', () => {
   for (const { operationId, requestBody, responses } of api.operations) {
     const json = requestBody?.content['application/json']
     if (json) expect([operationId, api.checker.findErrors(json.example, json.schema)]).toEqual([operationId, []])
@@ -102,7 +102,7 @@ test('every OpenAPI operation has examples that match its schema', () => {
       for (const example of getExamples(described)) expect(api.checker.findErrors(example, described.schema)).toEqual([])
 })
 
-test('every OpenAPI request and response has an example without placeholders', () => {
+test('provides an example without placeholders for every OpenAPI request and response', () => {
   const isBinary = ({ schema }: Described) => (schema as { contentMediaType?: string }).contentMediaType !== undefined
   for (const { operationId, requestBody, responses } of api.operations) {
     const contents = [requestBody, ...Object.values(responses)] as ({ content?: Record<string, Described> } | undefined)[]
@@ -115,7 +115,7 @@ test('every OpenAPI request and response has an example without placeholders', (
   }
 })
 
-test('the example request bodies in the OpenAPI document succeed in the order used in the tour', async () => {
+test('runs the example requests of the OpenAPI document in the order of the tour', async () => {
   const other = await World.open({}, world)
   const { admin } = await other.createTenant()
   const send = (operationId: string, method: 'post' | 'patch', path: string) => {
@@ -140,7 +140,7 @@ test('the example request bodies in the OpenAPI document succeed in the order us
   expect(statuses).toEqual(statuses.map(([operationId]) => [operationId, 'works']))
 })
 
-test('Swagger UI starts with empty filters, so that a list returns all items', () => {
+test('starts Swagger UI with empty filters, so that a list returns all items', () => {
   const filled = api.operations.flatMap(({ operationId, parameters = [] }) =>
     (parameters as { name?: string; in?: string; example?: unknown }[])
       .filter((each) => each.in === 'query' && each.example !== undefined)
@@ -149,7 +149,7 @@ test('Swagger UI starts with empty filters, so that a list returns all items', (
   expect(filled).toEqual([])
 })
 
-test('the root types of the GraphQL schema have descriptions', async () => {
+test('describes the root types of the GraphQL schema', async () => {
   const query = '{ __schema { queryType { description } mutationType { description } subscriptionType { description } } }'
   const { queryType, mutationType, subscriptionType } = (await tenant.admin.graphql(query)).body.data.__schema
   for (const { description } of [queryType, mutationType, subscriptionType]) expect(description).toMatch(/^[A-Z].{20,}\.$/)
@@ -167,7 +167,7 @@ test('returns the same error details for a declared and a streamed size above th
   }
 })
 
-test('the OpenAPI document contains the routes in the route table plus exports, transparency log and upload links', () => {
+test('lists all documented routes in the OpenAPI document', () => {
   const described = api.operations.map(({ method, path }) => `${method} ${path}`)
   const served = routes.map(({ method, path }) => `${method} /api/v1${path}`)
   const exports = ['GET /api/v1/stats/logs/export', 'GET /api/v1/audit-logs/export']
@@ -176,7 +176,7 @@ test('the OpenAPI document contains the routes in the route table plus exports, 
   expect(described.sort()).toEqual([...served, ...exports, ...log, ...links].sort())
 })
 
-test('the OpenAPI document states the required scopes and the operations that accept an Idempotency-Key', () => {
+test('states the required scopes and idempotent operations in the OpenAPI document', () => {
   const scopes = Object.fromEntries(api.operations.map(({ operationId, scope }) => [operationId, scope]))
   expect(scopes).toMatchObject({
     listContexts: null,
@@ -211,7 +211,7 @@ const createContextBody = (contextKey: string) => ({
 const listFields = (response: ApiResponse): string[] =>
   (response.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
-test('treats null as an omitted field in create requests and rejects it in updates, as documented', async () => {
+test('treats null as an omitted field in create requests but rejects it in updates', async () => {
   const create = api.operation('createContext').requestBody!.content['application/json']!.schema
   const body = { ...createContextBody('nulls'), description: null, storage_quota_mb: null, metadata: null }
   expect(api.checker.findErrors(body, create)).toEqual([])
@@ -223,7 +223,7 @@ test('treats null as an omitted field in create requests and rejects it in updat
   }
 })
 
-test('the documented default values match those of the service', async () => {
+test("documents the service's default values in the OpenAPI document", async () => {
   const schema = api.operation('createContext').requestBody!.content['application/json']!.schema
   const defaults = Object.entries((schema as { properties: Record<string, Json> }).properties).flatMap(([name, property]) =>
     'default' in property ? [[name, property.default]] : [],
@@ -232,7 +232,7 @@ test('the documented default values match those of the service', async () => {
   expect((await tenant.admin.post('/contexts', createContextBody('plain'))).body.data).toMatchObject(Object.fromEntries(defaults))
 })
 
-test('a PUT request does not change the OpenAPI document, and a client with the current version receives 304', async () => {
+test('returns 304 for the OpenAPI document to a client with the current version', async () => {
   const { headers } = await world.unauthenticated.raw('/api/v1/openapi.json')
   // A raw request is used because fetch adds its own Cache-Control header.
   const again = get(`${world.url}/api/v1/openapi.json`, { headers: { 'if-none-match': headers.get('etag')! }, agent: false })
@@ -243,7 +243,7 @@ test('a PUT request does not change the OpenAPI document, and a client with the 
   expect([put.status, put.headers.get('allow'), put.body.error.code]).toEqual([405, 'GET, HEAD', 'method_not_allowed'])
 })
 
-test('the page at /docs loads its files from the service and has a content security policy that forbids inline scripts', async () => {
+test('serves the page at /docs with all of its files and without inline scripts', async () => {
   const page = await world.unauthenticated.raw('/docs')
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   const policy = page.headers.get('content-security-policy')!
@@ -274,7 +274,7 @@ test('returns 404 for Swagger UI package files that the page at /docs does not u
   expect([redirect.status, new URL(redirect.headers.get('location')!, `${world.url}/docs/`).pathname]).toEqual([308, '/docs'])
 })
 
-test('serves /llms.txt as plain text, and every link in it returns 200', async () => {
+test('serves /llms.txt as plain text with valid links', async () => {
   const page = await world.unauthenticated.raw('/llms.txt')
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
   expect(page.body).toMatch(/^# Assay\n\n> \S/)
@@ -283,7 +283,7 @@ test('serves /llms.txt as plain text, and every link in it returns 200', async (
   for (const address of links) expect([address, (await world.unauthenticated.raw(`/${address}`)).status]).toEqual([address, 200])
 })
 
-test('without the dashboard, the front page links to REST and GraphQL and has an icon but no script', async () => {
+test('links to REST and GraphQL on the front page if the dashboard is off', async () => {
   const plain = await World.open({ DASHBOARD: 'off' }, world)
   const page = await plain.unauthenticated.raw('/')
   await plain.close()
@@ -296,7 +296,7 @@ test('without the dashboard, the front page links to REST and GraphQL and has an
   expect((await world.unauthenticated.raw('/', { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD')
 })
 
-test('in production, every link on the front page returns a page', async () => {
+test('links only to existing pages from the front page in production', async () => {
   const production = await World.open({ DASHBOARD: 'off', NODE_ENV: 'production' }, world)
   const { body } = await production.unauthenticated.raw('/')
   const links = [...body.matchAll(/href="([^"]+)"/g)].map(([, address]) => address)
@@ -329,7 +329,7 @@ test.each(['br', 'gzip'])('compresses the files at /docs with %s if the client a
   }
 })
 
-test("serves Apollo Sandbox to a browser at /graphql?sandbox with a content security policy that allows the sandbox's hosts", async () => {
+test('serves Apollo Sandbox to a browser with a suitable content security policy', async () => {
   const page = await world.unauthenticated.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html'])
   const policy = page.headers.get('content-security-policy')!

@@ -57,7 +57,7 @@ test('renders upright WebP previews of an image in both sizes, without metadata'
   expect(data[(info.width * 48 + 24) * info.channels]).toBeGreaterThan(240)
 })
 
-test('does not enlarge small images in their previews', async () => {
+test('does not enlarge a small image in its preview', async () => {
   const { bytes } = await preview(await upload('small.png', png(40, 20)))
   expect(await sharp(bytes).metadata()).toMatchObject({ width: 40, height: 20 })
 })
@@ -125,7 +125,7 @@ test('returns 404 for a preview of an unsupported file type, and names the type'
   })
 })
 
-test("a preview requires the download scope, membership in the file's tenant and access to the file's context", async () => {
+test("requires the download scope and access to the file's context for a preview", async () => {
   const fileId = await upload('mine.png', png())
   const status = async (caller: Caller) => (await caller.get(`/files/${fileId}/preview`)).status
   expect(await status(world.unauthenticated)).toBe(401)
@@ -135,7 +135,7 @@ test("a preview requires the download scope, membership in the file's tenant and
   expect(await status(reader)).toBe(200)
 })
 
-test('rejects a preview of a quarantined file with 403, even if the preview is cached', async () => {
+test('rejects a preview of a quarantined file even if the preview is cached', async () => {
   const fileId = await upload('cached.png', png(300, 300))
   expect((await preview(fileId, '?size=thumbnail')).status).toBe(200)
   await world.database.pool.query('UPDATE files SET quarantined_at = now() WHERE file_id = $1', [fileId])
@@ -146,7 +146,7 @@ test('rejects a preview of a quarantined file with 403, even if the preview is c
   expect((await preview(await createQuarantinedFile(world, tenant, 'notes'))).status).toBe(403)
 })
 
-test('logs a preview as a call, but does not count it as a download', async () => {
+test('logs a preview as a call but does not count it as a download', async () => {
   const fileId = await upload('counted.png', png(64, 64))
   await preview(fileId)
   const { body } = await tenant.admin.get(`/files/${fileId}/metadata`)
@@ -155,7 +155,7 @@ test('logs a preview as a call, but does not count it as a download', async () =
   expect(call).toMatchObject({ operation: 'download', status: 'success', file_id: fileId })
 })
 
-test('rejects invalid preview parameters with 400, and names them', async () => {
+test('rejects invalid preview parameters and names them', async () => {
   const fileId = await upload('valid.png', png())
   for (const [query, field] of [
     ['?size=huge', 'size'],
@@ -207,7 +207,7 @@ test('renders no preview of stored bytes that exceed the limits or are not an im
   expect((await preview(await upload('after.png', png()))).status).toBe(200)
 })
 
-test("limits a tenant's concurrent previews, and leaves no temporary files", async () => {
+test("limits a tenant's concurrent previews and deletes their temporary files", async () => {
   const files = await Promise.all(Array.from({ length: 20 }, (_, each) => upload(`many-${each}.png`, png(600 + each, 600))))
   const answers = await Promise.all(files.map((fileId) => preview(fileId)))
   const statuses = answers.map(({ status }) => status)

@@ -27,7 +27,7 @@ async function runVerify(receipt: string, ...files: string[]) {
 }
 
 describe('receipts', () => {
-  test("an accepted file's receipt contains the specified fields", async () => {
+  test('returns the specified fields in the receipt of an accepted file', async () => {
     const fileId = await setup.upload()
     const receipt = await setup.getReceipt(`/files/${fileId}/receipt`)
     const metadata = (await setup.tenant.admin.get(`/files/${fileId}/metadata`)).body.data
@@ -70,7 +70,7 @@ describe('receipts', () => {
     })
   })
 
-  test('returns the receipt as a compact JWS for Accept: application/jose, but returns errors as JSON', async () => {
+  test('returns the receipt as a compact JWS for Accept: application/jose', async () => {
     const fileId = await setup.upload()
     const read = (path: string) =>
       fetch(`${setup.world.url}/api/v1${path}`, {
@@ -85,7 +85,7 @@ describe('receipts', () => {
     expect([missing.status, missing.headers.get('content-type')]).toEqual([404, 'application/json; charset=utf-8'])
   })
 
-  test('a receipt is available by call id, and by file id even after the file is deleted', async () => {
+  test('returns a receipt by call id or file id, even after the file is deleted', async () => {
     const fileId = await setup.upload()
     const { body } = await setup.tenant.admin.get('/stats/logs?operation=upload&page_size=1')
     const ofCall = parseClaims(await setup.getReceipt(`/calls/${body.data.data[0].call_id}/receipt`))
@@ -96,7 +96,7 @@ describe('receipts', () => {
     expect((await runVerify(receipt)).status).toBe(0)
   })
 
-  test('the receipt of a rejected upload contains the rejection reason, and can be verified', async () => {
+  test('returns a verifiable receipt with the reason for a rejected upload', async () => {
     await setup.tenant.admin.upload('notes', 'blank.txt', ' \n')
     const callId = await getRejectedCallId()
     const receipt = await setup.getReceipt(`/calls/${callId}/receipt`)
@@ -112,7 +112,7 @@ describe('receipts', () => {
     expect(status).toBe(0)
   })
 
-  test("returns the receipt of a user's rejected upload by event id, because calls by users are not logged", async () => {
+  test("returns the receipt of a user's rejected upload by event id", async () => {
     const user = await setup.tenant.createUser(['upload'])
     expect((await user.upload('notes', 'by-user.txt', ' ')).status).toBe(422)
     const { rows } = await setup.world.database.pool.query<{ id: string }>(
@@ -124,7 +124,7 @@ describe('receipts', () => {
     expect((await runVerify(receipt)).status).toBe(0)
   })
 
-  test('reading a receipt is logged as a metadata call, and requires access to the context', async () => {
+  test('logs the reading of a receipt as a metadata call', async () => {
     await setup.tenant.createContext('others')
     const fileId = await setup.upload()
     const reader = await setup.tenant.createKey(['metadata'])
@@ -141,7 +141,7 @@ describe('receipts', () => {
     ])
   })
 
-  test("returns 404 for the receipt of an unknown object and of another tenant's object", async () => {
+  test("returns 404 for the receipt of an unknown object or another tenant's object", async () => {
     const fileId = await setup.upload()
     const calls = (await setup.tenant.admin.get('/stats/logs?operation=metadata&page_size=1')).body.data.data
     const other = await setup.world.createTenant()
@@ -156,7 +156,7 @@ describe('receipts', () => {
     expect(toStatusAndCode(await other.admin.get(`/calls/${await getRejectedCallId()}/receipt`))).toEqual([404, 'not_found'])
   })
 
-  test('GraphQL returns the same receipt as REST and requires exactly one id', async () => {
+  test('returns the same receipt over GraphQL as over REST', async () => {
     const fileId = await setup.upload()
     const request = async (args: string) => (await setup.tenant.admin.graphql(`{ receipt(${args}) { receipt } }`)).body
     expect(parseClaims((await request(`fileId: "${fileId}"`)).data.receipt.receipt).sub).toBe(fileId)
@@ -164,7 +164,7 @@ describe('receipts', () => {
       expect((await request(args)).errors[0].extensions.code).toBe('BAD_USER_INPUT')
   })
 
-  test('a receipt can still be verified after the keys are rotated and the log grows', async () => {
+  test('returns receipts that remain verifiable after keys are rotated and the log grows', async () => {
     const receipt = await setup.getReceipt(`/files/${await setup.upload()}/receipt`)
     const { signing } = setup.world.app.services.identity
     await signing.receipt.rotate()
@@ -179,7 +179,7 @@ describe('receipts', () => {
   })
 })
 
-test("every receipt fetched during concurrent uploads can be verified, and the journal's sequence numbers have no gaps", async () => {
+test('returns verifiable receipts during concurrent uploads', async () => {
   const busy = await setup.world.createTenant()
   await busy.createContext('notes')
   let isDone = false

@@ -59,7 +59,7 @@ async function addRows(from: number, to: number) {
   await user.upload(`context${from}`, 'by-user.txt', 'text')
 }
 
-test('a dashboard query requires the same number of database reads for many rows as for a few', async () => {
+test('requires the same number of database reads for many dashboard rows as for a few', async () => {
   await addRows(0, 2)
   const countReads = async () => {
     const { body } = await user.graphql(dashboard)
@@ -100,7 +100,7 @@ describe('GraphQL relations', () => {
       expect(contexts).toEqual(name === 'Admin' ? null : [name.replace('Key ', 'context')])
   })
 
-  test('a key returns its calls over GraphQL newest first, up to the requested number', async () => {
+  test("returns up to the requested number of a key's calls, newest first", async () => {
     const { body } = await user.graphql(
       '{ apiKeys(pageSize: 100) { data { apiKeyId name recentCalls { callId apiKeyId status validation { reason } } one: recentCalls(first: 1) { callId } } } }',
     )
@@ -117,7 +117,7 @@ describe('GraphQL relations', () => {
     }
   })
 
-  test('GraphQL relations do not bypass scopes that the key lacks', async () => {
+  test('rejects a GraphQL relation if the key lacks the required scope', async () => {
     const key = await tenant.createKey(['upload'])
     const upload = await key.graphqlUpload(
       'mutation ($file: Upload!) { uploadFile(file: $file, context: "context0") { fileId context { contextKey } validation { outcome } } }',

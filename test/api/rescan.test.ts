@@ -68,7 +68,7 @@ describe('rescans after a signature change', () => {
     expect(await reportsOf(files[0]!)).toHaveLength(2)
   })
 
-  test('quarantines an infected file, so that clients cannot read it but statistics still count it', async () => {
+  test('quarantines an infected file but still counts it in statistics', async () => {
     await tenant.createContext('mail')
     const file = await uploadInfectedFile('mail', 'letter.txt')
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
@@ -138,7 +138,7 @@ describe('rescans after a signature change', () => {
 })
 
 describe('requested rescans', () => {
-  test('a requested rescan skips a context that does not scan files', async () => {
+  test('skips a context that does not scan files in a requested rescan', async () => {
     await tenant.createContext('unscanned', { scan_for_viruses: false })
     const file = await uploadInfectedFile('unscanned', 'a.txt')
     expect(getData(await admin.post('/contexts/unscanned/rescan'))).toMatchObject({ status: 'off', started_at: null })
@@ -148,7 +148,7 @@ describe('requested rescans', () => {
     expect((await admin.get(`/files/${file}/metadata`)).status).toBe(200)
   })
 
-  test('allows a requested rescan if the policy disables automatic rescans', async () => {
+  test('accepts a rescan request if the policy disables automatic rescans', async () => {
     await tenant.createContext('left_alone')
     getData(await admin.patch('/contexts/left_alone/policy', { rescan: false }))
     const file = await uploadInfectedFile('left_alone', 'a.txt')
@@ -162,7 +162,7 @@ describe('requested rescans', () => {
     expect(await reportsOf(file)).toHaveLength(2)
   })
 
-  test('a requested rescan scans a file again even if the signatures did not change, and stores no duplicate report', async () => {
+  test('scans a file again on request even if the signatures did not change', async () => {
     await tenant.createContext('again')
     const [clean, hidden] = [await uploadFile('again', 'clean.txt', 'clean'), await uploadInfectedFile('again', 'hidden.txt')]
     const { requests: requested } = clamd.daemon
@@ -210,7 +210,7 @@ describe('requested rescans', () => {
 })
 
 describe('background rescans', () => {
-  test('a background rescan scans files newest first', async () => {
+  test('scans the newest files first in a background rescan', async () => {
     await tenant.createContext('ordered')
     const files = []
     for (let n = 0; n < 40; n++) files.push(await uploadFile('ordered', `${n}.txt`, `the words of number ${n}`))
@@ -232,7 +232,7 @@ describe('background rescans', () => {
     expect(newerLeft.filter((remaining) => remaining > 1)).toEqual([])
   })
 
-  test('a background rescan pauses while the scanner is unavailable, and resumes afterwards', async () => {
+  test('pauses a background rescan while the scanner is unavailable', async () => {
     await tenant.createContext('patient')
     const file = await uploadInfectedFile('patient', 'a.txt')
     await updateSignatures()
@@ -245,7 +245,7 @@ describe('background rescans', () => {
     expect(await getProgress('patient')).toMatchObject({ status: 'finished', files_quarantined: 1 })
   })
 
-  test('a background rescan reports a file with missing content as failed and scans the other files', async () => {
+  test('continues a background rescan after a file with missing content', async () => {
     await tenant.createContext('damaged')
     const [lost, intact] = [await uploadFile('damaged', 'a.txt', 'lost'), await uploadFile('damaged', 'b.txt', 'kept')]
     const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [
@@ -259,7 +259,7 @@ describe('background rescans', () => {
     await admin.delete(`/files/${lost}`)
   })
 
-  test('a background rescan leaves no report for a file that is deleted before, during or after the scan', async () => {
+  test('stores no rescan report for a file that is deleted before, during or after the scan', async () => {
     await tenant.createContext('fleeting')
     const file = await uploadFile('fleeting', 'a.txt', 'soon gone')
     await updateSignatures()
@@ -280,7 +280,7 @@ describe('background rescans', () => {
     expect(remaining.rows).toEqual([])
   })
 
-  test('the metrics count background rescans', async () => {
+  test('counts background rescans in the metrics', async () => {
     const text = (await world.unauthenticated.raw('/metrics')).body as string
     for (const line of [
       /^assay_rescanned_files_total\{outcome="clean"\} [1-9]/m,
@@ -294,7 +294,7 @@ describe('background rescans', () => {
 })
 
 describe('quarantined files', () => {
-  test('quarantining a file stops its downloads in progress within a second', async () => {
+  test('stops downloads in progress of a quarantined file within a second', async () => {
     await tenant.createContext('large', { max_file_size_mb: 64, allowed_extensions: ['txt'] })
     clamd.stopDetecting()
     const file = await uploadFile('large', 'large.txt', `${newlyInfected}${', some text'.repeat(2_000_000)}`)
@@ -315,7 +315,7 @@ describe('quarantined files', () => {
     await expect(rest()).rejects.toThrow()
   })
 
-  test('a quarantined file cannot be purged while it is on hold', async () => {
+  test('rejects the purge of a quarantined file on hold', async () => {
     await tenant.createContext('held')
     const file = await uploadInfectedFile('held', 'a.txt')
     await updateSignatures()
@@ -325,7 +325,7 @@ describe('quarantined files', () => {
     expect(getData(await admin.get('/quarantine?context=held')).pagination.total_items).toBe(1)
   })
 
-  test('verification reports a file that has a quarantine time but no row in the quarantine table', async () => {
+  test('reports a file with a quarantine time but without a row in the quarantine table', async () => {
     const { storageHealth } = world.app.services
     const { countersDrift } = await storageHealth.verify({ tenantId: tenant.tenantId })
     const one = await world.database.pool.query<{ file_id: string }>(
@@ -337,7 +337,7 @@ describe('quarantined files', () => {
     expect((await storageHealth.verify({ tenantId: tenant.tenantId })).countersDrift).toBe(countersDrift)
   })
 
-  test('releasing a quarantined file requires a reason', async () => {
+  test('requires a reason to release a quarantined file', async () => {
     await tenant.createContext('many')
     const files = []
     for (const n of [1, 2, 3]) files.push(await uploadInfectedFile('many', `${n}.txt`))

@@ -45,7 +45,7 @@ async function storedBytes({ tenantId }: TestTenant): Promise<number> {
 }
 
 describe('quota for unfinished uploads', () => {
-  test('bytes of unfinished uploads count towards the tenant quota, but appear in no statistic', async () => {
+  test('counts the bytes of unfinished uploads towards the tenant quota', async () => {
     const { tenant, tus } = await createTenant(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     expect((await tus.patch(first, 0, createBytes(3 * megabyte))).status).toBe(204)
@@ -74,7 +74,7 @@ describe('quota for unfinished uploads', () => {
     expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })).toEqual(healthy)
   })
 
-  test('bytes of unfinished uploads count towards the context quota, even if the tenant has free space', async () => {
+  test('counts the bytes of unfinished uploads towards the context quota', async () => {
     const { tenant, tus } = await createTenant(100, { storage_quota_mb: 2 })
     await tenant.createContext('other', { allowed_extensions: ['bin'], scan_for_viruses: false, reject_blank_files: false })
     const first = await tus.begin('raw', 'a.bin', 2 * megabyte)
@@ -87,7 +87,7 @@ describe('quota for unfinished uploads', () => {
     expect((await tus.patch(elsewhere, 0, createBytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
   })
 
-  test("the quota error for a restricted key does not reveal the tenant's usage", async () => {
+  test("hides the tenant's usage in the quota error for a restricted key", async () => {
     const { tenant, tus } = await createTenant(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, createBytes(3 * megabyte))
@@ -97,7 +97,7 @@ describe('quota for unfinished uploads', () => {
     expect(response.body.message).not.toContain(String(megabyte))
   })
 
-  test('the quota applies to bytes sent at creation, to deferred lengths and to chunked bodies', async () => {
+  test('applies the quota to bytes sent at creation, to deferred lengths and to chunked bodies', async () => {
     const { tus } = await createTenant(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, createBytes(3.5 * megabyte))
@@ -143,7 +143,7 @@ describe('quota for unfinished uploads', () => {
       },
     ],
   ]
-  test.each(ends)('the bytes of a resumable upload stop counting towards the quota after %s', async (_what, end) => {
+  test.each(ends)('releases the reserved bytes of a resumable upload after %s', async (_what, end) => {
     const { tenant, tus } = await createTenant(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
@@ -153,7 +153,7 @@ describe('quota for unfinished uploads', () => {
     expect((await tus.patch(other, 0, createBytes(2 * megabyte))).status).toBe(204)
   })
 
-  test("bytes reserved by a killed process stop counting towards the quota at the resumable upload's next request", async () => {
+  test('releases the reserved bytes of a killed process at the next request to its upload', async () => {
     const { tenant, tus } = await createTenant(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
@@ -168,7 +168,7 @@ describe('quota for unfinished uploads', () => {
   })
 })
 
-test("deletes a stored part if the overloaded database cannot insert the part's row", async () => {
+test('deletes a stored part if the database cannot insert its row', async () => {
   const { tenant, tus } = await createTenant(4)
   const path = await tus.begin('raw', 'a.bin', 2 * megabyte)
   jest
@@ -179,7 +179,7 @@ test("deletes a stored part if the overloaded database cannot insert the part's 
   expect((await tus.patch(path, 0, createBytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
 })
 
-test('64 parallel uploads on two replicas together never exceed the quota', async () => {
+test('never exceeds the quota during 64 parallel uploads on two replicas', async () => {
   const { tenant, tus } = await createTenant(4)
   const replica = await World.open({ MAX_UPLOAD_MB: '64', DATABASE_POOL_SIZE: '16' }, world)
   try {

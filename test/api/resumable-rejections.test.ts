@@ -67,7 +67,7 @@ describe('resumable upload validation', () => {
     expect(await listBlobs()).toBe(0)
   })
 
-  test('rejects a resumable upload because of its extension, size, context or quota before receiving its first byte', async () => {
+  test('rejects a resumable upload before its first byte because of extension, size, context or quota', async () => {
     const other = await world.createTenant({ quotaMb: 3 })
     await other.createContext('notes', { max_file_size_mb: 1 })
     const extension = await tus.create('notes', 'program.exe', 10)
@@ -109,7 +109,7 @@ describe('resumable upload validation', () => {
     expect((await uploadCalls()).pagination.total_items).toBe(2)
   })
 
-  test('rejects a resumable upload of length 0 with blank_file unless the context accepts blank files', async () => {
+  test('rejects an empty resumable upload unless the context accepts blank files', async () => {
     expect(toStatusAndCode(await tus.create('notes', 'empty.txt', 0))).toEqual([422, 'blank_file'])
     const complete = await tenant.admin.upload('lax', 'empty.txt', '')
     const empty = await tus.create('lax', 'empty.txt', 0)
@@ -127,7 +127,7 @@ describe('resumable upload validation', () => {
   })
 })
 
-test('reports all errors in a request to create a resumable upload together, and logs the request as failed', async () => {
+test('reports all errors in a request to create a resumable upload together', async () => {
   const response = await tus.create('', '', 10, {
     'upload-metadata': encodeUploadMetadata({ filename: '..', context: '', metadata: '[1]' }),
     'upload-length': '-1',
@@ -148,7 +148,7 @@ test('reports all errors in a request to create a resumable upload together, and
 })
 
 describe('resumable upload credentials', () => {
-  test("returns 404 for a resumable upload to every credential except the creator's, without logging a call", async () => {
+  test("returns 404 for a resumable upload to every credential except the creator's", async () => {
     const maker = new Tus(await tenant.createKey(['upload']))
     const path = await maker.begin('notes', 'mine.txt', 4)
     const others = [
@@ -171,7 +171,7 @@ describe('resumable upload credentials', () => {
   const swapped = (fact: unknown, from: string, path: string) =>
     JSON.parse(JSON.stringify(fact).replaceAll(from, path.split('/').at(-1)!))
 
-  test('the resumable upload endpoint requires a credential for every method except OPTIONS', async () => {
+  test('requires a credential for every method of the resumable upload endpoint except OPTIONS', async () => {
     const path = await tus.begin('notes', 'a.txt', 4)
     const anonymous = new Tus(world.unauthenticated)
     expect((await anonymous.head(path)).status).toBe(401)
@@ -194,7 +194,7 @@ describe('resumable upload credentials', () => {
 })
 
 describe('terminated, expired and deleted resumable uploads', () => {
-  test('a DELETE request removes the received bytes of a resumable upload', async () => {
+  test('deletes the received bytes of a resumable upload after a DELETE request', async () => {
     const path = await tus.begin('notes', 'gone.txt', 8)
     await tus.patch(path, 0, 'text')
     expect(await listBlobs()).toBe(1)
@@ -207,7 +207,7 @@ describe('terminated, expired and deleted resumable uploads', () => {
     expect((await uploadCalls()).pagination.total_items).toBe(0)
   })
 
-  test("deletes an upload's bytes when the upload expires, and does not report them as inconsistent before then", async () => {
+  test('deletes the received bytes of a resumable upload when the upload expires', async () => {
     const path = await tus.begin('notes', 'old.txt', 8)
     await tus.patch(path, 0, 'text')
     await sweep()
@@ -232,7 +232,7 @@ describe('terminated, expired and deleted resumable uploads', () => {
     expect(rows).toEqual([])
   })
 
-  test("deleting a tenant deletes the received bytes of the tenant's unfinished uploads", async () => {
+  test("deletes the received bytes of a deleted tenant's unfinished uploads", async () => {
     const path = await tus.begin('notes', 'orphan.txt', 8)
     await tus.patch(path, 0, 'text')
     await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
@@ -244,7 +244,7 @@ describe('terminated, expired and deleted resumable uploads', () => {
 describe('resumable upload checksums', () => {
   const digest = (algorithm: string, text: string) => `${algorithm} ${createHash(algorithm).update(text).digest('base64')}`
 
-  test('accepts a body that matches its checksum, and rejects a mismatch with 460 without storing the body', async () => {
+  test('rejects an upload body that does not match its checksum with 460', async () => {
     const path = await tus.begin('notes', 'sums.txt', 8)
     expect((await tus.patch(path, 0, 'text', { 'upload-checksum': digest('sha256', 'other') })).status).toBe(460)
     expect(await tus.getOffset(path)).toBe(0)
@@ -263,7 +263,7 @@ describe('resumable upload checksums', () => {
   })
 })
 
-test('two resumable uploads with the same Idempotency-Key create only one file', async () => {
+test('creates only one file for two resumable uploads with the same Idempotency-Key', async () => {
   const key = { 'idempotency-key': 'one' }
   const first = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
   const second = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
@@ -273,7 +273,7 @@ test('two resumable uploads with the same Idempotency-Key create only one file',
   expect(toStatusAndCode(await tus.create('notes', 'a.txt', 5, key, Buffer.from('other')))).toEqual([409, 'idempotency_mismatch'])
 })
 
-test('rejects a new resumable upload with 429 while a credential or tenant has too many unfinished uploads or bytes', async () => {
+test('rejects a new resumable upload if too many uploads or bytes are unfinished', async () => {
   const { actorId, row } = { actorId: tenant.admin.id, row: 'SELECT $1, $2 || n, $3, $4, $5, $6, $7, now(), now() + interval' }
   const fill = (count: number, actor: string, bytes: number) =>
     world.database.pool.query(

@@ -47,7 +47,7 @@ const sweep = async () => {
 }
 
 describe('resumable uploads', () => {
-  test('a resumable upload creates the same file and call as a single-request upload', async () => {
+  test('creates the same file and call for a resumable upload as for a single-request upload', async () => {
     const own = await createTenant()
     const by = new Tus(own.admin)
     const content = Buffer.from('a line of text\n'.repeat(1000))
@@ -99,7 +99,7 @@ describe('resumable uploads', () => {
     expect(await world.app.services.storageHealth.verify({ tenantId: own.tenantId, deep: true })).toEqual(healthy)
   })
 
-  test('an empty upload with an empty body is validated and logged only once, and excess bytes are not stored', async () => {
+  test('validates and logs an empty resumable upload only once', async () => {
     const own = await createTenant()
     const by = new Tus(own.admin)
     const excess = await by.create('raw', 'empty.bin', 0, {}, Buffer.from('x'))
@@ -112,7 +112,7 @@ describe('resumable uploads', () => {
     expect((await own.admin.get('/stats')).body.data.files_uploaded.total).toBe(1)
   })
 
-  test('creating a resumable upload with all of its bytes returns 201 with the file', async () => {
+  test('returns 201 with the file if a request creates a resumable upload with all bytes', async () => {
     const content = Buffer.from('all at once')
     const response = await tus.create('notes', 'once.txt', content.length, {}, content)
     expect(response.status).toBe(201)
@@ -121,7 +121,7 @@ describe('resumable uploads', () => {
     expect(getFileId(await tus.head(response.headers.get('location')!))).toBe(getFileId(response))
   })
 
-  test('a request that creates a resumable upload can contain the first bytes, and its response states when the upload expires', async () => {
+  test('accepts the first bytes in the request that creates a resumable upload', async () => {
     const response = await tus.create('notes', 'b.txt', 10, {}, Buffer.from('01234'))
     expect([response.status, response.headers.get('upload-offset'), getFileId(response)]).toEqual([201, '5', null])
     const remaining = Date.parse(response.headers.get('upload-expires')!) - Date.now()
@@ -129,7 +129,7 @@ describe('resumable uploads', () => {
     expect(getFileId(await tus.patch(response.headers.get('location')!, 5, '56789'))).toMatch(/^file_/)
   })
 
-  test('a resumable upload with a deferred length accepts the length only once', async () => {
+  test('accepts the deferred length of a resumable upload only once', async () => {
     const path = await tus.begin('notes', 'later.txt', null)
     const started = await tus.patch(path, 0, 'one ')
     expect(started.status).toBe(204)
@@ -143,7 +143,7 @@ describe('resumable uploads', () => {
     expect(getFileId(await tus.patch(known, 5, '', { 'upload-length': '5' }))).toMatch(/^file_/)
   })
 
-  test('a resumable upload that consists of many small requests stores few parts', async () => {
+  test('stores few parts for a resumable upload that consists of many small requests', async () => {
     const path = await tus.begin('notes', 'drops.txt', 40)
     for (let at = 0; at < 39; at++) expect((await tus.patch(path, at, 'x')).status).toBe(204)
     const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE upload_id = $1', [getUploadId(path)])
@@ -151,7 +151,7 @@ describe('resumable uploads', () => {
     expect(await downloadBytes(getFileId(await tus.patch(path, 39, 'y'))!)).toEqual(Buffer.from(`${'x'.repeat(39)}y`))
   })
 
-  test('a resumable upload of many megabytes is stored unchanged', async () => {
+  test('stores a resumable upload of many megabytes unchanged', async () => {
     const content = randomBytes(30 * 1_048_576)
     const path = await tus.begin('raw', 'large.bin', content.length)
     expect((await tus.patch(path, 0, content.subarray(0, 20_000_003))).status).toBe(204)
@@ -159,7 +159,7 @@ describe('resumable uploads', () => {
     expect((await downloadBytes(getFileId(last)!)).equals(content)).toBe(true)
   })
 
-  test('a GET request returns the size and progress of a resumable upload, and its file after the last byte', async () => {
+  test('returns the size and progress of a resumable upload, and later its file', async () => {
     const path = await tus.begin('notes', 'seen.txt', 4)
     expect((await tus.get(path)).body.data).toMatchObject({ size_bytes: 4, received_bytes: 0, file: null, error: null })
     const last = await tus.patch(path, 0, 'seen')

@@ -53,7 +53,7 @@ test("deletes only files past their context's retention period, and records the 
   expect(await listIds('/trash')).toEqual([])
 })
 
-test('moves expired files to the trash if the trash is enabled, and purges them later', async () => {
+test('moves expired files to the trash if the trash is enabled', async () => {
   await createContext('both', { retention_days: 30, trash_days: 5 })
   const fileId = await moveUploadBack(world, await upload('both'), 31)
   await runExpiry(world)
@@ -68,7 +68,7 @@ test('moves expired files to the trash if the trash is enabled, and purges them 
   for (const { entry } of rows) expect(JSON.parse(entry).data).toMatchObject({ file_id: fileId, performed_by_id: 'system' })
 })
 
-test('a restored file past its retention period expires again', async () => {
+test('expires a restored file again if it is past its retention period', async () => {
   await createContext('again', { retention_days: 30, trash_days: 5 })
   const fileId = await moveUploadBack(world, await upload('again'), 31)
   await runExpiry(world)
@@ -77,7 +77,7 @@ test('a restored file past its retention period expires again', async () => {
   expect(await listIds('/trash?context=again')).toEqual([fileId])
 })
 
-test('retention deletes many files in batches during uploads on two replicas, and deletes each file only once', async () => {
+test('deletes each expired file only once during uploads on two replicas', async () => {
   await createContext('many', { retention_days: 1 })
   await seed('many', 450)
   const uploads = (async () => {
@@ -125,7 +125,7 @@ test('resumes an interrupted retention run, and skips files on hold', async () =
   )
 })
 
-test('retention deletes nothing if it is disabled before the run', async () => {
+test('deletes no files if retention is disabled before the run', async () => {
   await createContext('off', { retention_days: 30 })
   const fileId = await moveUploadBack(world, await upload('off'), 60)
   getData(await tenant.admin.patch('/contexts/off/policy', { retention_days: null }))
@@ -136,7 +136,7 @@ test('retention deletes nothing if it is disabled before the run', async () => {
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('a failure in one context does not stop retention in other contexts', async () => {
+test('continues retention in other contexts if one context fails', async () => {
   await createContext('broken', { retention_days: 30 })
   await createContext('sound', { retention_days: 30 })
   const [stuck, deleted] = [

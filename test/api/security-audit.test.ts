@@ -18,7 +18,7 @@ async function waitForEntry(tenant: TestTenant, reason: string) {
   return (await listSecurityEntries(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
 }
 
-test("records failed sign-ins and their IP address in the audit log of the user's tenant, at most once a minute", async () => {
+test('audits failed sign-ins with the IP address at most once a minute', async () => {
   const tenant = await world.createTenant()
   const user = await tenant.createUser(['metadata'])
   const signIn = (password: string) =>
@@ -43,7 +43,7 @@ test("records failed sign-ins and their IP address in the audit log of the user'
   expect(await listSecurityEntries(tenant)).toHaveLength(1)
 })
 
-test('the audit log attributes requests with a missing scope or a rejected API key to the key', async () => {
+test('attributes requests with a missing scope or a rejected API key to the key', async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['upload'])
   expect((await key.get('/files')).status).toBe(403)
@@ -74,7 +74,7 @@ describe('rejected tokens', () => {
   }
   const expectRejected = async (token: string) => expect((await new Caller(world.url, token).get('/files')).status).toBe(401)
 
-  test("the audit log attributes a rejected token from an ended session to the session's user", async () => {
+  test("attributes a rejected token from an ended session to the session's user", async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -109,7 +109,7 @@ describe('rejected tokens', () => {
     expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
-  test('audits a forged token that names a session, but does not attribute it to the user', async () => {
+  test('audits a forged token that names a session without attributing it to the user', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -122,7 +122,7 @@ describe('rejected tokens', () => {
     expect(await getRejections()).toContain('token_signature')
   })
 
-  test("records a token that names another tenant in the audit log of the session's tenant only", async () => {
+  test("records a token that names another tenant only in the audit log of the session's tenant", async () => {
     const [tenant, other] = [await world.createTenant(), await world.createTenant()]
     const user = await tenant.createUser(['metadata'])
     const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())
@@ -133,7 +133,7 @@ describe('rejected tokens', () => {
   })
 })
 
-test('audits the first request above a limit, and counts all rejections by reason', async () => {
+test('audits the first request above a limit and counts all rejections by reason', async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['metadata'])
   const statuses: number[] = []

@@ -46,7 +46,7 @@ describe('statistics charts', () => {
   }
 
   test.each(['api-calls', 'storage', 'uploads'])(
-    'the chart of %s covers seven days by default, and its last point is the current day',
+    'covers seven days in the chart of %s by default, ending with the current day',
     async (name) => {
       const { period, data_points } = await chart(name)
       expect(period).toBe('daily')
@@ -56,7 +56,7 @@ describe('statistics charts', () => {
     },
   )
 
-  test.each(['api-calls', 'uploads'])('the chart of %s supports hourly points', async (name) => {
+  test.each(['api-calls', 'uploads'])('returns hourly points in the chart of %s', async (name) => {
     await runInOneWindow(hour / 1000, async () => {
       const { period, data_points } = await chart(name, '?period=hourly')
       expect(period).toBe('hourly')
@@ -69,7 +69,7 @@ describe('statistics charts', () => {
   })
 
   test.each(['api-calls', 'storage', 'uploads'])(
-    'the weekly chart of %s covers the last thirty days in weeks that start on Monday',
+    'covers thirty days in the weekly chart of %s in weeks that start on Monday',
     async (name) => {
       const { period, data_points } = await chart(name, '?period=weekly')
       expect(period).toBe('weekly')
@@ -83,7 +83,7 @@ describe('statistics charts', () => {
     },
   )
 
-  test('the calls chart counts calls by outcome and operation, including zeros', async () => {
+  test('counts calls by outcome and operation in the calls chart, including zeros', async () => {
     const { data_points } = await chart('api-calls', '?days=9')
     const nothing = { total: 0, success: 0, failure: 0, by_operation: noCalls }
     expect(data_points.map((point) => ({ ...point, timestamp: undefined }))).toEqual([
@@ -94,7 +94,7 @@ describe('statistics charts', () => {
     ])
   })
 
-  test('the uploads chart contains the number of uploads and the number of uploaded bytes', async () => {
+  test('returns the numbers of uploads and uploaded bytes in the uploads chart', async () => {
     const { data_points } = await chart('uploads', '?days=9')
     expect(data_points.map(({ count: files, total_bytes }) => [files, total_bytes])).toEqual([
       [4, 40],
@@ -105,7 +105,7 @@ describe('statistics charts', () => {
     expect(Object.keys(data_points[0]!).sort()).toEqual(['count', 'timestamp', 'total_bytes'])
   })
 
-  test('the storage chart contains the stored files and bytes at the end of each interval', async () => {
+  test('returns the stored files and bytes at the end of each interval in the storage chart', async () => {
     const { data_points } = await chart('storage', '?days=10')
     expect(data_points.map(({ files_count, total_bytes }) => [files_count, total_bytes])).toEqual([
       [0, 0],
@@ -116,7 +116,7 @@ describe('statistics charts', () => {
     expect(Object.keys(data_points[0]!).sort()).toEqual(['files_count', 'timestamp', 'total_bytes'])
   })
 
-  test('weekly and hourly charts have the same sums as the daily chart', async () => {
+  test('returns the same sums in weekly and hourly charts as in the daily chart', async () => {
     const sum = (points: Point[]) => points.reduce((all, { total }) => all + total, 0)
     const weeks = (await chart('api-calls', '?period=weekly')).data_points
     expect(sum(weeks)).toBe(8)

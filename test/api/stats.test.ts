@@ -17,7 +17,7 @@ const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
 const getStats = async (caller: Caller) => getData(await caller.get('/stats'))
 const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => insertUsage(world, tenant, days, columns)
 
-test("a new tenant's statistics contain every documented field with the value zero", async () => {
+test('returns zero for every documented statistic of a new tenant', async () => {
   const tenant = await world.createTenant()
   const user = await tenant.createUser(['metadata'])
   expect(await getStats(user)).toEqual({
@@ -49,7 +49,7 @@ test("a new tenant's statistics contain every documented field with the value ze
   })
 })
 
-test('the statistics count each action as documented', async () => {
+test('counts each action as documented in the statistics', async () => {
   const tenant = await world.createTenant({ quotaMb: 1 })
   const key = await tenant.createKey(['upload', 'download', 'metadata', 'delete'])
   for (const contextKey of ['a', 'b', 'c', 'd'])
@@ -125,7 +125,7 @@ test('the statistics count each action as documented', async () => {
   ])
 })
 
-test("compares today's statistics with yesterday's, and includes older calls only in the totals", async () => {
+test("compares today's statistics with yesterday's", async () => {
   const tenant = await world.createTenant()
   const user = await tenant.createUser(['metadata'])
   await count(tenant, -1, { upload_success: 3, metadata_failure: 5, files_uploaded: 4, blank_file: 1, virus_detected: 2 })
@@ -149,7 +149,7 @@ test("compares today's statistics with yesterday's, and includes older calls onl
   })
 })
 
-test('totals above 2^31 and above 2^32 are exact', async () => {
+test('returns exact totals above 2^31 and above 2^32', async () => {
   const tenant = await world.createTenant()
   const user = await tenant.createUser(['metadata'])
   const huge = 9_007_199_254_740_991 - 1
@@ -160,7 +160,7 @@ test('totals above 2^31 and above 2^32 are exact', async () => {
   expect(points.at(-1)).toMatchObject({ count: 5_000_000_000, total_bytes: huge })
 })
 
-test('all statistics equal a recount after random calls', async () => {
+test('returns statistics that equal a recount after random calls', async () => {
   const tenant = await world.createTenant({ quotaMb: 1 })
   for (const contextKey of ['one', 'two']) await tenant.createContext(contextKey, { storage_quota_mb: 1 })
   const keys = [

@@ -43,11 +43,11 @@ describe('dashboard cookie for WebSocket connections', () => {
   }
   const dashboard = { 'X-Assay-Request': 'dashboard' }
 
-  test("the dashboard cookie authenticates a WebSocket from a page with the service's origin", async () => {
+  test("accepts the dashboard cookie for a WebSocket from a page with the service's origin", async () => {
     expect(await subscribe(world.url, dashboard)).toMatch(/^\w+\.\w+$/)
   })
 
-  test('the dashboard cookie does not authenticate a WebSocket from a page on another origin', async () => {
+  test('rejects the dashboard cookie for a WebSocket from a page on another origin', async () => {
     expect(await subscribe('https://evil.example', dashboard)).toMatch(/^Missing credential/)
   })
 
@@ -56,7 +56,7 @@ describe('dashboard cookie for WebSocket connections', () => {
     ['with the origin null', () => 'null', dashboard],
     ['without an origin', () => undefined, dashboard],
     ['without the dashboard header', () => world.url, {}],
-  ])('the dashboard cookie does not authenticate a WebSocket from a page %s', async (_case, origin, params) => {
+  ])('rejects the dashboard cookie for a WebSocket from a page %s', async (_case, origin, params) => {
     expect(await subscribe(origin(), params as Record<string, string>)).toMatch(/^Missing credential/)
   })
 })

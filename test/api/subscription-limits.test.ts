@@ -68,7 +68,7 @@ describe('WebSocket connections before connection_ack', () => {
     expect(pongs).toBe(0)
   })
 
-  test('520 idle connections from one IP address do not prevent a subscriber from receiving events', async () => {
+  test('delivers events to a subscriber despite 520 idle connections from one IP address', async () => {
     const idle = Array.from({ length: 520 }, connect)
     await Promise.all(idle.map(({ opened }) => opened))
     const client = createClient({
@@ -130,7 +130,7 @@ describe('WebSocket connections after connection_ack', () => {
   })
 })
 
-test('closes a WebSocket with the correct close code even if the reason contains multibyte characters', async () => {
+test('closes a WebSocket with the correct code if the reason contains multibyte characters', async () => {
   const { closed, send } = await authenticate()
   const message = { type: 'subscribe', id: '漢'.repeat(200), payload: { query: 'subscription { events { type } }' } }
   send(message)

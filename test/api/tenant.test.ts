@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('a tenant has exactly the documented fields, a quota of 102,400 MB and the correct number of stored bytes', async () => {
+test('returns a tenant with exactly the documented fields', async () => {
   const tenant = await world.createTenant({ name: 'Acme' })
   await tenant.createContext('notes')
   await tenant.admin.upload('notes', 'a.txt', 'twelve bytes')
@@ -38,7 +38,7 @@ test("updates a tenant's name and quota separately", async () => {
   expect(getData(await tenant.admin.patch('/tenant', {}))).toMatchObject({ name: 'Renamed', storage_quota_mb: 7 })
 })
 
-test('rejects invalid tenant fields with 400 and reports all of them in one response', async () => {
+test('rejects invalid tenant fields with 400 and reports all of them together', async () => {
   const { admin } = await world.createTenant()
   expect(getInvalidFields(await admin.patch('/tenant', { name: '', storage_quota_mb: 0, tenant_id: 'ten_x' }))).toEqual([
     'name',
@@ -55,7 +55,7 @@ test('rejects invalid tenant fields with 400 and reports all of them in one resp
   ])
 })
 
-test('a suspended tenant rejects keys and sessions with 403 until it is resumed, and logs the calls', async () => {
+test('rejects keys and sessions of a suspended tenant with 403 and logs the calls', async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['metadata'])
   const user = await tenant.createUser(['metadata'])
@@ -80,7 +80,7 @@ async function expectEventually(holds: () => Promise<boolean>) {
   throw new Error('The condition was not met in time.')
 }
 
-test("an admin can lower the quota, and raise it again up to the operator's limit", async () => {
+test("allows an admin to raise the quota up to the operator's limit", async () => {
   const tenant = await world.createTenant({ quotaMb: 50 })
   expect(getData(await tenant.admin.patch('/tenant', { storage_quota_mb: 10 })).storage_quota_mb).toBe(10)
   expect(getData(await tenant.admin.patch('/tenant', { storage_quota_mb: 50 })).storage_quota_mb).toBe(50)

@@ -52,7 +52,7 @@ const createTrace = () => ({ traceId: randomBytes(16).toString('hex'), spanId: r
 const toHeaders = ({ traceId, spanId }: ReturnType<typeof createTrace>) => ({ traceparent: `00-${traceId}-${spanId}-01` })
 const of = (traceId: string) => spans.filter((span) => span.traceId === traceId)
 
-test('two concurrent uploads create two traces with spans for checks, scan, store and ledger wait', async () => {
+test('creates two traces with spans for two concurrent uploads', async () => {
   const [one, two, unsampled] = [createTrace(), createTrace(), createTrace()]
   const responses = await Promise.all([
     tenant.admin.upload('notes', 'secret-name.txt', 'one', { headers: toHeaders(one) }),
@@ -92,7 +92,7 @@ test('two concurrent uploads create two traces with spans for checks, scan, stor
   expect(JSON.stringify(spans)).not.toMatch(/secret-name|context=notes/)
 })
 
-test('only one module loads OpenTelemetry, and only if a collector is configured', () => {
+test('loads OpenTelemetry in only one module, and only if a collector is configured', () => {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   const readers = (pattern: RegExp) => files.filter((name) => pattern.test(readFileSync(join('src', name), 'utf8')))
   expect(readers(/from '@opentelemetry/)).toEqual(['platform/telemetry/otlp.ts'])

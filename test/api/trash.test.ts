@@ -39,7 +39,7 @@ const listAudits = async (fileId: string) =>
     ({ action, performed_by_type, details }: Record<string, never>) => [action, performed_by_type, details],
   )
 
-test('a deleted file is visible only in the trash', async () => {
+test('shows a deleted file only in the trash', async () => {
   const upload = await createTrashedFile('gone')
   const fileId = await upload()
   const { download_url: url } = getData(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })
@@ -63,7 +63,7 @@ test('a deleted file is visible only in the trash', async () => {
   expect(Date.parse(item.purge_at) - Date.parse(item.deleted_at)).toBe(7 * 86_400_000)
 })
 
-test('files in the trash count towards the stored bytes, but not towards the number of files', async () => {
+test('counts files in the trash towards the stored bytes, but not towards the number of files', async () => {
   const upload = await createTrashedFile('counted')
   const [remainingFile, fileId] = [await upload(), await upload()]
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -78,7 +78,7 @@ test('files in the trash count towards the stored bytes, but not towards the num
   expect(await verifyStorage()).toEqual(healthyStorage)
 })
 
-test('repairing counters preserves the number of bytes in the trash', async () => {
+test('preserves the number of bytes in the trash when counters are repaired', async () => {
   const upload = await createTrashedFile('repaired')
   getData(await tenant.admin.delete(`/files/${await upload()}`))
   await world.database.pool.query('UPDATE file_totals SET bytes = bytes + 7, files = files + 1 WHERE tenant_id = $1', [
@@ -90,7 +90,7 @@ test('repairing counters preserves the number of bytes in the trash', async () =
   expect(await usedBytes('repaired')).toBe(10)
 })
 
-test('a restored file is unchanged and readable', async () => {
+test('restores a file from the trash unchanged and readable', async () => {
   const upload = await createTrashedFile('back')
   const fileId = await upload()
   const { updated_at: _, ...before } = getData(await tenant.admin.get(`/files/${fileId}/metadata`))
@@ -116,7 +116,7 @@ test('restores a file only to an active context', async () => {
   getData(await tenant.admin.post(`/trash/${fileId}/restore`))
 })
 
-test('purges a file after its original number of days in the trash, even if the number has been lowered', async () => {
+test('purges a file after its original trash period even if the period is now shorter', async () => {
   const upload = await createTrashedFile('timed')
   const [early, late] = [await upload(), await upload()]
   for (const fileId of [early, late]) getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -141,7 +141,7 @@ test('purges a file after its original number of days in the trash, even if the 
   ).toBe(0)
 })
 
-test('does not list or restore a file whose trash period has ended, even before the next sweep', async () => {
+test('does not list or restore a file whose trash period has ended', async () => {
   const upload = await createTrashedFile('ended')
   const [first, second, third] = [await upload(), await upload(), await upload()]
   for (const fileId of [first, second, third]) getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -173,7 +173,7 @@ test('does not list or restore a file whose trash period has ended, even before 
   expect(await verifyStorage()).toEqual(healthyStorage)
 })
 
-test('a sweep keeps the blobs of files in the trash, even if the garbage journal lists them', async () => {
+test('keeps the blob of a file in the trash even if the garbage journal lists it', async () => {
   const upload = await createTrashedFile('swept')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -205,7 +205,7 @@ test('audits restores and purges, and creates events for them', async () => {
   expect(rows.map(({ type }) => type)).toEqual(['file.accepted', 'file.deleted', 'file.restored', 'file.deleted', 'file.purged'])
 })
 
-test('a deletion is immediate and permanent if the trash is disabled', async () => {
+test('deletes a file immediately and permanently if the trash is disabled', async () => {
   const upload = await createTrashedFile('plain', { trash_days: 0 })
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -225,7 +225,7 @@ test('rejects a request to delete a context with files in the trash', async () =
   getData(await tenant.admin.delete('/contexts/clinging'))
 })
 
-test('bulk deletions move files to the trash, and the trash list has next-page links', async () => {
+test('moves files to the trash in a bulk deletion', async () => {
   const upload = await createTrashedFile('many')
   const ids = [await upload(), await upload(), await upload()]
   getData(await tenant.admin.post('/files/delete', { file_ids: ids }))
@@ -240,7 +240,7 @@ test('bulk deletions move files to the trash, and the trash list has next-page l
   expect(getInvalidFields(await tenant.admin.get('/trash?after=nonsense'))).toEqual(['after'])
 })
 
-test('a key restricted to other contexts cannot see the files in the trash', async () => {
+test('hides files in the trash from a key restricted to other contexts', async () => {
   const upload = await createTrashedFile('hidden')
   await tenant.createContext('elsewhere', bin)
   const fileId = await upload()
@@ -252,7 +252,7 @@ test('a key restricted to other contexts cannot see the files in the trash', asy
   expect(await trashOf('hidden')).toHaveLength(1)
 })
 
-test('GraphQL offers the same trash operations as REST', async () => {
+test('offers the same trash operations over GraphQL as over REST', async () => {
   const upload = await createTrashedFile('queried')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))

@@ -41,7 +41,7 @@ describe('multipart body parts', () => {
     ['a field that is too long', [{ name: 'context', content: 'x'.repeat(70_000) }, file]],
     ['a missing end', [context, file], { end: false }],
     ['LF instead of CRLF', [context, file], { newline: '\n' }],
-  ])('rejects a multipart body with %s with 400, and logs the call', async (_what, parts, ...[options]) => {
+  ])('rejects a multipart body with %s with 400 and logs the call', async (_what, parts, ...[options]) => {
     const before = await uploads.countUploadCalls()
     expect(await uploads.send(parts, options)).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
     expect(await uploads.countUploadCalls()).toBe(before + 1)
@@ -94,7 +94,7 @@ describe('GraphQL uploads', () => {
   const codes = (response: { body: { errors?: { extensions: { code: string } }[] } }) =>
     response.body.errors?.map(({ extensions }) => extensions.code)
 
-  test('accepts a GraphQL upload of exactly the size limit, and rejects one more byte', async () => {
+  test('accepts a GraphQL upload of exactly the size limit, but rejects one more byte', async () => {
     expect((await graphql([operations('notes'), map, file])).body).toMatchObject({ data: { uploadFile: { sizeBytes: 5 } } })
     const large = { name: '0', filename: 'a.bin', content: randomBytes(2 * megabyte) }
     expect((await graphql([operations('raw'), map, large])).body).toMatchObject({
@@ -138,7 +138,7 @@ describe('GraphQL uploads', () => {
       'there are too many files',
       [operations('notes'), map, ...Array.from({ length: 11 }, (_, at) => ({ ...file, name: `${at}` }))],
     ],
-  ])('GraphQL rejects an upload and returns the reason if %s', async (_what, parts, ...[options]) => {
+  ])('returns the reason for a rejected GraphQL upload if %s', async (_what, parts, ...[options]) => {
     const before = await uploads.countUploadCalls()
     const response = await graphql(parts, options)
     expect(response.status).toBeLessThan(500)
@@ -146,7 +146,7 @@ describe('GraphQL uploads', () => {
     expect(await uploads.countUploadCalls()).toBe(before + 1)
   })
 
-  test('GraphQL rejects an upload before reading its body if the upload is too large or lacks a credential or preflight header', async () => {
+  test('rejects a GraphQL upload with invalid headers before reading its body', async () => {
     const expectRejected = async (headers: Record<string, string | number>) => {
       const client = await uploads.connect()
       await client.head('POST', '/graphql', {
@@ -173,7 +173,7 @@ describe('GraphQL uploads', () => {
   test.each([
     ['disconnects', (client: RawClient) => client.reset()],
     ['stops sending', () => {}],
-  ])('if a GraphQL client %s, the call is logged and no data is stored', async (_how, leave) => {
+  ])('logs the call and stores no data if a GraphQL client %s', async (_how, leave) => {
     const before = await uploads.countUploadCalls()
     const client = await uploads.connect()
     await client.head('POST', '/graphql', {

@@ -49,14 +49,14 @@ describe('upload checks before the body is read', () => {
     expect(await uploads.getLastUpload()).toMatchObject({ status: 'failure' })
   })
 
-  test('rejects a Content-Length above MAX_UPLOAD_MB immediately if the client waits for 100 Continue', async () => {
+  test('rejects a Content-Length above MAX_UPLOAD_MB immediately if the client expects 100 Continue', async () => {
     const client = await sendHeaders(tenant.admin, (maxUploadMb + 1) * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
     expect(client.rest).toBe('')
     expect(await client.ended).toBe('end')
   })
 
-  test('a client that sends all of a rejected 50 MB body receives the error without a connection reset', async () => {
+  test('returns the error without a connection reset to a client that sends all of a 50 MB body', async () => {
     const client = await sendHeaders(tenant.admin, 50 * megabyte)
     const chunk = randomBytes(megabyte)
     for (let sent = 0; sent < 50; sent++) await client.send(chunk)
@@ -125,21 +125,18 @@ describe('upload checks while the body is received', () => {
   test.each([
     ['before', true],
     ['after', false],
-  ])(
-    'accepts a file of exactly the size limit and rejects one more byte if the context part is sent %s the file',
-    async (_place, first) => {
-      const parts = (size: number) => {
-        const context = { name: 'context', content: 'raw' }
-        const file = { name: 'file', filename: 'a.bin', content: randomBytes(size) }
-        return first ? [context, file] : [file, context]
-      }
-      expect(await uploads.send(parts(2 * megabyte))).toMatchObject({ status: 201, body: { data: { size_bytes: 2 * megabyte } } })
-      expect(await uploads.send(parts(2 * megabyte + 1))).toMatchObject({
-        status: 413,
-        body: { error: { code: 'size_exceeded' } },
-      })
-    },
-  )
+  ])('rejects a file one byte above the size limit if the context part is sent %s the file', async (_place, first) => {
+    const parts = (size: number) => {
+      const context = { name: 'context', content: 'raw' }
+      const file = { name: 'file', filename: 'a.bin', content: randomBytes(size) }
+      return first ? [context, file] : [file, context]
+    }
+    expect(await uploads.send(parts(2 * megabyte))).toMatchObject({ status: 201, body: { data: { size_bytes: 2 * megabyte } } })
+    expect(await uploads.send(parts(2 * megabyte + 1))).toMatchObject({
+      status: 413,
+      body: { error: { code: 'size_exceeded' } },
+    })
+  })
 
   test('returns a JSON error to a client that stops sending, and logs the call', async () => {
     const before = await uploads.countUploadCalls()
@@ -155,7 +152,7 @@ describe('upload checks while the body is received', () => {
     ['ends its side of the connection', 'in memory', (client: RawClient) => client.socket.end()],
     ['resets the connection', 'in a file', (client: RawClient) => client.reset()],
     ['ends its side of the connection', 'in a file', (client: RawClient) => client.socket.end()],
-  ])('if a client %s during an upload (%s), the call is logged and no data is stored', async (_how, place, leave) => {
+  ])('logs the call and stores no data if a client %s during an upload (%s)', async (_how, place, leave) => {
     const before = await uploads.countUploadCalls()
     const inFile = place === 'in a file'
     const client = inFile ? await startUpload() : await sendHeaders(tenant.admin, 2 * megabyte)
@@ -168,7 +165,7 @@ describe('upload checks while the body is received', () => {
     expect(await uploads.getLastUpload()).toMatchObject({ status: 'failure' })
   })
 
-  test('stores a large file of unknown size in a temporary file, but not a large file of known size', async () => {
+  test('uses a temporary file only for a large upload of unknown size', async () => {
     const observed: string[] = []
     const [folder] = readdirSync(join(uploads.world.dataDir, 'spool'))
     const watcher = watch(join(uploads.world.dataDir, 'spool', folder!), (_event, name) => observed.push(String(name)))

@@ -61,7 +61,7 @@ describe('parallel uploads through a link', () => {
     expect(await verify()).toEqual(healthy)
   })
 
-  test('parallel uploads through a link store no more files than the link allows', async () => {
+  test('stores no more files through a link than the link allows', async () => {
     const used = await link({ max_files: 7 })
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => used.put(`${n}.txt`, `file ${n}`)))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(7)
@@ -69,7 +69,7 @@ describe('parallel uploads through a link', () => {
   })
 })
 
-test('parallel retries with the same Idempotency-Key on two replicas store one file and return it', async () => {
+test('stores one file for parallel retries with the same Idempotency-Key on two replicas', async () => {
   const used = await link()
   const clients = [used, used.at(replica.url)]
   const key = { 'idempotency-key': 'repeated-in-parallel' }
@@ -93,7 +93,7 @@ describe('uploads in progress through a link', () => {
     ],
     ['the link is used up', (used) => used.put('other.txt', 'the first')],
   ]
-  test.each(changes)('an upload through a link stores nothing if %s during the upload', async (_case, change) => {
+  test.each(changes)('stores nothing through a link if %s during the upload', async (_case, change) => {
     const used = await link()
     const upload = await startHalfUpload(used)
     await change(used)
@@ -127,7 +127,7 @@ describe('uploads in progress through a link', () => {
     expect(await getLink(used)).toMatchObject({ accepted_files: 0 })
   })
 
-  test("an upload through a link stores nothing if the link's creator is disabled during the upload", async () => {
+  test('stores nothing through a link if its creator is disabled during the upload', async () => {
     const user = await tenant.createUser(['upload'])
     const used = await link({}, user)
     expect((await used.rules()).status).toBe(200)
@@ -139,7 +139,7 @@ describe('uploads in progress through a link', () => {
     expect((await used.rules()).status).toBe(404)
   })
 
-  test("an upload through a link stores nothing if the link's creator loses the upload scope during the upload", async () => {
+  test('stores nothing through a link if its creator loses the upload scope during the upload', async () => {
     const user = await tenant.createUser(['upload', 'metadata'])
     const used = await link({}, user)
     const upload = await startHalfUpload(used)
@@ -152,7 +152,7 @@ describe('uploads in progress through a link', () => {
     expect(await getLink(used)).toMatchObject({ accepted_files: 0 })
   })
 
-  test('a resumable upload stores nothing if its link is revoked during the last request', async () => {
+  test('stores nothing if the link is revoked during the last request of a resumable upload', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     const before = await countFiles()
@@ -179,7 +179,7 @@ describe('uploads in progress through a link', () => {
     expect(await verify()).toEqual(healthy)
   })
 
-  test('an upload through a link stores nothing if the context is disabled during the upload', async () => {
+  test('stores nothing through a link if the context is disabled during the upload', async () => {
     await tenant.createContext('closing')
     const used = await LinkClient.create(tenant.admin, 'closing')
     const upload = await startHalfUpload(used)
@@ -191,7 +191,7 @@ describe('uploads in progress through a link', () => {
 })
 
 describe('resumable uploads through a link', () => {
-  test('a resumable upload through a link cannot be resumed after the link has expired', async () => {
+  test('does not resume an upload through a link after the link has expired', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     await used.patch(path, 0, 'hello')
@@ -203,7 +203,7 @@ describe('resumable uploads through a link', () => {
     expect(await verify()).toEqual(healthy)
   })
 
-  test("a resumable upload through a link cannot be continued with another link or by the link's creator", async () => {
+  test('continues a resumable upload only through the link that created it', async () => {
     const [a, b] = [await link(), await link()]
     const path = await a.beginTus('a.txt', 10)
     expect((await b.patch(path, 0, 'hello')).status).toBe(404)
@@ -214,7 +214,7 @@ describe('resumable uploads through a link', () => {
     expect(byKey.status).toBe(404)
   })
 
-  test('a resumable upload through a link continues on another replica', async () => {
+  test('continues a resumable upload through a link on another replica', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     await used.patch(path, 0, 'hello')
@@ -227,7 +227,7 @@ describe('upload link expiry', () => {
   test.each([
     ['an hour ahead', 3_600_000],
     ['an hour behind', -3_600_000],
-  ])("an upload link's expiry depends only on the database clock, even if other clocks are %s", async (_case, shift) => {
+  ])('uses only the database clock for upload link expiry, even if other clocks are %s', async (_case, shift) => {
     const [open, closed] = [await link(), await link()]
     await world.database.pool.query('UPDATE upload_links SET expires_at = now() WHERE link_id = $1', [closed.id])
     shiftSystemClock(shift)
@@ -243,7 +243,7 @@ describe('upload link expiry', () => {
 })
 
 describe('upload link tokens', () => {
-  test('all endpoints return an identical 404 response for invalid upload link tokens', async () => {
+  test('returns an identical 404 response for all invalid upload link tokens', async () => {
     const [unknown, expired, used, revoked] = [
       await link(),
       await link(),
@@ -273,7 +273,7 @@ describe('upload link tokens', () => {
     }
   })
 
-  test('only invalid upload link tokens count towards the rate limit of the client address', async () => {
+  test('counts only invalid upload link tokens towards the rate limit of the client address', async () => {
     const limited = await World.open({ TRUST_PROXY: '1' }, world)
     try {
       const from = { 'x-forwarded-for': '192.0.2.7' }
@@ -290,7 +290,7 @@ describe('upload link tokens', () => {
     }
   })
 
-  test('an upload link token does not authenticate requests to other endpoints', async () => {
+  test('rejects an upload link token at all other endpoints', async () => {
     const { token, link: data } = await link()
     const caller = world.createCaller(token)
     for (const [method, path] of [
@@ -309,7 +309,7 @@ describe('upload link tokens', () => {
     expect(body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
   })
 
-  test('an upload link token never appears in the service log', async () => {
+  test('never writes an upload link token to the service log', async () => {
     const used = await link()
     await used.put('a.txt', 'hello')
     await used.rules()
@@ -328,7 +328,7 @@ describe('CORS rules of upload links', () => {
       headers: { origin, 'access-control-request-method': 'PUT', 'access-control-request-headers': 'content-type' },
     })
 
-  test('an upload link without origins allows CORS requests from all origins, but without credentials', async () => {
+  test('allows CORS requests without credentials from all origins if an upload link names no origins', async () => {
     const used = await link()
     const answer = await preflight(used, 'https://example.com')
     expect(answer.status).toBe(204)
@@ -343,7 +343,7 @@ describe('CORS rules of upload links', () => {
     expect(put.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('an upload link with origins allows only these origins, even for requests without a preflight', async () => {
+  test('allows only the origins of an upload link, even for requests without a preflight', async () => {
     const used = await link({ origins: ['https://example.com', 'http://localhost:3000'], max_files: 2 })
     expect((await preflight(used, 'https://example.com')).headers.get('access-control-allow-origin')).toBe('https://example.com')
     expect((await preflight(used, 'https://evil.example')).headers.has('access-control-allow-origin')).toBe(false)
@@ -354,7 +354,7 @@ describe('CORS rules of upload links', () => {
     expect((await used.put('a.txt', 'hello')).status).toBe(201)
   })
 
-  test('the CORS rules of upload links do not apply to other paths', async () => {
+  test('does not apply the CORS rules of upload links to other paths', async () => {
     for (const path of ['/api/v1/upload-links', '/api/v1/files', '/graphql', '/'])
       expect(
         (await world.unauthenticated.raw(path, { headers: { origin: 'https://example.com' } })).headers.has(

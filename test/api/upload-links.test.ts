@@ -19,7 +19,7 @@ const getLink = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-l
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
 describe('upload link creation', () => {
-  test('creating an upload link returns its default values and a URL that is never returned again', async () => {
+  test('returns a new upload link with default values and a URL that is shown only once', async () => {
     const { status, body } = await tenant.admin.post('/upload-links', { context: 'notes' })
     expect(status).toBe(201)
     expect(body.message).toMatch(/cannot be shown again/)
@@ -55,7 +55,7 @@ describe('upload link creation', () => {
     expect(rows[0].token_hash).toHaveLength(32)
   })
 
-  test("rejects upload link limits above the context's limits with 400, and names each field", async () => {
+  test("rejects upload link limits above the context's limits with 400 and names each field", async () => {
     const { status, body } = await tenant.admin.post('/upload-links', {
       context: 'notes',
       max_size_mb: 6,
@@ -87,7 +87,7 @@ describe('upload link creation', () => {
     expect([status, body.error.details.fields[0].field]).toEqual([400, field])
   })
 
-  test('returns 404 for a new upload link to a hidden context, and 409 for one to a disabled context', async () => {
+  test('rejects a new upload link to a hidden or disabled context', async () => {
     await tenant.createContext('closed')
     await tenant.admin.patch('/contexts/closed', { status: 'disabled' })
     const restricted = await tenant.createKey(['upload'], { contexts: ['closed'] })
@@ -95,7 +95,7 @@ describe('upload link creation', () => {
     expect((await restricted.post('/upload-links', { context: 'closed' })).status).toBe(409)
   })
 
-  test('creating an upload link requires the upload scope', async () => {
+  test('requires the upload scope to create an upload link', async () => {
     const reader = await tenant.createKey(['metadata'])
     expect((await reader.post('/upload-links', { context: 'notes' })).status).toBe(403)
     expect((await reader.get('/upload-links')).status).toBe(403)
@@ -103,7 +103,7 @@ describe('upload link creation', () => {
 })
 
 describe('uploads through a link', () => {
-  test('uploads a raw request body through a link, and returns the same response as POST /files/upload', async () => {
+  test('uploads a raw request body through a link', async () => {
     const used = await link({ metadata: { order: 7 } })
     const answer = await used.put('résumé.txt', 'hello', { 'content-type': 'text/plain' })
     const byKey = await tenant.admin.upload('notes', 'résumé.txt', 'hello')
@@ -115,7 +115,7 @@ describe('uploads through a link', () => {
     expect(await getLink(used)).toMatchObject({ status: 'used', accepted_files: 1, rejected_files: 0 })
   })
 
-  test("uploads a form through a link with the link's metadata, which the uploader cannot overwrite", async () => {
+  test('uploads a form with the metadata of the link, which the uploader cannot overwrite', async () => {
     const used = await link({ metadata: { order: 7 } })
     const answer = await used.post('a.txt', 'hello', { metadata: '{"order": 8, "note": "mine"}' })
     expect(answer.status).toBe(201)
@@ -123,14 +123,14 @@ describe('uploads through a link', () => {
     expect(data.metadata).toEqual({ order: 7, note: 'mine' })
   })
 
-  test("an uploader cannot choose a context other than the link's context", async () => {
+  test("rejects an upload through a link to a context other than the link's context", async () => {
     const used = await link()
     const form = await used.post('a.txt', 'hello', { context: 'other' })
     expect([form.status, form.body.error.details.fields[0].field]).toEqual([400, 'context'])
     await expect(used.beginTus('a.txt', 5, { context: 'other' })).rejects.toThrow(/upload link determines the context/)
   })
 
-  test('stores a resumable upload through a link, and still returns its file id if the last response was lost', async () => {
+  test('returns the file id of a resumable upload even if the last response was lost', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     expect((await used.patch(path, 0, 'hello')).status).toBe(204)
@@ -145,7 +145,7 @@ describe('uploads through a link', () => {
     expect((await tenant.admin.get(`/files/${fileId}/metadata`)).body.data.original_filename).toBe('a.txt')
   })
 
-  test('returns the original response to a repeated upload with the same Idempotency-Key, even if the link is used up', async () => {
+  test('returns the original response to a repeated upload even if the link is used up', async () => {
     const used = await link()
     const key = { 'idempotency-key': 'once' }
     const first = await used.put('a.txt', 'hello', key)
@@ -157,7 +157,7 @@ describe('uploads through a link', () => {
     expect((await tenant.admin.upload('notes', 'b.txt', 'other', { headers: key })).status).toBe(201)
   })
 
-  test("an upload through a link is subject to the context's checks and the link's narrower limits", async () => {
+  test("applies the context's checks and the link's limits to an upload through the link", async () => {
     const used = await link({ max_files: 5, allowed_extensions: ['.TXT'], max_size_mb: 1 })
     const rejected = async (name: string, content: string) => {
       const { status, body } = await used.put(name, content)
@@ -171,7 +171,7 @@ describe('uploads through a link', () => {
     expect(await getLink(used)).toMatchObject({ status: 'active', accepted_files: 0, rejected_files: 4 })
   })
 
-  test('an upload through a link must satisfy rules that became stricter after the link was created', async () => {
+  test('applies rules that became stricter after the upload link was created', async () => {
     await tenant.createContext('shrinking')
     const used = await LinkClient.create(tenant.admin, 'shrinking', { allowed_extensions: ['txt', 'csv'], max_files: 3 })
     await tenant.admin.patch('/contexts/shrinking', { allowed_extensions: ['csv', 'pdf'], max_file_size_mb: 1 })
@@ -181,7 +181,7 @@ describe('uploads through a link', () => {
     expect((await used.put('a.csv', 'a,b\n1,2\n')).status).toBe(201)
   })
 
-  test('a link with a checksum accepts only the file with that checksum', async () => {
+  test("accepts only the file that matches the upload link's checksum", async () => {
     const used = await link({ sha256: sha256('the file').toUpperCase() })
     const other = await used.put('a.txt', 'another file')
     expect([other.status, other.body.error.code]).toEqual([422, 'corrupt_file'])
@@ -189,7 +189,7 @@ describe('uploads through a link', () => {
     expect((await used.put('a.txt', 'the file')).status).toBe(201)
   })
 
-  test('an upload through a link is recorded in the call log, audit log, events and statistics, and has a receipt', async () => {
+  test('records an upload through a link in the logs, events and statistics', async () => {
     const mine = await world.createTenant()
     await mine.createContext('notes')
     const key = await mine.createKey(['upload'])
@@ -221,7 +221,7 @@ describe('uploads through a link', () => {
 })
 
 describe('public upload link rules', () => {
-  test('GET /upload/{token} returns only the rules that a client can check', async () => {
+  test('returns only the upload link rules that a client can check', async () => {
     const { rules, link: data } = await link({ max_files: 3, allowed_extensions: ['pdf', 'txt'] })
     const answer = await rules()
     expect(answer.status).toBe(200)
@@ -239,7 +239,7 @@ describe('public upload link rules', () => {
 })
 
 describe('upload link management', () => {
-  test('an upload link is visible only to its creator and to admins', async () => {
+  test('shows an upload link only to its creator and to admins', async () => {
     const [a, b] = [await tenant.createKey(['upload']), await tenant.createKey(['upload'])]
     const { id } = await link({}, a)
     expect((await a.get(`/upload-links/${id}`)).status).toBe(200)
@@ -279,7 +279,7 @@ describe('upload link management', () => {
     expect((await mine.admin.raw(next)).body.data.data[0].link_id).toBe(revoked.id)
   })
 
-  test('revokes an upload link only once, and records one audit entry for the revocation', async () => {
+  test('revokes an upload link only once and records one audit entry', async () => {
     const { id, rules } = await link()
     await tenant.admin.delete(`/upload-links/${id}`)
     await tenant.admin.delete(`/upload-links/${id}`)
@@ -303,7 +303,7 @@ describe('upload link management', () => {
     expect(events.at(-1).data).toMatchObject({ upload_link_id: used.id, context_key: 'notes' })
   })
 
-  test('deletes an upload link 90 days after its expiry and keeps its files', async () => {
+  test('deletes an upload link 90 days after its expiry but keeps its files', async () => {
     const [old, recent] = [await link(), await link()]
     const { file_id: fileId } = (await old.put('a.txt', 'hello')).body.data
     const age = (days: number, { id }: LinkClient) =>
@@ -322,7 +322,7 @@ describe('upload link management', () => {
     expect(body.data.file.uploadLink).toBeNull()
   })
 
-  test('GraphQL returns an upload link by query and as a field of its files', async () => {
+  test('returns an upload link by GraphQL query and as a field of its files', async () => {
     const { body } = await tenant.admin.graphql(
       'mutation ($input: CreateUploadLinkInput!) { createUploadLink(input: $input) { linkId url uploadLink { id } } }',
       { input: { context: 'notes', maxFiles: 2 } },

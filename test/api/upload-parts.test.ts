@@ -41,7 +41,7 @@ describe('multipart upload parts', () => {
     }
   })
 
-  test('accepts context and metadata parts with file names, because browsers send typed Blobs with a file name', async () => {
+  test('accepts file names of context and metadata parts, which browsers send for typed Blobs', async () => {
     const blobs = [
       { ...context, filename: 'blob' },
       { name: 'metadata', filename: 'blob', content: '{"page":8}' },
@@ -115,12 +115,12 @@ describe('multipart upload parts', () => {
     ],
     ['an empty context', [{ name: 'context', content: '' }, file], ['context']],
   ]
-  test.each(invalidBodies)('returns 400 for a multipart body with %s, and logs a failed call', async (_what, parts, fields) => {
+  test.each(invalidBodies)('returns 400 for a multipart body with %s and logs a failed call', async (_what, parts, fields) => {
     expect(getInvalidFields(await send(key, parts))).toEqual(fields)
     expect(await getLastCall()).toMatchObject({ operation: 'upload', status: 'failure', file_id: null })
   })
 
-  test('returns 404 for an upload to an unknown context, and logs the call without a context', async () => {
+  test('returns 404 for an upload to an unknown context and logs the call without a context', async () => {
     for (const unknown of ['unknown', 'No Key', 'x'.repeat(200)]) {
       expect(toStatusAndCode(await send(key, [{ name: 'context', content: unknown }, file]))).toEqual([404, 'not_found'])
       expect(await getLastCall()).toMatchObject({ operation: 'upload', status: 'failure', context_key: null })

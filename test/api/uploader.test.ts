@@ -14,7 +14,7 @@ afterAll(() => world.close())
 const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 
 describe('web component at /uploader.js', () => {
-  test('serves the web component at /uploader.js to pages on any origin, even without the dashboard', async () => {
+  test('serves the upload web component to pages on any origin', async () => {
     const { status, headers, body } = await world.unauthenticated.raw('/uploader.js')
     expect(status).toBe(200)
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -37,7 +37,7 @@ describe('web component at /uploader.js', () => {
 describe('upload page at /upload/{token}', () => {
   const link = () => LinkClient.create(tenant.admin, 'notes')
 
-  test('the upload page does not contain the token and loads nothing from other hosts', async () => {
+  test('keeps the upload link token out of the upload page', async () => {
     const used = await link()
     const page = await used.rules(browser)
     expect(page.status).toBe(200)

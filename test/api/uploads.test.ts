@@ -41,7 +41,7 @@ describe('rejected files', () => {
     { reason: 'virus_detected', status: 422, name: 'a.txt', content: () => eicar, says: ['EICAR'] },
   ]
   test.each(cases)(
-    'rejects a file with $reason, and logs and counts the rejection exactly once: $name',
+    'rejects a file with $reason and logs the rejection exactly once: $name',
     async ({ reason, status, name, content, says }) => {
       const before = await getSecurityStats()
       const response = await key.upload('notes', name, content())
@@ -74,14 +74,14 @@ describe('rejected files', () => {
     },
   )
 
-  test('an upload error reports the first failed check', async () => {
+  test('reports the first failed check in an upload error', async () => {
     const tooLargeAndForeign = await key.upload('notes', 'a.exe', 'x'.repeat(megabyte + 1))
     expect(toStatusAndCode(tooLargeAndForeign)[1]).toBe('invalid_extension')
     expect(toStatusAndCode(await key.upload('notes', 'a.txt', ' '.repeat(megabyte + 1)))[1]).toBe('size_exceeded')
     expect(toStatusAndCode(await key.upload('notes', 'a.pdf', ' '))[1]).toBe('blank_file')
   })
 
-  test('a context with disabled checks accepts files that these checks would reject', async () => {
+  test('accepts files that only disabled checks would reject', async () => {
     await tenant.createContext('lenient', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
     for (const [name, content] of [
       ['blank.txt', ''],
@@ -96,7 +96,7 @@ describe('rejected files', () => {
 })
 
 describe('file size limits', () => {
-  test('accepts a file of exactly the size limit and rejects a file with one more byte', async () => {
+  test('accepts a file of exactly the size limit but rejects one more byte', async () => {
     const own = await world.createTenant()
     await own.createContext('notes', { max_file_size_mb: 1 })
     expect(getData(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded).size_bytes).toBe(megabyte)
@@ -124,7 +124,7 @@ describe('file size limits', () => {
     expect(toStatusAndCode(chunked)).toEqual([413, 'size_exceeded'])
   })
 
-  test('rejects a Content-Length above MAX_UPLOAD_MB before reading the body, and counts the rejection', async () => {
+  test('rejects a Content-Length above MAX_UPLOAD_MB before reading the body', async () => {
     const before = await getSecurityStats()
     expect(toStatusAndCode(await key.upload('notes', 'a.txt', 'x'.repeat(7 * megabyte)))).toEqual([413, 'size_exceeded'])
     expect((await getSecurityStats()).by_reason.size_exceeded).toBe(before.by_reason.size_exceeded + 1)
@@ -147,7 +147,7 @@ describe('storage quotas', () => {
     expect(getData(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
-  test('files in all contexts count towards the tenant quota, and a deletion frees their bytes', async () => {
+  test('counts files in all contexts towards the tenant quota and frees the bytes of deleted files', async () => {
     const own = await world.createTenant({ quotaMb: 1 })
     await own.createContext('one')
     await own.createContext('two')
@@ -177,7 +177,7 @@ describe('storage quotas', () => {
 })
 
 describe('uploads and creations with an Idempotency-Key', () => {
-  test('stores a repeated upload only once, but rejects a different body with the same Idempotency-Key', async () => {
+  test('rejects a different body for a repeated upload with the same Idempotency-Key', async () => {
     const own = await world.createTenant()
     await own.createContext('notes')
     const headers = { 'idempotency-key': 'k-1' }
@@ -188,7 +188,7 @@ describe('uploads and creations with an Idempotency-Key', () => {
     expect(getItems(await own.admin.get('/files'))).toHaveLength(1)
   })
 
-  test('returns the original response to a repeated context creation, but rejects a repeated API key creation', async () => {
+  test('returns the original response to a repeated request to create a context', async () => {
     const own = await world.createTenant()
     const headers = { 'idempotency-key': 'k-2' }
     const body = { context_key: 'once', display_name: 'Once', allowed_extensions: ['txt'], max_file_size_mb: 1 }

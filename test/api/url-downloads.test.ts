@@ -23,27 +23,24 @@ const status = async (url: string, init: RequestInit = {}) => {
   return response.status
 }
 
-describe('invalidation of download URLs', () => {
-  test.each(['disable', 'revoke'])(
-    'a download URL stops working after a `%s` operation on the key that created it',
-    async (move) => {
-      const key = await tenant.createKey(['download'])
-      const [url, others] = [await urlBy(key), await urlBy(tenant.admin)]
-      expect(await status(url)).toBe(200)
-      await tenant.admin.post(`/api-keys/${key.id}/${move}`)
-      const rejected = await fetch(url)
-      expect([rejected.status, ((await rejected.json()) as { message: string }).message]).toEqual([
-        403,
-        expect.stringContaining('no longer active'),
-      ])
-      expect(await status(others)).toBe(200)
-      if (move === 'revoke') return
-      await tenant.admin.post(`/api-keys/${key.id}/enable`)
-      expect(await status(url)).toBe(200)
-    },
-  )
+describe('invalid download URLs', () => {
+  test.each(['disable', 'revoke'])('rejects a download URL after a `%s` operation on the key that created it', async (move) => {
+    const key = await tenant.createKey(['download'])
+    const [url, others] = [await urlBy(key), await urlBy(tenant.admin)]
+    expect(await status(url)).toBe(200)
+    await tenant.admin.post(`/api-keys/${key.id}/${move}`)
+    const rejected = await fetch(url)
+    expect([rejected.status, ((await rejected.json()) as { message: string }).message]).toEqual([
+      403,
+      expect.stringContaining('no longer active'),
+    ])
+    expect(await status(others)).toBe(200)
+    if (move === 'revoke') return
+    await tenant.admin.post(`/api-keys/${key.id}/enable`)
+    expect(await status(url)).toBe(200)
+  })
 
-  test('a download URL stops working when the key that created it expires', async () => {
+  test('rejects a download URL after the key that created it expires', async () => {
     const key = await tenant.createKey(['download'])
     const url = await urlBy(key)
     await world.database.pool.query("UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE api_key_id = $1", [
@@ -52,7 +49,7 @@ describe('invalidation of download URLs', () => {
     expect(await status(url)).toBe(403)
   })
 
-  test('a download URL stops working when its creator is disabled, but not when the API key that created it is rotated', async () => {
+  test('rejects a download URL if its creator is disabled, but not if its key is rotated', async () => {
     const user = await tenant.createUser(['download'])
     const url = await urlBy(user)
     expect(await status(url)).toBe(200)
@@ -68,7 +65,7 @@ describe('invalidation of download URLs', () => {
 })
 
 describe('single-use download URLs', () => {
-  test('only one of many concurrent requests to a single-use download URL receives the file', async () => {
+  test('serves a single-use download URL to only one of many concurrent requests', async () => {
     const url = await urlBy(tenant.admin, '?once=true')
     expect(await status(url, { method: 'HEAD' })).toBe(200)
     const all = await Promise.all(Array.from({ length: 8 }, () => status(url)))
@@ -78,7 +75,7 @@ describe('single-use download URLs', () => {
     expect(await status(await urlBy(tenant.admin, '?once=true'))).toBe(200)
   })
 
-  test('creates single-use download URLs only on request, over REST and GraphQL', async () => {
+  test('creates a single-use download URL only on request', async () => {
     for (const query of ['', '?once=false']) {
       const url = await urlBy(tenant.admin, query)
       expect([await status(url), await status(url)]).toEqual([200, 200])
@@ -111,7 +108,7 @@ describe('single-use download URLs', () => {
   })
 })
 
-test('logs and counts each use of a download URL with the IP address and user agent, but without the URL', async () => {
+test('logs each use of a download URL with the IP address and user agent', async () => {
   const key = await tenant.createKey(['download'])
   const url = await urlBy(key)
   const requestId = (await fetch(url, { headers: { 'user-agent': 'courier/7' } })).headers.get('x-request-id')
@@ -132,7 +129,7 @@ test('logs and counts each use of a download URL with the IP address and user ag
   expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="refused"\} [1-9]/)
 })
 
-test('counts one download for a download URL, but logs every request to the URL', async () => {
+test('counts one download for a download URL but logs every request to it', async () => {
   const own = await world.createTenant()
   await own.createContext('notes')
   const uploaded = (await own.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id

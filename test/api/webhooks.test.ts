@@ -33,7 +33,7 @@ const isSignedBy = (secret: string, received: Received): boolean => {
 const events = (...drafts: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, drafts)
 
 describe('webhook management', () => {
-  test("returns a new webhook's secret only once, and stores it encrypted", async () => {
+  test("returns a new webhook's secret only once and stores it encrypted", async () => {
     const created = await createWebhook({ description: 'Our ledger', types: ['file.*', 'quota.threshold'] })
     const { webhook_id: id, secret } = created
     expect(id).toMatch(/^whk_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -84,7 +84,7 @@ describe('webhook management', () => {
     ])
   })
 
-  test("audits webhook changes, but records only the host of the webhook's URL", async () => {
+  test('audits webhook changes with only the host of the URL', async () => {
     await tenant.createContext('invoices')
     const { webhook_id: id } = await createWebhook()
     const { body } = await tenant.admin.patch(`/webhooks/${id}`, { url: `${receiver.url}/token`, contexts: ['invoices'] })
@@ -148,7 +148,7 @@ describe('webhook events', () => {
     )
   })
 
-  test('sends webhook events in order with signatures that follow the Standard Webhooks specification', async () => {
+  test('sends webhook events in order with Standard Webhooks signatures', async () => {
     await events({}, {})
     const { secret } = await createWebhook({ types: ['file.*'] })
     const last = await events({ data: { file_id: 'file_1' } }, { data: { file_id: 'file_2' } }, { data: { file_id: 'file_3' } })
@@ -166,7 +166,7 @@ describe('webhook events', () => {
     ).toThrow()
   })
 
-  test('a webhook receives only events of its selected types, either from its selected contexts or without a context', async () => {
+  test('sends a webhook only events of its selected types and contexts', async () => {
     await tenant.createContext('invoices')
     await tenant.createContext('photos')
     await createWebhook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })
@@ -181,7 +181,7 @@ describe('webhook events', () => {
     expect(receiver.sequences).toEqual([last - 3, last - 1, last])
   })
 
-  test('lists webhook deliveries newest first, and deletes them with the webhook', async () => {
+  test('lists webhook deliveries newest first and deletes them with the webhook', async () => {
     const { webhook_id: id } = await createWebhook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)
@@ -212,7 +212,7 @@ describe('webhook events', () => {
     expect(rows).toEqual([{ left: 0 }])
   })
 
-  test('sends a test event immediately, even to a disabled webhook, without adding it to the journal', async () => {
+  test('sends a test event immediately, even to a disabled webhook', async () => {
     const { webhook_id: id, secret } = await createWebhook({ types: ['file.*'] })
     await tenant.admin.patch(`/webhooks/${id}`, { status: 'disabled' })
     const { body } = await tenant.admin.post(`/webhooks/${id}/test`)
@@ -234,7 +234,7 @@ describe('webhook events', () => {
     expect((await tenant.admin.get(`/webhooks/${id}/deliveries`)).body.data.pagination.total_items).toBe(2)
   })
 
-  test('signs webhook events with both secrets for a day after a rotation, then only with the new secret', async () => {
+  test('signs webhook events with both secrets for a day after a rotation', async () => {
     const { webhook_id: id, secret: before } = await createWebhook({ types: ['file.*'] })
     const { body } = await tenant.admin.post(`/webhooks/${id}/rotate-secret`)
     const { secret: after, previous_secret_expires_at: until } = body.data
@@ -261,7 +261,7 @@ describe('webhook events', () => {
     expect((await tenant.admin.get(`/webhooks/${id}`)).body.data.previous_secret_expires_at).toBeNull()
   })
 
-  test('replaying a webhook resends events from a given sequence number with the same ids', async () => {
+  test('resends webhook events from a given sequence number with the same ids', async () => {
     const { webhook_id: id } = await createWebhook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)
@@ -274,7 +274,7 @@ describe('webhook events', () => {
     expect([beyond.status, beyond.body.error.details.fields[0].field]).toEqual([400, 'from_sequence'])
   })
 
-  test('GraphQL offers the same webhook operations as REST', async () => {
+  test('offers the same webhook operations over GraphQL as over REST', async () => {
     const newWebhook = await tenant.admin.graphql(
       'mutation ($url: String!) { createWebhook(input: { url: $url, types: ["file.*"] }) { webhookId url types status secret webhook { id types } } }',
       { url: receiver.url },

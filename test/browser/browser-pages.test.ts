@@ -20,7 +20,7 @@ describeWith('chromium')('API reference in a browser', () => {
     await world.close()
   })
 
-  test('a user can upload a file with metadata through “Try it out” at /docs', async () => {
+  test('uploads a file with metadata through “Try it out” at /docs', async () => {
     const { page, foreignRequests } = await openPage(browser, world.url)
     await page.goto(`${world.url}/docs`)
     await page.click('button.authorize')

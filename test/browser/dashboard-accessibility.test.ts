@@ -87,7 +87,7 @@ describeWith('chromium')('dashboard accessibility and layout', () => {
     // Animations are disabled because elements do not have their final colors during an animation.
     const look = { colorScheme, reducedMotion: 'reduce' } as const
 
-    test('dashboard pages have no serious accessibility violations', async () => {
+    test('finds no serious accessibility violations on dashboard pages', async () => {
       const page = await dashboard.openSignedIn(tenant, look)
       for (const view of views) {
         await show(page, view)
@@ -95,7 +95,7 @@ describeWith('chromium')('dashboard accessibility and layout', () => {
       }
     })
 
-    test('the sign-in form, dialogs, menus and upload list have no serious accessibility violations', async () => {
+    test('finds no serious accessibility violations in forms, dialogs, menus and the upload list', async () => {
       const visitor = await (await dashboard.newBrowserContext(look)).newPage()
       await visitor.goto('/')
       await visitor.getByLabel('Password').waitFor()
@@ -114,7 +114,7 @@ describeWith('chromium')('dashboard accessibility and layout', () => {
     })
   })
 
-  test('all dashboard pages fit a viewport 390 px wide, and offer a menu that lists all pages', async () => {
+  test('fits all dashboard pages into a viewport 390 px wide', async () => {
     const page = await dashboard.openSignedIn(tenant, { viewport: { width: 390, height: 844 } })
     for (const view of views) {
       await show(page, view)
@@ -127,7 +127,7 @@ describeWith('chromium')('dashboard accessibility and layout', () => {
     await page.getByRole('link', { name: 'Contexts', exact: true }).waitFor({ state: 'hidden' })
   })
 
-  test('using only the keyboard, a user can sign in, search for a file, open it and delete it', async () => {
+  test('supports sign-in, search and deletion of a file with only the keyboard', async () => {
     const { body } = await tenant.admin.upload('notes', 'by-keyboard.txt', 'text')
     const user = await dashboard.createUser(tenant, ['admin'])
     const page = await (await dashboard.newBrowserContext()).newPage()
@@ -169,7 +169,7 @@ describeWith('chromium')('dashboard accessibility and layout', () => {
     expect((await tenant.admin.get(`/files/${body.data.file_id}/metadata`)).status).toBe(404)
   })
 
-  test('the dashboard preserves the selected theme after a reload', async () => {
+  test('preserves the selected dashboard theme after a reload', async () => {
     const page = await dashboard.openSignedIn(tenant, { colorScheme: 'light' })
     await page.getByLabel('Theme').selectOption('dark')
     await page.reload()

@@ -67,7 +67,7 @@ describeWith('chromium')('files in the dashboard', () => {
     return requests
   }
 
-  test("the file list shows thumbnails for images and PDFs, icons for other types, and each file's status", async () => {
+  test('shows thumbnails for images and PDFs, and icons for other file types', async () => {
     const page = await dashboard.openSignedIn(tenant)
     const requests = collectRequests(page)
     await page.goto('/files')
@@ -85,7 +85,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(requests.filter((path) => path.startsWith('/download/'))).toEqual([])
   })
 
-  test('the file list can be searched by part of a name, by ID and by checksum', async () => {
+  test('searches the file list by part of a name, by ID and by checksum', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     const search = page.locator('main').getByLabel('Search', { exact: true })
     const { checksum } = (await tenant.admin.get(`/files/${ids['poem.txt']}/metadata`)).body.data
@@ -103,7 +103,7 @@ describeWith('chromium')('files in the dashboard', () => {
     await page.getByText('No matching files').waitFor()
   })
 
-  test('clicking a column header sorts the file list and shows the sort order', async () => {
+  test('sorts the file list and shows the order when the user clicks a column header', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     const header = page.getByRole('columnheader', { name: 'Name' })
     expect(await page.getByRole('columnheader', { name: 'Uploaded', exact: true }).getAttribute('aria-sort')).toBe('descending')
@@ -116,7 +116,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await header.getAttribute('aria-sort')).toBe('descending')
   })
 
-  test('one checkbox selects and deselects all files on a page of the file list', async () => {
+  test('selects and deselects all files on a page with one checkbox', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files?search=.pdf' })
     await row(page, 'paper.pdf').waitFor()
     await page.getByLabel('Select paper.pdf').check()
@@ -163,7 +163,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await page.locator('.upload').count()).toBe(1)
   })
 
-  test('the dashboard asks users to confirm that they want to leave the page during an upload, but not after it', async () => {
+  test('asks users to confirm only if they leave the page during an upload', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     await page.locator('.drop').waitFor()
     let release = () => {}
@@ -193,7 +193,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(questions).toEqual(['beforeunload'])
   })
 
-  test("a quarantined file's page explains why the file is blocked and links to the Quarantine page", async () => {
+  test('explains why a quarantined file is blocked and links to the Quarantine page', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: `/files/${ids['infected.txt']}` })
     const requests = collectRequests(page)
     await heading(page, 'infected.txt').waitFor()
@@ -233,7 +233,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(body.data.download_count).toBe(0)
   })
 
-  test('previews a text file as text, a CSV file as a table, and an SVG file as source code', async () => {
+  test('previews text as text, CSV as a table and SVG as source code', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: `/files/${ids['poem.txt']}` })
     expect(await page.locator('pre.preview').textContent()).toBe('Shall I compare thee')
     await page.goto(`/files/${ids['table.csv']}`)
@@ -279,7 +279,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(download.suggestedFilename()).toBe('poem.txt.receipt.jws')
   })
 
-  test('the file list and previews fit a viewport 320 px wide', async () => {
+  test('fits the file list and previews into a viewport 320 px wide', async () => {
     const page = await dashboard.openSignedIn(tenant, { viewport: { width: 320, height: 640 } })
     for (const [path, complete] of [
       ['/files', '.thumbnail img'],

@@ -27,7 +27,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
   const upload = async (name: string): Promise<string> => (await tenant.admin.upload('kept', name, name)).body.data.file_id
 
-  test('a user can restore a file from the trash or delete it permanently in the dashboard', async () => {
+  test('restores a file from the trash or deletes it permanently in the dashboard', async () => {
     const [back, deleted] = [await upload('back.txt'), await upload('gone.txt')]
     await tenant.admin.post('/files/delete', { file_ids: [back, deleted] })
     const page = await dashboard.openSignedIn(tenant, { at: '/trash' })
@@ -40,7 +40,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     expect((await tenant.admin.get('/trash')).body.data.pagination.total_items).toBe(0)
   })
 
-  test('the dashboard does not allow a user to delete a file on hold until the hold is released', async () => {
+  test('does not allow the deletion of a file on hold in the dashboard', async () => {
     const id = await upload('held.txt')
     const page = await dashboard.openSignedIn(tenant, { at: `/files/${id}` })
     await button(page, 'Place hold').click()
@@ -54,7 +54,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     expect((await tenant.admin.delete(`/files/${id}`)).status).toBe(200)
   })
 
-  test('previews how a rule change would affect stored files, and lists the new version after the change is saved', async () => {
+  test('previews how a rule change would affect stored files', async () => {
     await tenant.createContext('ruled', { scan_for_viruses: false })
     await tenant.admin.upload('ruled', 'table.csv', 'a,b\n1,2\n')
     await tenant.admin.upload('ruled', 'text.txt', 'text')
@@ -107,7 +107,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     expect((await tenant.admin.get('/contexts/aging/policy')).body.data).toMatchObject({ retention_days: null, trash_days: 7 })
   })
 
-  test('hides the trash from users without the delete scope, and hides holds from users without the admin scope', async () => {
+  test('hides the trash and holds from users who lack the required scope', async () => {
     const id = await upload('seen.txt')
     const page = await dashboard.openSignedIn(tenant, { scopes: ['metadata'], at: `/files/${id}` })
     await page.getByRole('heading', { level: 1, name: 'seen.txt' }).waitFor()

@@ -29,7 +29,7 @@ describeWith('chromium')('dashboard navigation and command palette', () => {
     await palette(page).getByRole('combobox').fill(text)
   }
 
-  test('the dashboard groups its pages under data, access, operations and proof', async () => {
+  test('groups dashboard pages under data, access, operations and proof', async () => {
     const page = await dashboard.openSignedIn(tenant)
     const groups = page.locator('nav[aria-label=Main] section')
     expect(await groups.locator('h2').allTextContents()).toEqual(['Data', 'Access', 'Operations', 'Proof'])
@@ -45,7 +45,7 @@ describeWith('chromium')('dashboard navigation and command palette', () => {
     ['a file by its name', 'quarterly', /^Quarterly-report.txt/, 'Quarterly-report.txt'],
     ['the file search', 'quarterly', /^Search files for “quarterly”$/, 'Files'],
     ['an action', 'new context', /^New context$/, 'New context'],
-  ])('the command palette finds and opens %s', async (_what, text, option, title) => {
+  ])('finds and opens %s with the command palette', async (_what, text, option, title) => {
     const page = await dashboard.openSignedIn(tenant)
     await open(page, text)
     await palette(page).getByRole('option', { name: option }).click()
@@ -53,7 +53,7 @@ describeWith('chromium')('dashboard navigation and command palette', () => {
     await heading(page, title).waitFor()
   })
 
-  test('the command palette can be used with only the keyboard, and Escape closes it', async () => {
+  test('operates the command palette with only the keyboard', async () => {
     const page = await dashboard.openSignedIn(tenant)
     await open(page, 'quarterly')
     const file = palette(page).getByRole('option', { name: 'Quarterly-report.txt' })
@@ -73,7 +73,7 @@ describeWith('chromium')('dashboard navigation and command palette', () => {
     await heading(page, 'Quarterly-report.txt').waitFor()
   })
 
-  test("an action in the command palette opens the action's page and dialog, even if the page is already open", async () => {
+  test('opens the page and the dialog of an action in the command palette', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     await heading(page, 'API keys').waitFor()
     await open(page, 'api key')
@@ -85,7 +85,7 @@ describeWith('chromium')('dashboard navigation and command palette', () => {
     expect(new URL(page.url()).search).toBe('')
   })
 
-  test("the command palette offers only entries that the user's scopes allow", async () => {
+  test("offers only command palette entries that the user's scopes allow", async () => {
     const page = await dashboard.openSignedIn(tenant, { scopes: ['upload'], at: '/contexts' })
     await heading(page, 'Contexts').waitFor()
     await open(page, '')
@@ -96,14 +96,14 @@ describeWith('chromium')('dashboard navigation and command palette', () => {
     await palette(page).getByText('No results.').waitFor()
   })
 
-  test('the command palette does not open while a modal dialog is open', async () => {
+  test('does not open the command palette while a modal dialog is open', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/keys?new=1' })
     await page.getByRole('dialog', { name: 'New API key' }).waitFor()
     await page.keyboard.press('Control+k')
     expect(await page.getByRole('dialog').count()).toBe(1)
   })
 
-  test("clicking a list row opens the item's details or the context's page", async () => {
+  test("opens an item's details when the user clicks its list row", async () => {
     const key = await tenant.createKey(['metadata'], { name: 'Reader' })
     const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     const row = (name: string) => page.getByRole('row').filter({ hasText: name })
@@ -120,7 +120,7 @@ describeWith('chromium')('dashboard navigation and command palette', () => {
     await heading(page, 'Incoming invoices').waitFor()
   })
 
-  test('filters calls by a date preset and by key name, and shows context names', async () => {
+  test('filters calls by a date preset and by key name', async () => {
     const key = await tenant.createKey(['upload', 'metadata'], { name: 'Uploader of today' })
     await key.upload('invoices', 'today.txt', 'text')
     const page = await dashboard.openSignedIn(tenant, { at: '/calls' })

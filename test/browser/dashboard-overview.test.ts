@@ -33,7 +33,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
   const step = (page: Page, title: string) =>
     page.locator('.first-steps li', { has: page.getByRole('heading', { name: new RegExp(`^${title}`) }) })
 
-  test('the overview shows current numbers that link to their lists', async () => {
+  test('links the current numbers in the overview to their lists', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('box')
     const page = await dashboard.openSignedIn(tenant)
@@ -52,7 +52,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
   })
 
-  test('the chart bars add up to the displayed total, and link to the filtered list', async () => {
+  test('shows chart bars that add up to the total and link to the filtered list', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('box')
     for (const name of ['a.txt', 'b.txt']) await tenant.admin.upload('box', name, 'some text')
@@ -101,7 +101,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await page.locator('.pager', { hasText: '2 of 2' }).waitFor()
   })
 
-  test('the arrow keys reach all bars of a chart', async () => {
+  test('reaches all bars of a chart with the arrow keys', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('box')
     await tenant.admin.upload('box', 'a.txt', 'some text')
@@ -117,7 +117,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await heading(page, 'Calls').waitFor()
   })
 
-  test('onboarding guides a new tenant from a context preset to a first API call with a working key', async () => {
+  test('guides a new tenant from a context preset to a first API call', async () => {
     const tenant = await world.createTenant()
     const page = await dashboard.openSignedIn(tenant)
     // A new tenant has only the unused key from its first start.
@@ -172,7 +172,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     expect(await page.evaluate<string>('JSON.stringify([localStorage, sessionStorage])')).not.toContain(secret)
   })
 
-  test('the service accepts the values of all context presets in the dashboard', async () => {
+  test('accepts the values of all context presets in the dashboard', async () => {
     const tenant = await world.createTenant()
     const page = await dashboard.openSignedIn(tenant)
     for (const preset of ['images', 'documents', 'data', 'any']) {

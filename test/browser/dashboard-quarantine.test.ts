@@ -29,7 +29,7 @@ describeWith('chromium')('quarantine and rescan in the dashboard', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
-  test('rescans a context in the dashboard, shows its progress, and lists infected files', async () => {
+  test('rescans a context in the dashboard and lists infected files', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/contexts/notes' })
     await page.getByRole('heading', { name: 'Rescan' }).waitFor()
     await page.getByText('not started').waitFor()
@@ -50,7 +50,7 @@ describeWith('chromium')('quarantine and rescan in the dashboard', () => {
     await page.locator('.quarantine-notice', { hasText: 'Test.Tomorrow' }).waitFor()
   })
 
-  test('releases a quarantined file with a reason and permanently deletes another in the dashboard', async () => {
+  test('releases and permanently deletes quarantined files in the dashboard', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/quarantine' })
     await row(page, 'one.txt').getByRole('button', { name: 'Release' }).click()
     const dialog = page.getByRole('dialog')

@@ -53,21 +53,18 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
         ...['Calls', 'Quarantine', 'Webhooks', 'Health', 'Receipts and log', 'Audit log'],
       ],
     ],
-  ] as const)(
-    'shows only the permitted pages to a user with the scopes %j, and makes no forbidden request',
-    async (scopes, expected) => {
-      const page = await dashboard.openSignedIn(tenant, { scopes: [...scopes] })
-      const rejections = collectRejections(page)
-      expect(await views(page)).toEqual(expected)
-      for (const name of expected) {
-        await page.locator('nav[aria-label=Main]').getByRole('link', { name, exact: true }).click()
-        await page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
-        await page.locator('.skeleton').first().waitFor({ state: 'detached' })
-        expect(await page.getByRole('alert').count()).toBe(0)
-      }
-      expect(rejections).toEqual([])
-    },
-  )
+  ] as const)('shows only the permitted pages to a user with the scopes %j', async (scopes, expected) => {
+    const page = await dashboard.openSignedIn(tenant, { scopes: [...scopes] })
+    const rejections = collectRejections(page)
+    expect(await views(page)).toEqual(expected)
+    for (const name of expected) {
+      await page.locator('nav[aria-label=Main]').getByRole('link', { name, exact: true }).click()
+      await page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+      await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+      expect(await page.getByRole('alert').count()).toBe(0)
+    }
+    expect(rejections).toEqual([])
+  })
 
   test('hides forbidden file actions from a user with only the metadata scope', async () => {
     const page = await dashboard.openSignedIn(tenant, { scopes: ['metadata'], at: '/files' })
@@ -85,7 +82,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByText('Page not found').waitFor()
   })
 
-  test('shows an error page at an unknown path and at a page for which the user lacks a scope', async () => {
+  test('shows an error page at an unknown path and at a forbidden page', async () => {
     const page = await dashboard.openSignedIn(tenant, { scopes: ['metadata'] })
     for (const path of ['/nothing-here', '/files/a/b', '/keys', '/contexts/%']) {
       const response = await page.goto(path)
@@ -97,7 +94,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
-  test('signs in with a welcome link that is opened in a tab that already shows the dashboard', async () => {
+  test('signs in with a welcome link in a tab that already shows the dashboard', async () => {
     const { userId, email } = await dashboard.createUser(tenant, ['metadata'])
     const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/')
@@ -116,7 +113,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByText(other.email).waitFor()
   })
 
-  test('the dashboard reports a page whose code cannot be loaded, and loads the code once the connection returns', async () => {
+  test('reports a page whose code cannot be loaded, and loads it after a reconnection', async () => {
     const page = await dashboard.openSignedIn(tenant)
     await page.locator('.tile').first().waitFor()
     await page.route('**/assets/calls-*.js', (route) => route.abort())
@@ -127,7 +124,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('heading', { level: 1, name: 'Calls' }).waitFor()
   })
 
-  test('reports a wrong password in the dashboard, and opens the requested page after sign-in', async () => {
+  test('reports a wrong password and opens the requested page after sign-in', async () => {
     const user = await dashboard.createUser(tenant, ['metadata'])
     const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/files?search=ke')
@@ -142,7 +139,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
   })
 
-  test('the first dashboard load without a session requests only the current user', async () => {
+  test('requests only the current user when the dashboard loads without a session', async () => {
     const page = await (await dashboard.newBrowserContext()).newPage()
     const requested: string[] = []
     page.on('request', (request) => {
@@ -154,7 +151,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect(requested).toEqual(['/graphql Me'])
   })
 
-  test('sets up two-factor authentication in the dashboard, and requires a code at the next sign-in', async () => {
+  test('requires a code at the next sign-in after two-factor authentication is set up', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await page.getByLabel('Your password').fill(password)
@@ -174,7 +171,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
-  test('after too many wrong authenticator codes, shows when the user can try again', async () => {
+  test('shows when the user can try again after too many wrong authenticator codes', async () => {
     const { email, password } = await dashboard.createUser(tenant, ['metadata'])
     const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto('/')
@@ -193,7 +190,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     }
   })
 
-  test('shows only the setup page to a user without two-factor authentication if the tenant requires it', async () => {
+  test('shows only the setup page to a user who lacks the required second factor', async () => {
     const strict = await world.createTenant()
     await strict.admin.graphql('mutation { requireSecondFactor(required: true) { id } }')
     const user = await dashboard.createUser(strict, ['admin'])
@@ -205,7 +202,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect(await page.locator('nav').count()).toBe(0)
   })
 
-  test('signing out of the dashboard signs the user out in all tabs and revokes the session', async () => {
+  test('signs out the user in all dashboard tabs and revokes the session', async () => {
     const first = await dashboard.openSignedIn(tenant, { at: '/files' })
     const second = await first.context().newPage()
     await second.goto('/keys')
@@ -257,7 +254,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByLabel('Password').fill('still there')
   })
 
-  test("clears the previous user's data in all tabs after a different user signs in", async () => {
+  test("clears the previous user's data in all tabs when another user signs in", async () => {
     const page = await dashboard.openSignedIn(tenant)
     await page.locator('.tile').first().waitFor()
     const { email, password } = await dashboard.createUser(await world.createTenant(), ['admin'])
@@ -271,7 +268,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect(await page.locator('.tile').count()).toBe(0)
   })
 
-  test('preserves unsaved input when the session ends and the user signs in again', async () => {
+  test('preserves unsaved input if the session ends and the user signs in again', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/contexts/new-context' })
     await page.getByLabel('Key', { exact: true }).fill('half_typed')
     await page.getByLabel('Name', { exact: true }).fill('Half typed')
@@ -289,7 +286,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect((await tenant.admin.get('/contexts/half_typed')).status).toBe(200)
   })
 
-  test('keeps the dashboard page open while offline, and retries uploads when online again', async () => {
+  test('keeps the dashboard page open while offline and retries uploads afterwards', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files?context=notes' })
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(true)

@@ -29,7 +29,7 @@ describeWith('chromium')('webhooks in the dashboard', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const dialog = (page: Page) => page.getByRole('dialog')
 
-  test('a user can create, test, replay, rotate, disable and delete a webhook in the dashboard', async () => {
+  test('creates, tests, replays, rotates, disables and deletes a webhook in the dashboard', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/webhooks' })
     await button(page, 'New webhook').click()
     await dialog(page).getByLabel('URL').fill('ftp://files.example.com')

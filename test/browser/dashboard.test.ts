@@ -33,7 +33,7 @@ describeWith('chromium')('dashboard', () => {
   const dialog = (page: Page) => page.getByRole('dialog')
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
-  test('a new user signs in with the welcome link, creates a context, and validates a first upload', async () => {
+  test('guides a new user from the welcome link to a first validated upload', async () => {
     const page = await (await dashboard.newBrowserContext()).newPage()
     await page.goto(`/#welcome=${world.app.firstRun!.welcome}`)
     await page.getByRole('link', { name: 'Documents' }).click()
@@ -51,7 +51,7 @@ describeWith('chromium')('dashboard', () => {
     await page.getByRole('cell', { name: 'hello.txt', exact: true }).waitFor()
   })
 
-  test('uploads twenty files of different types at the same time in the dashboard', async () => {
+  test('uploads twenty files of different types concurrently in the dashboard', async () => {
     const extensions = [
       'txt',
       'csv',
@@ -101,7 +101,7 @@ describeWith('chromium')('dashboard', () => {
     for (const { name } of files) expect(await page.getByRole('cell', { name, exact: true }).count()).toBe(1)
   })
 
-  test('uploads a large file in chunks, and explains why another file is rejected', async () => {
+  test('uploads a large file in chunks', async () => {
     await tenant.createContext('large', { max_file_size_mb: 40 })
     const page = await dashboard.openSignedIn(tenant, { at: '/files?context=large' })
     const parts: string[] = []
@@ -124,27 +124,24 @@ describeWith('chromium')('dashboard', () => {
     ['blank_file', { name: 'empty.txt', content: '' }, 'Blank file check', 'The file is empty'],
     ['corrupt_file', { name: 'half.png', content: png(100, 100).subarray(0, 60) }, 'File integrity', 'programs cannot open'],
     ['virus_detected', { name: 'eicar.txt', content: eicar }, 'Basic malware rules', 'found a virus'],
-  ])(
-    'shows the failed check, the reason and advice if a file is rejected with the code %s',
-    async (_reason, file, check, advice) => {
-      const countFiles = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
-      const before = await countFiles()
-      const page = await dashboard.openSignedIn(tenant, { at: '/files' })
-      await page.getByLabel('Upload to context').selectOption('notes')
-      await selectFiles(page, file)
-      const rejectedRow = page.locator('.upload.rejected')
-      await rejectedRow.waitFor()
-      expect(await rejectedRow.locator('.report li.failed strong').textContent()).toBe(check)
-      expect(await rejectedRow.locator('.report li.failed p').textContent()).not.toBe('')
-      expect(await rejectedRow.locator('.advice').textContent()).toContain(advice)
-      // A dry run of the same file shows the same advice.
-      await page.goto('/try?context=notes')
-      await selectFiles(page, file)
-      await page.locator('.notice.bad, .advice').first().waitFor()
-      expect(await page.locator('.advice').textContent()).toContain(advice)
-      expect(await countFiles()).toBe(before)
-    },
-  )
+  ])('shows the failed check and advice if a file is rejected with the code %s', async (_reason, file, check, advice) => {
+    const countFiles = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
+    const before = await countFiles()
+    const page = await dashboard.openSignedIn(tenant, { at: '/files' })
+    await page.getByLabel('Upload to context').selectOption('notes')
+    await selectFiles(page, file)
+    const rejectedRow = page.locator('.upload.rejected')
+    await rejectedRow.waitFor()
+    expect(await rejectedRow.locator('.report li.failed strong').textContent()).toBe(check)
+    expect(await rejectedRow.locator('.report li.failed p').textContent()).not.toBe('')
+    expect(await rejectedRow.locator('.advice').textContent()).toContain(advice)
+    // A dry run of the same file shows the same advice.
+    await page.goto('/try?context=notes')
+    await selectFiles(page, file)
+    await page.locator('.notice.bad, .advice').first().waitFor()
+    expect(await page.locator('.advice').textContent()).toContain(advice)
+    expect(await countFiles()).toBe(before)
+  })
 
   test('shows the report of a dry run in the dashboard without storing the file', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/try' })
@@ -156,7 +153,7 @@ describeWith('chromium')('dashboard', () => {
     expect((await tenant.admin.get('/files?context=notes')).body.data.pagination.total_items).toBe(0)
   })
 
-  test('the dashboard shows the details and a preview of a file, downloads it, and deletes it', async () => {
+  test('shows, previews, downloads and deletes a file in the dashboard', async () => {
     await tenant.createContext('kept')
     const { body } = await tenant.admin.upload('kept', 'poem.txt', 'Shall I compare thee', { metadata: { page: 18 } })
     const page = await dashboard.openSignedIn(tenant, { at: `/files/${body.data.file_id}` })
@@ -180,7 +177,7 @@ describeWith('chromium')('dashboard', () => {
     expect((await tenant.admin.get(`/files/${body.data.file_id}/metadata`)).status).toBe(404)
   })
 
-  test('a user can select and delete several files in the dashboard', async () => {
+  test('selects and deletes several files in the dashboard', async () => {
     await tenant.createContext('several')
     for (const name of ['one.txt', 'two.txt', 'three.txt']) await tenant.admin.upload('several', name, name)
     const page = await dashboard.openSignedIn(tenant, { at: '/files?context=several' })
@@ -196,7 +193,7 @@ describeWith('chromium')('dashboard', () => {
     expect(body.data.data.map((file: { original_filename: string }) => file.original_filename)).toEqual(['two.txt'])
   })
 
-  test('the file list supports searching, sorting and paging through 10,000 files, and keeps its state in the URL', async () => {
+  test('keeps the search, sort and page of a list of 10,000 files in the URL', async () => {
     const crowd = await world.createTenant()
     const { context_id } = await crowd.createContext('many')
     await world.database.pool.query(
@@ -232,7 +229,7 @@ describeWith('chromium')('dashboard', () => {
     await page.getByRole('cell', { name: 'row-10000.csv', exact: true }).waitFor()
   })
 
-  test('a user can edit, disable and delete a context in the dashboard, and rejected input stays in the form', async () => {
+  test('edits, disables and deletes a context in the dashboard', async () => {
     await tenant.createContext('letters')
     const page = await dashboard.openSignedIn(tenant, { at: '/contexts' })
     await page.getByRole('link', { name: 'letters' }).click()
@@ -265,7 +262,7 @@ describeWith('chromium')('dashboard', () => {
     expect((await tenant.admin.get('/contexts/letters')).status).toBe(404)
   })
 
-  test('shows a new API key only once in the dashboard, and rotates, disables and revokes the key', async () => {
+  test('shows a new API key only once in the dashboard', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     await button(page, 'New API key').click()
     await dialog(page).getByLabel('Name').fill('Shop')
@@ -315,7 +312,7 @@ describeWith('chromium')('dashboard', () => {
     await row(page, 'Forgotten').getByText('unused for 90 days').waitFor()
   })
 
-  test('filters the call log by URL parameters, shows reasons, and exports CSV in the dashboard', async () => {
+  test('filters the call log by URL parameters and exports it as CSV', async () => {
     const caller = await tenant.createKey(['upload', 'metadata'], { name: 'Caller' })
     await caller.upload('notes', 'setup.exe', 'MZ')
     await caller.get('/files')
@@ -346,7 +343,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await dialog(page).textContent()).toMatch(/revoked[\s\S]*Ada Lovelace[\s\S]*new_status/)
   })
 
-  test("creates a user, shows the password only once, ends the user's sessions, and disables the account", async () => {
+  test('creates and disables a user and shows the password only once', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/users' })
     await button(page, 'New user').click()
     await dialog(page).getByLabel('Name').fill('Grace')
@@ -404,7 +401,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await page.getByText('do not replace an antivirus.').count()).toBe(0)
   })
 
-  test('ends another session of the current user, and changes the password in the dashboard', async () => {
+  test('ends another session and changes the password of the current user', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await (await dashboard.newBrowserContext()).request.post('/session', { data: { email, password } })

@@ -53,7 +53,7 @@ describeWith('chromium')('GraphQL explorer in a browser', () => {
   const run = (page: Page) => page.getByRole('button', { name: /^Execute query/ }).click()
   const response = (page: Page, text: string) => page.locator('.graphiql-response').getByText(text).first().waitFor()
 
-  test('the GraphQL explorer sends a query with the API key from the Headers tab without storing the key', async () => {
+  test('sends a query with the API key from the Headers tab of the GraphQL explorer', async () => {
     await tenant.admin.upload('notes', 'shown.txt', 'text')
     const page = await open()
     await page.getByText('Not signed in.').waitFor()
@@ -64,21 +64,21 @@ describeWith('chromium')('GraphQL explorer in a browser', () => {
     expect(await page.evaluate('JSON.stringify(localStorage)')).not.toContain(tenant.admin.credential)
   })
 
-  test("the GraphQL explorer shows the service's error if a request has no credential", async () => {
+  test("shows the service's error in the GraphQL explorer if a request has no credential", async () => {
     const page = await open()
     await write(page, 'query', '{ tenant { name } }')
     await run(page)
     await response(page, 'UNAUTHENTICATED')
   })
 
-  test('the GraphQL explorer sends queries with the dashboard session', async () => {
+  test('sends GraphQL explorer queries with the dashboard session', async () => {
     const page = await openSignedIn()
     await write(page, 'query', '{ me { email } }')
     await run(page)
     await response(page, '@example.com')
   })
 
-  test('the GraphQL explorer shows schema documentation, completes names, and keeps a query history', async () => {
+  test('shows schema documentation and completes names in the GraphQL explorer', async () => {
     const page = await openSignedIn()
     await write(page, 'query', '{ me { id } }')
     await run(page)
@@ -93,13 +93,13 @@ describeWith('chromium')('GraphQL explorer in a browser', () => {
     await page.locator('.CodeMirror-hint').getByText('storageHealth').waitFor()
   })
 
-  test('the GraphQL explorer supports several tabs', async () => {
+  test('supports several tabs in the GraphQL explorer', async () => {
     const page = await openSignedIn()
     await page.getByRole('button', { name: 'Add tab' }).click()
     expect(await page.locator('.graphiql-tab').count()).toBe(2)
   })
 
-  test('the GraphQL explorer uploads a file as the value of a file variable', async () => {
+  test('uploads a file as a variable in the GraphQL explorer', async () => {
     const page = await openSignedIn()
     await page.getByRole('button', { name: 'Show File variables' }).click()
     const file = { name: 'chosen.txt', mimeType: 'text/plain', buffer: Buffer.from('chosen in the explorer') }
@@ -123,7 +123,7 @@ describeWith('chromium')('GraphQL explorer in a browser', () => {
     ['the session of the dashboard', openSignedIn, async () => {}],
     ['an API key', open, authorize],
   ] as const)(
-    'the GraphQL explorer receives subscription events if it authenticates with %s',
+    'receives subscription events in the GraphQL explorer after authentication with %s',
     async (_credential, start, identify) => {
       const page = await start()
       await identify(page)
@@ -136,13 +136,13 @@ describeWith('chromium')('GraphQL explorer in a browser', () => {
     },
   )
 
-  test('the GraphQL explorer links to the front page, the documentation and Apollo Sandbox', async () => {
+  test('links to the front page, documentation and Apollo Sandbox from the GraphQL explorer', async () => {
     const page = await open()
     const links = await page.locator('header a').evaluateAll((all) => all.map((each) => each.getAttribute('href')))
     expect(links).toEqual(['./', 'docs', 'graphql?sandbox'])
   })
 
-  test('the GraphQL explorer loads at most 1.5 MB of gzip-compressed scripts and styles', async () => {
+  test('loads at most 1.5 MB of compressed scripts and styles in the GraphQL explorer', async () => {
     const folder = new URL('../../dist/explorer/', import.meta.url)
     const files = (await readdir(folder)).map((name) => readFile(new URL(name, folder)))
     const sizes = (await Promise.all(files)).map((content) => gzipSync(content).length)

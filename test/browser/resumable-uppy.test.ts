@@ -68,7 +68,7 @@ describeWith('chromium')('Uppy on a page with another origin', () => {
       times,
     })
 
-  test('Uppy resumes an upload after lost connections and returns the file id', async () => {
+  test('resumes an upload with Uppy after lost connections', async () => {
     const proxy = await BreakingProxy.open(world.url)
     proxy.breakAfter(700_001, 400_003)
     const text = randomBytes(7_500).toString('base64')
@@ -81,7 +81,7 @@ describeWith('chromium')('Uppy on a page with another origin', () => {
     expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(content)).toBe(true)
   })
 
-  test('Uppy receives the reason if the service rejects an upload before its first byte or after its last byte', async () => {
+  test('reports the reason for a rejected upload to Uppy', async () => {
     const early = await send(world.url, 'program.exe', 'x')
     expect(early).toMatchObject({ outcome: 'error', status: 422 })
     expect([early.status, JSON.parse(early.body!).error.code]).toEqual([422, 'invalid_extension'])

@@ -75,7 +75,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
   }
 
-  test('the upload widget uploads several files, shows each check, and dispatches events to the page', async () => {
+  test('uploads several files with the upload widget and dispatches events to the page', async () => {
     const used = await link()
     await open(used)
     await visitor.page.getByText('Allowed types: txt, png, jpg, bin. Maximum file size: 20 MB.').waitFor()
@@ -97,7 +97,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(sentBytes().filter(({ method }) => method === 'POST')).toHaveLength(2)
   })
 
-  test('the upload widget checks the type, size, content and number of files before sending a byte', async () => {
+  test('checks files in the upload widget before sending a byte', async () => {
     const used = await link({ max_files: 1, max_size_mb: 1 })
     await open(used)
     const rejections: [string, string | Buffer, string][] = [
@@ -122,7 +122,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(await visitor.button('Choose files').isVisible()).toBe(false)
   })
 
-  test('the upload widget shows why the service rejected a file and what the user can do next', async () => {
+  test('explains in the upload widget why the service rejected a file', async () => {
     await open(await link())
     await visitor.choose({ name: 'virus.txt', content: eicar }, { name: 'broken.png', content: 'no image' })
     await visitor.file('virus.txt').getByText('Content: the scanner found a virus. Do not open the file.').waitFor()
@@ -139,7 +139,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     await visitor.file('virus.txt').waitFor({ state: 'detached' })
   })
 
-  test('the upload widget accepts dropped and pasted files, but ignores files pasted into other fields', async () => {
+  test('accepts dropped and pasted files in the upload widget', async () => {
     await open(await link(), { page: { body: '<input id="field">' } })
     await visitor.event('ready')
     const send = (type: string, name: string, selector: string) =>
@@ -159,7 +159,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(names.sort()).toEqual(['dropped.txt', 'pasted.txt'])
   })
 
-  test('the upload widget offers the camera on phones if the link accepts photos', async () => {
+  test("offers the phone's camera in the upload widget if the link accepts photos", async () => {
     const phone = { hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } }
     await open(await link(), { browser: phone })
     await visitor.button('Take a photo').waitFor()
@@ -175,7 +175,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(await visitor.button('Take a photo').count()).toBe(0)
   })
 
-  test('the upload widget pauses an upload, and resumes it from the last byte that the service received', async () => {
+  test('pauses an upload in the upload widget and resumes it after the last received byte', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -202,7 +202,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(Number(resumed.headers['upload-offset'])).toBeGreaterThan(0)
   })
 
-  test('the upload widget cancels an upload and deletes the received bytes from the service', async () => {
+  test('cancels an upload in the upload widget and deletes the received bytes', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -222,7 +222,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(await linkOf(used)).toMatchObject({ accepted_files: 0 })
   })
 
-  test('the upload widget resumes an upload after a page reload without storing the token in the browser', async () => {
+  test('resumes an upload in the upload widget after a page reload', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -253,7 +253,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(await visitor.page.evaluate('localStorage.length')).toBe(0)
   })
 
-  test('the upload widget continues an upload after lost connections without user action', async () => {
+  test('continues an upload in the upload widget after lost connections without user action', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -266,7 +266,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect((await download(fileId)).equals(content)).toBe(true)
   })
 
-  test('the upload widget finds the stored file if the response for the last file that a link accepts was lost', async () => {
+  test('finds the last file that a link accepts even if its response was lost', async () => {
     const used = await link({ max_files: 1 })
     await open(used)
     await visitor.event('ready')
@@ -285,7 +285,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 1 })
   })
 
-  test('the upload widget explains an invalid link, and offers a retry if the service is unreachable', async () => {
+  test('explains an invalid link in the upload widget', async () => {
     const used = await link()
     await tenant.admin.delete(`/upload-links/${used.id}`)
     await open(used)
@@ -305,7 +305,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     await visitor.button('Choose files').waitFor()
   })
 
-  test('the upload widget has no accessibility violations, supports the keyboard, and announces results', async () => {
+  test('finds no accessibility violations in the upload widget', async () => {
     await open(await link())
     await visitor.event('ready')
     expect(await findViolations()).toEqual([])
@@ -328,7 +328,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(await visitor.page.evaluate(focusedLabel)).toBe('Choose files')
   })
 
-  test('a page can customize the colors, parts and labels of the upload widget', async () => {
+  test('allows a page to customize the colors, parts and labels of the upload widget', async () => {
     const head = `<meta http-equiv="Content-Security-Policy" content="require-trusted-types-for 'script'; trusted-types 'none'; style-src 'nonce-page'">
       <style nonce="page">assay-uploader { --assay-accent: rgb(10, 120, 30) } assay-uploader::part(prompt) { letter-spacing: 3px }</style>`
     const texts = JSON.stringify({ choose: 'Dateien auswählen', rules: 'Erlaubt: {extensions}. Höchstens {size}.' })
@@ -343,7 +343,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     await visitor.button('Choisir').waitFor()
   })
 
-  test('opening an upload link in a browser, for example on a phone, shows the upload widget', async () => {
+  test('shows the upload widget if a browser opens an upload link', async () => {
     const used = await link({ max_files: 1 })
     visitor = await Visitor.open(browser, { hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } })
     await visitor.page.goto(used.url)

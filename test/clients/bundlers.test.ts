@@ -70,7 +70,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
   }
 
   test.each(['esbuild', 'webpack', 'vite'])(
-    '%s bundles the client library without warnings, and the bundle uploads a file in Chromium',
+    'bundles the client library with %s and uploads a file with the bundle in Chromium',
     async (bundler) => {
       expect(await node('sessions/bundle.mjs', bundler)).toEqual({ status: 0, output: '' })
       const script = bundler === 'esbuild' ? '<script src="app.js">' : '<script type="module" src="app.js">'
@@ -82,13 +82,13 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
     },
   )
 
-  test('Next.js bundles the client library without warnings, and the bundle uploads a file in Chromium', async () => {
+  test('bundles the client library with Next.js and uploads a file with the bundle in Chromium', async () => {
     const { status, output } = await next()
     expect([status, output]).toEqual([0, expect.not.stringMatching(/warn|⚠|error/i)])
     expect(await uploadInBrowser('/sessions/next/out/index.html')).toEqual(expected)
   }, 600_000)
 
-  test('a bundle of uploadTo and tus is at most 30 KB after gzip compression', async () => {
+  test('limits a compressed bundle of uploadTo and tus to 30 KB', async () => {
     await writeFile(
       join(installed.folder, 'small.mjs'),
       "import { uploadTo } from '@assay/client'\nglobalThis.uploadTo = uploadTo\n",
@@ -98,7 +98,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
     expect(gzipSync(await readFile(join(installed.folder, 'small.js'))).length).toBeLessThan(maxBundleBytes)
   })
 
-  test('the client library provides types for every module resolution mode from node10 to bundler', async () => {
+  test('provides client library types for every module resolution mode from node10 to bundler', async () => {
     const program = `import { createClient, isAssayError, type Schemas, uploadTo } from '@assay/client'
 const client = createClient({ baseUrl: 'https://files.example.com', apiKey: 'key' })
 export const first = async (): Promise<Schemas['Webhook'] | undefined> => (await client.webhooks.list()).data[0]

@@ -49,7 +49,7 @@ const runForJson = async (args: string[]) => {
   }
 }
 
-test('the `login` command stores the URL and key with mode 0600 after the service accepts them', async () => {
+test('stores the URL and key with mode 0600 after a successful `login` command', async () => {
   const wrong = await runAssay(['login', '--url', world.url, '--key', 'assay_wrong'], {})
   expect([wrong.status, wrong.err]).toEqual([1, expect.stringContaining('key')])
   expect((await runAssay(['ls'], {})).status).toBe(2)
@@ -60,7 +60,7 @@ test('the `login` command stores the URL and key with mode 0600 after the servic
   expect((await runAssay(['contexts'], {})).out).toMatch(/^notes\tactive\ttxt\t/)
 })
 
-test('the `upload`, `ls`, `get` and `rm` commands upload, list, download and delete a file', async () => {
+test('uploads, lists, downloads and deletes a file with the `upload`, `ls`, `get` and `rm` commands', async () => {
   await writeFile(join(folder, 'a.txt'), 'hello')
   const uploaded = await runForJson(['upload', 'a.txt', '--context', 'notes', '--metadata', '{"page":1}'])
   expect(uploaded).toMatchObject({ status: 0, rows: [{ original_filename: 'a.txt', size_bytes: 5 }] })
@@ -75,7 +75,7 @@ test('the `upload`, `ls`, `get` and `rm` commands upload, list, download and del
   expect(await runForJson(['rm', id])).toMatchObject({ status: 1, rows: [{ file: id, status: 'rejected', code: 'not_found' }] })
 })
 
-test('the `upload` command reports rejected files, continues with the others, and exits with status 1', async () => {
+test('reports rejected files in the `upload` command and continues with the others', async () => {
   await writeFile(join(folder, 'blank.txt'), ' ')
   await writeFile(join(folder, 'good.txt'), 'good')
   const { status, rows } = await runForJson(['upload', 'blank.txt', 'good.txt', '--context', 'notes'])
@@ -89,7 +89,7 @@ test('the `upload` command reports rejected files, continues with the others, an
   expect(tested.out).toMatch(/^blank\.txt\trejected\tblank_file\t.+\ngood\.txt\taccepted\t-\t-\n$/)
 })
 
-test('the `keys` command creates, disables and lists API keys, and the `logs` command lists calls', async () => {
+test('creates, disables and lists API keys with the `keys` command', async () => {
   const created = await runForJson(['keys', 'create', '--name', 'Robot', '--scopes', 'metadata', '--expires-in-days', '30'])
   expect(created.rows).toMatchObject([{ name: 'Robot', scopes: ['metadata'], api_key: expect.stringMatching(/^assay_/) }])
   const id = created.rows[0].api_key_id
@@ -98,7 +98,7 @@ test('the `keys` command creates, disables and lists API keys, and the `logs` co
   expect((await runForJson(['logs', '--limit', '1'])).rows).toHaveLength(1)
 })
 
-test('the `assay` command exits with status 2 if its arguments are invalid or the service is unreachable', async () => {
+test('exits with status 2 if the `assay` command has invalid arguments', async () => {
   const usage: [string[], RegExp][] = [
     [['frobnicate'], /Unknown command 'frobnicate'. Commands: login, upload/],
     [['upload', 'a.txt'], /--context KEY/],
@@ -123,7 +123,7 @@ test('the `assay` command exits with status 2 if its arguments are invalid or th
   )
 })
 
-test('the `assay` command names the affected file in local errors, as text and as JSON', async () => {
+test('names the affected file in local errors of the `assay` command', async () => {
   const missing = ['upload', 'missing.txt', '--context', 'notes']
   expect(await runAssay(missing)).toEqual({ status: 2, out: '', err: "'missing.txt' does not exist. (ENOENT)\n" })
   const { status, err } = await runAssay([...missing, '--json'])
@@ -132,7 +132,7 @@ test('the `assay` command names the affected file in local errors, as text and a
   expect(JSON.parse((await runAssay(['ls', '--limit', 'x', '--json'])).err)).toMatchObject({ code: 'usage_error' })
 })
 
-test('the `link` command creates, lists and revokes upload links, and `upload --link` requires no login', async () => {
+test('creates, lists and revokes upload links with the `link` command', async () => {
   const created = await runForJson([
     'link',
     '--context',
@@ -157,7 +157,7 @@ test('the `link` command creates, lists and revokes upload links, and `upload --
   expect([revoked.status, revoked.out]).toEqual([1, expect.stringMatching(/^linked\.txt\trejected\tnot_found\t/)])
 })
 
-test('the `receipt` command downloads a receipt, and the `verify` command verifies it offline', async () => {
+test('downloads a receipt with the `receipt` command and verifies it offline', async () => {
   await writeFile(join(folder, 'proven.txt'), 'proven')
   const { file_id } = (await runForJson(['upload', 'proven.txt', '--context', 'notes'])).rows[0]
   await writeFile(join(folder, 'receipt.jws'), (await runAssay(['receipt', file_id])).out)
@@ -173,7 +173,7 @@ test('the `receipt` command downloads a receipt, and the `verify` command verifi
   expect((await runAssay(['verify', 'receipt.jws'], {})).err).toContain('--keys')
 })
 
-test('the `events` command prints the events after a sequence number, up to the specified limit', async () => {
+test('prints the events after a sequence number with the `events` command', async () => {
   const { last_sequence } = (await tenant.admin.get('/events?limit=1')).body.data
   await tenant.admin.upload('notes', 'told.txt', 'told')
   await tenant.admin.upload('notes', 'told.exe', 'MZ')

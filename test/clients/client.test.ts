@@ -34,7 +34,7 @@ const getFailure = async (call: Promise<unknown>): Promise<AssayError> => {
 }
 
 describe('client library uploads', () => {
-  test('the client library uploads and downloads a path, a Blob, a File, bytes and a stream', async () => {
+  test('uploads a path, a Blob, a File, bytes and a stream with the client library', async () => {
     const path = join(folder, 'from-disk.txt')
     await writeFile(path, 'from a disk')
     const blob = new Blob(['from a blob'])
@@ -54,7 +54,7 @@ describe('client library uploads', () => {
     }
   })
 
-  test('the client library reports progress in bytes up to the total', async () => {
+  test('reports the progress of an upload by the client library in bytes', async () => {
     const size = 3_000_000
     const steps: number[] = []
     const name = 'a näme.txt'
@@ -71,23 +71,23 @@ describe('client library uploads', () => {
     expect(steps.at(-1)).toBe(size)
   })
 
-  test('the client library throws an error before the first request if the source has no name', async () => {
+  test('throws an error before the first request if the source has no name', async () => {
     await expect(client.files.upload(new Blob(['x']), { context: 'notes' })).rejects.toThrow(/Set `filename`/)
   })
 
-  test('if the service rejects a file, the client library throws an error with the code, typed details and request id', async () => {
+  test('throws an error with the code, typed details and request id for a rejected file', async () => {
     const error = await getFailure(client.files.upload(new File(['x'], 'a.exe'), { context: 'notes' }))
     expect(error).toMatchObject({ status: 422, code: 'invalid_extension', requestId: expect.stringMatching(/^req_/) })
     if (!isAssayError(error, 'invalid_extension')) throw error
     expect(error.details.allowed).toEqual(['txt'])
   })
 
-  test("the client library's `validate` method returns a dry run report", async () => {
+  test("returns a dry run report from the client library's `validate` method", async () => {
     const report = await client.files.validate(new File([' '], 'a.txt'), { context: 'notes' })
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'blank_file' })
   })
 
-  test('no file is stored if an upload by the client library is aborted', async () => {
+  test('stores no file if an upload by the client library is aborted', async () => {
     const before = (await client.files.list()).pagination.total_items
     const reason = new Error('changed my mind')
     const options = { context: 'notes', filename: 'a.txt', signal: AbortSignal.abort(reason) }
@@ -96,7 +96,7 @@ describe('client library uploads', () => {
   })
 })
 
-test('the client library supports contexts, API keys, statistics, logs and the tenant', async () => {
+test('supports contexts, API keys, statistics, logs and the tenant in the client library', async () => {
   const context = { context_key: 'sdk', display_name: 'SDK', allowed_extensions: ['txt'], max_file_size_mb: 1 }
   expect(await client.contexts.create(context)).toMatchObject(context)
   expect(await client.contexts.update('sdk', { display_name: 'Renamed' })).toMatchObject({ display_name: 'Renamed' })
@@ -116,7 +116,7 @@ test('the client library supports contexts, API keys, statistics, logs and the t
   expect(await client.tenant.get()).toMatchObject({ tenant_id: tenant.tenantId })
 })
 
-test('the `listAll` method iterates over all pages without duplicates', async () => {
+test('iterates over all pages without duplicates in the `listAll` method', async () => {
   const own = await world.createTenant()
   await own.createContext('many')
   const ids: string[] = []
@@ -127,7 +127,7 @@ test('the `listAll` method iterates over all pages without duplicates', async ()
   expect(observed).toEqual(ids)
 })
 
-test('the `events` method throws the abort reason if it is aborted while waiting for an event', async () => {
+test('throws the abort reason from the `events` method while it waits for an event', async () => {
   const after = await client.getLastSequence()
   const abort = new AbortController()
   const next = client.events({ after, signal: abort.signal }).next()
@@ -165,7 +165,7 @@ describe('client library retries', () => {
   ]
   const stored: [number, object] = [201, { data: { file_id: 'file_1' } }]
 
-  test('the client library retries an upload with the same idempotency key', async () => {
+  test('retries an upload by the client library with the same idempotency key', async () => {
     await scripted([unavailable, stored], async (baseUrl, calls) => {
       const file = await createClient({ baseUrl, apiKey: 'k' }).files.upload(new File(['x'], 'a.txt'), { context: 'notes' })
       expect(file.file_id).toBe('file_1')
@@ -175,7 +175,7 @@ describe('client library retries', () => {
     })
   })
 
-  test('the `events` method reconnects even after a failed attempt, and continues after the last event', async () => {
+  test('reconnects the `events` method even after a failed attempt', async () => {
     const event = (sequence: number) => `id: ${sequence}\ndata: {"sequence":${sequence}}\n\n`
     const queries: (string | undefined)[] = []
     const server = createServer((request, response) => {
@@ -192,7 +192,7 @@ describe('client library retries', () => {
     await new Promise((closed) => server.close(closed))
   })
 
-  test('the client library does not retry streams, or calls that cannot be repeated safely', async () => {
+  test('does not retry client library calls that cannot be repeated safely', async () => {
     await scripted([unavailable, stored], async (baseUrl, calls) => {
       const once = createClient({ baseUrl, apiKey: 'k' })
       const stream = new Blob(['x']).stream()
@@ -205,7 +205,7 @@ describe('client library retries', () => {
     })
   })
 
-  test('the client library throws the last error if all retries fail', async () => {
+  test('throws the last error if all retries of the client library fail', async () => {
     await scripted([unavailable, unavailable, unavailable, stored], async (baseUrl, calls) => {
       expect((await getFailure(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('storage_unavailable')
       expect(calls).toHaveLength(3)

@@ -60,7 +60,7 @@ describeIf(existsSync(tools), 'their generators are not installed (npm ci --pref
     await rm(folder, { recursive: true, force: true })
   })
 
-  test.each(names)('a client built with %s uploads, lists and downloads files, and reports a rejection', async (name) => {
+  test.each(names)('uploads, lists and downloads files with a client built with %s', async (name) => {
     const own = await world.createTenant()
     await own.createContext('notes', { allowed_extensions: ['txt'] })
     const session = await run(process.execPath, ['--experimental-specifier-resolution=node', `built/${name}.js`], {
@@ -70,14 +70,14 @@ describeIf(existsSync(tools), 'their generators are not installed (npm ci --pref
     expect(session).toEqual({ status: 0, output: 'done\n' })
   })
 
-  test('the types of @assay/client are identical to those of openapi-typescript', async () => {
+  test('generates the same types for @assay/client as openapi-typescript', async () => {
     const own = fileURLToPath(new URL('../../packages/client/src/generated/openapi.ts', import.meta.url))
     await cp(own, join(folder, 'sessions/generated/own.ts'))
     const options = ['--noEmit', '--strict', '--skipLibCheck', '--types', 'node', 'sessions/own-types.ts']
     expect(await run(bin('tsc'), options, { cwd: folder })).toEqual({ status: 0, output: '' })
   })
 
-  test('redocly and spectral report no problems in the OpenAPI document', async () => {
+  test('passes the OpenAPI checks of redocly and spectral', async () => {
     const redocly = await run(bin('redocly'), ['lint', 'openapi.json', '--format=stylish'], { cwd: folder })
     expect([redocly.status, redocly.output]).toEqual([0, expect.not.stringMatching(/\bwarning\b(?!:)/i)])
     const spectral = await run(bin('spectral'), ['lint', 'openapi.json', '--fail-severity=hint'], { cwd: folder })

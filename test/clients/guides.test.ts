@@ -37,14 +37,14 @@ function listCodeBlocks(title: string): string[] {
 }
 
 describeWith('python3')('guide for Python', () => {
-  test("the guide's Node.js program uploads and downloads files, reports a rejection, and prints the documented output", async () => {
+  test("runs the guide's Node.js program with the documented output", async () => {
     const [program, shown] = listCodeBlocks('From Python')
     const { stdout } = await run(getProgramPath('python3'), ['-c', program!], { env })
     expect(stdout).toBe(shown)
   })
 })
 
-test("the guide's Next.js route forwards a form to the service and returns the service's response", async () => {
+test("forwards a form through the guide's Next.js route and returns the service's response", async () => {
   const [route] = listCodeBlocks('From a Next.js route')
   const { code } = await transform(route!, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } })
   writeFileSync(join(folder, 'route.mjs'), code)
@@ -64,7 +64,7 @@ test("the guide's Next.js route forwards a form to the service and returns the s
 })
 
 describeWith('go')('guide for Go', () => {
-  test("the guide's Python program uploads and downloads files, reports a rejection, and prints the documented output", async () => {
+  test("runs the guide's Python program with the documented output", async () => {
     const [program, shown] = listCodeBlocks('From Go')
     writeFileSync(join(folder, 'main.go'), program!)
     const cache = { HOME: folder, GOCACHE: join(folder, 'go-cache'), GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
@@ -90,7 +90,7 @@ describeWith('chromium')('guide for a browser form', () => {
   })
   afterAll(() => void backEnd?.kill())
 
-  test("the guide's back end streams a form to the service and returns a link to the stored file", async () => {
+  test("streams a form through the guide's back end and returns a link to the stored file", async () => {
     const browser = await openBrowser()
     try {
       const { page, pageErrors } = await openPage(browser, url)
@@ -133,7 +133,7 @@ test('the settings, claims and program in the guide to external identity provide
 })
 
 describeWith('curl')('guide for resumable uploads', () => {
-  test('the commands in the curl guide upload a file and resume the upload', async () => {
+  test('uploads a file and resumes the upload with the commands in the curl guide', async () => {
     const page = readFileSync(new URL('../../docs/resumable.md', import.meta.url), 'utf8')
     const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(page)!
     writeFileSync(join(folder, 'invoice.csv'), 'id,amount\n1,9.50\n')

@@ -55,7 +55,7 @@ describeWith('go')('sample verifier with Go transparency log packages', () => {
   const readLog = (token: string, more: Record<string, string> = {}) =>
     getOutcome(run(program, [], { env: { ASSAY_URL: setup.world.url, ASSAY_TOKEN: token, ...more } }))
 
-  test('with an auditor token, the sample verifier checks the checkpoint, entries, growth and receipts of a log', async () => {
+  test('verifies a log with the sample verifier and an auditor token', async () => {
     const own = await setup.world.createTenant()
     await own.createContext('notes')
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
@@ -71,7 +71,7 @@ describeWith('go')('sample verifier with Go transparency log packages', () => {
     expect(await readLog(token, { BEFORE: before.replace('\n5\n', '\n6\n') })).toMatchObject({ status: 1 })
   })
 
-  test('the sample verifier detects a modified log entry', async () => {
+  test('detects a modified log entry in the sample verifier', async () => {
     const own = await setup.world.createTenant()
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
     await growJournal(setup.world.database.pool, own.tenantId, 300)
@@ -99,11 +99,11 @@ describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-
       return getOutcome(run(python!, ['-c', program, join(folder, 'r.jws'), join(folder, 'file'), keys]))
     }
 
-    test('the sample verifier has at most 32 non-blank lines', () => {
+    test('limits the sample verifier to 32 non-blank lines', () => {
       expect(program.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(32)
     })
 
-    test('the sample verifier accepts receipts at different positions in a log', async () => {
+    test('accepts receipts at different log positions in the sample verifier', async () => {
       const ids: string[] = []
       for (let n = 0; n < 4; n++) ids.push(await setup.upload(`${n}.txt`, `${reportText}${n}`))
       for (const [n, id] of ids.entries()) {
@@ -116,7 +116,7 @@ describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-
       }
     })
 
-    test('the sample verifier rejects a receipt for another file and a modified receipt', async () => {
+    test('rejects a modified receipt and a receipt for another file in the sample verifier', async () => {
       const receipt = await setup.getReceipt(`/files/${await setup.upload()}/receipt`)
       const keys = await setup.saveKeySet()
       expect(await check(receipt, 'another', keys)).toMatchObject({ status: 1, stdout: expect.stringContaining('another file') })

@@ -31,25 +31,22 @@ describeIf(existsSync(tools), 'the runtimes are not installed (npm ci --prefix t
       ['Node.js as CommonJS', process.execPath, ['session.cjs']],
       ['Bun', 'bun', ['sessions/client.mjs']],
       ['Deno', 'deno', ['run', '--allow-all', '--node-modules-dir=manual', 'sessions/client.mjs']],
-    ])(
-      'in %s, the client library uploads and downloads files, aborts an upload, and reports a rejection',
-      async (_name, program, args) => {
-        const tenant = await world.createTenant()
-        await tenant.createContext('notes', { allowed_extensions: ['txt'], max_file_size_mb: 20, scan_for_viruses: false })
-        const env = { ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }
-        const session = await runProgram(installed.program(program), [...args, 'on disk.txt'], { cwd: installed.folder, env })
-        expect(session).toEqual({
-          status: 0,
-          output: [
-            'path on disk.txt from a disk 11',
-            'link 17825792 17825792 true',
-            'stream 13',
-            'abort enough',
-            'rejection txt',
-            '',
-          ].join('\n'),
-        })
-      },
-    )
+    ])('uploads, downloads and aborts with the client library in %s', async (_name, program, args) => {
+      const tenant = await world.createTenant()
+      await tenant.createContext('notes', { allowed_extensions: ['txt'], max_file_size_mb: 20, scan_for_viruses: false })
+      const env = { ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }
+      const session = await runProgram(installed.program(program), [...args, 'on disk.txt'], { cwd: installed.folder, env })
+      expect(session).toEqual({
+        status: 0,
+        output: [
+          'path on disk.txt from a disk 11',
+          'link 17825792 17825792 true',
+          'stream 13',
+          'abort enough',
+          'rejection txt',
+          '',
+        ].join('\n'),
+      })
+    })
   },
 )

@@ -40,7 +40,7 @@ function listSteps(page: string, language: string): Step[] {
 const toPattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escapePattern).join('.*')}$`, 's')
 const escapePattern = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-test('the SDK tour prints the documented output', async () => {
+test('prints the documented output of the SDK tour', async () => {
   const tenant = await world.createTenant()
   const steps = listSteps('tour-sdk.md', 'ts')
   const program = steps
@@ -56,7 +56,7 @@ test('the SDK tour prints the documented output', async () => {
   expect(stdout.trim()).toMatch(toPattern(steps.map(({ shown }) => shown).join('')))
 })
 
-test('the command-line tour prints the documented output', async () => {
+test('prints the documented output of the command-line tour', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('invoices', { allowed_extensions: ['csv', 'pdf', 'jpg'], max_file_size_mb: 10 })
   const steps = listSteps('tour-cli.md', 'sh')
@@ -74,7 +74,7 @@ test('the command-line tour prints the documented output', async () => {
     expect({ typed, printed: printed[place]!.trim() }).toEqual({ typed, printed: expect.stringMatching(toPattern(shown)) })
 })
 
-test('no documentation page runs or imports an unscoped package, whose name anyone could register', () => {
+test('uses no unscoped package, whose name anyone could register, in the documentation', () => {
   const folders = ['', 'docs/', 'packages/client/', 'packages/uploader/']
   const pages = folders.flatMap((folder) =>
     readdirSync(new URL(folder, root))

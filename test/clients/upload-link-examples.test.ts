@@ -77,7 +77,7 @@ describeWith('chromium')('upload link examples', () => {
     expect(data).toMatchObject([{ original_filename: name }])
   }
 
-  test('the example page in docs/upload-links.md uploads a file and has at most twenty lines', async () => {
+  test('uploads a file with the example page in docs/upload-links.md', async () => {
     const page = readFileSync(join(root, 'docs/upload-links.md'), 'utf8')
     const program = /```js\n(\/\/ page\.mjs[\s\S]*?)```/.exec(page)![1]!
     expect(program.trimEnd().split('\n').length).toBeLessThanOrEqual(20)
@@ -85,15 +85,15 @@ describeWith('chromium')('upload link examples', () => {
     await uploadOn(await start(['page.mjs']), 'from-the-docs.txt')
   })
 
-  test('the Express example uploads a file from a plain HTML page', async () => {
+  test('uploads a file from a plain HTML page to the Express example', async () => {
     await uploadOn(await start(['express/server.mjs']), 'from-express.txt')
   })
 
-  test('the Fastify example uploads a file from a plain HTML page', async () => {
+  test('uploads a file from a plain HTML page to the Fastify example', async () => {
     await uploadOn(await start(['fastify/server.mjs']), 'from-fastify.txt')
   })
 
-  test('the React example uploads a file and adds it to the list on the page', async () => {
+  test('uploads a file with the React example and adds it to the list on the page', async () => {
     const bundle = await build({
       entryPoints: [join(folder, 'react/main.jsx')],
       bundle: true,
@@ -111,7 +111,7 @@ describeWith('chromium')('upload link examples', () => {
     await uploadOn(`${await start(['express/server.mjs'])}/react.html`, 'from-react.txt')
   })
 
-  test('the Next.js example creates an upload link in a server action and uploads a file', async () => {
+  test('creates an upload link in a server action of the Next.js example', async () => {
     const app = join(folder, 'next')
     const next = join(root, 'test/clients/node_modules/next/dist/bin/next')
     const production = { ...env, NODE_ENV: 'production' }

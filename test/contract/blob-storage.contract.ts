@@ -60,7 +60,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await storage.getSize('ten_a/invoices/2026/11/file_1')).toBe(300_000)
     })
 
-    test('stores all bytes of a temporary file, which remains readable until its owner deletes it', async () => {
+    test('stores all bytes of a temporary file without deleting it', async () => {
       const file = join(tmpdir(), newId('req'))
       for (const [path, size] of [
         ['a/small', 100_000],
@@ -89,13 +89,13 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await read('a/empty')).toHaveLength(0)
     })
 
-    test('reports a missing blob as not found, but deleting a missing blob causes no error', async () => {
+    test('reports a missing blob as not found, but allows its deletion', async () => {
       await expect(storage.open('a/nothing')).rejects.toMatchObject({ code: 'not_found' })
       expect(await storage.getSize('a/nothing')).toBeNull()
       await storage.remove('a/nothing')
     })
 
-    test('reports a deleted blob as not found, but deleting the blob again causes no error', async () => {
+    test('reports a deleted blob as not found, but allows its repeated deletion', async () => {
       await put('a/b')
       await storage.remove('a/b')
       await storage.remove('a/b')
@@ -104,7 +104,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual([])
     })
 
-    test('a copied blob is complete and outlives its source, and copying a missing blob creates no blob', async () => {
+    test('copies a complete blob that outlives its source', async () => {
       await put('a/b', 'first')
       await storage.copy('a/b', 'c/d')
       await storage.remove('a/b')
@@ -120,7 +120,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect((await read('a/b')).toString()).toBe('first')
     })
 
-    test('exactly one of twenty concurrent writes to the same path succeeds and stores all of its bytes', async () => {
+    test('stores exactly one of twenty concurrent writes to the same path', async () => {
       const contents = Array.from({ length: 20 }, (_, index) => noise(50_000, index + 1))
       const outcomes = await Promise.allSettled(contents.map((bytes) => put('a/same', bytes)))
       const won = outcomes.flatMap((outcome, index) => (outcome.status === 'fulfilled' ? [index] : []))
@@ -136,7 +136,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual(paths.sort(comparePaths))
     })
 
-    test('lists more than a thousand blobs and their sizes in order, and can start after any path', async () => {
+    test('lists more than a thousand blobs and their sizes in order after any path', async () => {
       const paths = Array.from({ length: 1100 }, (_, index) => `many/${index % 7}/file_${String(index).padStart(20, '0')}`).sort(
         comparePaths,
       )
@@ -192,7 +192,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
     })
 
     test.each(['', '/a', 'a/', 'a//b', '../a', 'a/../../b', 'a/./b', 'a\0b', 'a\nb', '.assay/x', `a/${'x'.repeat(201)}`])(
-      'every storage method rejects the invalid path %j',
+      'rejects the invalid blob path %j in every storage method',
       async (path) => {
         await expect(put(path, 'x')).rejects.toThrow(TypeError)
         await expect(storage.open(path)).rejects.toThrow(TypeError)
@@ -201,7 +201,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       },
     )
 
-    test.each([300_000, 20_000_000])('an upload of %d bytes leaves no blob if its source fails', async (size) => {
+    test.each([300_000, 20_000_000])('leaves no blob of an upload of %d bytes if its source fails', async (size) => {
       await expect(storage.put('a/broken', breaking(noise(size), Math.floor(size * 0.7)), type)).rejects.toThrow(
         'the source failed',
       )
@@ -209,7 +209,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual([])
     })
 
-    test.each([300_000, 20_000_000])('an upload of %d bytes leaves no blob if its caller aborts it', async (size) => {
+    test.each([300_000, 20_000_000])('leaves no blob of an upload of %d bytes if its caller aborts it', async (size) => {
       const giveUp = new AbortController()
       const putting = storage.put('a/given-up', { ...breaking(noise(size), size), size }, { ...type, signal: giveUp.signal })
       setImmediate(() => giveUp.abort(new Error('given up')))
@@ -217,7 +217,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await storage.getSize('a/given-up')).toBeNull()
     })
 
-    test('storage calls fail within a limited time while the store is down, and succeed after it recovers', async () => {
+    test('fails within a limited time while the store is down, and recovers afterwards', async () => {
       await put('a/before')
       await storage.assertReady()
       await store.down()
@@ -237,7 +237,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect((await read('a/before')).toString()).toBe('a/before')
     })
 
-    test('a blob reader that stops early leaves no open file handle', async () => {
+    test('leaves no open file handle if a blob reader stops early', async () => {
       await put('a/large', noise(5_000_000))
       const stream = await storage.open('a/large')
       for await (const chunk of stream) {

@@ -102,24 +102,21 @@ describe('built-in scanner', () => {
   afterAll(() => scanner.close())
   const scan = (bytes: Buffer) => scanner.scan(createMemoryContent(bytes), { signal: new AbortController().signal })
 
-  test.each(only)(
-    'for a container of type %s, the built-in scanner finds the virus or reports an incomplete scan',
-    async (container) => {
-      const observed = containerKinds[container].open !== undefined
-      const bytes = await samples[container](thrice)
-      expect(await scan(bytes)).toMatchObject(observed ? found : incomplete)
-      // A package consists of a header, gzip and cpio, so another level exceeds the depth limit.
-      if (container !== 'rpm') expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(observed ? found : incomplete)
-    },
-  )
+  test.each(only)('finds the virus or reports an incomplete scan for a container of type %s', async (container) => {
+    const observed = containerKinds[container].open !== undefined
+    const bytes = await samples[container](thrice)
+    expect(await scan(bytes)).toMatchObject(observed ? found : incomplete)
+    // A package consists of a header, gzip and cpio, so another level exceeds the depth limit.
+    if (container !== 'rpm') expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(observed ? found : incomplete)
+  })
 
-  test('the built-in scanner finds a virus behind a skippable Zstandard frame', async () => {
+  test('finds a virus behind a skippable Zstandard frame', async () => {
     const skipped = Buffer.concat([Buffer.from('502a4d1804000000', 'hex'), Buffer.from('skip')])
     expect(await scan(Buffer.concat([skipped, Buffer.from(ofZstd, 'hex')]))).toMatchObject(found)
   })
 
   test.each(only.filter((container) => containerKinds[container].sevenZipType && container !== '7z' && container !== 'z'))(
-    'the built-in scanner reports a damaged container of type %s as incompletely scanned',
+    'reports a damaged container of type %s as incompletely scanned',
     async (container) => {
       const complete = await samples[container](noise(3000))
       const cut = container === 'iso' ? complete.subarray(0, 35_000) : complete.subarray(0, Math.floor(complete.length / 2))
@@ -157,7 +154,7 @@ describeWith('clamd')('ClamAV', () => {
   })
 
   test.each(only.filter((container) => !elsewhere.has(container)))(
-    'for a container of type %s, ClamAV finds the virus or reports an incomplete scan',
+    'finds the virus with ClamAV or reports an incomplete scan for a container of type %s',
     async (container) => {
       const verdict = await scanner.scan(createMemoryContent(await samples[container](fromItsStart)), {
         signal: new AbortController().signal,

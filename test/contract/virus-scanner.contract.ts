@@ -32,30 +32,30 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
 
     const scan = (bytes: Buffer) => opened.scanner.scan(createMemoryContent(bytes), never())
 
-    test('the scanner reports a valid file as clean', async () => {
+    test('reports a valid file as clean', async () => {
       expect(await scan(text)).toEqual(clean)
     })
 
-    test('the scanner reports an empty file as clean', async () => {
+    test('reports an empty file as clean', async () => {
       expect(await scan(Buffer.alloc(0))).toEqual(clean)
     })
 
-    test('the scanner detects the EICAR string and reports its signature name', async () => {
+    test('detects the EICAR string and reports its signature name', async () => {
       expect(await scan(eicar)).toMatchObject({ verdict: 'infected', signature: expect.stringMatching(/eicar/i) })
     })
 
-    test('the scanner finds the EICAR string in a zip and in a nested zip', async () => {
+    test('finds the EICAR string in a zip and in a nested zip', async () => {
       const inner = createZip({ name: 'readme.txt', bytes: text }, { name: 'eicar.com', bytes: eicar, stored: true })
       expect(await scan(inner)).toMatchObject({ verdict: 'infected' })
       expect(await scan(createZip({ name: 'inner.zip', bytes: inner, stored: true }))).toMatchObject({ verdict: 'infected' })
     })
 
-    test('the scanner reports a zip with an encrypted member as incompletely scanned, and states the reason', async () => {
+    test('reports a zip with an encrypted member as incompletely scanned', async () => {
       const zip = createZip({ name: 'open.txt', bytes: text }, { name: 'secret.txt', bytes: text, encrypted: true })
       expect(await scan(zip)).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
     })
 
-    test('the scanner accepts files on disk and content in memory', async () => {
+    test('scans files on disk and content in memory', async () => {
       const infected = await createFileContent(Buffer.concat([eicar, Buffer.alloc(700_000, ' ')]))
       const harmless = await createFileContent(Buffer.alloc(700_000, 'x'))
       try {
@@ -67,7 +67,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       }
     })
 
-    test('the scanner returns the correct result for each of many concurrent scans', async () => {
+    test('returns the correct result for each of many concurrent scans', async () => {
       const files = Array.from({ length: opened.atOnce ?? 60 }, (_, index) =>
         index % 3 === 0 ? eicar : Buffer.alloc(index * 5_000, `clean ${index} `),
       )
@@ -75,7 +75,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(verdicts.map(({ verdict }) => verdict === 'infected')).toEqual(files.map((file) => file === eicar))
     })
 
-    test('an aborted scan is rejected with the abort reason', async () => {
+    test('rejects an aborted scan with the abort reason', async () => {
       const reason = new Error('the client hung up')
       await expect(opened.scanner.scan(createMemoryContent(text), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
       const controller = new AbortController()
@@ -85,19 +85,19 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(await scan(text)).toEqual(clean)
     })
 
-    test('the scanner reports the name and version of its engine', async () => {
+    test('reports the name and version of the scan engine', async () => {
       const identity = await opened.scanner.getIdentity()
       expect(identity.name).toMatch(/^(ClamAV|YARA-X)/)
       expect(identity.version).toMatch(/^\d+\.\d+/)
       expect(identity.signaturesVersion).not.toBe('')
     })
 
-    test("the scanner's self-test detects the EICAR string", async () => {
+    test("detects the EICAR string in the scanner's self-test", async () => {
       await expect(opened.scanner.verifyDetection()).resolves.toBeUndefined()
     })
 
     // This test must be last because it closes the scanner.
-    test('a closed scanner rejects scans and leaves no open handles', async () => {
+    test('rejects scans after the scanner is closed, and leaves no open handles', async () => {
       await opened.scanner.close()
       await expect(opened.scanner.scan(createMemoryContent(Buffer.alloc(900_000)), never())).rejects.toMatchObject({
         code: 'scanner_unavailable',

@@ -82,7 +82,7 @@ const horizons = [
 ]
 
 test.each(horizons)(
-  'audit log pages, connections and exports with any filter match a row-by-row scan (earliest time: %s)',
+  'returns the same audit log entries as a row-by-row scan for any filter (earliest time: %s)',
   async (horizon) => {
     const log = new AuditLogService({ db: fixture.database, horizon: () => horizon })
     for (let times = 0; times < 80; times++) {
@@ -124,7 +124,7 @@ test.each(horizons)(
   },
 )
 
-test("the query for a page of a busy day's audit log skips at most one hour of entries", async () => {
+test("skips at most one hour of entries for a page of a busy day's audit log", async () => {
   const busy = await LedgerFixture.open()
   const midnight = Math.floor(Date.now() / day - 3) * day
   const entry = (at: Date) => ({

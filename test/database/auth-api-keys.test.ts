@@ -26,7 +26,7 @@ const authenticate = (identity: Identity, secret: string) =>
 const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
 describe('API key authentication', () => {
-  test("authenticating an API key returns an actor with the client's IP address and user agent", async () => {
+  test("returns an actor with the client's IP address and user agent for an API key", async () => {
     const key = await world.createApiKey(tenantId, { scopes: ['upload', 'metadata'] })
     expect(await authenticate(here, key.secret)).toEqual({
       outcome: 'actor',
@@ -101,7 +101,7 @@ describe('API key authentication', () => {
     })
   })
 
-  test("rejects a suspended tenant's key with 403 and accepts it after the tenant is resumed", async () => {
+  test("rejects a suspended tenant's key with 403 until the tenant is resumed", async () => {
     const tenant = await world.createTenant()
     const key = await world.createApiKey(tenant)
     await authenticate(here, key.secret)
@@ -149,7 +149,7 @@ describe('Authorization header', () => {
 })
 
 describe('API key caches on two replicas', () => {
-  test('replicas reject a disabled key as soon as they receive the notification', async () => {
+  test('rejects a disabled key on all replicas as soon as they receive the notification', async () => {
     const there = await world.openReplica()
     const key = await world.createApiKey(tenantId)
     await waitUntil(() => there.listener.isTrusted())
@@ -181,7 +181,7 @@ describe('API key caches on two replicas', () => {
     const lost: Error[] = []
     const onError = (error: Error) => void lost.push(error)
 
-    test('a replica that is paused at any time reads the pending notifications and keeps its connection', async () => {
+    test('reads pending notifications and keeps the connection after a replica is paused', async () => {
       const there = await world.openReplica({ onError })
       for (let times = 0; times < 3; times++) {
         await waitUntil(() => there.listener.isTrusted())
@@ -191,7 +191,7 @@ describe('API key caches on two replicas', () => {
       expect(lost).toEqual([])
     })
 
-    test('a replica that is paused before its own test notification arrives reads it and keeps its connection', async () => {
+    test('reads its own delayed test notification and keeps the connection after a pause', async () => {
       const echo = 'select pg_notify($1, $2)'
       const query = pg.Client.prototype.query as (...given: unknown[]) => unknown
       let listening: pg.Client | undefined
@@ -229,7 +229,7 @@ describe('API key caches on two replicas', () => {
 })
 
 describe('missed key changes', () => {
-  test('a replica applies missed key changes as soon as it receives notifications again', async () => {
+  test('applies missed key changes when a replica receives notifications again', async () => {
     const link = await world.openUnreliableUrl()
     const there = await world.openReplica({ connection: link.connection })
     const key = await world.createApiKey(tenantId)
@@ -245,7 +245,7 @@ describe('missed key changes', () => {
 })
 
 describe('rotation of master and signing keys', () => {
-  test('changing MASTER_KEY does not affect API keys or secrets', async () => {
+  test('does not affect API keys or secrets if MASTER_KEY changes', async () => {
     const key = await world.createApiKey(tenantId)
     const before = await here.signing.download_url.getCurrentKey()
     const renewed = Buffer.alloc(32, 9)
@@ -259,14 +259,14 @@ describe('rotation of master and signing keys', () => {
     await reencryptSecrets(world.pool, new MasterKey([old, renewed]))
   })
 
-  test('replicas that start at the same time use the same keys', async () => {
+  test('uses the same keys on replicas that start at the same time', async () => {
     await world.pool.query('delete from signing_keys where purpose = $1', ['download_url'])
     const replicas = await Promise.all([world.openReplica(), world.openReplica(), world.openReplica()])
     const ids = await Promise.all(replicas.map(async (replica) => (await replica.signing.download_url.getCurrentKey()).id))
     expect(new Set(ids).size).toBe(1)
   })
 
-  test('accepts URLs signed with a rotated download key until the key expires, but never accepts URLs signed with a leaked key', async () => {
+  test('accepts URLs signed with a rotated download key, but not with a leaked key', async () => {
     const old = await here.signing.download_url.getCurrentKey()
     await here.signing.download_url.rotate()
     const next = await here.signing.download_url.getCurrentKey()

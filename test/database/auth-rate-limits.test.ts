@@ -38,7 +38,7 @@ const countOutcomes = async (count: number, work: () => Promise<unknown>) => {
 }
 
 describe('call rate limits', () => {
-  test("limits one key's calls per minute, and returns 429 with a wait time, but does not affect other keys", () =>
+  test("limits one key's calls per minute and returns 429 with a wait time", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 3 })
       const first = await limits.countCall(actor('key_1'))
@@ -57,7 +57,7 @@ describe('call rate limits', () => {
       expect(await limits.countCall(actor('key_2'))).toMatchObject({ remaining: 2 })
     }))
 
-  test("limits calls with all of a tenant's keys together to five times the limit per key", () =>
+  test("limits calls with all of a tenant's keys to five times the limit per key", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
       for (let key = 0; key < 5; key++)
@@ -66,7 +66,7 @@ describe('call rate limits', () => {
       expect(await countOutcomes(1, () => limits.countCall(actor('key_9', 'ten_2')))).toEqual(['passed'])
     }))
 
-  test("calls rejected by a key's limit do not count towards the tenant's limit", () =>
+  test("excludes calls above a key's limit from the tenant's limit", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
       await countOutcomes(50, () => limits.countCall(actor('key_mad')))
@@ -81,7 +81,7 @@ describe('call rate limits', () => {
 })
 
 describe('rate limits for rejected credentials', () => {
-  test('limits rejected credentials per IP address, and counts only failures', () =>
+  test('limits rejected credentials per IP address and counts only failures', () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ failedCredentialsPerMinute: 2 })
       expect(await countOutcomes(3, () => limits.countRejectedCredential('198.51.100.1'))).toEqual([
@@ -129,7 +129,7 @@ describe('rate limits on several replicas', () => {
     return { shared, counter: new ProcessCounter('test', 3600, shared) }
   }
 
-  test('replicas add their rate limit counts to one shared row', () =>
+  test('adds the rate limit counts of all replicas to one shared row', () =>
     runInOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       for (let call = 0; call < 30; call++) await one.counter.add('k')
@@ -146,7 +146,7 @@ describe('rate limits on several replicas', () => {
       expect(rows).toEqual([{ key: 'test:k', points: '45' }])
     }))
 
-  test('a replica keeps rate limit counts that it cannot write, and writes them later', () =>
+  test('keeps rate limit counts that cannot be written, and writes them later', () =>
     runInOneWindow(3600, async () => {
       const { shared, counter } = replica()
       await counter.add('later')
@@ -162,7 +162,7 @@ describe('rate limits on several replicas', () => {
       await down.end()
     }))
 
-  test('replicas write many rate limit counts concurrently without lock waits', () =>
+  test('writes many rate limit counts from several replicas without lock waits', () =>
     runInOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       const keys = Array.from({ length: 3000 }, (_, at) => `many ${at}`)
@@ -175,7 +175,7 @@ describe('rate limits on several replicas', () => {
       expect(rows).toEqual([{ keys: 3000, points: 6000 }])
     }))
 
-  test('several replicas together enforce one rate limit', () =>
+  test('enforces one rate limit across several replicas', () =>
     runInOneWindow(60, async () => {
       const one = await openLimits({ perMinute: 10, pool })
       const two = await openLimits({ perMinute: 10, pool })
@@ -220,7 +220,7 @@ describeWith('redis-server')('rate limits in Redis', () => {
     await once(server, 'exit')
   })
 
-  test('counts requests in Redis for all replicas, or per replica while Redis is unavailable', async () => {
+  test('counts requests in Redis for all replicas', async () => {
     const faults: Error[] = []
     const onError = (error: Error) => void faults.push(error)
     const [one, two] = [

@@ -26,7 +26,7 @@ async function signedIn(identity = here, tenant = tenantId) {
 }
 
 describe('password sign-in and token keys', () => {
-  test('a sign-in returns a twelve-hour token that authenticates its user', async () => {
+  test('returns a twelve-hour token that authenticates the user', async () => {
     const { token, expiresAt, userId, sessionId } = await signedIn()
     expect(Math.round((expiresAt.getTime() - Date.now()) / 3_600_000)).toBe(12)
     expect(await authenticate(here, token)).toEqual({
@@ -46,7 +46,7 @@ describe('password sign-in and token keys', () => {
     })
   })
 
-  test('a session is valid on every replica until any replica revokes it', async () => {
+  test('accepts a session on every replica until any replica revokes it', async () => {
     const there = await world.openReplica()
     const { token, sessionId } = await signedIn()
     await waitUntil(() => there.listener.isTrusted())
@@ -60,7 +60,7 @@ describe('password sign-in and token keys', () => {
     await waitUntil(async () => (await authenticate(there, token)).outcome === 'rejected')
   })
 
-  test("rejects a disabled user's session, and returns 403 for a suspended tenant's session", async () => {
+  test('rejects the session of a disabled user or suspended tenant', async () => {
     const tenant = await world.createTenant()
     const { token, userId } = await signedIn(here, tenant)
     await authenticate(here, token)
@@ -75,7 +75,7 @@ describe('password sign-in and token keys', () => {
     expect(await authenticate(here, token)).toMatchObject({ outcome: 'forbidden' })
   })
 
-  test('publishes only the public parts of session keys, and rotates the keys without ending sessions', async () => {
+  test('publishes only the public parts of session keys', async () => {
     const { token } = await signedIn()
     await here.signing.session.rotate()
     const after = await signedIn()
@@ -113,7 +113,7 @@ describe('password sign-in and token keys', () => {
     }
   })
 
-  test('rejects a receipt presented as a token, even though the receipt key is published with the token keys', async () => {
+  test('rejects a receipt presented as a token', async () => {
     const { token } = await signedIn()
     const { id, secret } = await here.signing.receipt.getCurrentKey()
     const stolen = await new SignJWT(decodeJwt(token))
@@ -122,7 +122,7 @@ describe('password sign-in and token keys', () => {
     expect(await authenticate(here, stolen)).toMatchObject({ message: 'This token was signed with an unknown key.' })
   })
 
-  test('a replica immediately accepts a key rotated on another replica', async () => {
+  test('accepts a key immediately after it is rotated on another replica', async () => {
     const there = await world.openReplica()
     await authenticate(there, (await signedIn()).token)
     await here.signing.session.rotate()

@@ -89,7 +89,7 @@ function createRandomFilter(): CallLogFilter {
 
 const listIds = (rows: CallLog[]) => rows.map(({ callId }) => callId)
 
-test('every page of the call log matches a row-by-row scan, with any filter', async () => {
+test('returns the same call log pages as a row-by-row scan for any filter', async () => {
   for (let times = 0; times < 250; times++) {
     const filter = createRandomFilter()
     const pageSize = pick([1, 3, 20, 100])
@@ -106,7 +106,7 @@ test('every page of the call log matches a row-by-row scan, with any filter', as
   }
 })
 
-test('a GraphQL connection returns every matching call log entry exactly once', async () => {
+test('returns every matching call log entry exactly once through a GraphQL connection', async () => {
   for (let times = 0; times < 12; times++) {
     const filter = createRandomFilter()
     const first = pick([37, 100])
@@ -122,7 +122,7 @@ test('a GraphQL connection returns every matching call log entry exactly once', 
   }
 })
 
-test('an export returns every matching call log entry in order', async () => {
+test('exports every matching call log entry in order', async () => {
   for (let times = 0; times < 12; times++) {
     const filter = createRandomFilter()
     const ids: string[] = []
@@ -131,7 +131,7 @@ test('an export returns every matching call log entry in order', async () => {
   }
 })
 
-test('excludes call log entries deleted by retention from pages, totals, connections and exports', async () => {
+test('excludes call log entries deleted by retention from pages, totals and exports', async () => {
   for (const retentionDays of [1, 39, 100]) {
     const horizon = Math.floor((Date.now() - retentionDays * day) / hour) * hour
     const short = new CallLogService({ db: fixture.database, horizon: () => new Date(horizon) })

@@ -24,14 +24,14 @@ afterAll(async () => {
 })
 
 describe('database values and connections', () => {
-  test('64-bit database values are exact up to 2^53, including in arrays', async () => {
+  test('reads 64-bit database values up to 2^53 exactly, including in arrays', async () => {
     const { rows } = await database.pool.query(
       'SELECT 9007199254740991::int8 AS big, ARRAY[1, NULL, -9007199254740991]::int8[] AS many',
     )
     expect(rows).toEqual([{ big: 9007199254740991, many: [1, null, -9007199254740991] }])
   })
 
-  test('throws an error for values above 2^53 instead of rounding them, and keeps the connection usable', async () => {
+  test('throws an error for database values above 2^53 instead of rounding them', async () => {
     await expect(database.pool.query('SELECT 9007199254740993::int8')).rejects.toThrow(
       '9007199254740993, which JavaScript cannot represent exactly',
     )
@@ -57,7 +57,7 @@ test('reads timestamps with millisecond precision in any year', async () => {
   expect(rows).toEqual(all.map((text) => ({ moment: new Date(text) })))
 })
 
-test("Prisma shares the service's connection pool", async () => {
+test("shares the service's connection pool with Prisma", async () => {
   expect(await database.prisma.tenant.count()).toBe(0)
   expect(database.pool.totalCount).toBeLessThanOrEqual(2)
   expect(
@@ -80,7 +80,7 @@ test('uses a generic plan for a named statement with an array parameter', async 
   expect(rows).toEqual([{ generic: 10, custom: 0 }])
 })
 
-test('one tenant can use at most half of the connections, so that other tenants do not have to wait', async () => {
+test('limits a tenant to half of the connections, so that other tenants do not wait', async () => {
   const [slow, other] = [newId('ten'), newId('ten')]
   const wide = createDatabase(place.url, { poolSize: 4, logger })
   const holder = await wide.connectDedicated('assay test')
@@ -106,7 +106,7 @@ const waitingFor = async (event: string) =>
     .rowCount
 
 describe('database outages', () => {
-  test('the process and the connection pool continue to work after every connection is lost', async () => {
+  test('keeps the connection pool usable after every connection is lost', async () => {
     await Promise.all([database.pool.query('SELECT 1'), database.pool.query('SELECT 1')])
     const other = await database.connectDedicated('assay test')
     await other.query(
@@ -165,7 +165,7 @@ test('closes the connection of a statement that times out', async () => {
   await pool.end()
 })
 
-test('a pooled connection has a statement timeout, but a dedicated connection does not', async () => {
+test('sets a statement timeout for pooled connections, but not for dedicated ones', async () => {
   const dedicated = await database.connectDedicated('assay test')
   const limit = "SELECT current_setting('statement_timeout') AS limit"
   expect([(await dedicated.query(limit)).rows, (await database.pool.query(limit)).rows]).toEqual([

@@ -11,7 +11,7 @@ afterAll(() => fixture.close())
 
 const createService = () => new FileContextService({ db: fixture.database, ledger: fixture.createLedger(), maxUploadMb: 50 })
 
-test('concurrent context reads for a tenant share a statement, and each caller receives its own context', async () => {
+test('shares one statement among concurrent context reads for a tenant', async () => {
   const created = await Promise.all(['alpha', 'beta'].map((key) => fixture.createContext(key)))
   const service = createService()
   const query = jest.spyOn(fixture.database.pool, 'query')
@@ -23,7 +23,7 @@ test('concurrent context reads for a tenant share a statement, and each caller r
   query.mockRestore()
 })
 
-test('a context read that starts after a change returns the changed rules, even if an earlier read is still running', async () => {
+test('returns changed context rules even if an earlier read is still running', async () => {
   await fixture.createContext('gamma')
   const service = createService()
   const running = service.find(fixture.key, 'gamma')

@@ -34,7 +34,7 @@ async function withClient<T>(
 const findDrift = () => withClient((client) => countCounterErrors(client, { tenantId: null, ...all }))
 const repair = () => withClient((client) => repairCounters(client, all))
 
-test('a counter repair does not change correct counters', async () => {
+test('does not change correct counters in a counter repair', async () => {
   expect(await repair()).toEqual([])
 })
 
@@ -81,7 +81,7 @@ test.each([
   await fixture.expectExact()
 })
 
-test('deletes hourly statistics after 400 days, but keeps daily statistics, totals, lists and charts', () =>
+test('deletes hourly statistics after 400 days, but keeps daily statistics and totals', () =>
   runInOneWindow(3600, async () => {
     const old = await LedgerFixture.open()
     const at = (days: number, hour: number) =>
@@ -136,7 +136,7 @@ test('deletes hourly statistics after 400 days, but keeps daily statistics, tota
     await old.close()
   }))
 
-test('recounts the hourly counters of audit entries without reporting them as drift', async () => {
+test('recounts the hourly counters of audit entries without reporting drift', async () => {
   const hours = () =>
     fixture.queryRows(`SELECT bucket, audit_type, action, entries FROM audit_counters WHERE grain = 'hour' ORDER BY 1, 2, 3`)
   const counted = await hours()

@@ -102,7 +102,7 @@ describe.each(Object.keys(filters))('file lists with the filter: %s', (name) => 
     }
   })
 
-  test('the page links of a filtered file list return each file exactly once', async () => {
+  test('returns each file exactly once through the page links of a filtered list', async () => {
     const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
     const list = new FileList(fixture.database.pool)
     const observed: string[] = []
@@ -122,7 +122,7 @@ test.each([
   // Each context adds at most the row limit of one statement.
   ['several contexts', 2 * 101],
 ])(
-  "with the filter '%s', the query for a middle page of a file list reads at most half of the index entries, and the query for the last page at most %d",
+  "reads at most half of the index entries for a middle page of files with the filter '%s', and at most %d for the last page",
   async (name, maxLastRows) => {
     const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
     const client = await fixture.database.connectDedicated('assay test')
@@ -175,7 +175,7 @@ test('uses generic plans for common read statements', async () => {
   client.release()
 })
 
-test("uses an index to find a file's uncounted downloads, even if nearly all downloads are of another file", async () => {
+test("finds a file's uncounted downloads by an index", async () => {
   const client = await fixture.database.connectDedicated('assay test')
   await client.query('BEGIN')
   await client.query(

@@ -42,7 +42,7 @@ test('stores the report of a new file without scanning the files table', async (
   expect(rows).toEqual([{ scans: 0 }])
 })
 
-test("a file's traits column reflects its latest validation report", async () => {
+test('reflects the latest validation report of a file in its traits column', async () => {
   const upload = await fixture.createUpload(await fixture.createContext('traits'), 1)
   const { file } = upload.upload!
   file.validation = { rulesVersion: 1, checks: [{ check: 'virus_detected', outcome: 'incomplete' }] }

@@ -62,15 +62,12 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
 const places = [0, events / 2, events - 100]
 
 describe('rows read for a page of events', () => {
-  test.each(places)(
-    'the query for a page of all event types after sequence number %d reads no more rows than it returns',
-    async (after) => {
-      expect(await read(after, null)).toBeLessThanOrEqual(limit)
-    },
-  )
+  test.each(places)('reads only the returned rows for a page of all event types after sequence number %d', async (after) => {
+    expect(await read(after, null)).toBeLessThanOrEqual(limit)
+  })
 
   test.each(places)(
-    'the query for a page of one common and one rare event type after sequence number %d reads a limited number of rows',
+    'reads a limited number of rows for a page of a common and a rare event type after sequence number %d',
     async (after) => {
       // The statement reads at most one page per type plus the page itself.
       expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
@@ -82,7 +79,7 @@ describe('rows read for a page of events', () => {
 const page = (options: { after: number; types?: EventType[]; contexts?: string[] }) =>
   journal.readPage({ tenantId: fixture.tenantId, limit, ...options })
 
-test('a page of events returns the last sequence number that was read, so that no event is read twice', async () => {
+test('returns the last sequence number that was read, so that no event is read twice', async () => {
   const all = await page({ after: 0 })
   expect([all.events.map(({ sequence }) => sequence), all.through, all.lastSequence]).toEqual([
     Array.from({ length: limit }, (_, n) => n + 1),
@@ -94,13 +91,13 @@ test('a page of events returns the last sequence number that was read, so that n
   expect(await page({ after: events })).toEqual({ events: [], through: events, lastSequence: events })
 })
 
-test('a page of events omits events of other contexts and continues after them', async () => {
+test('omits events of other contexts from a page of events', async () => {
   const { events: some, through } = await page({ after: 0, contexts: ['c1'] })
   expect(new Set(some.map(({ contextKey }) => contextKey))).toEqual(new Set(['c1']))
   expect(through).toBe(limit)
 })
 
-test('a reader that follows the journal receives each past and new event exactly once', async () => {
+test('returns each past and new event exactly once to a reader that follows the journal', async () => {
   const abort = new AbortController()
   const following = await LedgerFixture.open()
   const emitter = new EventEmitter<LedgerEvents>()
@@ -128,7 +125,7 @@ test('a reader that follows the journal receives each past and new event exactly
   await following.close()
 })
 
-test('a reader that follows the journal receives an event even if another reader reads it first', async () => {
+test('returns an event to a reader that follows the journal even if another reads it first', async () => {
   const following = await LedgerFixture.open()
   const service = new JournalService(following.database, new EventEmitter<LedgerEvents>())
   const context = await following.createContext('notes')

@@ -62,7 +62,7 @@ const audit = (more: Partial<AuditRow>): AuditRow => ({
   ...more,
 })
 
-test('an upload and a deletion each create one event for their object', async () => {
+test('creates one event each for an upload and a deletion', async () => {
   const context = await fixture.createContext('events')
   const upload = await fixture.createUpload(context, 3)
   await fixture.createLedger().commit(upload)
@@ -91,7 +91,7 @@ test('an upload and a deletion each create one event for their object', async ()
   })
 })
 
-test('sorts event fields by name, and replaces a long value with its hash', async () => {
+test('sorts event fields by name and replaces a long value with its hash', async () => {
   const long = { note: 'x'.repeat(1100) }
   const hash = createHash('sha256').update(JSON.stringify(long)).digest('hex')
   const changed = { metadata: { previous: {}, new: long }, description: { previous: 'ä\u2028"', new: '' } }
@@ -105,7 +105,7 @@ test('sorts event fields by name, and replaces a long value with its hash', asyn
   )
 })
 
-test('four ledgers write to one journal without gaps in the sequence numbers, and rejected entries leave no rows', async () => {
+test('writes from four ledgers to one journal without gaps in the sequence numbers', async () => {
   const before = (await rows()).length
   const context = await fixture.createContext('full', 1)
   const uploads = await fixture.createUploads(context, Array(300).fill(4096))
@@ -140,7 +140,7 @@ test('creates one event each time the usage crosses a quota threshold', async ()
   await small.close()
 })
 
-test('moves a deleted file with its report to the trash, where its bytes still count', async () => {
+test('moves a deleted file with its report to the trash', async () => {
   const context = await fixture.createContext('kept')
   await fixture.queryRows('UPDATE file_contexts SET trash_days = 3 WHERE context_id = $1', [context.contextId])
   const upload = await fixture.createUpload(context, 7)

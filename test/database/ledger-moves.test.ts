@@ -29,7 +29,7 @@ async function commitWhileAnotherLeads(
 const listTransactions = (contextId: string) =>
   fixture.queryRows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
 
-test('commits the pending entries of four ledgers in one transaction, and returns to each ledger only its own results', async () => {
+test('commits the pending entries of four ledgers in one transaction', async () => {
   const context = await fixture.createContext('shared', 1)
   const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => fixture.createUpload(context, size)))
   const { outcomes, end } = await commitWhileAnotherLeads(uploads)
@@ -40,7 +40,7 @@ test('commits the pending entries of four ledgers in one transaction, and return
   expect(await listTransactions(context.contextId)).toHaveLength(1)
 })
 
-test('a pending ledger entry that cannot be written fails without affecting others', async () => {
+test('fails a pending ledger entry that cannot be written without affecting others', async () => {
   const context = await fixture.createContext('pending')
   const uploads = await Promise.all([1, 2, 4].map((size) => fixture.createUpload(context, size)))
   uploads[1]!.upload!.file.checksum = 'none'
@@ -62,7 +62,7 @@ test('deletes a file only once if two ledgers delete it in the same transaction'
   expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
 })
 
-test("commits a killed process's pending entries with the next transaction, regardless of their age", async () => {
+test("commits a killed process's pending entries with the next transaction", async () => {
   const context = await fixture.createContext('orphans')
   const [young, old, next] = await Promise.all([1, 2, 4].map((size) => fixture.createUpload(context, size)))
   for (const entry of [young!, old!]) {
@@ -81,7 +81,7 @@ test("commits a killed process's pending entries with the next transaction, rega
   expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 13 })
 })
 
-test('an upload reads at most two rows to find its path in a large garbage journal', async () => {
+test('reads at most two rows to find the path of an upload in a large garbage journal', async () => {
   const context = await fixture.createContext('garbage')
   const entry = await fixture.createUpload(context, 1)
   await fixture.queryRows(
@@ -102,7 +102,7 @@ test('an upload reads at most two rows to find its path in a large garbage journ
   expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
 
-test('an announced ledger entry that never arrives does not delay other entries', async () => {
+test('does not delay other entries if an announced ledger entry never arrives', async () => {
   const context = await fixture.createContext('expected')
   const ledger = fixture.createLedger()
   const failed = ledger.announceEntryAfter('move', Promise.reject(new Error('no room')))
@@ -112,7 +112,7 @@ test('an announced ledger entry that never arrives does not delay other entries'
   expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 3 })
 })
 
-test('an imported object becomes a file only if no stored or deleted file uses its path', async () => {
+test('imports an object only if no stored or deleted file uses its path', async () => {
   const context = await fixture.createContext('adopted')
   const ledger = fixture.createLedger()
   const adopt = async (path: string) => {

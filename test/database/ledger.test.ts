@@ -49,7 +49,7 @@ test('retries the entries of a failed group one by one, so that only invalid ent
   expect(await callsOf('poison')).toBe(2)
 })
 
-test('an invalid upload does not affect other uploads in the same commit group', async () => {
+test('commits the other uploads in a group that contains an invalid upload', async () => {
   const context = await fixture.createContext('poisoned')
   const [valid, culprit, also] = await Promise.all([1, 2, 4].map((size) => fixture.createUpload(context, size)))
   culprit!.upload!.file.checksum = 'none'
@@ -58,7 +58,7 @@ test('an invalid upload does not affect other uploads in the same commit group',
   expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
 
-test('rejects ledger entries immediately when the queue is full, and commits the accepted ones', async () => {
+test('rejects ledger entries immediately when the queue is full', async () => {
   const ledger = fixture.createLedger({ maxWaiting: 10 })
   const outcomes = await commitAll(
     ledger,
@@ -92,7 +92,7 @@ test('creates a monthly partition if it does not exist', async () => {
   expect((await fixture.queryRows<{ n: number }>(`SELECT count(*) AS n FROM ${name}`))[0]!.n).toBe(stored[0]!.n + 2)
 })
 
-test('if a connection is lost during a group commit, the callers receive an error and no partial data remains', async () => {
+test('leaves no partial data if a connection is lost during a group commit', async () => {
   const context = await fixture.createContext('cut')
   const ledger = fixture.createLedger()
   const holder = await fixture.database.pool.connect()
@@ -131,7 +131,7 @@ test('if a connection is lost during a group commit, the callers receive an erro
   expect(await commitAll(ledger, [await fixture.createUpload(context, 1)])).toEqual([{ status: 'fulfilled', value: undefined }])
 })
 
-test('uploads on four ledgers fill the quota exactly, and no upload within the quota is rejected', async () => {
+test('fills the quota exactly with uploads on four ledgers', async () => {
   const context = await fixture.createContext('small', 1)
   const ledgers = [1, 2, 3, 4].map(() => fixture.createLedger())
   // 16 files of 65,536 bytes fill one megabyte exactly.
@@ -153,7 +153,7 @@ test('uploads on four ledgers fill the quota exactly, and no upload within the q
   expect((await fixture.getStoredTotals(context.contextId)).bytes).toBe(1_048_576)
 })
 
-test('a ledger still accepts smaller files after rejecting a larger file above the quota', async () => {
+test('accepts smaller files after rejecting a larger file above the quota', async () => {
   const context = await fixture.createContext('odd', 1)
   const sizes = [600_000, 600_000, 400_000, 48_576, 1, 0]
   const uploads = await Promise.all(sizes.map((size) => fixture.createUpload(context, size)))
@@ -167,7 +167,7 @@ test('a ledger still accepts smaller files after rejecting a larger file above t
   ])
 })
 
-test('concurrent uploads, deletions and downloads of the same files on four ledgers do not deadlock', async () => {
+test('processes concurrent changes to the same files on four ledgers without a deadlock', async () => {
   const context = await fixture.createContext('busy')
   const ledgers = [1, 2, 3, 4].map(() => fixture.createLedger())
   const uploads = await fixture.createUploads(context, Array(40).fill(7))
@@ -204,7 +204,7 @@ test("counts a user's download once without logging a call", async () => {
   expect(await count()).toEqual([before! + 1, 1])
 })
 
-test('counts a file in the hour in which it was created, even if the upload ends in the next hour', async () => {
+test('counts a file in the hour in which it was created', async () => {
   const context = await fixture.createContext('midnight')
   const upload = await fixture.createUpload(context, 5)
   upload.upload!.file.createdAt = new Date(Date.now() - 3 * 3_600_000)
@@ -217,7 +217,7 @@ test('counts a file in the hour in which it was created, even if the upload ends
   ).toEqual([{ files_uploaded: 1 }])
 })
 
-test('rejects an upload if its key was disabled, retries it if its path was swept, and leaves no partial data', async () => {
+test('rejects an upload without partial data if its key was disabled', async () => {
   const context = await fixture.createContext('gone')
   const key = await fixture.addKey()
   const [disabled, swept] = [await fixture.createUpload(context, 1, key), await fixture.createUpload(context, 1)]

@@ -57,7 +57,7 @@ async function queryRows(url: string, sql: string): Promise<Record<string, unkno
 }
 
 describe('running migrations', () => {
-  test('two replicas that start together run each migration only once', async () => {
+  test('runs each migration only once if two replicas start together', async () => {
     const database = await createEmptyDatabase()
     const applied = await Promise.all([migrate(database.url), migrate(database.url)])
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
@@ -88,7 +88,7 @@ describe('running migrations', () => {
     await database.drop()
   })
 
-  test('reports a failed migration by name, rolls it back, and retries it in the next run', async () => {
+  test('reports and rolls back a failed migration, and retries it in the next run', async () => {
     const database = await createEmptyDatabase()
     const folder = createFolderWithMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
     await expect(migrate(database.url, folder)).rejects.toThrow(
@@ -99,7 +99,7 @@ describe('running migrations', () => {
     await database.drop()
   })
 
-  test('rejects a migration that was modified after it was applied, and names the migration', async () => {
+  test('rejects a migration that was modified after it was applied', async () => {
     const database = await createEmptyDatabase()
     const folder = createFolderWithMore('edited', 'SELECT 1;')
     await migrate(database.url, folder)
@@ -146,21 +146,21 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   const outcome = `SELECT count(*)::int AS rows, count(twice)::int AS filled, count(DISTINCT xmin::text)::int AS commits,
     (SELECT indisvalid FROM pg_index WHERE indexrelid = 'big_id_idx'::regclass) AS valid FROM big`
 
-  test('migrates a large table by building an index outside a transaction and filling a column in batches', async () => {
+  test('migrates a large table in batches and builds its index outside a transaction', async () => {
     const database = await createEmptyDatabase()
     await migrate(database.url, createFolder('steps', table, index, backfill))
     expect(await queryRows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 3, valid: true }])
     await database.drop()
   })
 
-  test('prisma migrate deploy applies a migration of a large table in one batch', async () => {
+  test('applies a migration of a large table in one batch with prisma migrate deploy', async () => {
     const database = await createEmptyDatabase()
     await runPrismaDeploy(database.url, createFolder('prisma', table, index, backfill))
     expect(await queryRows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 1, valid: true }])
     await database.drop()
   })
 
-  test('a migration drops an interrupted index and builds it again', async () => {
+  test('drops an interrupted index during a migration and builds it again', async () => {
     const database = await createEmptyDatabase()
     const unique = '-- assay: outside a transaction\nCREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS big_id_idx ON big (id);'
     const folder = createFolder('cut', `${table} INSERT INTO big VALUES (1);`, unique)
@@ -181,7 +181,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('a migration waits for a transaction that locks its table, but does not block other transactions for long', async () => {
+  test('waits for a transaction that locks a table without blocking other transactions for long', async () => {
     const database = await createEmptyDatabase()
     await migrate(database.url, createFolder('held', table))
     const holder = new pg.Client({ connectionString: database.url })
@@ -232,7 +232,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
 })
 
 describe('schema and migrations', () => {
-  test('the migrations create exactly the Prisma schema', async () => {
+  test('creates exactly the Prisma schema with the migrations', async () => {
     const database = await createEmptyDatabase()
     expect(statements(await getSchemaDrift(database.url))).toEqual([])
     await database.drop()
@@ -248,7 +248,7 @@ describe('schema and migrations', () => {
     await database.drop()
   })
 
-  test('comparing the schema with the migrations leaves no shadow database', async () => {
+  test('leaves no shadow database after comparing the schema with the migrations', async () => {
     const database = await createEmptyDatabase()
     await getSchemaDrift(database.url)
     // Ignores databases that other test files use, which have connections.

@@ -44,7 +44,7 @@ beforeAll(async () => {
 }, avoidMidnightMs)
 afterAll(() => fixture.close())
 
-test('retention deletes expired log rows, drops the partitions of expired months, and keeps statistics', async () => {
+test('deletes expired log rows and drops the partitions of expired months', async () => {
   const { database, key } = fixture
   const horizons = await LogStartTimes.open(database.pool, { calls: keepDays, audits: keepDays })
   const log = new CallLogService({ db: database, horizon: horizons.calls })
@@ -92,7 +92,7 @@ test('retention deletes expired log rows, drops the partitions of expired months
   expect((await deleteExpiredLogs(database.pool, horizons)).rows).toBe(0)
 })
 
-test('retention skips a month whose rows are being read, and drops it in the next run', async () => {
+test('skips a month during retention if its rows are being read', async () => {
   const month = getMonthStart(new Date(), 2)
   const { name } = toPartition(month)
   const reader = await fixture.database.pool.connect()

@@ -21,7 +21,7 @@ const query = async (text: string) => (await world.database.pool.query(text)).ro
 const breakFunction = (signature: string, returns: string) =>
   query(`CREATE OR REPLACE FUNCTION ${signature} RETURNS ${returns} LANGUAGE plpgsql AS $$ BEGIN RAISE 'broken'; END $$`)
 
-test('the database self-test passes and leaves no rows', async () => {
+test('passes the database self-test and leaves no rows', async () => {
   const count = `SELECT (SELECT count(*)::int FROM tenants) AS tenants, (SELECT count(*)::int FROM files) AS files,
     (SELECT count(*)::int FROM journal) AS events, (SELECT count(*)::int FROM blob_garbage) AS garbage`
   const before = await query(count)
@@ -29,7 +29,7 @@ test('the database self-test passes and leaves no rows', async () => {
   expect(await query(count)).toEqual(before)
 })
 
-test('the readiness check fails if upload statements fail, and reports them', async () => {
+test('fails the readiness check if upload statements fail', async () => {
   await breakFunction('ledger_check_uploads(owner tenants, uploads jsonb, held bigint)', 'jsonb')
   const { status, body } = await ready()
   expect(status).toBe(503)
@@ -37,17 +37,17 @@ test('the readiness check fails if upload statements fail, and reports them', as
   expect(body.checks.database).toEqual({ status: 'up' })
 })
 
-test('the readiness check fails if list statements fail, and reports them', async () => {
+test('fails the readiness check if list statements fail', async () => {
   await query('ALTER TABLE download_deltas RENAME COLUMN times TO number_of_times')
   expect((await ready()).body.checks.statements!.reason).toBe("The SQL statements for 'list' fail. See the log.")
 })
 
-test('the readiness check fails if fold statements fail, and reports them', async () => {
+test('fails the readiness check if fold statements fail', async () => {
   await query(`ALTER TABLE usage_counters ADD CONSTRAINT broken CHECK (upload_success = 0) NOT VALID`)
   expect((await ready()).body.checks.statements!.reason).toBe("The SQL statements for 'fold' fail. See the log.")
 })
 
-test('the readiness check fails if delete statements fail, and reports them', async () => {
+test('fails the readiness check if delete statements fail', async () => {
   await query('DROP FUNCTION ledger_delete(text, jsonb)')
   const { status, body } = await ready()
   expect(status).toBe(503)

@@ -61,7 +61,7 @@ test('treats a lock timeout in a Prisma query as an outage', async () => {
   await other.end()
 })
 
-test('treats a unique violation as a duplicate, and an invalid statement as an internal error', async () => {
+test('treats a unique violation as a duplicate and an invalid statement as an internal error', async () => {
   // Database with long timeouts, so that a busy machine cancels no statement.
   const patientDatabase = createDatabase(testDb.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
   const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }

@@ -36,13 +36,13 @@ function createStore(remove: (path: string) => Promise<void>): { storage: BlobSt
 
 const countJournal = async () => Number((await pool.query('SELECT count(*) AS n FROM blob_garbage')).rows[0].n)
 
-test('a sweep deletes due blobs and their garbage journal entries', async () => {
+test('deletes due blobs and their garbage journal entries in a sweep', async () => {
   const { storage, requested } = createStore(async () => {})
   expect(await new Sweeper(pool, storage).sweep()).toEqual({ removed: 64, failed: 0 })
   expect([requested.length, await countJournal()]).toEqual([64, 0])
 })
 
-test('an upload cannot use a path that a sweep has claimed, even if the sweep loses its connections', async () => {
+test('prevents an upload from using a path that a sweep has claimed', async () => {
   let ended: Promise<unknown> | undefined
   const { storage } = createStore(async () => {
     ended ??= pool.query(
@@ -61,7 +61,7 @@ test('an upload cannot use a path that a sweep has claimed, even if the sweep lo
   expect([Number(rows[0].free), Number(rows[0].due)]).toEqual([0, 0])
 })
 
-test('a sweep has no open transaction while the store deletes blobs', async () => {
+test('opens no transaction while the store deletes blobs in a sweep', async () => {
   let open: number | undefined
   const { storage } = createStore(async () => {
     const { rowCount } = await pool.query(
@@ -73,13 +73,13 @@ test('a sweep has no open transaction while the store deletes blobs', async () =
   expect(open).toBe(0)
 })
 
-test('a later sweep deletes the paths that a crashed sweep had claimed', async () => {
+test('deletes the paths that a crashed sweep had claimed in a later sweep', async () => {
   await pool.query('UPDATE blob_garbage SET taken = true')
   expect(await new Sweeper(pool, createStore(async () => {}).storage).sweep()).toEqual({ removed: 64, failed: 0 })
   expect(await countJournal()).toBe(0)
 })
 
-test('postpones the deletion of a blob if the store cannot delete it, and reports the reason', async () => {
+test('postpones the deletion of a blob if the store cannot delete it', async () => {
   const { storage } = createStore(async (path) => {
     if (path === 'ten_x/7') throw new Error('no response within 10 ms')
   })
@@ -91,7 +91,7 @@ test('postpones the deletion of a blob if the store cannot delete it, and report
   expect(rows).toEqual([{ blob_path: 'ten_x/7', later: true }])
 })
 
-test('a stopped sweep finishes its current batch', async () => {
+test('finishes the current batch of a stopped sweep', async () => {
   await pool.query(
     `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT 'ten_y', 'ten_y/' || n, now() FROM generate_series(1, 200) n`,
   )
@@ -101,7 +101,7 @@ test('a stopped sweep finishes its current batch', async () => {
   expect(await countJournal()).toBe(136)
 })
 
-test('never deletes the blob of an existing file, even if the garbage journal lists it', async () => {
+test('never deletes the blob of an existing file even if the garbage journal lists it', async () => {
   await pool.query(`INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ('ten_x', 'X', now(), now())`)
   await pool.query(
     `INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, created_at, updated_at)

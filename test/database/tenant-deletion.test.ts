@@ -41,7 +41,7 @@ async function listTablesWithRows(tenantId: string): Promise<string[]> {
   return found.filter((name) => name !== '')
 }
 
-test('deletes a tenant with many files in batches, removes all references, and schedules its blobs for deletion', async () => {
+test('deletes a tenant with many files in batches and schedules its blobs for deletion', async () => {
   const tenant = await createTenant(3_500)
   const deleted = await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
   expect(deleted).toEqual({ tenantId: tenant.tenantId, files: 3_500 })
@@ -55,7 +55,7 @@ test('deletes a tenant with many files in batches, removes all references, and s
   expect((await tenant.admin.get('/files')).status).toBe(401)
 })
 
-test('two processes that delete the same tenant both report the total number of deleted files', async () => {
+test('reports the total number of deleted files from two processes that delete the same tenant', async () => {
   const tenant = await createTenant(1_500)
   const command = new TenantDeletion(world.database)
   const service = new TenantDeletion(world.database)
@@ -68,7 +68,7 @@ test('two processes that delete the same tenant both report the total number of 
   expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
 })
 
-test("concurrent calls during a tenant deletion leave none of the tenant's rows, and counters stay correct", async () => {
+test('leaves no rows of a deleted tenant despite concurrent calls', async () => {
   const { tenants, fold, storageHealth } = world.app.services
   for (let round = 0; round < 3; round++) {
     const tenant = await createTenant(1_200)
@@ -96,7 +96,7 @@ test("concurrent calls during a tenant deletion leave none of the tenant's rows,
   expect(await storageHealth.verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0 })
 })
 
-test("deleting a tenant does not block other tenants, and the deleted tenant's calls are rejected", async () => {
+test('rejects calls of a tenant during its deletion without blocking other tenants', async () => {
   const [tenant, other] = [await createTenant(10), await world.createTenant()]
   await other.createContext('notes')
   const holder = await openLockingTransaction(tenant)
@@ -112,7 +112,7 @@ test("deleting a tenant does not block other tenants, and the deleted tenant's c
   expect((await deleting).files).toBe(10)
 })
 
-test('an interrupted tenant deletion completes later, and resuming the tenant does not undo it', async () => {
+test('completes an interrupted tenant deletion even if the tenant is resumed', async () => {
   const tenant = await createTenant(1_500)
   const { tenants } = world.app.services
   const holder = await openLockingTransaction(tenant)

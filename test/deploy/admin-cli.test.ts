@@ -51,7 +51,7 @@ describe('admin commands with a running service', () => {
   })
   afterAll(() => world.close())
 
-  test('the admin command creates, suspends, resumes and deletes a tenant with all its data', async () => {
+  test('creates, suspends, resumes and deletes a tenant with the admin command', async () => {
     const created = await runAdminProcess(env, 'tenant', 'create', '--name', 'Acme & Söhne', '--quota-mb', '7')
     expect(created).toMatchObject({
       status: 0,
@@ -128,7 +128,7 @@ describe('admin commands with a running service', () => {
     expect((await admin(env, 'verify', '--deep')).status).toBe(0)
   })
 
-  test('the admin command creates and lists a user who can sign in', async () => {
+  test('creates a user who can sign in with the admin command', async () => {
     const tenant = await world.createTenant()
     const words = ['user', 'create', '--tenant', tenant.tenantId, '--name', 'Ada', '--scopes', 'metadata,upload', '--email']
     const created = await admin(env, ...words, 'Ada@Example.com')
@@ -151,7 +151,7 @@ describe('admin commands with a running service', () => {
     ])
   })
 
-  test('the admin command rotates secrets while the service keeps running', async () => {
+  test('rotates secrets with the admin command while the service keeps running', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('notes')
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
@@ -175,7 +175,7 @@ describe('admin commands with a running service', () => {
     })
   })
 
-  test('the admin command replaces a lost initial key or password', async () => {
+  test('replaces a lost initial key or password with the admin command', async () => {
     const tenant = await world.createTenant()
     const created = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--name', 'Found again')
     expect(created.result).toEqual({
@@ -216,7 +216,7 @@ describe('admin commands with a running service', () => {
     expect((await key.get('/tenant')).body.data.storage_quota_mb).toBe(9)
   })
 
-  test("the `admin verify` command exits with status 1 if a file's blob is missing", async () => {
+  test('exits with status 1 if `admin verify` finds a missing blob', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('notes')
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
@@ -265,7 +265,7 @@ describe('admin commands with a running service', () => {
     [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '0'], '`quota-mb` must be between 1 and 2147483647'],
     [['destroy'], "Unknown command 'destroy'."],
     [[], 'Missing command.'],
-  ])('the admin command reports the invalid arguments %j in one sentence', async (words, message) => {
+  ])('reports the invalid admin arguments %j in one sentence', async (words, message) => {
     const attempt = async () => {
       const { command, values } = parseCommand(words)
       await command.run({ config: world.config, database: world.database, services: world.app.services, print: () => {} }, values)
@@ -273,7 +273,7 @@ describe('admin commands with a running service', () => {
     await expect(attempt()).rejects.toThrow(message)
   })
 
-  test('the admin command prints usage errors only to standard error and exits with status 1', async () => {
+  test('prints admin usage errors only to standard error and exits with status 1', async () => {
     for (const [words, message] of [
       [['destroy'], "Unknown command 'destroy'.\n"],
       [['tenant', 'suspend', '--tenant', 'ten_none'], "Tenant 'ten_none' was not found.\n"],
@@ -284,7 +284,7 @@ describe('admin commands with a running service', () => {
     }
   })
 
-  test('the admin command reports an unreachable database and a missing MASTER_KEY in one sentence each', async () => {
+  test('reports an unreachable database and a missing MASTER_KEY in one sentence each', async () => {
     const unreachable = await runAdminProcess({ ...env, DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'tenant', 'list')
     expect(unreachable).toMatchObject({ status: 1, result: undefined, stderr: expect.stringContaining('is unreachable') })
     expect(await runAdminProcess({ ...env, MASTER_KEY: '' }, 'tenant', 'list')).toMatchObject({
@@ -298,7 +298,7 @@ describe('admin commands with the embedded database', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay admin '))
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
-  test('an admin command works before the first start, while the service is running, and after the service stops', async () => {
+  test('runs an admin command before, during and after the service uses the embedded database', async () => {
     const env = { DATA_DIR: dataDir, PORT: await findFreePort(), SCANNER_URL: 'none:' }
     const early = await runAdminProcess(env, 'tenant', 'create', '--name', 'Early')
     expect(early.status).toBe(0)
@@ -323,7 +323,7 @@ describe('admin commands with the embedded database', () => {
 })
 
 describe('admin commands with a new database', () => {
-  test('two concurrent admin commands on a new database succeed', async () => {
+  test('runs two concurrent admin commands on a new database', async () => {
     const { url } = await createTestDatabase()
     const dataDir = mkdtempSync(join(tmpdir(), 'assay-admin-'))
     const env = { DATABASE_URL: url, MASTER_KEY: Buffer.alloc(32, 7).toString('base64'), DATA_DIR: dataDir }

@@ -37,7 +37,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       expect(files.faults).toEqual([])
     })
 
-    test('compose.yaml defines a health check, stop timeout and restart policy for each service, and requires secret files', () => {
+    test('defines a health check and restart policy for each service in compose.yaml', () => {
       const { services, secrets } = files.compose
       expect(Object.keys(services)).toEqual(['assay', 'postgres', 'clamav', 'redis', 'bucket'])
       for (const service of Object.values<Yaml>(services))
@@ -71,7 +71,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       for (const ignored of ['.gitignore', '.dockerignore']) expect(text(ignored)).toMatch(/^secrets\/?$/m)
     })
 
-    test('compose.yaml and the Kubernetes manifests set only variables that the service reads', () => {
+    test('sets only variables that the service reads in compose.yaml and the Kubernetes manifests', () => {
       const known = listVariables()
       const literals = files.kubernetes['kustomization.yaml'][0].configMapGenerator[0].literals.map(
         (each: string) => each.split('=')[0],
@@ -85,7 +85,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       expect(named).toContain('MASTER_KEY_FILE')
     })
 
-    test('Kubernetes containers run as an unprivileged numeric user, and have enough time to shut down', () => {
+    test('runs Kubernetes containers as an unprivileged numeric user', () => {
       const { resources } = files.kubernetes['kustomization.yaml'][0]
       expect([...resources, 'kustomization.yaml'].sort()).toEqual(Object.keys(files.kubernetes).sort())
       const objects: Yaml[] = Object.values<Yaml[]>(files.kubernetes).flat()
@@ -123,7 +123,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       expect(JSON.stringify(all)).toContain('soft_delete_policy')
     })
 
-    test('dashboards and alerts query only metrics and labels that the service exports', async () => {
+    test('uses only exported metrics and labels in dashboards and alerts', async () => {
       const none = {
         poolSize: () => ({ total: 0, idle: 0, waiting: 0 }),
         ledgerWaiting: () => 0,
@@ -156,7 +156,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
 )
 
 describe('container image', () => {
-  test('the container image runs as a numeric user and contains the operator commands', async () => {
+  test('runs the container image as a numeric user with the operator commands', async () => {
     const dockerfile = text('Dockerfile')
     expect(dockerfile).toMatch(/^USER \d+:\d+$/m)
     const { imageScripts } = (await import(path('scripts/prune.mjs'))) as { imageScripts: Record<string, string> }
@@ -169,7 +169,7 @@ describe('container image', () => {
     }
   })
 
-  test('the container image contains runtime packages and files, but no build tools', async () => {
+  test('includes runtime files but no build tools in the container image', async () => {
     const { isFileNotInImage, isNotInImage } = (await import(path('scripts/prune.mjs'))) as {
       isFileNotInImage(path: string): boolean
       isNotInImage(parent: string, name: string): boolean

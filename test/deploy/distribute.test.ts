@@ -52,7 +52,7 @@ const listPlacements = async (kind: string) =>
     )
   ).map(({ name }) => name)
 
-test('distributing an empty database keeps all foreign keys but removes their ON UPDATE CASCADE clauses, and can be repeated', async () => {
+test('keeps all foreign keys after distributing an empty database', async () => {
   const before = (await readConstraints()) as { definition: string }[]
   const { result, lines } = await runDistribute()
   expect(result).toMatchObject({ reference: [...referenceTables], distributed: [...distributedTables], self_test: 'passed' })
@@ -74,7 +74,7 @@ test('distributing an empty database keeps all foreign keys but removes their ON
   expect(await select('SELECT FROM calls')).toHaveLength(calls)
 })
 
-test('keeps service-wide tables on the coordinator, and creates immutable functions on every node', async () => {
+test('keeps service-wide tables on the coordinator and creates immutable functions on every node', async () => {
   await runDistribute()
   for (const table of localTables)
     expect([...(await listPlacements('reference')), ...(await listPlacements('distributed'))]).not.toContain(table)
@@ -90,7 +90,7 @@ test('distributes tables that are already local Citus tables', async () => {
   expect(await listPlacements('distributed')).toEqual([...distributedTables].sort())
 })
 
-test('a distribution changes no constraints if a table cannot be distributed, and succeeds once the cause is fixed', async () => {
+test('changes no constraints if a table cannot be distributed', async () => {
   const before = await readConstraints()
   await client.query(`INSERT INTO failing VALUES ('journal')`)
   await expect(runDistribute()).rejects.toThrow('distribution of "journal" failed')
@@ -104,7 +104,7 @@ test('a distribution changes no constraints if a table cannot be distributed, an
   expect(await listPlacements('distributed')).toEqual([...distributedTables].sort())
 })
 
-test('after distributing a table, restores the triggers that the operator had added', async () => {
+test("restores the operator's triggers after distributing a table", async () => {
   await client.query(`CREATE FUNCTION public.do_nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`)
   await client.query('CREATE TRIGGER of_operator AFTER INSERT ON files FOR EACH ROW EXECUTE FUNCTION public.do_nothing()')
   const triggers = `SELECT pg_get_triggerdef(oid) AS definition FROM pg_trigger WHERE tgname = 'of_operator'`
@@ -114,7 +114,7 @@ test('after distributing a table, restores the triggers that the operator had ad
   expect(await select(triggers)).toEqual(before)
 })
 
-test('distributing tables while the service is in use loses no files and corrupts no counters', async () => {
+test('loses no files if tables are distributed while the service is in use', async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('notes', { scan_for_viruses: false })
   let isOver = false
@@ -141,7 +141,7 @@ test('distributing tables while the service is in use loses no files and corrupt
   })
 })
 
-test('the distribution command waits for a table that another transaction is using', async () => {
+test('waits for a table that another transaction is using before distributing it', async () => {
   const other = await world.database.connectDedicated('test')
   await other.query('BEGIN')
   await other.query('LOCK TABLE files IN ACCESS SHARE MODE')
@@ -153,7 +153,7 @@ test('the distribution command waits for a table that another transaction is usi
   await other.end()
 })
 
-test('with --dry-run, the distribution command prints its plan and changes nothing', async () => {
+test('prints the distribution plan without changes if --dry-run is set', async () => {
   const before = await readConstraints()
   const { result } = await runDistribute({ 'dry-run': true })
   expect(result).toMatchObject({
@@ -171,7 +171,7 @@ test('with --dry-run, the distribution command prints its plan and changes nothi
   expect(await select('SELECT FROM calls')).toEqual([])
 })
 
-test('with --check, the distribution command describes the cluster, both before and after a distribution', async () => {
+test('describes the cluster before and after a distribution if --check is set', async () => {
   const first = (await runDistribute({ check: true })).result as Record<string, Record<string, unknown>>
   expect(first).toMatchObject({
     versions: { postgresql: expect.stringMatching(/^PostgreSQL /), citus_extension: 'stand-in', citus: 'stand-in' },

@@ -50,7 +50,7 @@ async function readRows(): Promise<Record<string, unknown>> {
   return all
 }
 
-test('refuses to start with a pre-release database, names the required command, and changes nothing', async () => {
+test('refuses to start with a pre-release database and names the required command', async () => {
   const before = await readRows()
   const start = await Service.run({
     DATABASE_URL: database.url,
@@ -67,7 +67,7 @@ test('refuses to start with a pre-release database, names the required command, 
   expect(await readRows()).toEqual(before)
 })
 
-test('the conversion keeps every row and creates the current schema, and a second conversion changes nothing', async () => {
+test('keeps every row in the conversion of a pre-release database', async () => {
   const before = await readRows()
   const first = await convert()
   expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { converted: true, applied: expect.any(Array) }])
@@ -86,7 +86,7 @@ test('the conversion keeps every row and creates the current schema, and a secon
   expect(await readRows()).toEqual(converted)
 })
 
-test('after the conversion of a pre-release database, files, counters, the journal, uploads and deletions work', async () => {
+test('serves files, counters and the journal after the conversion of a pre-release database', async () => {
   expect((await convert()).status).toBe(0)
   // Files in the old dump's trash would otherwise be purged after 30 days.
   await query('UPDATE trash SET deleted_at = now()')
@@ -108,7 +108,7 @@ test('after the conversion of a pre-release database, files, counters, the journ
   }
 })
 
-test('changes nothing in a database that cannot be converted, and reports the reason in one sentence', async () => {
+test('changes nothing in a database that cannot be converted', async () => {
   const expectRejected = async (sql: string, message: string) => {
     await query(sql)
     const before = await readRows()

@@ -26,32 +26,29 @@ const isDead = (pid: number) => !existsSync(`/proc/${pid}`) || readFileSync(`/pr
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)(
-  'an installation stopped by %s exits with an error, and the next start repeats the interrupted step',
-  async (signal, expected) => {
-    for (const path of ['package.json', 'package-lock.json', 'scripts'])
-      cpSync(join(root, path), join(clone, path), { recursive: true })
-    const npm = join(clone, 'npm.js')
-    // The fake npm ignores the first Ctrl-C, like the real npm.
-    writeFileSync(
-      npm,
-      `process.on('SIGINT', () => {}); process.on('SIGTERM', () => {}); console.log('npm is ' + process.pid); setInterval(() => {}, 1e6)`,
-    )
-    const start = spawn(process.execPath, ['scripts/start.mjs'], { cwd: clone, env: { npm_execpath: npm }, stdio: 'pipe' })
-    let output = ''
-    start.stderr.setEncoding('utf8').on('data', (text) => {
-      output += text
-    })
-    while (!/npm is \d+\n/.test(output)) await once(start.stderr, 'data')
-    start.kill(signal)
-    const [status] = await once(start, 'close')
-    expect({ status, said: output }).toEqual({ status: expected, said: expect.stringContaining('The next start runs it again') })
-    const npmPid = Number(/npm is (\d+)/.exec(output)![1])
-    while (!isDead(npmPid)) await new Promise(setImmediate)
-  },
-)
+] as const)('repeats an installation step in the next start after an interruption by %s', async (signal, expected) => {
+  for (const path of ['package.json', 'package-lock.json', 'scripts'])
+    cpSync(join(root, path), join(clone, path), { recursive: true })
+  const npm = join(clone, 'npm.js')
+  // The fake npm ignores the first Ctrl-C, like the real npm.
+  writeFileSync(
+    npm,
+    `process.on('SIGINT', () => {}); process.on('SIGTERM', () => {}); console.log('npm is ' + process.pid); setInterval(() => {}, 1e6)`,
+  )
+  const start = spawn(process.execPath, ['scripts/start.mjs'], { cwd: clone, env: { npm_execpath: npm }, stdio: 'pipe' })
+  let output = ''
+  start.stderr.setEncoding('utf8').on('data', (text) => {
+    output += text
+  })
+  while (!/npm is \d+\n/.test(output)) await once(start.stderr, 'data')
+  start.kill(signal)
+  const [status] = await once(start, 'close')
+  expect({ status, said: output }).toEqual({ status: expected, said: expect.stringContaining('The next start runs it again') })
+  const npmPid = Number(/npm is (\d+)/.exec(output)![1])
+  while (!isDead(npmPid)) await new Promise(setImmediate)
+})
 
-test('repeats an installation step only if its sources changed, and needs no network access', async () => {
+test('repeats an installation step only if its sources changed', async () => {
   const folder = join(clone, 'build')
   mkdirSync(folder)
   for (const path of [

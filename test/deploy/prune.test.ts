@@ -14,7 +14,7 @@ let folder: string
 beforeAll(async () => (folder = await mkdtemp(join(tmpdir(), 'assay-prune-'))))
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-test('prisma generate requires only the installed files and no network access', async () => {
+test('runs prisma generate with only the installed files and no network access', async () => {
   const { findNeededPackages } = await script<{ findNeededPackages(packages: object, skips: Skips): Set<string> }>(
     'package-tree.mjs',
   )
@@ -52,7 +52,7 @@ test('prisma generate requires only the installed files and no network access', 
     expect(await readFile(join(generated, name), 'utf8')).toBe(await readFile(join(built, name), 'utf8'))
 })
 
-test('pruning keeps nested, optional and peer dependencies, but removes optional peer dependencies', async () => {
+test('keeps nested, optional and peer dependencies while pruning', async () => {
   const { findNeededPackages } = await script<{ findNeededPackages(packages: object, skips: Skips): Set<string> }>(
     'package-tree.mjs',
   )

@@ -45,7 +45,7 @@ async function getStatus(service: Service, key: string, path = '/api/v1/contexts
 }
 
 describe('first start', () => {
-  test('only the first start prints a working key, a user and a curl command', async () => {
+  test('prints a working key, a user and a curl command only at the first start', async () => {
     const env = await environment()
     const first = await start(env)
     const key = parseKey(first.stdout)!
@@ -66,7 +66,7 @@ describe('first start', () => {
     expect(await getStatus(second, key)).toBe(200)
   })
 
-  test('flushes new folders to disk before using the database, so that a power failure loses none of them', async () => {
+  test('flushes new folders to disk before using the database', async () => {
     const steps = join(scratch, 'steps')
     const env = await environment({
       DISK_STEPS: steps,
@@ -99,7 +99,7 @@ describe('first start', () => {
       return path
     }
 
-    test("uses the operator's key and password, but prints only their variable names at every log level", async () => {
+    test("uses the operator's key and password but never prints them", async () => {
       const secrets = {
         [keyVariable]: keyVariable.endsWith('_FILE') ? inFile('key', key) : key,
         [passwordVariable]: passwordVariable.endsWith('_FILE') ? inFile('password', password) : password,
@@ -136,8 +136,8 @@ describe('first start', () => {
   })
 })
 
-describe('failed starts print one sentence, exit with status 1, and leave no files or processes', () => {
-  test('startup fails with a one-sentence error if the port is in use', async () => {
+describe('failed starts', () => {
+  test('prints a one-sentence error if the port is in use', async () => {
     const env = await environment()
     const other = createServer().listen(Number(env.PORT), '127.0.0.1')
     await once(other, 'listening')
@@ -150,7 +150,7 @@ describe('failed starts print one sentence, exit with status 1, and leave no fil
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
-  test('startup fails with a one-sentence error if DATA_DIR is in use', async () => {
+  test('prints a one-sentence error if DATA_DIR is in use', async () => {
     const env = await environment()
     const first = await start(env)
     const { status, stderr } = await Service.run({ ...env, PORT: await findFreePort() }).ended
@@ -161,14 +161,14 @@ describe('failed starts print one sentence, exit with status 1, and leave no fil
     expect((await fetch(`${first.url}/health/live`)).status).toBe(200)
   })
 
-  test('startup fails with a one-sentence error if a variable is invalid', async () => {
+  test('prints a one-sentence error if a variable is invalid', async () => {
     const env = await environment({ MAX_UPLOAD_MB: 'lots' })
     const { status, stderr } = await Service.run(env).ended
     expect([status, stderr]).toEqual([1, "MAX_UPLOAD_MB is 'lots'. It must be a whole number from 1 to 1048576.\n"])
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
-  test('startup fails with a one-sentence error if the database is unreachable', async () => {
+  test('prints a one-sentence error if the database is unreachable', async () => {
     const env = await environment({
       DATABASE_URL: `postgresql://me:secret@127.0.0.1:${await findFreePort()}/x`,
       MASTER_KEY: Buffer.alloc(32).toString('base64'),
@@ -180,7 +180,7 @@ describe('failed starts print one sentence, exit with status 1, and leave no fil
 })
 
 describe('service shutdown', () => {
-  test('SIGTERM rejects new calls, completes running calls, stops PostgreSQL and exits with status 0', async () => {
+  test('completes running calls and stops PostgreSQL after SIGTERM', async () => {
     const env = await environment()
     const service = await start(env)
     const body = JSON.stringify({ context_key: 'last', display_name: 'Last', allowed_extensions: ['txt'], max_file_size_mb: 1 })
@@ -219,7 +219,7 @@ describe('service shutdown', () => {
     expect(readFileSync(join(env.DATA_DIR, 'postgres.log'), 'utf8').trimEnd()).toMatch(/database system is shut down$/)
   })
 
-  test('SIGTERM during startup stops the service', async () => {
+  test('stops the service if SIGTERM arrives during startup', async () => {
     const env = await environment()
     const service = Service.run(env)
     services.push(service)
@@ -230,7 +230,7 @@ describe('service shutdown', () => {
     expect(existsSync(join(env.DATA_DIR, 'postgres.lock'))).toBe(false)
   })
 
-  test('the service keeps all data after SIGKILL, even while a second service from the same clone is running', async () => {
+  test('keeps all data after SIGKILL', async () => {
     const env = await environment()
     const first = await start(env)
     const otherService = await start(await environment())

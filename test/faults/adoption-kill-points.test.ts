@@ -23,7 +23,7 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
 test.each([['adoption.claimed'], ['commit.begun'], ['commit.durable'], ['adoption.adopted'], ['adoption.reported']])(
-  'an adoption loses no objects if it is killed at %s, and the next run registers each object only once',
+  'loses no objects if an adoption is killed at %s',
   async (point) => {
     const folder = point.replace('.', '-')
     const report = join(world.dataDir, `${folder}.csv`)

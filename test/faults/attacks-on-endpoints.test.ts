@@ -26,7 +26,7 @@ test.each([
   '/api/v1//contexts',
   '/api/v1/Contexts',
   '/api/v1/stats/logs/export/',
-])('rejects the path %s, so that it cannot bypass a proxy rule', async (path) => {
+])('rejects the path %s, which could bypass a proxy rule', async (path) => {
   expect((await tenant.admin.raw(path)).status).toBe(404)
 })
 
@@ -96,7 +96,7 @@ describe('invisible characters in names', () => {
     expect(getData(response, { status: 201, message: true, timestamp: false }).original_filename).toBe('invoice.txt')
   })
 
-  test('removes invisible characters from names of contexts, users and tenants, and keeps line breaks in descriptions', async () => {
+  test('removes invisible characters from names of contexts, users and tenants', async () => {
     const own = await world.createTenant()
     const name = ` Month${hidden}\r\nend `
     const context = await own.createContext('shown', { display_name: name, description: `one${hidden}\ntwo` })
@@ -116,7 +116,7 @@ describe('invisible characters in names', () => {
     expect(getGraphqlCode(await invite(`zo${hidden}e@example.com`))).toBe('BAD_USER_INPUT')
   })
 
-  test('removes invisible characters from key names, and rejects a name that is empty afterwards', async () => {
+  test('removes invisible characters from key names and rejects an empty result', async () => {
     const created = await tenant.admin.post('/api-keys', { name: ` build\r\nserver${hidden}\u2028 ` })
     const { api_key_id: id, name } = getData(created, { status: 201, message: true })
     expect([name, getData(await tenant.admin.get(`/api-keys/${id}`)).name]).toEqual(['build server', 'build server'])
@@ -137,7 +137,7 @@ test('returns a client error if two fields use the same Upload variable', async 
   }
 })
 
-test("a key restricted to some contexts cannot read its tenant's totals", async () => {
+test('hides the totals of a tenant from a key restricted to some contexts', async () => {
   const small = await world.createTenant()
   await small.createContext('inbox')
   await small.admin.patch('/tenant', { storage_quota_mb: 1 })
@@ -190,7 +190,7 @@ describe('information hidden from unauthorized clients', () => {
 describe('access to metrics', () => {
   const token = 'a-token-of-its-own'
 
-  test('the metrics endpoint requires its token if one is configured', async () => {
+  test('requires the metrics token if one is configured', async () => {
     const guarded = await World.open({ METRICS_TOKEN: token }, world)
     try {
       const get = (authorization?: string) =>

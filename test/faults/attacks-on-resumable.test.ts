@@ -100,7 +100,7 @@ describe('malformed resumable upload requests', () => {
     expect((await client.readResponse()).status).toBe(431)
   })
 
-  test('rejects an unsupported upload method with 405, and a malformed upload id with 404', async () => {
+  test('rejects an unsupported upload method and a malformed upload id', async () => {
     expect((await uploads.tenant.admin.rest('PUT', '/uploads')).headers.get('allow')).toBe('OPTIONS, POST')
     for (const id of ['x', '..%2f..%2fetc', '%00', 'upl_', `upl_${'0'.repeat(27)}`, "upl_'--", '%F0%9F%92%A9'])
       expect([id, (await tus.patch(`/api/v1/uploads/${id}`, 0, 'text')).status]).toEqual([id, 404])
@@ -109,7 +109,7 @@ describe('malformed resumable upload requests', () => {
   })
 })
 
-test('X-HTTP-Method-Override can only change a POST request to PATCH or DELETE', async () => {
+test('limits X-HTTP-Method-Override to changing POST into PATCH or DELETE', async () => {
   const path = (await tus.begin('raw', 'b.bin', 4)).replace('/api/v1', '')
   const post = (method: string) =>
     uploads.tenant.admin.rest('POST', path, 'text', { ...tusHeaders.bytes, 'x-http-method-override': method })
@@ -119,7 +119,7 @@ test('X-HTTP-Method-Override can only change a POST request to PATCH or DELETE',
   expect((await tus.head(`/api/v1${path}`)).status).toBe(404)
 })
 
-test('two concurrent PATCH requests yield one success, one conflict and a complete file', async () => {
+test('accepts one of two concurrent PATCH requests and rejects the other with a conflict', async () => {
   for (let rounds = 0; rounds < 5; ) {
     const path = await tus.begin('raw', 'race.bin', 200_000)
     const contents = [randomBytes(200_000), randomBytes(200_000)]
@@ -141,7 +141,7 @@ test('two concurrent PATCH requests yield one success, one conflict and a comple
   }
 })
 
-test('a new request takes over an upload from a lost connection, and keeps the bytes received until then', async () => {
+test('continues an upload from a lost connection with the bytes received until then', async () => {
   const path = await startUpload()
   const calls = () => uploads.countUploadCalls()
   const before = await calls()
@@ -153,7 +153,7 @@ test('a new request takes over an upload from a lost connection, and keeps the b
   expect(await calls()).toBe(before + 1)
 })
 
-test('responds to a client that stops sending, and stores the received bytes', async () => {
+test('responds to a client that stops sending and stores the received bytes', async () => {
   const path = await startUpload()
   const slow = await uploads.connect()
   await slow.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 2_000_000 })
@@ -163,7 +163,7 @@ test('responds to a client that stops sending, and stores the received bytes', a
   expect(await tus.getOffset(path)).toBe(100_000)
 })
 
-test('stores the received bytes of a client that disconnects, but logs no call', async () => {
+test('stores the received bytes of a client that disconnects but logs no call', async () => {
   const path = await startUpload()
   const before = await uploads.countUploadCalls()
   const disconnected = await sendUnended(path, { 'Transfer-Encoding': 'chunked' }, `13d620\r\n${'x'.repeat(1_300_000)}\r\n`)
@@ -172,7 +172,7 @@ test('stores the received bytes of a client that disconnects, but logs no call',
   expect(await uploads.countUploadCalls()).toBe(before)
 })
 
-test('rejects a chunked body that exceeds the upload length, and stores none of its bytes', async () => {
+test('rejects a chunked body that exceeds the upload length and stores none of its bytes', async () => {
   const path = await tus.begin('raw', 'long.bin', 10)
   const sender = await uploads.connect()
   await sender.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })
@@ -181,7 +181,7 @@ test('rejects a chunked body that exceeds the upload length, and stores none of 
   expect(await tus.getOffset(path)).toBe(0)
 })
 
-test('rejects a PATCH beyond the upload length, but accepts a retry of the last PATCH', async () => {
+test('rejects a PATCH beyond the upload length but accepts a retry of the last PATCH', async () => {
   const path = await tus.begin('raw', 'done.bin', 10)
   const last = await tus.patch(path, 0, '0123456789')
   const id = last.headers.get('assay-file-id')
@@ -229,7 +229,7 @@ test('validates the credential and scopes of a PATCH before reading its body', a
   expect((await good.readResponse()).status).toBe(204)
 })
 
-test('an upload whose deferred length is never declared creates no file', async () => {
+test('creates no file for an upload whose deferred length is never declared', async () => {
   const path = await tus.begin('raw', 'never.bin', null)
   for (let at = 0; at < 3; at++) expect((await tus.patch(path, at * 4, 'text')).status).toBe(204)
   expect(await fileId(path)).toBeNull()
@@ -237,7 +237,7 @@ test('an upload whose deferred length is never declared creates no file', async 
   expect(toStatusAndCode(await tus.patch(path, 12, '', { 'upload-length': '11' }))).toEqual([400, 'bad_user_input'])
 })
 
-test('pages on origins in CORS_ORIGINS can read the response headers of resumable uploads', async () => {
+test('allows pages on origins in CORS_ORIGINS to read the headers of resumable uploads', async () => {
   const response = await tus.options('/api/v1/uploads', { origin: 'https://elsewhere.example' })
   expect(response.headers.get('access-control-allow-origin')).toBeNull()
   const fromForeignOrigin = await tus.create('raw', 'a.bin', 4, { origin: 'https://elsewhere.example' })

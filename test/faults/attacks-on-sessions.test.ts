@@ -55,12 +55,12 @@ describe('forged session tokens', () => {
     ['whose session is not an id', () => ({ sid: { $ne: 1 } })],
   ])('rejects a forged session token %s', async (_what, claims) => expectRejected(await signed(claims())))
 
-  test('rejects a session token without a key id, with an unknown key id, or with a path as the key id', async () => {
+  test('rejects a session token with a missing, unknown or path-like key id', async () => {
     for (const kid of ['sig_00000000000000000000000000', undefined, '../../etc/passwd', "' OR 1=1 --"])
       await expectRejected(await signed({}, { kid }))
   })
 
-  test('rejects a session token that is unsigned (alg none), or signed by HS256 with the public key as the secret', async () => {
+  test('rejects a session token that is unsigned or signed with the public key as the secret', async () => {
     const { body } = await world.unauthenticated.raw('/.well-known/jwks.json')
     const [jwk] = body.keys
     const tokens = ['none', 'None', 'NONE', 'nOnE'].map((alg) => `${part({ alg, kid: jwk.kid })}.${part(payload)}.`)
@@ -106,7 +106,7 @@ describe('forged session tokens', () => {
     expect((await getRaw(world, '/api/v1/files', [good])).status).toBe(200)
   })
 
-  test('rejects authentication schemes other than Bearer, malformed Bearer headers, and keys in the query string or in a cookie', async () => {
+  test('rejects malformed Bearer headers and keys in the query string or in a cookie', async () => {
     const key = tenant.admin.credential!
     for (const value of [key, `Basic ${key}`, `Bearer`, `Bearer ${key} ${key}`, `Bearer "${key}"`, `Bearer\t${key}`])
       expect((await getRaw(world, '/api/v1/files', [`Authorization: ${value}`])).status).toBe(401)

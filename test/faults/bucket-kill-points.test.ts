@@ -88,7 +88,7 @@ const uploadSteps: [point: string, size: number][] = [
 ]
 
 test.each(uploadSteps)(
-  'if the service is killed at %s, an upload of %i bytes is stored completely or not at all, and can be retried',
+  'stores an upload completely or not at all if the service is killed at %s (%i bytes)',
   async (point, size) => {
     const content = randomBytes(size)
     const before = await countFiles()
@@ -108,7 +108,7 @@ const held: [size: number, call: BucketCall, passing: number, done: boolean][] =
   [large, 'chunk', 1, true],
 ]
 
-test('if the service is killed during a bucket request, the upload is stored completely or not at all', async () => {
+test('stores an upload completely or not at all if the service is killed during a bucket request', async () => {
   const before = await countFiles()
   const { service, caller } = await start()
   const { faults, objects } = bucketWorld.bucket
@@ -144,7 +144,7 @@ test('if the service is killed during a bucket request, the upload is stored com
 
 const sweepSteps = ['sweep.taken', 'bucket.removing', 'bucket.removed', 'sweep.removed', 'sweep.forgotten']
 
-test.each(sweepSteps)('the next sweep completes a bucket deletion if the previous sweep was killed at %s', async (point) => {
+test.each(sweepSteps)('completes a bucket deletion in the next sweep if the previous one was killed at %s', async (point) => {
   const { body } = await upload(tenant.admin, randomBytes(small), `swept-${point}`)
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(200)
   expect(await runCommand(['admin', 'sweep'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
@@ -155,7 +155,7 @@ test.each(sweepSteps)('the next sweep completes a bucket deletion if the previou
 })
 
 // Kill points before this step do not use the store (kill-points.test.ts).
-test('a bucket deletion completes even if the service is killed at the kill point `delete.committed`', async () => {
+test('completes a bucket deletion if the service is killed at `delete.committed`', async () => {
   const { body } = await upload(tenant.admin, randomBytes(small), 'deleted')
   const { service, caller } = await start({ FAULT_POINT: 'delete.committed' })
   await expect(caller.delete(`/files/${body.data.file_id}`)).rejects.toThrow()
@@ -165,7 +165,7 @@ test('a bucket deletion completes even if the service is killed at the kill poin
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(404)
 })
 
-test('after all kill-point tests, the acknowledged files are intact and verification finds no orphans', async () => {
+test('keeps acknowledged files intact and leaves no orphans after all kill-point tests', async () => {
   await sweepLater()
   await expectAgreement(acknowledged)
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
@@ -182,7 +182,7 @@ test('after all kill-point tests, the acknowledged files are intact and verifica
   })
 })
 
-test('every kill point in the bucket code has a test', () => {
+test('tests every kill point in the bucket code', () => {
   const tested = [...uploadSteps.map(([point]) => point), ...sweepSteps]
   expect(faultPoints.filter((point) => point.startsWith('bucket.') && !tested.includes(point))).toEqual([])
 })

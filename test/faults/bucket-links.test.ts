@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const upload = async () => (await tenant.admin.upload('notes', 'a.txt', 'some text')).body.data.file_id as string
 
-test('deleting a file invalidates its bucket URL before the next periodic sweep', async () => {
+test('invalidates the bucket URL of a deleted file before the next periodic sweep', async () => {
   const id = await upload()
   const { download_url } = (await tenant.admin.get(`/files/${id}`)).body.data
   expect((await fetch(download_url)).status).toBe(200)
@@ -32,7 +32,7 @@ test('deleting a file invalidates its bucket URL before the next periodic sweep'
   expect((await fetch(download_url)).status).toBe(404)
 })
 
-test('`verify --deep` finds an object that is listed but cannot be read', async () => {
+test('finds an object with `verify --deep` that is listed but cannot be read', async () => {
   const id = await upload()
   bucketWorld.bucket.faults.plan('media', { kind: 'status', status: 404 }, 50)
   const found = await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })
@@ -43,7 +43,7 @@ test('`verify --deep` finds an object that is listed but cannot be read', async 
   ])
 })
 
-test("startup, the readiness check and the log report a missing bucket with the bucket's error message", async () => {
+test("reports a missing bucket with the bucket's error message", async () => {
   const wrong = await World.open({ ...bucketWorld.env, STORAGE_URL: 'gs://blobz' })
   const words = "The bucket 'blobz' rejected the request: The specified bucket does not exist."
   expect(wrong.app.descriptions.storage).toContain(`(unavailable: ${words})`)

@@ -29,7 +29,7 @@ async function waitForReadiness(caller: Caller, status: number): Promise<ApiResp
 
 describeWith('clamd')('clamd outages', () => {
   test.each(['tcpUrl', 'unixUrl'] as const)(
-    'uploads that require a scan return 503 while clamd is unavailable, and succeed afterwards without a service restart (%s)',
+    'returns 503 for uploads that require a scan while clamd is unavailable (%s)',
     async (url) => {
       const clamd: RealClamd = await startRealClamd()
       opened.push(() => clamd.close())

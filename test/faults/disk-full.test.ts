@@ -122,12 +122,11 @@ async function testFileSizeLimit(what: 'store' | 'data'): Promise<void> {
   await expectCleanStop()
 }
 
-test("returns 503 for an upload above the process's file size limit, stores nothing, and accepts smaller files", () =>
-  testFileSizeLimit('data'))
+test("rejects an upload above the process's file size limit with 503", () => testFileSizeLimit('data'))
 
 // Without permission to mount disks, these tests use the file size limit instead.
 describe('full disks', () => {
-  test("if the store's disk is full, returns 503 without storing the file, still accepts smaller files, and recovers once space is freed", async () => {
+  test("returns 503 without storing the file if the store's disk is full", async () => {
     await mkdir(join(world.dataDir, 'store'))
     if (!(await canMount(join(world.dataDir, 'store')))) return testFileSizeLimit('store')
     await start('store', { under: createSmallDiskCommand(join(world.dataDir, 'store'), diskSize) })
@@ -165,7 +164,7 @@ describe('full disks', () => {
     await expectCleanStop()
   })
 
-  test('returns 503 if the disk for temporary files is full, but still accepts files of up to 4 MiB', async () => {
+  test('returns 503 for large uploads if the disk for temporary files is full', async () => {
     await mkdir(dataDir)
     if (!(await canMount(dataDir))) return testFileSizeLimit('data')
     await start('data', { under: createSmallDiskCommand(dataDir, diskSize) })

@@ -13,7 +13,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-test('uploads return 503 while a killed embedded PostgreSQL restarts, and succeed afterwards', async () => {
+test('returns 503 for uploads while a killed embedded PostgreSQL restarts', async () => {
   const env = {
     DATA_DIR: dataDir,
     PORT: await findFreePort(),

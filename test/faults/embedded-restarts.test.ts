@@ -20,7 +20,7 @@ async function query(url: string, sql: string) {
 const postmaster = (dataDir: string) => Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
 
 test.each([['data'], [`long ${'x'.repeat(120)}`]])(
-  'restarts an embedded PostgreSQL with its committed data if it was killed, but not if it was stopped',
+  'restarts an embedded PostgreSQL that was killed, but not one that was stopped',
   async (name) => {
     const dataDir = join(scratch, name)
     const output: string[] = []
@@ -63,7 +63,7 @@ test('stops restarting an embedded PostgreSQL that exits repeatedly', async () =
   expect(starts).toBe(6)
 })
 
-test('stopping the service during a database restart leaves no PostgreSQL process running', async () => {
+test('leaves no PostgreSQL process if the service stops during a database restart', async () => {
   const stops: number[] = []
   let started = 0
   let goOn = () => {}

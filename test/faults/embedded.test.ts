@@ -49,7 +49,7 @@ async function waitUntilDead(pid: number) {
 }
 
 describe('embedded PostgreSQL', () => {
-  test('the embedded PostgreSQL runs with fsync enabled and keeps its data after a restart', async () => {
+  test('keeps the data of the embedded PostgreSQL after a restart', async () => {
     const where = createPlace()
     const output: string[] = []
     const first = await openDatabase(where, (what) => output.push(what))
@@ -77,7 +77,7 @@ describe('embedded PostgreSQL', () => {
     expect(existsSync(join(where.dataDir, 'postgres.lock'))).toBe(false)
   })
 
-  test('the embedded PostgreSQL restricts its socket and lock files to the owner', async () => {
+  test('restricts the socket and lock files of the embedded PostgreSQL to the owner', async () => {
     const where = createPlace()
     const database = await openDatabase(where)
     expect(statSync(join(where.dataDir, 'postgres.socket')).mode & 0o777).toBe(0o700)
@@ -85,7 +85,7 @@ describe('embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('starts even if DATA_DIR is too long for a socket path, and leaves no socket folder behind', async () => {
+  test('starts even if DATA_DIR is too long for a socket path', async () => {
     const where = createPlace('x'.repeat(120))
     mkdirSync(where.dataDir, { recursive: true })
     const database = await openDatabase(where)
@@ -105,7 +105,7 @@ describe('embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('rejects a database cluster from another PostgreSQL major version, and explains what to do', async () => {
+  test('rejects a database cluster from another PostgreSQL major version', async () => {
     const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'PG_VERSION'), '15\n')
@@ -117,7 +117,7 @@ describe('embedded PostgreSQL', () => {
 })
 
 describe('exclusive use of DATA_DIR', () => {
-  test('a second service reports the process that is already using its DATA_DIR', async () => {
+  test('reports the process that is already using DATA_DIR', async () => {
     const where = createPlace()
     const { child } = await startOtherService(where.dataDir)
     await expect(openDatabase(where)).rejects.toThrow(
@@ -125,7 +125,7 @@ describe('exclusive use of DATA_DIR', () => {
     )
   })
 
-  test("an admin command uses the running service's database, and stays connected after the service stops", async () => {
+  test('keeps an admin command connected after the service stops', async () => {
     const where = createPlace()
     const { url } = await startOtherService(where.dataDir)
     const borrowed = await openCommandDatabase(where)
@@ -134,7 +134,7 @@ describe('exclusive use of DATA_DIR', () => {
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
   })
 
-  test('an admin command starts the database if no service is running, and stops it afterwards', async () => {
+  test('starts the database for an admin command if no service is running', async () => {
     const where = createPlace()
     const borrowed = await openCommandDatabase(where)
     const pid = postmaster(where.dataDir)
@@ -143,7 +143,7 @@ describe('exclusive use of DATA_DIR', () => {
     await waitUntilDead(pid)
   })
 
-  test('after kill -9, the next start uses DATA_DIR with all committed data and without a second database server', async () => {
+  test('starts with all committed data and a single database server after kill -9', async () => {
     const where = createPlace()
     const { child, url } = await startOtherService(where.dataDir)
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer')
@@ -157,7 +157,7 @@ describe('exclusive use of DATA_DIR', () => {
     await database.stop()
   })
 
-  test('DATA_DIR is released even if another program reuses the process id of the killed service', async () => {
+  test("releases DATA_DIR even if another program reuses the killed service's process id", async () => {
     const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(
@@ -172,7 +172,7 @@ describe('exclusive use of DATA_DIR', () => {
     await second.stop()
   })
 
-  test("only one of many concurrent processes acquires a killed service's DATA_DIR", async () => {
+  test("gives a killed service's DATA_DIR to only one of many concurrent processes", async () => {
     const path = join(scratch, 'contended.lock')
     writeFileSync(path, JSON.stringify({ pid: process.pid, started: 'long ago', purpose: 'service', nonce: 'dead' }))
     const module = new URL('../../dist/platform/db/embedded/lock.js', import.meta.url)
@@ -193,7 +193,7 @@ describe('exclusive use of DATA_DIR', () => {
     expect(held.filter((response) => response === 'true')).toHaveLength(1)
   })
 
-  test('reports a DATA_DIR in use by another container, and acquires it when the container ends', async () => {
+  test('acquires a DATA_DIR in use by another container when that container ends', async () => {
     const where = createPlace()
     mkdirSync(where.dataDir, { recursive: true })
     const path = join(where.dataDir, 'postgres.lock')
@@ -227,7 +227,7 @@ describe('exclusive use of DATA_DIR', () => {
 })
 
 describe('external databases', () => {
-  test('an external database requires no DATA_DIR, and its description does not contain its password', async () => {
+  test('requires no DATA_DIR for an external database', async () => {
     const dataDir = join(scratch, 'never made')
     const database = await openDatabase({ dataDir, databaseUrl: 'postgresql://me:secret@db.example:5433/files?sslmode=require' })
     expect(database).toMatchObject({
@@ -243,6 +243,6 @@ describe('external databases', () => {
 })
 
 // Threads and child processes run compiled code.
-test('the build contains the compiled code of the embedded database', () => {
+test('includes the compiled code of the embedded database in the build', () => {
   expect(existsSync(fileURLToPath(new URL('../../dist/platform/db/open-database.js', import.meta.url)))).toBe(true)
 })

@@ -72,7 +72,7 @@ const heavy: Record<string, () => Buffer | Promise<Buffer>> = {
   bin: () => randomBytes(40 * million),
 }
 
-test('the event loop monitor detects a blocking callback', async () => {
+test('detects a blocking callback in the event loop monitor', async () => {
   const { worstHold, worstTurn } = await service.watch(() => service.burn(30))
   expect(worstHold).toBeGreaterThanOrEqual(30)
   expect(worstTurn).toBeGreaterThanOrEqual(worstHold)
@@ -80,7 +80,7 @@ test('the event loop monitor detects a blocking callback', async () => {
 })
 
 describe('event loop callbacks during an upload', () => {
-  test.each(Object.keys(heavy))('no event loop callback takes 10 ms or longer during an upload of %s', async (extension) => {
+  test.each(Object.keys(heavy))('runs no event loop callback of 10 ms or longer during an upload of %s', async (extension) => {
     const content = await heavy[extension]!()
     const blockedMs = await measureLongestCallback(async () => {
       const response = await admin.upload('loop', `a.${extension}`, content, { path: '/files/validate' })
@@ -90,14 +90,14 @@ describe('event loop callbacks during an upload', () => {
     expect(blockedMs).toBeLessThan(maxMs)
   })
 
-  test('no event loop callback takes 10 ms or longer during an upload of a small accepted file', async () => {
+  test('runs no event loop callback of 10 ms or longer during an upload of a small accepted file', async () => {
     const blockedMs = await measureLongestCallback(async () => {
       expect((await admin.upload('loop', 'a.txt', 'some text')).status).toBe(201)
     })
     expect(blockedMs).toBeLessThan(maxMs)
   })
 
-  test('no event loop callback takes 10 ms or longer during an upload of a damaged file', async () => {
+  test('runs no event loop callback of 10 ms or longer during an upload of a damaged file', async () => {
     const damaged = (await photo().png({ compressionLevel: 1 }).toBuffer()).subarray(0, -100_000)
     const blockedMs = await measureLongestCallback(async () => {
       expect((await admin.upload('loop', 'a.png', damaged)).body.error.code).toBe('corrupt_file')
@@ -121,12 +121,12 @@ describe('event loop callbacks for request bodies and charts', () => {
     'conflicting fields': () =>
       admin.graphql(`{ tenant { ${Array.from({ length: 900 }, (_, at) => `a: ${at % 2 ? 'name' : 'tenantId'}`).join(' ')} } }`),
   }
-  test.each(Object.keys(bodies))('no event loop callback takes 10 ms or longer for a request body with %s', async (name) => {
+  test.each(Object.keys(bodies))('runs no event loop callback of 10 ms or longer for a request body with %s', async (name) => {
     const blockedMs = await measureLongestCallback(async () => expect((await bodies[name]!()).status).toBe(400))
     expect(blockedMs).toBeLessThan(maxMs)
   })
 
-  test('no event loop turn takes 20 ms or longer for a one-year hourly chart', async () => {
+  test('runs no event loop turn of 20 ms or longer for a one-year hourly chart', async () => {
     const chart = async () => {
       const { body } = await admin.get('/stats/charts/api-calls?period=hourly&days=365')
       expect(body.data.data_points).toHaveLength(8760)

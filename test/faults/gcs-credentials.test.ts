@@ -98,7 +98,7 @@ describe.each<[string, () => Promise<void>]>([
   ['workload identity with a token from a URL', async () => configureFederation({ url: `http://${identity.host}/subject` })],
   ['the metadata server', onMetadataServer],
 ])('bucket access without a key, using %s', (_name, credentials) => {
-  test("every bucket request has a token, and IAM signs URLs with the service account's key", async () => {
+  test('sends a token with every bucket request and signs URLs through IAM', async () => {
     await credentials()
     const storage = open()
     await storage.assertReady()
@@ -130,7 +130,7 @@ describe.each<[string, () => Promise<void>]>([
 })
 
 describe('access tokens', () => {
-  test('reuses access tokens until they expire, and then reads the token file again', async () => {
+  test('reuses access tokens until they expire', async () => {
     identity.tokenSeconds = 1
     await configureFederation(await writeSubjectToken())
     const storage = open()
@@ -146,7 +146,7 @@ describe('access tokens', () => {
     expect(calls('exchange')).toBe(exchanged)
   })
 
-  test('reports the bucket as unavailable with the STS error message if STS rejects a token', async () => {
+  test('reports the STS error message if STS rejects a token', async () => {
     await configureFederation(await writeSubjectToken())
     identity.subjectToken = 'another'
     await expect(open().getSize('a/b')).rejects.toMatchObject({
@@ -156,7 +156,7 @@ describe('access tokens', () => {
   })
 
   test.each<[IdentityCall]>([['exchange'], ['impersonate']])(
-    'a token request of type %s that receives no response times out without blocking later calls',
+    'times out a token request of type %s that receives no response',
     async (call) => {
       await configureFederation(await writeSubjectToken())
       const storage = open({ requestMs: 800, idleMs: 10_000, callMs: 1600, retryDelayMs: 10 })
@@ -176,25 +176,22 @@ describe('URL signing by IAM', () => {
     ['out of service', { kind: 'status', status: 503 }, /as asked/],
     ['silent', { kind: 'silent' }, /no response within/],
     ['too slow', { kind: 'slow', ms: 3000 }, /no response within/],
-  ])(
-    'if the IAM signing service is %s, reports it as unavailable with the reason, and recovers afterwards',
-    async (_name, fault, reason) => {
-      await configureFederation(await writeSubjectToken())
-      const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
-      await retryUntilSuccess(() => storage.assertReady())
-      bucket.objects.store({ name: grant.path }, large)
-      identity.plan('sign', fault, 100)
-      const failure = await storage.signDownload(grant).catch((error) => error)
-      expect(failure).toMatchObject({ code: 'storage_unavailable', message: expect.not.stringMatching(/sign(Blob|ature)/) })
-      expect(String(failure.cause)).toMatch(
-        fault.kind === 'status' && fault.status === 503 ? /no response within|as asked/ : reason,
-      )
-      identity.clear()
-      expect(await get(await retryUntilSuccess(() => storage.signDownload(grant)))).toEqual([200, true])
-    },
-  )
+  ])('reports the IAM signing service as unavailable if it is %s', async (_name, fault, reason) => {
+    await configureFederation(await writeSubjectToken())
+    const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
+    await retryUntilSuccess(() => storage.assertReady())
+    bucket.objects.store({ name: grant.path }, large)
+    identity.plan('sign', fault, 100)
+    const failure = await storage.signDownload(grant).catch((error) => error)
+    expect(failure).toMatchObject({ code: 'storage_unavailable', message: expect.not.stringMatching(/sign(Blob|ature)/) })
+    expect(String(failure.cause)).toMatch(
+      fault.kind === 'status' && fault.status === 503 ? /no response within|as asked/ : reason,
+    )
+    identity.clear()
+    expect(await get(await retryUntilSuccess(() => storage.signDownload(grant)))).toEqual([200, true])
+  })
 
-  test('URL signing fails with a reason if the workload identity impersonates no service account', async () => {
+  test('reports a signing error if the workload identity impersonates no service account', async () => {
     await configureFederation(await writeSubjectToken(), { impersonate: false })
     const failure = await open()
       .signDownload(grant)

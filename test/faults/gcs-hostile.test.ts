@@ -45,21 +45,21 @@ describe.each(puts)('bucket uploads: %s', (_name, call, bytes) => {
     ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' }],
     ['truncated JSON after the object is stored', { kind: 'half' }],
     ['a lost response after the object is stored', { kind: 'lost' }],
-  ])('a bucket upload succeeds despite %s, and stores the object only once', async (_what, fault) => {
+  ])('stores an object only once in a bucket despite %s', async (_what, fault) => {
     bucket.faults.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
     expect(bucket.objects.names).toEqual(['a/b'])
     expect(await isStored('a/b', bytes)).toBe(true)
   })
 
-  test('a bucket upload waits as long as the Retry-After header requires', async () => {
+  test("waits as long as the bucket's Retry-After header requires", async () => {
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' })
     const began = Date.now()
     await storage.put('a/b', inMemory(bytes), type)
     expect(Date.now() - began).toBeGreaterThanOrEqual(1000)
   })
 
-  test('a bucket upload does not wait for a Retry-After time past its deadline', async () => {
+  test('does not wait for a Retry-After time past the deadline of a bucket upload', async () => {
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '86400' }, body: '' }, 1000)
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeLessThanOrEqual(2)
@@ -74,7 +74,7 @@ describe.each(puts)('bucket uploads: %s', (_name, call, bytes) => {
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('a bucket upload does not overwrite another object at its path, even if the bytes are equal', async () => {
+  test('does not overwrite another object at the path of a bucket upload', async () => {
     for (const there of [noise(50, 9), bytes]) {
       const { generation } = bucket.objects.store({ name: 'a/b' }, there)
       await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)
@@ -83,7 +83,7 @@ describe.each(puts)('bucket uploads: %s', (_name, call, bytes) => {
     }
   })
 
-  test('a bucket upload whose responses are lost does not overwrite another object at its path', async () => {
+  test('does not overwrite another object if the responses of a bucket upload are lost', async () => {
     // The first upload attempt is lost, and another upload uses the path before the second attempt.
     bucket.faults.plan(call, {
       kind: 'held',
@@ -102,7 +102,7 @@ describe.each(puts)('bucket uploads: %s', (_name, call, bytes) => {
     ['pages of HTML with 502', page(502)],
     ['responses with status 101', switching],
     ['a circular redirect', { kind: 'status', status: 307, headers: { Location: '/' }, body: '' }],
-  ])('a bucket upload that receives only %s times out with a reason', async (_what, fault) => {
+  ])('times out a bucket upload that receives only %s', async (_what, fault) => {
     bucket.faults.plan(call, fault, 10_000)
     const failure = await brief.put('a/b', inMemory(bytes), type).catch((error) => error)
     expect(failure).toMatchObject({ ...unavailable, message: "The bucket cannot store 'a/b' at the moment. Retry later." })
@@ -115,7 +115,7 @@ describe('large bucket uploads', () => {
   test.each<[string, Record<string, string>]>([
     ['reports no received bytes', {}],
     ['reports half of the first chunk', { Range: 'bytes=0-4194303' }],
-  ])('a large upload stops if the bucket always returns 308 and %s', async (_what, headers) => {
+  ])('stops a large bucket upload if the bucket always returns 308 and %s', async (_what, headers) => {
     bucket.faults.plan('chunk', { kind: 'status', status: 308, headers, body: '' }, 10_000)
     const failure = await storage.put('a/b', inMemory(large), type).catch((error) => error)
     expect(failure).toMatchObject(unavailable)
@@ -123,14 +123,14 @@ describe('large bucket uploads', () => {
     expect(calls('chunk')).toBeLessThan(12)
   })
 
-  test('a large upload stops if the bucket reports more bytes than were sent', async () => {
+  test('stops a large bucket upload if the bucket reports more bytes than were sent', async () => {
     bucket.faults.plan('chunk', { kind: 'status', status: 308, headers: { Range: 'bytes=0-999999999' }, body: '' })
     await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject(unavailable)
     expect(bucket.sessions.open).toBe(0)
   })
 
   test.each([404, 410, 412])(
-    'a large upload finds its object if the last response was lost and its session then ended with status %i',
+    'finds the object of a large upload if its response was lost and its session ended with status %i',
     async (status) => {
       bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
       bucket.faults.plan('chunk', { kind: 'lost' })
@@ -140,17 +140,14 @@ describe('large bucket uploads', () => {
     },
   )
 
-  test.each([404, 410])(
-    'a large upload fails if its sessions end with status %i before the last byte is sent',
-    async (status) => {
-      for (const _session of [1, 2]) {
-        bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
-        bucket.faults.plan('chunk', { kind: 'status', status })
-      }
-      await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject(unavailable)
-      expect(bucket.objects.names).toEqual([])
-    },
-  )
+  test.each([404, 410])('fails a large upload if its sessions end with status %i before the last byte', async (status) => {
+    for (const _session of [1, 2]) {
+      bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
+      bucket.faults.plan('chunk', { kind: 'status', status })
+    }
+    await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject(unavailable)
+    expect(bucket.objects.names).toEqual([])
+  })
 })
 
 describe('bucket requests', () => {
@@ -175,18 +172,18 @@ describe('bucket requests', () => {
     if (call === 'delete') expect(bucket.objects.names).toEqual([])
   })
 
-  test.each(asking)('a %s request to the bucket reports a permanent rejection (403) immediately', async (call, request) => {
+  test.each(asking)('reports a permanent rejection (403) of a %s bucket request immediately', async (call, request) => {
     bucket.faults.plan(call, { kind: 'status', status: 403 }, 1000)
     await expect(request(storage)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBe(1)
   })
 
-  test.each(asking)('a %s request fails within its timeout if the bucket responds with 101', async (call, request) => {
+  test.each(asking)('fails a %s request within its timeout if the bucket responds with 101', async (call, request) => {
     bucket.faults.plan(call, switching, 10_000)
     await expect(request(brief)).rejects.toMatchObject(unavailable)
   })
 
-  test.each(asking)('a %s request times out if the bucket always fails', async (call, request) => {
+  test.each(asking)('times out a %s request if the bucket always fails', async (call, request) => {
     bucket.faults.plan(call, page(502), 10_000)
     await expect(request(brief)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeGreaterThan(1)

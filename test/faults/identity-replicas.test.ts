@@ -85,17 +85,17 @@ async function measureKeyLifecycle(): Promise<number[]> {
 }
 
 describe('two replicas in two processes with one database', () => {
-  test('two replicas that start together create the first tenant only once', async () => {
+  test('creates the first tenant only once if two replicas start together', async () => {
     for (const replica of [one, two]) expect((await replica.get('/tenant')).status).toBe(200)
     const { rows } = await database.query('SELECT count(*) FROM tenants')
     expect(Number(rows[0].count)).toBe(1)
   })
 
-  test('a key has the same status on both replicas within a second after each change', async () => {
+  test('applies each key status change on both replicas within a second', async () => {
     for (const took of await measureKeyLifecycle()) expect(took).toBeLessThan(1000)
   })
 
-  test('key status changes reach other replicas even if notification connections are closed repeatedly', async () => {
+  test('applies key status changes on other replicas despite closed notification connections', async () => {
     let cutting = true
     let cut = 0
     const cutter = (async () => {
@@ -128,14 +128,14 @@ describe('two replicas in two processes with one database', () => {
     })
   })
 
-  test('a session from one replica is valid on the other, and signing out on one replica ends it on both', async () => {
+  test('accepts a session from one replica on the other and ends it on both', async () => {
     const token = await signIn(one)
     const there = statusOf(on(two, token))
     expect(await there()).toBe(200)
     expect(await measurePropagation(() => on(one, token).graphql('mutation { signOut }'), there, 401)).toBeLessThan(1000)
   })
 
-  test('a user who is disabled or loses a scope on one replica is rejected by the other', async () => {
+  test('rejects a user on one replica who was disabled on the other', async () => {
     const invited = await one.graphql(
       'mutation { inviteUser(input: { email: "eve@example.com", name: "Eve", scopes: [metadata], password: "a password of hers" }) { user { userId } } }',
     )
@@ -152,7 +152,7 @@ describe('two replicas in two processes with one database', () => {
     expect(await measurePropagation(change(`disableUser(userId: "${userId}")`), there, 401)).toBeLessThan(1000)
   })
 
-  test("both replicas publish the same keys and accept each other's download URLs", async () => {
+  test('publishes the same keys and accepts the same download URLs on both replicas', async () => {
     const [first, second] = await Promise.all([one, two].map((replica) => replica.raw('/.well-known/jwks.json')))
     expect(first!.body).toEqual(second!.body)
     const context = { context_key: 'shared', display_name: 'S', allowed_extensions: ['txt'], max_file_size_mb: 1 }
@@ -163,7 +163,7 @@ describe('two replicas in two processes with one database', () => {
     expect(await (await fetch(`${one.url}${path.pathname}${path.search}`)).text()).toBe('from one')
   })
 
-  test('two replicas together enforce one rate limit', () =>
+  test('enforces one rate limit across two replicas', () =>
     runInOneWindow(60, async () => {
       const { secret } = await createKey()
       // Replicas that count separately would each allow 1,000 calls per minute.

@@ -66,20 +66,17 @@ describe('native crashes during image decoding', () => {
     ['spin', 'hung'],
     // Process memory can be read only on Linux. Elsewhere, the deadline ends the process.
     ['hoard', process.platform === 'linux' ? 'out_of_memory' : 'hung'],
-  ])(
-    'rejects an image after two attempts if its decoder fails (%s: %s), and still validates other images',
-    async (deed, worker) => {
-      const inspector = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 6000 }) })
-      const bad = inspector.inspect(image(deed))
-      const good = await Promise.all(Array.from({ length: 6 }, () => inspector.inspect(image())))
-      expect(good.map(({ outcome }) => outcome)).toEqual(Array(6).fill('accepted'))
-      expectWorkerFailure(await bad, worker)
-      expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
-      expect(inspector.pool.threadCount).toBeLessThanOrEqual(2)
-    },
-  )
+  ])('rejects an image after two attempts if its decoder fails (%s: %s)', async (deed, worker) => {
+    const inspector = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 6000 }) })
+    const bad = inspector.inspect(image(deed))
+    const good = await Promise.all(Array.from({ length: 6 }, () => inspector.inspect(image())))
+    expect(good.map(({ outcome }) => outcome)).toEqual(Array(6).fill('accepted'))
+    expectWorkerFailure(await bad, worker)
+    expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
+    expect(inspector.pool.threadCount).toBeLessThanOrEqual(2)
+  })
 
-  test('decodes an image in a new process after the image crashed the decoder once', async () => {
+  test('decodes an image in a new process after its decoder crashed once', async () => {
     expect(await start().inspect(image(`crashonce ${join(folder, 'mark')}`))).toMatchObject({ outcome: 'accepted' })
   })
 
@@ -106,17 +103,17 @@ describe('native crashes during image decoding', () => {
     return pathToFileURL(path).href
   }
 
-  test('replaces an image process killed during startup, and validates the image', async () => {
+  test('replaces an image process killed during startup and validates the image', async () => {
     const inspector = start({ decoderModule: await killedAtStart('once.mjs', 'false') })
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('returns a retryable error without a verdict if image processes are killed repeatedly during startup', async () => {
+  test('returns a retryable error if image processes are repeatedly killed during startup', async () => {
     const inspector = start({ decoderModule: await killedAtStart('always.mjs', 'true') })
     await expect(inspector.inspect(image())).rejects.toMatchObject({ code: 'overloaded' })
   })
 
-  test('replaces an image process that is being killed when a request arrives, and validates the image', async () => {
+  test('replaces an image process that is being killed when a request arrives', async () => {
     const inspector = start({ workers: 1 })
     await inspector.inspect(image())
     for (const pid of inspector.pool.processIds) process.kill(pid, 'SIGKILL')
@@ -132,7 +129,7 @@ describe('native crashes during image decoding', () => {
 })
 
 describe('image process life cycle and isolation', () => {
-  test('starts image processes when the first image arrives, and at most one per worker', async () => {
+  test('starts at most one image process per worker when the first image arrives', async () => {
     const inspector = start()
     await inspector.inspect(createSubmission('a.txt', Buffer.from('words\n')))
     expect(inspector.pool.processIds).toEqual([])
@@ -171,7 +168,7 @@ describe('image process life cycle and isolation', () => {
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('closing the pool ends every image process, even while the process decodes an image', async () => {
+  test('ends every image process when the pool is closed, even during decoding', async () => {
     const inspector = start()
     const rejected = expect(inspector.inspect(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
     while (inspector.pool.processIds.length === 0) await pause(5)
@@ -181,7 +178,7 @@ describe('image process life cycle and isolation', () => {
     expect(pids.filter(isAlive)).toEqual([])
   })
 
-  test('image processes end when the service is killed with SIGKILL, even while they decode an image', async () => {
+  test('ends image processes if the service is killed with SIGKILL', async () => {
     const path = join(folder, 'endless.tif')
     await writeFile(path, Buffer.concat([complete, Buffer.from('do:spin')]))
     const service = spawn(process.execPath, ['test/support/endless-decode.mjs', path], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -193,7 +190,7 @@ describe('image process life cycle and isolation', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test("image processes do not inherit the service's secrets or Node.js options", async () => {
+  test("hides the service's secrets and Node.js options from image processes", async () => {
     process.env.ASSAY_TEST_SECRET = 'do not tell'
     const report = await start().inspect(image('tell'))
     delete process.env.ASSAY_TEST_SECRET
@@ -227,7 +224,7 @@ describe('image process life cycle and isolation', () => {
     return report.checks[3]!.message
   }
 
-  test('sandboxed image processes cannot access files, the network or other processes', async () => {
+  test('prevents sandboxed image processes from accessing files, the network or other processes', async () => {
     expect(await inspectWith({})).toMatch(/: done .* done done\.$/)
     // The service reports at startup if the kernel supports no sandbox.
     const sandbox = await openSandbox(folder).catch(() => undefined)
@@ -239,7 +236,7 @@ describe('image process life cycle and isolation', () => {
     expect(await real.inspect(createSubmission('a.tif', complete))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('the sandbox of image processes deletes only folders left behind by killed services on the same host', async () => {
+  test('deletes only sandbox folders of killed services on the same host', async () => {
     const own = await openSandbox(folder).catch(() => undefined)
     if (!own) return
     const boxes = () => readdirSync(tmpdir()).filter((name) => name.startsWith('assay-box-'))
@@ -265,7 +262,7 @@ describe('image process life cycle and isolation', () => {
     expect(await start().inspect(image('shout'))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('image processes read large images from their files, even if a file name contains brackets', async () => {
+  test('reads large images from files in image processes', async () => {
     const inspector = start()
     for (const name of ['large.tif', 'large.tif[page=3]']) {
       const content = await storeOnDisk(join(folder, name), Buffer.concat([complete, Buffer.alloc(400_000, 1)]))

@@ -87,7 +87,7 @@ async function expectAgreement(): Promise<void> {
 }
 
 test.each(uploadKills)(
-  'if the service is killed at %s, an upload of %i bytes is stored completely or not at all, and can be retried',
+  'stores an upload completely or not at all if the process is killed at %s (%i bytes)',
   async (point, size) => {
     const content = randomBytes(size)
     const key = `upload-${point}-${size}`
@@ -108,7 +108,7 @@ test.each(uploadKills)(
 )
 
 test.each(refusalSteps.map((point) => [point]))(
-  'a rejected file leaves no data behind if the service is killed at %s',
+  'leaves no data of a rejected file if the service is killed at %s',
   async (point) => {
     const blank = Buffer.alloc(medium, ' ')
     const refuse = (caller: Caller) =>
@@ -127,7 +127,7 @@ test.each(refusalSteps.map((point) => [point]))(
 )
 
 test.each(deleteSteps.map((point) => [point]))(
-  'if the service is killed at %s, a deletion either completes or has no effect',
+  'completes a deletion or leaves no effect if the service is killed at %s',
   async (point) => {
     const { body } = await upload(tenant.admin, randomBytes(10_000), `delete-${point}`)
     const { file_id: fileId } = body.data
@@ -143,7 +143,7 @@ test.each(deleteSteps.map((point) => [point]))(
   },
 )
 
-test.each(steps('sweep').map((point) => [point]))('the next sweep completes a sweep that was killed at %s', async (point) => {
+test.each(steps('sweep').map((point) => [point]))('completes a sweep that was killed at %s in the next sweep', async (point) => {
   const ids = await Promise.all(
     [1, 2, 3].map(async (at) => (await upload(tenant.admin, randomBytes(1000), `sweep-${point}-${at}`)).body.data.file_id),
   )
@@ -154,7 +154,7 @@ test.each(steps('sweep').map((point) => [point]))('the next sweep completes a sw
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
 })
 
-test('an acknowledged upload is intact after a later kill, and the next start deletes temporary files', async () => {
+test('keeps an acknowledged upload intact after a later kill', async () => {
   const { service, caller } = await startUntilKilled('delete.found')
   const content = randomBytes(large)
   const { body, status } = await upload(caller, content, 'acknowledged')
@@ -173,7 +173,7 @@ test('an acknowledged upload is intact after a later kill, and the next start de
   expect((await runCommand(['admin', 'verify', '--deep'], env)).status).toBe(0)
 })
 
-test('every kill point in the service has a test', () => {
+test('tests every kill point in the service', () => {
   // Other test files in this folder cover the kill points in these groups.
   const life = ['restore', 'purge', 'expiry', 'rescan', 'quarantine', 'adoption']
   expect(steps('upload', 'store', 'commit', 'refusal', 'part', 'delete', 'sweep', 'bucket', ...life)).toEqual([...faultPoints])

@@ -64,7 +64,7 @@ const visible = async (contextId: string) =>
 const held = async () =>
   (await admin.query(`SELECT count(*)::int AS held FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)).rows[0].held
 
-test('ledgers lock no tenant while a commit waits for durability, but respond only after the commit is durable', async () => {
+test('responds only after a commit is durable, without locking a tenant in the meantime', async () => {
   const context = await fixture.createContext('held')
   const uploads = await Promise.all([1, 2].map((size) => fixture.createUpload(context, size)))
   await holdCommits()
@@ -79,7 +79,7 @@ test('ledgers lock no tenant while a commit waits for durability, but respond on
 
 test('publishes journal events only after they are durable', () => expectDurableEvents('events', fixture.database))
 
-test('publishes only durable events, even if the database rejects WAL functions', async () => {
+test('publishes only durable events even if the database rejects WAL functions', async () => {
   await rejectWalFunctions(server.url)
   const limited = createDatabase(server.url, { poolSize: 4, logger: { warn: () => {} } })
   await expectDurableEvents('limited', limited)

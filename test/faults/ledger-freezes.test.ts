@@ -65,7 +65,7 @@ const waiting = async (): Promise<number | undefined> =>
     )
   ).rows[0]?.pid
 
-test('stores only one file if a replica freezes past its Idempotency-Key lease and the client retries on another replica', async () => {
+test('stores one file if a replica freezes and the client retries on another', async () => {
   const headers = { 'idempotency-key': 'frozen' }
   const release = await openTransaction(lockedHead)
   const first = upload(elsewhere(), 'frozen', headers)
@@ -91,7 +91,7 @@ test('stores only one file if a replica freezes past its Idempotency-Key lease a
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 }, 120_000)
 
-test("a replica commits a frozen replica's pending entries, so that a retried upload returns the committed file", async () => {
+test('commits the pending entries of a frozen replica on another replica', async () => {
   const headers = { 'idempotency-key': 'pending' }
   const release = await openTransaction('SELECT ledger_leads($1)')
   const first = upload(elsewhere(), 'pending', headers)
@@ -107,7 +107,7 @@ test("a replica commits a frozen replica's pending entries, so that a retried up
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 }, 120_000)
 
-test('a PostgreSQL backend that freezes during a ledger transaction blocks only one tenant, and a retry stores no second file', async () => {
+test('blocks only one tenant if a PostgreSQL backend freezes during a ledger transaction', async () => {
   const headers = { 'idempotency-key': 'backend' }
   const otherTenant = await world.createTenant()
   await otherTenant.createContext('notes', { scan_for_viruses: false })

@@ -46,7 +46,7 @@ async function commitAndRollBack(groups: Entry[][]): Promise<{ refusals: object[
   return { refusals: rejections, ...after.rows[0] }
 }
 
-test('uploads committed as a group have the same result as uploads committed one by one', async () => {
+test('returns the same result for uploads in a group as for single uploads', async () => {
   const below = seeded(20261123)
   const oneOf = <T>(...values: T[]): T => values[below(values.length)]!
   const contexts = await Promise.all(['one', 'two'].map((name) => fixture.createContext(name, 1)))
@@ -92,7 +92,7 @@ test('uploads committed as a group have the same result as uploads committed one
   for (const times of Object.values(observed)) expect(times).toBeGreaterThan(10)
 })
 
-test('a rejected upload neither changes the quota level nor repeats a threshold event', async () => {
+test('ignores a rejected upload in the quota level and threshold events', async () => {
   const level = async () => (await client.query('SELECT quota_level FROM tenant_heads')).rows[0].quota_level
   const { key: actor } = fixture
   const rejection = { contextKey: null, rulesVersion: null, originalFilename: 'a.txt', sizeBytes: 0, checksum: null }

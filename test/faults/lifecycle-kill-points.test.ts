@@ -38,23 +38,20 @@ const eventsOf = async (fileId: string) =>
     ({ type }) => type,
   )
 
-test.each(steps('expiry'))(
-  'a retention run that was killed at %s is resumed, and processes each file only once',
-  async (point) => {
-    const [old, trashed] = [await moveUploadBack(world, await upload(), 31), await upload()]
-    await tenant.admin.delete(`/files/${trashed}`)
-    await moveDeletionBack(world, trashed, 7)
-    expect(await runCommand(['admin', 'expire'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
-    await expectAgreement()
-    await runExpiry(world)
-    expect(await eventsOf(old)).toEqual(['file.deleted'])
-    expect(await eventsOf(trashed)).toEqual(['file.accepted', 'file.deleted', 'file.purged'])
-    await expectAgreement()
-  },
-)
+test.each(steps('expiry'))('resumes a retention run that was killed at %s, and processes each file only once', async (point) => {
+  const [old, trashed] = [await moveUploadBack(world, await upload(), 31), await upload()]
+  await tenant.admin.delete(`/files/${trashed}`)
+  await moveDeletionBack(world, trashed, 7)
+  expect(await runCommand(['admin', 'expire'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
+  await expectAgreement()
+  await runExpiry(world)
+  expect(await eventsOf(old)).toEqual(['file.deleted'])
+  expect(await eventsOf(trashed)).toEqual(['file.accepted', 'file.deleted', 'file.purged'])
+  await expectAgreement()
+})
 
 test.each([...steps('restore'), ...steps('purge')])(
-  'if the service is killed at %s, a restore or purge either completes or has no effect',
+  'completes a restore or purge or leaves no effect if the service is killed at %s',
   async (point) => {
     const id = await upload()
     await tenant.admin.delete(`/files/${id}`)

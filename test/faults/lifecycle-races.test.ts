@@ -36,26 +36,23 @@ const getPlaces = async (fileId: string): Promise<string[]> => {
   return rows.map(({ place }) => place)
 }
 
-test.each([7, 0])(
-  'a hold and a concurrent deletion of the same file never both succeed (trash period: %i days)',
-  async (days) => {
-    const upload = await context(`hold_${days}`, { trash_days: days })
-    for (const at of rounds) {
-      const id = await upload()
-      const hold = () => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' })
-      const remove = () => elsewhere().delete(`/files/${id}`)
-      const [held, deleted] =
-        at % 2 === 0 ? await Promise.all([hold(), remove()]) : (await Promise.all([remove(), hold()])).reverse()
-      expect([
-        [200, 409],
-        [404, 200],
-      ]).toContainEqual([held!.status, deleted!.status])
-      expect(await getPlaces(id)).toEqual(held!.status === 200 ? ['files', 'holds'] : days > 0 ? ['trash'] : [])
-    }
-  },
-)
+test.each([7, 0])('never allows both a hold and a concurrent deletion of the same file (trash period: %i days)', async (days) => {
+  const upload = await context(`hold_${days}`, { trash_days: days })
+  for (const at of rounds) {
+    const id = await upload()
+    const hold = () => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' })
+    const remove = () => elsewhere().delete(`/files/${id}`)
+    const [held, deleted] =
+      at % 2 === 0 ? await Promise.all([hold(), remove()]) : (await Promise.all([remove(), hold()])).reverse()
+    expect([
+      [200, 409],
+      [404, 200],
+    ]).toContainEqual([held!.status, deleted!.status])
+    expect(await getPlaces(id)).toEqual(held!.status === 200 ? ['files', 'holds'] : days > 0 ? ['trash'] : [])
+  }
+})
 
-test('an acknowledged hold prevents every replica from deleting a file when the file expires', async () => {
+test('prevents all replicas from deleting an expired file that is on hold', async () => {
   const upload = await context('due', { retention_days: 1 })
   const ids = await Promise.all(rounds.map(async () => moveUploadBack(world, await upload(), 2)))
   const holds = ids.map((id) => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' }))
@@ -64,7 +61,7 @@ test('an acknowledged hold prevents every replica from deleting a file when the 
     expect(await getPlaces(id)).toEqual((await holds[at]!).status === 200 ? ['files', 'holds'] : [])
 })
 
-test('exactly one of two concurrent requests to restore and to purge a file succeeds', async () => {
+test('accepts exactly one of two concurrent requests to restore and to purge a file', async () => {
   const upload = await context('purged', { trash_days: 7 })
   for (const _ of rounds) {
     const id = await upload()
@@ -75,7 +72,7 @@ test('exactly one of two concurrent requests to restore and to purge a file succ
   }
 })
 
-test('a file is in exactly one state after it is deleted and restored concurrently', async () => {
+test('leaves a concurrently deleted and restored file in exactly one state', async () => {
   const upload = await context('moved', { trash_days: 7 })
   for (const _ of rounds) {
     const id = await upload()
@@ -90,7 +87,7 @@ test('a file is in exactly one state after it is deleted and restored concurrent
   }
 })
 
-test('a concurrent trash purge does not delete a restored file', async () => {
+test('keeps a restored file during a concurrent trash purge', async () => {
   const upload = await context('lowered', { trash_days: 7 })
   for (const _ of rounds.slice(0, 4)) {
     const id = await upload()
@@ -102,7 +99,7 @@ test('a concurrent trash purge does not delete a restored file', async () => {
   }
 })
 
-test('an acknowledged increase of the trash period applies to all files in the trash', async () => {
+test('applies an acknowledged increase of the trash period to all files in the trash', async () => {
   const upload = await context('raised', { trash_days: 1 })
   const ids = await Promise.all(rounds.map(() => upload()))
   await tenant.admin.post('/files/delete', { file_ids: ids })
@@ -115,7 +112,7 @@ test('an acknowledged increase of the trash period applies to all files in the t
   expect(getItems(await tenant.admin.get('/trash?context=raised'))).toHaveLength(remaining)
 })
 
-test('deletes a context only if it contains no files, not even in the trash', async () => {
+test('deletes a context only if it and its trash contain no files', async () => {
   for (const at of rounds.slice(0, 6)) {
     const upload = await context(`dropped_${at}`, { trash_days: 7 })
     const id = await upload()
@@ -131,6 +128,6 @@ test('deletes a context only if it contains no files, not even in the trash', as
   }
 })
 
-test('database rows and blobs match after all tests of concurrent actions', async () => {
+test('leaves matching database rows and blobs after all tests of concurrent actions', async () => {
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthyStorage)
 })

@@ -69,7 +69,7 @@ function mutate(bytes: Buffer, random: () => number): Buffer {
   }
 }
 
-test('returns a report for each of hundreds of seeded file mutations, and no worker crashes or hangs', async () => {
+test('returns a report for each of hundreds of seeded file mutations', async () => {
   const random = text.seeded(20_261_120)
   const dead: string[] = []
   const tally: Record<string, number> = {}

@@ -91,7 +91,7 @@ async function expectSwept(path: string): Promise<void> {
   expect(await verified()).toEqual(healthy)
 }
 
-test('if bucket responses are lost, schedules the orphaned blob for deletion once its upload can no longer complete', async () => {
+test('schedules an orphaned blob for deletion if bucket responses are lost', async () => {
   const lostUpload = async (upload: () => Promise<number>) => {
     // The bucket stores the object, but its responses to the upload and the status query are lost.
     bucketWorld.bucket.faults.plan('upload', { kind: 'lost' }, 50)
@@ -115,7 +115,7 @@ test('schedules an orphaned blob for deletion if the database connection is lost
   await expectSwept(await expectOneOrphan())
 })
 
-test("a sweep keeps a file if the response to the file's commit was lost", async () => {
+test('keeps a file during a sweep if the response to its commit was lost', async () => {
   const before = await held()
   await runReplica(async (upload) => {
     proxy.cutAtMove = 'after'
@@ -128,7 +128,7 @@ test("a sweep keeps a file if the response to the file's commit was lost", async
   expect(await verified()).toEqual(healthy)
 })
 
-test('adds a path to the garbage journal only once, and neither postpones its deletion nor waits for a running commit', async () => {
+test('adds a path to the garbage journal only once', async () => {
   // This due time is in the past on the clock of every process.
   const orphanedUploads = new OrphanedUploads(world.database.pool, -1000)
   const [missing, soon, late, locked] = Array.from({ length: 4 }, () => `${tenant.tenantId}/${newId('file')}`) as [

@@ -56,7 +56,7 @@ describeWith('pgbouncer')('startup and migration through PgBouncer', () => {
     ])
   })
 
-  test('rejects a DATABASE_URL and a DATABASE_DIRECT_URL that point to different databases', async () => {
+  test('rejects database URLs that point to different databases', async () => {
     const other = await createTestDatabase()
     const { url } = await bouncer(other.url, transactions)
     const [status, message] = await migrating({ DATABASE_URL: url, DATABASE_DIRECT_URL: database.url })
@@ -68,7 +68,7 @@ describeWith('pgbouncer')('startup and migration through PgBouncer', () => {
     ])
   })
 
-  test('accepts PgBouncer in session mode as the only URL if it allows the startup parameters', async () => {
+  test('accepts PgBouncer in session mode if it allows the startup parameters', async () => {
     const { url } = await bouncer(database.url, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([0, ''])
   })
@@ -114,7 +114,7 @@ describeWith('pgbouncer')('service behind PgBouncer in transaction mode', () => 
     expect(String(body).trim().split('\n')).toHaveLength(40)
   })
 
-  test('sends webhook events in order, and retries failed deliveries through PgBouncer', async () => {
+  test('sends webhook events in order and retries failed deliveries through PgBouncer', async () => {
     const receiver = await WebhookReceiver.open()
     open.push(receiver)
     for (const each of [world, replica]) each.app.services.webhookSender.start()
@@ -135,7 +135,7 @@ describeWith('pgbouncer')('service behind PgBouncer in transaction mode', () => 
     expect(again!.id).toBe(before!.id)
   })
 
-  test('a replica behind PgBouncer rejects a key within a second after another replica disabled it', async () => {
+  test('rejects a disabled key behind PgBouncer within a second', async () => {
     const key = await tenant.createKey(['metadata'])
     const there = replica.createCaller(key.credential)
     const status = async () => (await there.get('/files')).status
@@ -143,7 +143,7 @@ describeWith('pgbouncer')('service behind PgBouncer in transaction mode', () => 
     expect(await measurePropagation(() => tenant.admin.post(`/api-keys/${key.id}/disable`), status, 401)).toBeLessThan(1000)
   })
 
-  test('behind PgBouncer, lock waits end after a second, and transactions have lock and statement timeouts', async () => {
+  test('enforces lock and statement timeouts behind PgBouncer', async () => {
     await direct.query('BEGIN')
     await direct.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
     const group = JSON.stringify([{ tenant: tenant.tenantId, moves: { entries: 0 } }])

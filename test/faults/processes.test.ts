@@ -139,7 +139,7 @@ async function makeContext(service: Service): Promise<void> {
 jest.setTimeout(300_000)
 
 describe('two processes on one port', () => {
-  test('two processes together enforce the upload limit of one process, and reject further uploads with 429', async () => {
+  test('enforces the upload limit of one process across two processes', async () => {
     const service = await start({ MAX_UPLOADS_AT_ONCE: '8' })
     await makeContext(service)
     // One credential can use a quarter of the upload slots, which is one of four slots per process.
@@ -163,7 +163,7 @@ describe('two processes on one port', () => {
   })
   afterAll(() => service?.stop('SIGKILL'))
 
-  test('two processes on one port share one initial key, combined metrics and one readiness status', async () => {
+  test('shares the initial key, metrics and readiness status between two processes on one port', async () => {
     expect(service.stdout.match(/API key/g)).toHaveLength(1)
     expect(service.stdout).toContain('with 2 processes')
     expect(listWorkers(service)).toHaveLength(2)
@@ -178,7 +178,7 @@ describe('two processes on one port', () => {
     expect((await health(service)).checks.processes).toEqual({ status: 'up', running: 2, of: 2 })
   })
 
-  test('a process killed under load closes only its own connections, and is replaced', async () => {
+  test('replaces a process killed under load and closes only its connections', async () => {
     const was = await replacements(service)
     const callers = Array.from({ length: 6 }, () => startCaller(service))
     await until(async () => callers.every(({ observed }) => observed.answered > 5))
@@ -205,7 +205,7 @@ describe('two processes on one port', () => {
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
   })
 
-  test('if a process is killed, another process handles the connection that was assigned to it', async () => {
+  test('serves the connections of a killed process from another process', async () => {
     const was = await replacements(service)
     const victim = listWorkers(service)[0]!
     process.kill(victim, 'SIGSTOP')
@@ -236,7 +236,7 @@ describe('two processes on one port', () => {
     for (const each of callers) expect(await each.stop()).toMatchObject({ rejected: [], lost: 0 })
   })
 
-  test('SIGTERM lets each process complete its calls without failures', async () => {
+  test('completes the calls of each process without failures after SIGTERM', async () => {
     await makeContext(service)
     const uploads = await Promise.all(Array.from({ length: 4 }, () => startUpload(service)))
     const callers = Array.from({ length: 4 }, () => startCaller(service))
@@ -256,14 +256,14 @@ describe('two processes on one port', () => {
     expect(await ended).toMatchObject({ status: 0, stderr: '' })
   })
 
-  test('worker processes and PostgreSQL end when their parent process ends', async () => {
+  test('ends worker processes and PostgreSQL when their parent process ends', async () => {
     const service = await start()
     const pids = listWorkers(service)
     await service.stop('SIGKILL')
     await until(async () => pids.every((pid) => commandOf(pid) === ''))
   })
 
-  test('all processes exit with a one-sentence error and status 1 if one of them cannot start', async () => {
+  test('ends all processes with a one-sentence error if one of them cannot start', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }
@@ -275,7 +275,7 @@ describe('two processes on one port', () => {
   })
 })
 
-test('the service runs in a single process by default', async () => {
+test('runs in a single process by default', async () => {
   const service = await start({ PROCESSES: '1' })
   expect(listWorkers(service)).toEqual([])
   expect(await metrics(service)).not.toContain('process="')

@@ -67,7 +67,7 @@ async function expectInaccessible({ fileId, url, path }: { fileId: string; url: 
   expect(reports.data.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['rejected', 'accepted'])
 }
 
-test('quarantining a file in a bucket invalidates its URLs, and releasing the file makes it available again', async () => {
+test('invalidates the bucket URLs of a quarantined file and restores access after its release', async () => {
   const file = await createInfectedFile()
   await clamd.updateSignatures(world)
   await rescanAll(world)
@@ -78,7 +78,7 @@ test('quarantining a file in a bucket invalidates its URLs, and releasing the fi
   expect(await (await fetch(again)).text()).toContain(newlyInfected)
 })
 
-test('quarantine retries requests to an unavailable bucket, and rejects requests for the file in the meantime', async () => {
+test('retries the quarantine of a file in an unavailable bucket', async () => {
   const file = await createInfectedFile()
   await clamd.updateSignatures(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'status', status: 403 })
@@ -91,7 +91,7 @@ test('quarantine retries requests to an unavailable bucket, and rejects requests
   await expectInaccessible(file)
 })
 
-test("quarantine succeeds if the bucket's response to the copy is lost", async () => {
+test("quarantines a file even if the bucket's response to the copy is lost", async () => {
   const file = await createInfectedFile()
   await clamd.updateSignatures(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'lost' })
@@ -100,7 +100,7 @@ test("quarantine succeeds if the bucket's response to the copy is lost", async (
   await expectInaccessible(file)
 })
 
-test('purging a quarantined file deletes its object from the bucket', async () => {
+test('deletes a purged quarantined file from the bucket', async () => {
   const file = await createInfectedFile()
   await clamd.updateSignatures(world)
   await rescanAll(world)
@@ -111,7 +111,7 @@ test('purging a quarantined file deletes its object from the bucket', async () =
 })
 
 test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quarantine.moved'])(
-  'another replica completes a quarantine if the first replica is killed at %s',
+  'completes a quarantine on another replica if the first is killed at %s',
   async (faultPoint) => {
     const file = await createInfectedFile()
     await clamd.updateSignatures(world)

@@ -65,7 +65,7 @@ describe('reads from a replica', () => {
     '/audit-logs',
     '/stats/logs/export',
     '/audit-logs/export?format=csv',
-  ])('serves %s from the read replica with an age of 0 if the replica has received all changes', async (path) => {
+  ])('serves %s from an up-to-date read replica with an age of 0', async (path) => {
     await tenant.admin.upload('notes', 'note.txt', 'text')
     expect(age(await getFromReplica(path))).toBe('0')
   })
@@ -90,7 +90,7 @@ describe('reads from a replica', () => {
 })
 
 describe('reads after writes', () => {
-  test('clients read their own writes on any service replica', async () => {
+  test("returns a client's own writes from any service replica", async () => {
     let served = 0
     // A lagging replica is not used for a second, so more rounds may be needed.
     for (let count = 0; count < 30 || served === 0; count++) {
@@ -114,7 +114,7 @@ describe('reads after writes', () => {
     expect(age(exported)).toBeNull()
   })
 
-  test('a created or disabled key takes effect immediately, even if the read replica lags', async () => {
+  test('applies a created or disabled key immediately even if the read replica lags', async () => {
     await databases.pause()
     const key = await tenant.createKey(['metadata'])
     expect((await elsewhere(key).get('/files')).status).toBe(200)
@@ -124,7 +124,7 @@ describe('reads after writes', () => {
 })
 
 describe('stale reads', () => {
-  test('serves a stale response with its age from a lagging read replica if Cache-Control allows it', async () => {
+  test('serves a stale response with its age if Cache-Control allows it', async () => {
     await tenant.admin.upload('notes', 'before.txt', 'text')
     await until(async () => (await world.database.replica!.getLagMs()) === 0)
     await databases.pause()
@@ -146,7 +146,7 @@ describe('stale reads', () => {
 })
 
 describe('unresponsive read replica', () => {
-  test('reads from the primary and reports degraded readiness while the read replica does not respond', async () => {
+  test('reads from the primary while the read replica does not respond', async () => {
     await until(async () => (await replicaCheck()).status === 'up')
     await databases.replica.stop()
     const response = await tenant.admin.get('/files?page_size=1')
@@ -160,7 +160,7 @@ describe('unresponsive read replica', () => {
     await until(async () => (await replicaCheck()).status === 'up')
   })
 
-  test('a frozen read replica delays requests only briefly', async () => {
+  test('delays requests only briefly if the read replica is frozen', async () => {
     await getFromReplica('/files')
     const thaw = await freeze(databases.replica.pid)
     try {

@@ -64,7 +64,7 @@ describe('mismatches between database rows and blobs', () => {
     tenant = await newTenant()
   })
 
-  test('reports mismatches between database rows and blobs without changing any data, and clears the findings after the repair', async () => {
+  test('reports mismatches between rows and blobs without changing any data', async () => {
     const otherTenant = await newTenant()
     const [lost, grown, changed, valid] = await storeFiles(tenant, 4)
     await storeFiles(otherTenant, 1)
@@ -135,7 +135,7 @@ describe('mismatches between database rows and blobs', () => {
     expect(await findings()).toEqual([])
   })
 
-  test("the reconciler reports each tenant's incorrect counters", async () => {
+  test("reports each tenant's incorrect counters in the reconciler", async () => {
     await storeFiles(tenant, 1)
     const drift = (by: number) =>
       world.database.pool.query(`UPDATE tenant_heads SET bytes = bytes + $2 WHERE tenant_id = $1`, [tenant.tenantId, by])
@@ -154,7 +154,7 @@ describe('reconciler passes', () => {
       finishedAt: string | null
     }
 
-  test('a reconciler pass resumes at its last position on any replica until it has read every path', async () => {
+  test('resumes a reconciler pass at its last position on any replica', async () => {
     const tenant = await newTenant()
     const files = await storeFiles(tenant, 5)
     for (const { path } of files) await storage().remove(path)
@@ -171,7 +171,7 @@ describe('reconciler passes', () => {
     for (const { fileId } of files) await tenant.admin.delete(`/files/${fileId}`)
   })
 
-  test('a reconciler pass starts only after its interval, and runs on one replica at a time', async () => {
+  test('starts a reconciler pass only after its interval and on one replica at a time', async () => {
     const tenant = await newTenant()
     await runPass()
     const [file] = await storeFiles(tenant, 1)
@@ -190,7 +190,7 @@ describe('reconciler passes', () => {
     await runPass()
   })
 
-  test('a reconciler pass reads the configured percentage of blobs at the configured rate', async () => {
+  test('reads the configured percentage of blobs at the configured rate', async () => {
     const tenant = await newTenant()
     const [file] = await storeFiles(tenant, 3)
     await writeFile(storage().getFilePath(file!.path), 'TEXT number 0')

@@ -7,7 +7,7 @@ import { createTestDatabase } from '../support/database.js'
 const soak = fileURLToPath(new URL('../bench/soak.mjs', import.meta.url))
 
 // `npm run soak` runs the long version of this test.
-test('after repeated kill -9, every acknowledged call is logged exactly once, and the counters equal a recount', async () => {
+test('logs every acknowledged call exactly once despite repeated kill -9', async () => {
   const { url } = await createTestDatabase()
   const child = spawn(process.execPath, [soak, '--clients', '12', '--kills', '3', '--seconds', '1'], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: url },

@@ -106,7 +106,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
   const env = () => ({ ...storeEnv(), RESCAN_MB_PER_SECOND: '10000' })
 
   test(
-    'a rescan with the built-in YARA rules finishes after a rule upgrade',
+    'finishes a rescan with the built-in YARA rules after a rule upgrade',
     async () => {
       const world = await World.open(env())
       try {
@@ -127,7 +127,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
   )
 
   test(
-    "a rescan with the operator's sandboxed YARA rules quarantines files that match new rules",
+    'quarantines files that match new sandboxed YARA rules in a rescan',
     () => rescanWithOwnRules(env(), join(folder, store)),
     timeoutMs,
   )
@@ -140,7 +140,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
     afterAll(() => clamd.close())
 
     test(
-      'a rescan quarantines files that match new signatures',
+      'quarantines files that match new signatures in a rescan',
       async () => {
         const world = await World.open({ ...env(), SCANNER_URL: clamd.unixUrl })
         try {
@@ -162,7 +162,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
 
 describeIf(hasOtherDisk, `${otherDisk} is not a separate file system`)('rescan of a local store on another file system', () => {
   test(
-    "a rescan with the operator's sandboxed YARA rules finishes",
+    "finishes a rescan with the operator's sandboxed YARA rules",
     async () => {
       const blobs = await mkdtemp(join(otherDisk, 'assay-blobs-'))
       try {

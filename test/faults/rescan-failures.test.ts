@@ -64,7 +64,7 @@ const failsOnFile = {
 }
 
 describe('files that the scanner cannot scan', () => {
-  test('a file that cannot be scanned does not delay other files, and is reported as incompletely scanned after three attempts', async () => {
+  test('reports a file as incompletely scanned after three failed attempts without delaying other files', async () => {
     for (const context of ['first', 'second']) await tenant.createContext(context)
     const others = [await uploadFile('first', 'a.txt', 'one'), await uploadFile('second', 'b.txt', 'two')]
     const file = await uploadFile('first', 'c.txt', poison)
@@ -106,7 +106,7 @@ describe('files that the scanner cannot scan', () => {
     await waitForRescanStatus({ status: 'up' })
   })
 
-  test('a requested rescan scans a skipped file again even if the signatures did not change', async () => {
+  test('scans a skipped file again in a requested rescan', async () => {
     await tenant.createContext('notes')
     const file = await uploadFile('notes', 'a.txt', `${poison} ${newlyInfected}`)
     await failOnPoison()
@@ -194,7 +194,7 @@ describe('files that the scanner cannot scan', () => {
 })
 
 describe('stored files that cannot be read', () => {
-  test('a stored file that cannot be read does not delay other files in a rescan', async () => {
+  test('does not delay a rescan if a stored file cannot be read', async () => {
     await tenant.createContext('notes')
     const [damaged, complete] = [await uploadFile('notes', 'a.txt', 'broken'), await uploadFile('notes', 'b.txt', 'whole')]
     await clamd.updateSignatures(world)

@@ -58,7 +58,7 @@ async function runOnBothReplicas(work: () => Promise<number[]>): Promise<number[
   })
 }
 
-test("two replicas share a context's rescan, and never scan a file twice", async () => {
+test("shares a context's rescan between two replicas without scanning a file twice", async () => {
   await upload('shared', 100)
   await clamd.updateSignatures(world, second)
   const { requests: requested } = clamd.daemon
@@ -70,7 +70,7 @@ test("two replicas share a context's rescan, and never scan a file twice", async
   expect(body.data).toMatchObject({ status: 'finished', files: 100, files_done: 100, files_scanned: 100 })
 })
 
-test('a replica with older signatures leaves the rescan to other replicas', async () => {
+test('leaves a rescan to other replicas if a replica has older signatures', async () => {
   const old = await UpdatableClamd.start()
   const behind = await World.open({ SCANNER_URL: old.url }, world)
   try {
@@ -87,7 +87,7 @@ test('a replica with older signatures leaves the rescan to other replicas', asyn
   }
 })
 
-test("another replica continues a killed replica's rescan at its last position", async () => {
+test("continues a killed replica's rescan on another replica at its last position", async () => {
   const files = await upload('killed', 60)
   const before = (await countReports())[0]!
   await clamd.updateSignatures(world, second)
@@ -139,7 +139,7 @@ describeWith('clamd')('rescans with a real clamd', () => {
     await real.close()
   })
 
-  test('a requested rescan finds infected files if the signatures were updated but their version did not change', async () => {
+  test('finds infected files in a requested rescan even if the signature version did not change', async () => {
     const owner = await scanned.createTenant()
     await owner.createContext('notes')
     const hidden = (await owner.admin.upload('notes', 'a.txt', `a note, ${newlyInfected}`)).body.data.file_id

@@ -79,21 +79,18 @@ const sending: [BucketCall, number][] = [
 ]
 
 describe.each(sending)('bucket faults during %s (%i bytes)', (call, size) => {
-  test.each(faults)(
-    'a bucket upload leaves no files or connections behind if the bucket returns %s once or always',
-    async (_name, fault) => {
-      bucketWorld.bucket.faults.plan(call, fault)
-      expect([201, 503]).toContain((await upload(size)).status)
-      bucketWorld.bucket.faults.clear()
-      bucketWorld.bucket.faults.plan(call, fault, 1000)
-      const response = await upload(size)
-      if (fault.kind === 'status' || fault.kind === 'cut') expect(response.status).toBe(503)
-      else expect([201, 503]).toContain(response.status)
-    },
-  )
+  test.each(faults)('leaves no files or connections behind if the bucket returns %s once or always', async (_name, fault) => {
+    bucketWorld.bucket.faults.plan(call, fault)
+    expect([201, 503]).toContain((await upload(size)).status)
+    bucketWorld.bucket.faults.clear()
+    bucketWorld.bucket.faults.plan(call, fault, 1000)
+    const response = await upload(size)
+    if (fault.kind === 'status' || fault.kind === 'cut') expect(response.status).toBe(503)
+    else expect([201, 503]).toContain(response.status)
+  })
 })
 
-test('a bucket upload leaves no files or connections behind if the bucket goes down and recovers', async () => {
+test('leaves no files or connections behind if the bucket goes down and recovers', async () => {
   await bucketWorld.bucket.stop()
   for (const size of [small, large]) expect((await upload(size)).status).toBe(503)
   await bucketWorld.bucket.start()
@@ -112,18 +109,15 @@ async function startUpload(size: number): Promise<RawClient> {
   return client
 }
 
-test.each([small, large])(
-  'an upload leaves no files or connections behind if its client disconnects or stalls in the middle of a %i-byte body',
-  async (size) => {
-    const disconnected = await startUpload(size)
-    await disconnected.send(randomBytes(size / 2))
-    disconnected.destroy()
-    const silent = await startUpload(size)
-    await silent.send(randomBytes(size / 2))
-    await silent.ended
-    silent.destroy()
-  },
-)
+test.each([small, large])('leaves no files or connections behind if a client stops within a %i-byte body', async (size) => {
+  const disconnected = await startUpload(size)
+  await disconnected.send(randomBytes(size / 2))
+  disconnected.destroy()
+  const silent = await startUpload(size)
+  await silent.send(randomBytes(size / 2))
+  await silent.ended
+  silent.destroy()
+})
 
 /** Runs an upload that the bucket receives without responding, and repeats it if a busy machine exceeds the deadline. */
 async function holdUpload<T>(call: BucketCall, done: boolean, send: () => Promise<T>): Promise<{ response: Promise<T> }> {
@@ -142,28 +136,25 @@ async function holdUpload<T>(call: BucketCall, done: boolean, send: () => Promis
 test.each([
   ['upload', small],
   ['chunk', large],
-] as const)(
-  'an upload leaves no files or connections behind if its client disconnects during a bucket %s request',
-  async (call, size) => {
-    const leaving = new AbortController()
-    const { response } = await holdUpload(call, false, () => {
-      const form = new FormData()
-      form.append('context', 'raw')
-      form.append('file', new Blob([randomBytes(size)]), 'a.bin')
-      return fetch(`${service.url}/api/v1/files/upload`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${caller.credential}` },
-        body: form,
-        signal: leaving.signal,
-      })
+] as const)('leaves no files or connections behind if a client disconnects during a bucket %s request', async (call, size) => {
+  const leaving = new AbortController()
+  const { response } = await holdUpload(call, false, () => {
+    const form = new FormData()
+    form.append('context', 'raw')
+    form.append('file', new Blob([randomBytes(size)]), 'a.bin')
+    return fetch(`${service.url}/api/v1/files/upload`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${caller.credential}` },
+      body: form,
+      signal: leaving.signal,
     })
-    leaving.abort()
-    await expect(response).rejects.toThrow()
-  },
-)
+  })
+  leaving.abort()
+  await expect(response).rejects.toThrow()
+})
 
 test.each([small, large])(
-  'an upload of %i bytes leaves no files or connections behind if the database connection is lost before, during or after the upload',
+  'leaves no files or connections of an upload of %i bytes if the database connection is lost',
   async (size) => {
     for (const when of ['before', 'after'] as const) {
       proxy.cutAtMove = when
@@ -178,7 +169,7 @@ test.each([small, large])(
   },
 )
 
-test("shutdown closes every connection, deletes the service's temporary folder, and prints nothing", async () => {
+test('closes every connection and deletes the temporary folder at shutdown', async () => {
   await expectRecovery(large)
   expect(bucketWorld.bucket.connections).toBeGreaterThan(0)
   toldToEnd = true

@@ -44,7 +44,7 @@ const secondsUntilRetry = async (path: string, from: Date): Promise<number> =>
 const fileAccesses = () => opened.mock.calls.length + spooled.mock.calls.length
 const calls = async () => (await tenant.admin.get('/stats/logs?operation=upload')).body.data.pagination.total_items
 
-test("while the scanner is unavailable, a HEAD request for a complete upload only reads the upload's row", async () => {
+test("reads only the upload's row for a HEAD request while the scanner is unavailable", async () => {
   const path = await tus.begin('notes', 'a.txt', text.length)
   expect(toStatusAndCode(await tus.patch(path, 0, text))).toEqual([503, 'scanner_unavailable'])
   const [accesses, logged] = [fileAccesses(), await calls()]
@@ -75,7 +75,7 @@ test("while the scanner is unavailable, a HEAD request for a complete upload onl
   expect(head.headers.get('assay-file-id')).toMatch(/^file_/)
 })
 
-test('retries the scan of a file with increasing delays if the file cannot be scanned', async () => {
+test('retries the failed scan of a file with increasing delays', async () => {
   daemon ??= await startClamdEmulator({}, 'tcp', port)
   daemon.script.response = 'stream: Cannot allocate memory ERROR\0'
   const path = await tus.begin('notes', 'a.txt', text.length)

@@ -78,7 +78,7 @@ describe.each(['a directory', 'a bucket'])('resumable uploads stored in %s', (ki
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
   }
 
-  test('tus-js-client uploads a file over connections that break after random numbers of bytes', async () => {
+  test('uploads a file with tus-js-client over connections that break at random', async () => {
     const proxy = await BreakingProxy.open(world.url)
     const content = randomBytes(9 * megabyte)
     const random = generateCuts(seed)
@@ -104,7 +104,7 @@ describe.each(['a directory', 'a bucket'])('resumable uploads stored in %s', (ki
     await expectAgreement()
   })
 
-  test('bytes received before kill -9 are available to other replicas and after a restart', async () => {
+  test('keeps bytes received before kill -9 for other replicas and after a restart', async () => {
     const { service, tus: killed } = await start()
     const content = randomBytes(20 * megabyte)
     const path = await tus.begin('raw', 'killed.bin', content.length)
@@ -132,27 +132,24 @@ describe.each(['a directory', 'a bucket'])('resumable uploads stored in %s', (ki
   // Between verdict and response, only the storage step depends on the kind of store.
   const ofAnyStore: FaultPoint[] = kind === 'a directory' ? ['upload.judged', 'commit.durable', 'upload.committed'] : []
   const steps: FaultPoint[] = [...ofParts, 'upload.stored', ...ofAnyStore]
-  test.each(steps)(
-    'an upload continues on another replica and creates one file if the first replica is killed at %s',
-    async (point) => {
-      const { service, tus: killed } = await start({ FAULT_POINT: point })
-      const content = randomBytes(300_000)
-      const before = await countFiles()
-      const path = await tus.begin('raw', 'one.bin', content.length)
-      await tus.patch(path, 0, content.subarray(0, 100_000))
-      await expect(killed.patch(path, 100_000, content.subarray(100_000))).rejects.toThrow()
-      await service.ended
-      // The killed process's lease on its Idempotency-Key must expire first.
-      await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
-      const offset = await tus.getOffset(path)
-      if (offset < content.length) {
-        expect(offset).toBe(100_000)
-        await tus.patch(path, offset, content.subarray(offset))
-      }
-      const found = await tus.head(path)
-      await expectBytes(found.headers.get('assay-file-id')!, content)
-      expect(await countFiles()).toBe(before + 1)
-      await expectAgreement()
-    },
-  )
+  test.each(steps)('continues an upload on another replica if the first replica is killed at %s', async (point) => {
+    const { service, tus: killed } = await start({ FAULT_POINT: point })
+    const content = randomBytes(300_000)
+    const before = await countFiles()
+    const path = await tus.begin('raw', 'one.bin', content.length)
+    await tus.patch(path, 0, content.subarray(0, 100_000))
+    await expect(killed.patch(path, 100_000, content.subarray(100_000))).rejects.toThrow()
+    await service.ended
+    // The killed process's lease on its Idempotency-Key must expire first.
+    await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
+    const offset = await tus.getOffset(path)
+    if (offset < content.length) {
+      expect(offset).toBe(100_000)
+      await tus.patch(path, offset, content.subarray(offset))
+    }
+    const found = await tus.head(path)
+    await expectBytes(found.headers.get('assay-file-id')!, content)
+    expect(await countFiles()).toBe(before + 1)
+    await expectAgreement()
+  })
 })

@@ -54,7 +54,7 @@ describe.each(puts)('S3 uploads: %s', (_name, call, bytes) => {
     ['a closed connection', { kind: 'cut' }],
     ['a slow response', { kind: 'slow', ms: 200 }],
     ['a lost response', { kind: 'lost' }],
-  ])('an S3 upload succeeds despite %s, and stores the object only once', async (_what, fault) => {
+  ])('stores an object only once in S3 despite %s', async (_what, fault) => {
     fakeS3.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
     expect([...fakeS3.objects.keys()]).toEqual(['a/b'])
@@ -66,27 +66,27 @@ describe.each(puts)('S3 uploads: %s', (_name, call, bytes) => {
     ['responds with 503', status(503)],
     ['closes all connections', { kind: 'cut' }],
     ['never responds', { kind: 'silent' }],
-  ])('an S3 upload fails within its timeout if the store %s', async (_what, fault) => {
+  ])('fails an S3 upload within its timeout if the store %s', async (_what, fault) => {
     fakeS3.plan(call, fault, 1000)
     await expect(brief.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(stored('a/b')).toBeUndefined()
     expect(fakeS3.uploads.size).toBe(0)
   })
 
-  test('an S3 upload reports a permanent rejection (403) immediately', async () => {
+  test('reports a permanent rejection (403) of an S3 upload immediately', async () => {
     fakeS3.plan(call, status(403, 'AccessDenied'))
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(count(call)).toBe(1)
   })
 
-  test('an S3 upload neither overwrites nor claims another object at its path', async () => {
+  test('neither overwrites nor claims another object at the path of an S3 upload', async () => {
     fakeS3.objects.set('a/b', { bytes: Buffer.from('other'), headers: {}, storedAt: new Date() })
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)
     expect(stored('a/b')!.toString()).toBe('other')
   })
 })
 
-test('an S3 upload whose content changes during the transfer is retried once and then rejected', async () => {
+test('retries an S3 upload whose content changes during the transfer only once', async () => {
   fakeS3.plan('put', status(400, 'XAmzContentSHA256Mismatch'))
   await storage.put('a/b', inMemory(small), type)
   expect(count('put')).toBe(2)
@@ -107,7 +107,7 @@ describe.each(reads)('S3 requests of type: %s', (call, send) => {
     ['503', status(503)],
     ['429', status(429)],
     ['a lost response', { kind: 'lost' }],
-  ])('an S3 request succeeds despite %s', async (_what, fault) => {
+  ])('completes an S3 request despite %s', async (_what, fault) => {
     await storage.put('a/b', inMemory(small), type)
     fakeS3.plan(call, fault)
     await send()
@@ -124,13 +124,13 @@ test.each<S3Call>(['list', 'create', 'complete', 'copy'])('repeats an S3 %s requ
   expect(count(call)).toBeGreaterThanOrEqual(2)
 })
 
-test('a truncated S3 download fails instead of ending without an error', async () => {
+test('fails a truncated S3 download instead of ending without an error', async () => {
   await storage.put('a/b', inMemory(large), type)
   fakeS3.plan('get', { kind: 'cut' })
   await expect(readBytes(await storage.open('a/b'))).rejects.toMatchObject(unavailable)
 })
 
-test('reads an S3 object that the store does not list yet, and lists it later', async () => {
+test('reads an S3 object that the store does not list yet', async () => {
   fakeS3.unlisted.add('a/b')
   await storage.put('a/b', inMemory(small), type)
   expect((await storage.list().next()).done).toBe(true)
@@ -155,7 +155,7 @@ describe('verification of S3 stores', () => {
   test.each([
     ['ignores the condition of a write', { ignoresConditions: true }, 'ignores write conditions and overwrites objects'],
     ['does not verify checksums', { ignoresHashes: true }, 'stores content that does not match its checksum'],
-  ])('before storing any file, rejects an S3 store that %s', async (_what, flaw, problem) => {
+  ])('rejects an S3 store that %s before storing any file', async (_what, flaw, problem) => {
     Object.assign(fakeS3, flaw)
     const proved = openStore(longTimeouts, { requireProof: true })
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toThrow(problem)
@@ -164,7 +164,7 @@ describe('verification of S3 stores', () => {
     await proved.close()
   })
 
-  test('retries the verification of an S3 store after an outage, but does not repeat it after it succeeds', async () => {
+  test('retries the verification of an S3 store only after an outage', async () => {
     const proved = openStore({ ...longTimeouts, callMs: 1000 }, { requireProof: true })
     await fakeS3.stop()
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toMatchObject(unavailable)
@@ -189,7 +189,7 @@ test('reports a clock difference between the service and the S3 store', async ()
   await storage.assertReady()
 })
 
-test('reports missing S3 credentials, and names the variables that set them', async () => {
+test('reports missing S3 credentials and names the variables that set them', async () => {
   const names = ['AWS_EC2_METADATA_DISABLED', 'AWS_SHARED_CREDENTIALS_FILE', 'AWS_CONFIG_FILE'] as const
   const before = names.map((name) => [name, process.env[name]] as const)
   Object.assign(process.env, {

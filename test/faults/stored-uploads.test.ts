@@ -42,7 +42,7 @@ const expectWhole = async (tenant: TestTenant, files: number) => {
 }
 
 describe('blobs of rejected uploads', () => {
-  test('deletes rejected files from the store before the response, so that few garbage journal entries remain', async () => {
+  test('deletes rejected files from the store before the response', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     for (let times = 0; times < 12; times++) expect(await send(tenant, blank)).toMatchObject({ status: 422 })
@@ -52,14 +52,14 @@ describe('blobs of rejected uploads', () => {
     expect(rowCount).toBeLessThan(8)
   })
 
-  test('a rejected file does not affect files that are accepted at the same time', async () => {
+  test('accepts valid files while another file is rejected', async () => {
     const tenant = await newTenant()
     const responses = await Promise.all(Array.from({ length: 16 }, (_, at) => send(tenant, at % 2 ? blank : valid)))
     expect(responses.map(({ status }) => status)).toEqual(responses.map((_, at) => (at % 2 ? 422 : 201)))
     await expectWhole(tenant, 8)
   })
 
-  test('an upload that exceeds a quota leaves no blob', async () => {
+  test('leaves no blob of an upload that exceeds a quota', async () => {
     const tenant = await newTenant()
     await tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })
     const responses = await Promise.all([send(tenant), send(tenant), send(tenant)])
@@ -68,7 +68,7 @@ describe('blobs of rejected uploads', () => {
   })
 })
 
-test('an upload during a scanner outage leaves no blob', async () => {
+test('leaves no blob of an upload during a scanner outage', async () => {
   const tenant = await newTenant()
   await tenant.createContext('scanned', { scan_for_viruses: true })
   for (let times = 0; times < 12; times++)
@@ -76,7 +76,7 @@ test('an upload during a scanner outage leaves no blob', async () => {
   await expectWhole(tenant, 0)
 })
 
-test('an upload that crosses a month boundary stores its blob under only one path', async () => {
+test('stores only one blob for an upload that crosses a month boundary', async () => {
   const tenant = await newTenant()
   expect((await send(tenant)).status).toBe(201)
   const { storage } = world.app.services
@@ -103,7 +103,7 @@ test('stores only one blob for two requests with the same Idempotency-Key', asyn
   await expectWhole(tenant, 1)
 })
 
-test('stores the blob under the new path if the storage path template changes during the upload', async () => {
+test('uses the new storage path template if it changes during the upload', async () => {
   const tenant = await newTenant()
   expect((await send(tenant)).status).toBe(201)
   const other = new pg.Client({ connectionString: world.databaseUrl })
@@ -156,7 +156,7 @@ describe('disconnects while a file is being stored', () => {
     return client
   }
 
-  test.each(['before', 'after'])('a client that disconnects %s the write leaves a complete file or no file', async (when) => {
+  test.each(['before', 'after'])('leaves a complete file or no file if a client disconnects %s the write', async (when) => {
     const tenant = await newTenant()
     const watch = watchUnhandledErrors()
     const { storage } = world.app.services
@@ -215,7 +215,7 @@ describe('SIGTERM while a file is being stored', () => {
     return { service, response }
   }
 
-  test('SIGTERM lets a process complete the upload that it is storing', async () => {
+  test('completes an upload that is being stored after SIGTERM', async () => {
     const tenant = await newTenant()
     const { service, response } = await startTerminatedUpload(tenant, '30')
     service.child.kill('SIGUSR2')
@@ -224,7 +224,7 @@ describe('SIGTERM while a file is being stored', () => {
     await expectWhole(tenant, 1)
   })
 
-  test('SIGTERM leaves no data from an upload that exceeds the grace period', async () => {
+  test('leaves no data of an upload that exceeds the grace period after SIGTERM', async () => {
     const tenant = await newTenant()
     const { service, response } = await startTerminatedUpload(tenant, '1')
     await expect(response).rejects.toThrow()

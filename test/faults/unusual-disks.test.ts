@@ -53,7 +53,7 @@ const asMount = (folder: string) => [
 ]
 
 describe('store on a different mount', () => {
-  test('accepts uploads of any size if the store is another mount of the file system that contains DATA_DIR', async () => {
+  test('accepts uploads of any size if the store is another mount of the same file system', async () => {
     if (!(await canMount(store))) return
     const caller = await run({ under: asMount(store) })
     for (const bytes of [1000, 300_000, 5_000_000]) {
@@ -69,7 +69,7 @@ describe('store on a different mount', () => {
 })
 
 describe('temporary folder', () => {
-  test("recreates a deleted temporary folder, and keeps other programs' files in it", async () => {
+  test("recreates a deleted temporary folder and keeps other programs' files in it", async () => {
     const spool = join(world.dataDir, 'data', 'spool')
     await mkdir(join(spool, 'somebody-elses'), { recursive: true })
     const caller = await run({})
@@ -82,13 +82,13 @@ describe('temporary folder', () => {
 })
 
 describe('standard output and error on a full disk', () => {
-  test('the service runs and shuts down even if standard output and error are on a full disk', async () => {
+  test('runs and shuts down even if standard output and error are on a full disk', async () => {
     const caller = await run({ under: ['sh', '-c', 'exec "$@" >/dev/full 2>/dev/full', 'sh'] })
     expect((await caller.upload('raw', 'a.bin', randomBytes(10))).status).toBe(201)
     expect((await service!.stop()).status).toBe(0)
   })
 
-  test('a service that cannot start exits even if standard output and error are on a full disk', async () => {
+  test('exits after a failed start even if standard output and error are on a full disk', async () => {
     service = Service.run({ PORT: 'many' }, { under: ['sh', '-c', 'exec "$@" >/dev/full 2>/dev/full', 'sh'] })
     expect((await service.ended).status).toBe(1)
   })

@@ -65,7 +65,7 @@ test('delivers committed events even if every sending process is killed', async 
   expect([repeated >= 2, repeated <= 2 * 50]).toEqual([true, true])
 }, 120_000)
 
-test('after MASTER_KEY changes, webhook secrets are re-encrypted, so that the old key is no longer needed', async () => {
+test('re-encrypts webhook secrets after MASTER_KEY changes', async () => {
   const { body } = await tenant.admin.post('/webhooks', { url: receiver.url })
   const { webhook_id: id, secret: first } = body.data
   const { secret: second } = (await tenant.admin.post(`/webhooks/${id}/rotate-secret`)).body.data

@@ -42,7 +42,7 @@ afterEach(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 describe("fair scheduling of tenants' files", () => {
-  test.each([1, 2])('with %d workers, a file does not wait for all earlier files of another tenant', async (workers) => {
+  test.each([1, 2])('does not let a file wait for all earlier files of another tenant with %d workers', async (workers) => {
     const engine = start({ workers })
     const done: string[] = []
     const run = async (owner: string) => {
@@ -73,7 +73,7 @@ describe('failing workers', () => {
     [['die', 'throwlate'], 'died'],
     [['hang', 'never'], 'hung'],
     [['hoard'], 'out_of_memory'],
-  ])('rejects a file as corrupt_file if its reader fails twice (%j), and reports the cause', async (extensions, worker) => {
+  ])('rejects a file as corrupt_file if its reader fails twice (%j)', async (extensions, worker) => {
     const inspector = start(worker === 'hung' ? { deadlineMs: 4000 } : {})
     const bad = extensions.map((extension) => inspector.inspect(createSubmission(`a.${extension}`, words)))
     const good = Array.from({ length: 5 }, () => inspector.inspect(createSubmission('a.slow', words)))
@@ -99,7 +99,7 @@ describe('failing workers', () => {
     },
   )
 
-  test('scans a file separately if the worker that was reading and scanning the file crashed', async () => {
+  test('scans a file separately if the worker that was reading and scanning it crashed', async () => {
     const scanner = Object.assign(new ScriptedScanner({ verdict: 'clean' }), {
       scanInWorker: { setup: { id: 'own', kind: 'wasm' as const, limits: walkLimits }, deadlineOf: () => 20_000 },
     })
@@ -126,7 +126,7 @@ describe('failing workers', () => {
 })
 
 describe('worker pool limits', () => {
-  test('rejects files as overloaded while the worker queue is full, and validates the others', async () => {
+  test('rejects files as overloaded while the worker queue is full', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const outcomes = await Promise.allSettled(
       Array.from({ length: 8 }, () => inspector.inspect(createSubmission('a.slow', words))),
@@ -138,7 +138,7 @@ describe('worker pool limits', () => {
     )
   })
 
-  test("drops the latest file of the tenant with the most queued files to make room for another tenant's file", async () => {
+  test('drops the latest file of the tenant with the most queued files to make room', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const run = (owner: string) => inspector.inspect({ ...createSubmission('a.slow', words), owner })
     const many = [run('many'), run('many'), run('many'), run('many')]
@@ -161,7 +161,7 @@ describe('worker pool limits', () => {
     expect(existsSync(join(folder, 'full'))).toBe(true)
   })
 
-  test('starts no more workers than configured, and none while the pool is idle', async () => {
+  test('starts no more workers than configured and none while the pool is idle', async () => {
     const inspector = start({ workers: 2, idleMs: 50 })
     expect(inspector.pool.threadCount).toBe(0)
     const sizes = Array.from({ length: 6 }, () =>
@@ -182,7 +182,7 @@ describe('worker pool limits', () => {
     expect(await busy).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('closing the worker pool rejects queued files and ends every worker', async () => {
+  test('rejects queued files and ends every worker when the worker pool is closed', async () => {
     const inspector = start({ workers: 1 })
     const both = Promise.allSettled([
       inspector.inspect(createSubmission('a.hang', words)),
@@ -211,7 +211,7 @@ describe('worker pool limits', () => {
     },
   )
 
-  test('decodes a WebP in an image process and reads a PDF in a worker, even if the context accepts damaged files', async () => {
+  test('decodes a WebP image in an image process and reads a PDF in a worker', async () => {
     const inspector = start({ readerModule: undefined })
     const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
     const webp = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } })
@@ -222,7 +222,7 @@ describe('worker pool limits', () => {
     expect([inspector.pool.processIds.length, inspector.pool.threadCount]).toEqual([1, 1])
   })
 
-  test('reads small images, audio and video on the main thread and slow or large ones in a worker', async () => {
+  test('reads small images, audio and video on the main thread', async () => {
     const inspector = start({ readerModule: undefined })
     const accepted = async (name: string, bytes: Buffer) =>
       expect(await inspector.inspect(createSubmission(name, bytes))).toMatchObject({ outcome: 'accepted' })
@@ -240,7 +240,7 @@ describe('worker pool limits', () => {
     expect(inspector.pool.processIds.length).toBe(1)
   })
 
-  test('reads a small archive on the main thread, but one above the limits in a worker', async () => {
+  test('reads a small archive on the main thread but a large one in a worker', async () => {
     const inspector = start({ readerModule: undefined })
     const accepted = async (name: string, bytes: Buffer) =>
       expect(await inspector.inspect(createSubmission(name, bytes))).toMatchObject({ outcome: 'accepted' })
@@ -275,7 +275,7 @@ describe('worker pool limits', () => {
     })
   })
 
-  test('a file on disk receives the same verdict as a file in memory, regardless of its size', async () => {
+  test('returns the same verdict for a file on disk as for a file in memory', async () => {
     const inspector = start()
     const text = Buffer.from('line of text\n'.repeat(100_000))
     const [small, large] = await Promise.all([

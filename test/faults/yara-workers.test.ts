@@ -42,7 +42,7 @@ async function waitForNoProcess(): Promise<void> {
 }
 
 describe('YARA workers', () => {
-  test('a YARA scan is retried once if its worker crashes, and fails if the second worker crashes too', async () => {
+  test('retries a YARA scan only once if its worker crashes', async () => {
     const scanner = await open({ module: script(`${ready} export const scan = () => process.exit(3)`) })
     await expect(scanner.scan(createMemoryContent(archive), never())).rejects.toMatchObject({
       ...unavailable,
@@ -62,7 +62,7 @@ describe('YARA workers', () => {
     })
   })
 
-  test('the scanner cannot be opened if the YARA worker cannot start', async () => {
+  test('does not open the scanner if the YARA worker cannot start', async () => {
     await expect(YaraScanner.open({ module: script("throw new Error('no memory left')") })).rejects.toThrow('no memory left')
   })
 
@@ -82,7 +82,7 @@ describe('YARA workers', () => {
     expect(rejected).toEqual(['overloaded', 'overloaded'])
   })
 
-  test('an aborted YARA scan releases its worker long before the scan would end', async () => {
+  test('releases the worker of an aborted YARA scan long before the scan would end', async () => {
     const scanner = await open({ kind: 'wasm' })
     const controller = new AbortController()
     const slow = createZip(...Array.from({ length: 15_000 }, (_, index) => ({ name: `${index}`, bytes: text, stored: true })))
@@ -94,7 +94,7 @@ describe('YARA workers', () => {
     expect(await next).toEqual(clean)
   })
 
-  test('limits and reports YARA threads that cannot be ended, and recovers after they end', async () => {
+  test('limits YARA threads that cannot be ended and recovers after they end', async () => {
     const scanner = await open({
       // Native code that cannot be interrupted runs for a limited time.
       module: script(
@@ -123,7 +123,7 @@ const operators = { sources: [{ origin: 'endless.yar', text: endless }], changed
 const slow = createMemoryContent('this is SLOW')
 
 describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('endless operator rule, %s engine', (kind) => {
-  test('an endless YARA rule fails only the scans of matching files, and leaves no thread or process behind', async () => {
+  test('fails only the scans of matching files if a YARA rule is endless', async () => {
     const scanner = await open({ kind, operators, deadlineOf: (size) => (size === slow.size ? 2_000 : 60_000) })
     for (let count = 0; count < 2; count++) {
       const hanging = expect(scanner.scan(slow, never())).rejects.toMatchObject({
@@ -148,7 +148,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('en
     expect(await scanner.scan(createMemoryContent(text), never())).toEqual(clean)
   })
 
-  test('an endless YARA rule does not prevent the scanner from closing', async () => {
+  test('closes the scanner despite an endless YARA rule', async () => {
     const scanner = await open({ kind, operators })
     const hanging = expect(scanner.scan(slow, never())).rejects.toMatchObject(unavailable)
     await new Promise((resolve) => setTimeout(resolve, 300))
@@ -159,7 +159,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('en
 })
 
 describeIf(hasNativeEngine(), 'the native YARA-X does not load on this platform')('YARA process of a killed service', () => {
-  test('the YARA process ends with the service, regardless of how the service ends', async () => {
+  test('ends the YARA process with the service, regardless of how the service ends', async () => {
     const service = spawn(process.execPath, [fileURLToPath(new URL('../support/endless-scan.mjs', import.meta.url)), endless], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

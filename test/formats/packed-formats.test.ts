@@ -49,7 +49,7 @@ describe('7-Zip formats', () => {
     expect(await getVerdict('rar', Buffer.concat([rar5(file), noise(100)]))).toMatchObject({ sound: true })
   })
 
-  test('rejects an archive with a member path outside the archive or with a decompression bomb', async () => {
+  test('rejects an archive with an outside member path or with a decompression bomb', async () => {
     expect(await getVerdict('rar', rar5({ ...file, name: '../a' }))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_path',
@@ -65,16 +65,13 @@ describe('7-Zip formats', () => {
     expect(await getVerdict('rar', volume.subarray(0, volume.length - 100))).toMatchObject({ sound: true })
   })
 
-  test.each(['symbolic', 'hard'] as const)(
-    'accepts a RAR 5 %s link to a target inside the archive, and rejects one to a target outside',
-    async (kind) => {
-      const linked = (target: string) => getVerdict('rar', rar5(file, { name: 'b.bin', target, kind }))
-      expect(await linked('a.bin')).toMatchObject({ sound: true, notes: [] })
-      expect(await linked('../a.bin')).toMatchObject({ sound: false, maliciousConstruction: 'archive_link' })
-    },
-  )
+  test.each(['symbolic', 'hard'] as const)('accepts a RAR 5 %s link only to a target inside the archive', async (kind) => {
+    const linked = (target: string) => getVerdict('rar', rar5(file, { name: 'b.bin', target, kind }))
+    expect(await linked('a.bin')).toMatchObject({ sound: true, notes: [] })
+    expect(await linked('../a.bin')).toMatchObject({ sound: false, maliciousConstruction: 'archive_link' })
+  })
 
-  test('accepts a RAR 5 file reference as a copy, and rejects a reference to a file outside the archive', async () => {
+  test('accepts a RAR 5 file reference only to a file inside the archive', async () => {
     const reference = (target: string) => getVerdict('rar', rar5(file, { name: 'b.bin', target, kind: 'copy' }))
     expect(await reference(file.name)).toMatchObject({
       sound: true,
@@ -89,12 +86,12 @@ describe('7-Zip formats', () => {
     expect(await getVerdict('rar', rar5({ ...file, method: 3 }, link))).toMatchObject({ sound: false })
   })
 
-  test('accepts any content in .rev and .msu files, but not in .rar and .cab files', async () => {
+  test('accepts any content in .rev and .msu files but not in .rar and .cab files', async () => {
     for (const extension of ['rev', 'msu']) expect(await getVerdict(extension, noise(3000))).toMatchObject({ sound: true })
     for (const extension of ['rar', 'cab']) expect(await getVerdict(extension, noise(3000))).toMatchObject({ sound: false })
   })
 
-  test('detects encrypted RAR archives, even if their headers are encrypted', async () => {
+  test('detects encrypted RAR archives even if their headers are encrypted', async () => {
     for (const closed of ['file', 'directory'] as const)
       expect(await getVerdict('rar', rar4(file, { closed }))).toMatchObject({ sound: true, evidence: { encrypted: true } })
   })

@@ -49,14 +49,14 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])(
       })
     })
 
-    test('a YARA rule does not combine strings from different files', async () => {
+    test('does not combine strings from different files for a YARA rule', async () => {
       expect(await scan(file(php[0], words))).toEqual(clean)
       expect(await scan(file(words, php[1]))).toEqual(clean)
       const members = createZip({ name: 'a.txt', bytes: file(php[0], words) }, { name: 'b.txt', bytes: file(words, php[1]) })
       expect(await scanner.scan(createMemoryContent(members), never())).toEqual(clean)
     })
 
-    test('a YARA rule that requires strings at the start of a file does not match them elsewhere', async () => {
+    test('matches strings of a YARA rule only at the start of a file if the rule requires it', async () => {
       expect(await scan(file(words, '<svg>', words, script))).toEqual(clean)
       // The second scan window starts 64 KiB before the end of the first one.
       const second = Buffer.from(file(words, words))

@@ -51,7 +51,7 @@ const withBody = (body: string) => {
 const trailing = (picture: Buffer, behind: Buffer | string) => Buffer.concat([picture, Buffer.from(behind)])
 
 describe('active content', () => {
-  test('reports active content in accepted and rejected files, even if the context accepts damaged files', async () => {
+  test('reports active content in accepted and rejected files', async () => {
     const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
     const lineOf = async (name: string, bytes: Buffer, rules = {}) =>
       (await inspector.inspect(createSubmission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
@@ -100,7 +100,7 @@ describe('active content', () => {
     expect(await runSearch('docx', document)).toEqual([`${what} in 'word/media/${name}'`])
   })
 
-  test('reports active content in a gzipped web page with any name, but not in harmless or damaged content', async () => {
+  test('reports active content in a gzipped web page with any name', async () => {
     expect(await runSearch('gz', gzipSync('<!doctype html><html><body onload="a()"></body></html>'))).toEqual([
       "event handler in 'content'",
     ])
@@ -114,7 +114,7 @@ describe('active content', () => {
       expect(await runSearch('zip', createZip({ name, bytes }))).toBeUndefined()
   })
 
-  test('searches at most 8 MiB per member and 32 MiB per archive for active content, and names the members that it skips', async () => {
+  test('limits the search for active content to 8 MiB per member and 32 MiB per archive', async () => {
     const page = (size: number) => Buffer.concat([Buffer.from('<html><script>1</script>'), Buffer.alloc(size, '<p>words ')])
     const runReader = async (...sizes: number[]) =>
       (await examineFile('zip', createZip(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))

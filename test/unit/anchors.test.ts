@@ -50,7 +50,7 @@ describe('search strings', () => {
     expect(found(Buffer.from(`${'.'.repeat(40)}<SVG`))).toEqual(['<svg'])
   })
 
-  test('the string search finds the same matches as indexOf in random text', () => {
+  test('finds the same strings as indexOf in random text', () => {
     const chunks = fc.constantFrom(
       'power',
       'Shell',
@@ -84,7 +84,7 @@ describe('search strings', () => {
     )
   })
 
-  test('if one of several short search strings with the same prefix occurs, reports all of them', () => {
+  test('reports all matching short search strings with the same prefix', () => {
     const alike: Anchor[] = [{ text: '<?php', nocase: true }, { text: '<?=' }]
     const found = new AnchorSearch(alike)
     for (const text of ['<?xml <?=', '<?xml <?PHP']) expect([...found.findAnchors(Buffer.from(text))]).toEqual(alike)
@@ -112,7 +112,7 @@ describe('countNonTextControls function', () => {
     },
   )
 
-  test('counting control characters four bytes at a time gives the same result as byte by byte', () => {
+  test('counts control characters four bytes at a time with the same result as byte by byte', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(3), (bytes, by) => {
         expect(countNonTextControls(copyUnaligned(Buffer.from(bytes), by))).toBe(bytes.filter(isCounted).length)

@@ -19,20 +19,20 @@ describe('scopes and actors', () => {
     }
   })
 
-  test('the error for a missing scope contains the scope', () => {
+  test('includes the missing scope in the error', () => {
     expect(() => requireScope({ scopes: ['upload'] }, 'delete')).toThrow(
       expect.objectContaining({ code: 'forbidden', message: expect.stringContaining("'delete'") }),
     )
   })
 
-  test('a key restricted to contexts has access only to those contexts', () => {
+  test('limits a key restricted to contexts to those contexts', () => {
     expect(canAccessContext({ contexts: ['ctx_a'] }, 'ctx_b')).toBe(false)
     expect(canAccessContext({ contexts: ['ctx_a'] }, 'ctx_a')).toBe(true)
     expect(canAccessContext({ contexts: [] }, 'ctx_a')).toBe(false)
     expect(canAccessContext({ contexts: null }, 'ctx_a')).toBe(true)
   })
 
-  test("the service's own actions have an actor named `system`", () => {
+  test("attributes the service's own actions to an actor named `system`", () => {
     expect(createSystemActor('ten_1')).toMatchObject({ tenantId: 'ten_1', kind: 'system', id: 'system', email: null })
   })
 })

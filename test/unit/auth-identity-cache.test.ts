@@ -22,7 +22,7 @@ const counting = (value: Value | null) => {
 }
 
 describe('identity cache', () => {
-  test('the identity cache queries an identity only once, and then returns it synchronously', async () => {
+  test('queries an identity only once and then returns it from the cache synchronously', async () => {
     const cache = cacheWith()
     const load = counting({ id: 'a', text: 'A' })
     await cache.get('k', load)
@@ -30,14 +30,14 @@ describe('identity cache', () => {
     expect(load.calls).toBe(1)
   })
 
-  test('the identity cache queries an identity only once for concurrent lookups', async () => {
+  test('queries an identity only once for concurrent lookups', async () => {
     const cache = cacheWith()
     const load = counting({ id: 'a', text: 'A' })
     await Promise.all(Array.from({ length: 50 }, () => cache.get('k', load)))
     expect(load.calls).toBe(1)
   })
 
-  test('the identity cache stores unknown identities but not errors', async () => {
+  test('caches unknown identities but not errors', async () => {
     const cache = cacheWith()
     const unknown = counting(null)
     await cache.get('k', unknown)
@@ -47,7 +47,7 @@ describe('identity cache', () => {
     expect(await cache.get('f', counting({ id: 'f', text: 'back' }))).toMatchObject({ text: 'back' })
   })
 
-  test('the identity cache has a size limit and evicts the least recently used entries', async () => {
+  test('evicts the least recently used identities above the size limit of the cache', async () => {
     const cache = cacheWith({ capacity: 3, unknownCapacity: 10 })
     const load = counting({ id: 'a', text: 'A' })
     for (const key of ['1', '2', '3']) await cache.get(key, load)
@@ -59,7 +59,7 @@ describe('identity cache', () => {
     expect(cache.get('2', load)).toBeInstanceOf(Promise)
   })
 
-  test('the identity cache expires entries, and is bypassed while notifications are unavailable', async () => {
+  test('bypasses the identity cache while notifications are unavailable', async () => {
     let trusted = true
     const cache = cacheWith({ trusted: () => trusted })
     const load = counting({ id: 'a', text: 'A' })
@@ -76,7 +76,7 @@ describe('identity cache', () => {
     expect(load.calls).toBe(5)
   })
 
-  test('the identity cache never stores a value that was loaded before a change', async () => {
+  test('never caches an identity that was loaded before a change', async () => {
     const cache = cacheWith()
     let finish = (_: Value) => {}
     const before = cache.get('k', () => new Promise<Value>((resolve) => (finish = resolve)))
@@ -88,7 +88,7 @@ describe('identity cache', () => {
     expect(await cache.get('k', counting({ id: 'a', text: 'newer' }))).toMatchObject({ text: 'new' })
   })
 
-  test('a change invalidates only the cached identities that depend on it', async () => {
+  test('invalidates only the cached identities that depend on a change', async () => {
     const cache = cacheWith()
     await cache.get('1', counting({ id: 'a', text: '1' }))
     await cache.get('2', counting({ id: 'a', text: '2' }))

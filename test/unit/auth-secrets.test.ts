@@ -12,7 +12,7 @@ const two = Buffer.alloc(32, 2)
 const secret = Buffer.from('a private key')
 
 describe('encrypted secrets', () => {
-  test('an encrypted secret can be decrypted only with the same key and label', async () => {
+  test('decrypts a secret only with the same key and label', async () => {
     const sealed = new MasterKey([one]).encrypt(secret, 'sig_1')
     expect(sealed.includes(secret)).toBe(false)
     expect(await new MasterKey([one]).decrypt(sealed, 'sig_1')).toEqual(secret)
@@ -20,7 +20,7 @@ describe('encrypted secrets', () => {
     await expect(new MasterKey([two]).decrypt(sealed, 'sig_1')).rejects.toThrow(/another MASTER_KEY/)
   })
 
-  test('encrypting the same secret twice produces different ciphertexts', () => {
+  test('produces different ciphertexts for the same secret', () => {
     const key = new MasterKey([one])
     expect(key.encrypt(secret, 'x')).not.toEqual(key.encrypt(secret, 'x'))
   })
@@ -53,7 +53,7 @@ describe('DATA_DIR/master.key', () => {
   })
   afterEach(() => rm(join(dataDir, '..'), { recursive: true }))
 
-  test('many concurrent starts create one master key that only its owner can read', async () => {
+  test('creates one master key during many concurrent starts', async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => openMasterKey({ dataDir })))
     const sealed = keys[0]!.encrypt(secret, 'x')
     for (const key of keys) expect(await key.decrypt(sealed, 'x')).toEqual(secret)
@@ -64,7 +64,7 @@ describe('DATA_DIR/master.key', () => {
     expect(await readFile(join(dataDir, 'master.key'), 'utf8')).toBe(before)
   })
 
-  test('a running service can still decrypt secrets after a command replaces the master key', async () => {
+  test('decrypts secrets in a running service after a command replaces the master key', async () => {
     const running = await openMasterKey({ dataDir })
     const old = running.encrypt(secret, 'x')
     await rotateMasterKeyFile(dataDir)
@@ -77,7 +77,7 @@ describe('DATA_DIR/master.key', () => {
     await expect(later.decrypt(old, 'x')).rejects.toThrow(/another MASTER_KEY/)
   })
 
-  test('reports a damaged key file, but does not replace it', async () => {
+  test('reports a damaged key file without replacing it', async () => {
     await openMasterKey({ dataDir })
     await writeFile(join(dataDir, 'master.key'), 'c2hvcnQ=\n')
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/master\.key contains 5 bytes\. It must contain 32/)
@@ -85,7 +85,7 @@ describe('DATA_DIR/master.key', () => {
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/is empty/)
   })
 
-  test('MASTER_KEY must be 32 bytes long, and no key file is created if it is set', async () => {
+  test('requires a MASTER_KEY of exactly 32 bytes', async () => {
     await openMasterKey({ masterKey: one, dataDir })
     await expect(stat(dataDir)).rejects.toThrow(/ENOENT/)
     await expect(openMasterKey({ masterKey: Buffer.alloc(16), dataDir })).rejects.toThrow(/MASTER_KEY contains 16 bytes/)
@@ -93,13 +93,13 @@ describe('DATA_DIR/master.key', () => {
 })
 
 describe('API key secrets', () => {
-  test('API key secrets have the documented format and are unique', () => {
+  test('generates unique API key secrets in the documented format', () => {
     const created = new Set(Array.from({ length: 100 }, generateApiKeySecret))
     expect(created.size).toBe(100)
     for (const key of created) expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
   })
 
-  test('API key lists contain the first 12 characters of each key', () => {
+  test('includes the first 12 characters of each key in API key lists', () => {
     expect(getKeyPrefix(`assay_abcdef${'x'.repeat(37)}`)).toBe('assay_abcdef')
   })
 })
@@ -119,11 +119,11 @@ describe('password hashes and rules', () => {
     expect(await passwords.verify(await passwords.hash('pa\u00dfwort\u00e9'), 'pa\u00dfworte\u0301')).toBe(true)
   })
 
-  test('password verification always fails for an unknown account', async () => {
+  test('always fails password verification for an unknown account', async () => {
     expect(await passwords.verify(null, 'anything')).toBe(false)
   })
 
-  test('verifies a password hash with outdated parameters, and marks it for renewal', async () => {
+  test('verifies a password hash with outdated parameters and marks it for renewal', async () => {
     const stored = await hash('correct horse', { memoryCost: 8192, timeCost: 1 })
     expect(await passwords.verify(stored, 'correct horse')).toBe(true)
     expect(passwords.needsRehash(stored)).toBe(true)
@@ -137,7 +137,7 @@ describe('password hashes and rules', () => {
     await few.hash('and on it goes')
   })
 
-  test('the password rules reject weak passwords and accept generated passwords', async () => {
+  test('rejects weak passwords and accepts generated ones', async () => {
     expect(findPasswordError('short')).toMatch(/at least 8/)
     expect(findPasswordError('x'.repeat(513))).toMatch(/at most 512 bytes/)
     expect(findPasswordError('long enough')).toBeUndefined()

@@ -29,7 +29,7 @@ function createBatcher(
   return { batcher, batches, endTurn, finish }
 }
 
-test('a batch contains the items of one event loop iteration, and the next batch contains the items that arrived while the first was running', async () => {
+test('collects the items of one event loop iteration in a batch', async () => {
   const { batcher, batches, endTurn, finish } = createBatcher()
   const results = [1, 2].map((item) => batcher.add(item))
   expect(batches).toEqual([])
@@ -47,7 +47,7 @@ test('a batch contains the items of one event loop iteration, and the next batch
   expect(await Promise.all(results)).toEqual([2, 4, 6, 8])
 })
 
-test('a batcher limits the size of a batch', async () => {
+test('limits the size of a batch', async () => {
   const { batcher, batches, endTurn, finish } = createBatcher({ maxBatch: 2 })
   for (const item of [1, 2, 3]) void batcher.add(item)
   await endTurn()
@@ -55,7 +55,7 @@ test('a batcher limits the size of a batch', async () => {
   expect(batches).toEqual([[1, 2], [3]])
 })
 
-test('a batcher starts a second batch of a group while the first batch hangs', async () => {
+test('starts a second batch of a group while the first batch hangs', async () => {
   const { batcher, batches, endTurn, finish } = createBatcher({ maxConcurrent: 2 })
   const results: Promise<number>[] = []
   for (const item of [1, 2, 3]) {
@@ -71,7 +71,7 @@ test('a batcher starts a second batch of a group while the first batch hangs', a
   expect(await Promise.all(results)).toEqual([2, 4, 6, 8])
 })
 
-test('a batcher starts a second batch for the items of one event loop iteration that exceed the first batch', async () => {
+test('starts a second batch for the items that exceed the first batch', async () => {
   const { batcher, batches, endTurn, finish } = createBatcher({ maxBatch: 2, maxConcurrent: 2 })
   const results = [1, 2, 3].map((item) => batcher.add(item))
   await endTurn()
@@ -82,7 +82,7 @@ test('a batcher starts a second batch for the items of one event loop iteration 
   expect(await Promise.all(results)).toEqual([2, 4, 6])
 })
 
-test('a failed batch rejects its items, but does not stop the next batch', async () => {
+test('rejects the items of a failed batch without stopping the next batch', async () => {
   const { batcher, endTurn, finish } = createBatcher({ maxBatch: 1 })
   const [first, second] = [batcher.add(1), batcher.add(2)]
   await endTurn()
@@ -92,7 +92,7 @@ test('a failed batch rejects its items, but does not stop the next batch', async
   expect(await second).toBe(4)
 })
 
-test('a batcher rejects an item as overloaded if too many items are waiting', async () => {
+test('rejects a batch item as overloaded if too many items are waiting', async () => {
   const { batcher, endTurn, finish } = createBatcher({ maxWaiting: 1 })
   const accepted = [batcher.add(1)]
   await endTurn()
@@ -103,7 +103,7 @@ test('a batcher rejects an item as overloaded if too many items are waiting', as
   expect(await Promise.all(accepted)).toEqual([2, 4])
 })
 
-test('a batcher runs batches of different groups concurrently', async () => {
+test('runs batches of different groups concurrently', async () => {
   const { batcher, batches, endTurn, finish } = createBatcher({ getGroup: (item) => (item % 2 ? 'odd' : 'even') })
   const results = [1, 2, 3].map((item) => batcher.add(item))
   await endTurn()
@@ -113,7 +113,7 @@ test('a batcher runs batches of different groups concurrently', async () => {
   expect(await Promise.all(results)).toEqual([2, 4, 6])
 })
 
-test('a batcher pauses between batches if a pause is configured', async () => {
+test('pauses between batches if a pause is configured', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
     const { batcher, batches, endTurn, finish } = createBatcher({ getPauseMs: () => 50 })

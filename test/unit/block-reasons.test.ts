@@ -18,7 +18,7 @@ beforeAll(() => {
 })
 
 describe('adding a block reason', () => {
-  test('each block reason has an error code and an HTTP status', async () => {
+  test('maps each block reason to an error code and an HTTP status', async () => {
     const { httpStatus } = await import('../../src/platform/errors/errors.js')
     expect(httpStatus).toHaveProperty('too_odd', 422)
   })
@@ -43,13 +43,13 @@ describe('adding a block reason', () => {
     ).toContain('too_odd')
   })
 
-  test('each block reason has a position in the order of the checks', async () => {
+  test('includes each block reason in the order of the checks', async () => {
     const { orderedChecks } = await import('../../src/inspection/checks.js')
     expect(orderedChecks.at(-1)).toEqual(['too_odd', undefined])
   })
 })
 
-test('the migration for a new block reason covers every table with block reasons', () => {
+test('covers every table with block reasons in the migration for a new one', () => {
   expect(generateMigration('too_odd').split('\n')).toEqual([
     'ALTER TABLE "usage_counters" ADD COLUMN "too_odd" BIGINT NOT NULL DEFAULT 0;',
     'ALTER TABLE "usage_deltas" ADD COLUMN "too_odd" BIGINT;',

@@ -8,7 +8,7 @@ const getReason = (attempt: (nth: number) => Promise<never>) => {
   return retry({ action: 'do it', limits }, () => attempt(++nth)).catch(({ code, cause }) => [code, String(cause)])
 }
 
-test('if the last attempt of a bucket call is aborted, the call fails with the reason for the previous failure', async () => {
+test('reports the reason for the previous failure if the last bucket attempt is aborted', async () => {
   const rejected = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1'), { code: 'ECONNREFUSED' })
   expect(await getReason((nth) => (nth === 1 ? Promise.reject(rejected) : silence()))).toEqual([
     'storage_unavailable',
@@ -16,7 +16,7 @@ test('if the last attempt of a bucket call is aborted, the call fails with the r
   ])
 })
 
-test('a bucket call that never receives a response fails with the connection error', async () => {
+test('reports the connection error if a bucket call never receives a response', async () => {
   expect(await getReason(silence)).toEqual([
     'storage_unavailable',
     expect.stringMatching(/^Error: Cannot do it: no response within \d+ ms$/),

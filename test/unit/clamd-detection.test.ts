@@ -29,7 +29,7 @@ describe('clamd detection test', () => {
     daemon = await startDaemon({})
   })
 
-  test("tests clamd's detection only once for all scans within a minute, and states the time of the test in every verdict", async () => {
+  test("tests clamd's detection only once for all scans within a minute", async () => {
     const scanner = createScanner([daemon])
     const before = new Date()
     const [first, second] = [await scanner.scan(text, never()), await scanner.scan(text, never())]
@@ -48,7 +48,7 @@ describe('clamd detection test', () => {
     expect(daemon.streams).toBe(0)
   })
 
-  test("reports no file as clean after clamd's VERSION response shows missing signatures", async () => {
+  test("reports no file as clean if clamd's VERSION response shows missing signatures", async () => {
     const scanner = createScanner([daemon])
     expect(await scanner.scan(text, never())).toEqual(clean)
     daemon.script.version = 'ClamAV 1.4.6/0/Thu Nov 20 10:00:00 2026'
@@ -91,7 +91,7 @@ describe('clamd detection test', () => {
     expect([blindOne.streams, daemon.streams]).toEqual([0, 3])
   })
 
-  test('concurrent scans share one detection test', async () => {
+  test('shares one detection test among concurrent scans', async () => {
     const scanner = createScanner([daemon])
     await Promise.all(Array.from({ length: 6 }, () => scanner.scan(text, never())))
     expect(daemon.proofs).toBe(1)
@@ -115,7 +115,7 @@ test('reports a finding without a signature name as an incomplete scan instead o
   expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('(null)') })
 })
 
-test('the report states when the scanner last detected the EICAR string', async () => {
+test('reports when the scanner last detected the EICAR string', async () => {
   const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
   try {
     const { checks } = await inspector.inspect(createSubmission('a.txt', Buffer.from('text'), { scanForViruses: true }))

@@ -106,7 +106,7 @@ describe('unexpected clamd responses', () => {
     expect(daemon.streams).toBe(2)
   })
 
-  test('a clamd scan times out and is not retried if the daemon does not respond', async () => {
+  test('times out a clamd scan without a retry if the daemon does not respond', async () => {
     const daemon = await startDaemon({ mute: true })
     const scanner = createScanner([daemon], { deadlines: { answerMs: 1000 } })
     const because = { message: expect.stringContaining('1000 ms') }
@@ -114,13 +114,13 @@ describe('unexpected clamd responses', () => {
     expect(daemon.streams).toBe(1)
   })
 
-  test('a clamd scan times out if the daemon stops reading the file', async () => {
+  test('times out a clamd scan if the daemon stops reading the file', async () => {
     const daemon = await startDaemon({ pauseMs: 60_000 })
     const scanner = createScanner([daemon], { deadlines: { idleMs: 60 } })
     await expect(scanner.scan(endless(50 * mebibyte), never())).rejects.toMatchObject(unavailable)
   })
 
-  test('a clamd scan times out after its total deadline if the daemon responds slowly', async () => {
+  test('times out a clamd scan at its total deadline if the daemon responds slowly', async () => {
     const daemon = await startDaemon({ pauseMs: 20 })
     const scanner = createScanner([daemon], { deadlines: { overallMs: 150 } })
     await expect(scanner.scan(endless(500 * mebibyte), never())).rejects.toMatchObject({
@@ -144,7 +144,7 @@ describe('unexpected clamd responses', () => {
     })
   })
 
-  test('aborting a clamd scan closes its connection immediately', async () => {
+  test('closes the connection of an aborted clamd scan immediately', async () => {
     const daemon = await startDaemon({ mute: true })
     const scanner = createScanner([daemon])
     const controller = new AbortController()
@@ -156,7 +156,7 @@ describe('unexpected clamd responses', () => {
   })
 })
 
-test('a slow clamd causes backpressure, so that unsent content is not buffered', async () => {
+test('does not buffer unsent content if clamd is slow', async () => {
   const daemon = await startDaemon({ pauseMs: 1 })
   let sent = 0
   let maxUnsent = 0

@@ -48,7 +48,7 @@ describe('several clamd daemons', () => {
     expect(alive.streams).toBe(5)
   })
 
-  test('another clamd daemon scans the complete file if the first daemon disconnects during a scan', async () => {
+  test('scans the complete file with another clamd daemon if the first disconnects', async () => {
     const dying = await startDaemon({ dieAfter: 1_000 })
     const alive = await startDaemon({})
     const scanner = createScanner([dying, alive])
@@ -68,7 +68,7 @@ describe('several clamd daemons', () => {
     expect(daemons.map(({ streams }) => streams)).toEqual([1, 1])
   })
 
-  test('clamd daemons share the load, and none receives more connections than its limit allows', async () => {
+  test('distributes scans among clamd daemons within their connection limits', async () => {
     const daemons = [await startDaemon({ pauseMs: 5 }), await startDaemon({ pauseMs: 5 }, 'unix')]
     const scanner = createScanner(daemons, { connections: 3 })
     await Promise.all(Array.from({ length: 40 }, () => scanner.scan(text, never())))
@@ -78,7 +78,7 @@ describe('several clamd daemons', () => {
     for (const { maxOpen } of daemons) expect(maxOpen).toBeLessThanOrEqual(4)
   })
 
-  test('a scan waits for a free clamd connection, and fails after a timeout', async () => {
+  test('waits for a free clamd connection until a timeout', async () => {
     const daemon = await startDaemon({ mute: true })
     const scanner = createScanner([daemon], { connections: 1, waiting: { maxRequests: 1, ms: 50 } })
     const first = scanner.scan(text, never())
@@ -96,7 +96,7 @@ describe('several clamd daemons', () => {
 })
 
 describe('readiness and identity of clamd', () => {
-  test('a clamd daemon that treats the EICAR string as clean is not ready', async () => {
+  test('reports a clamd daemon as not ready if it treats the EICAR string as clean', async () => {
     const scanner = createScanner([await startDaemon({ proof: 'stream: OK\0' })])
     await expect(scanner.verifyDetection()).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('EICAR') })
   })
@@ -129,7 +129,7 @@ describe('readiness and identity of clamd', () => {
     expect(await findLocalClamd(['clamd:///nowhere/clamd.ctl', dead.url])).toBeUndefined()
   })
 
-  test('the "none" scanner returns an error with instructions instead of a verdict', async () => {
+  test('returns an error with instructions from the "none" scanner', async () => {
     const scanner = await openScanner('none:')
     await expect(scanner.scan(text, never())).rejects.toMatchObject({
       ...unavailable,

@@ -102,7 +102,7 @@ describeWith('clamscan')('real clamscan', () => {
   })
   afterAll(() => scanner?.close())
 
-  test('clamscan scans a file on disk and content in memory', async () => {
+  test('scans a file on disk and content in memory with clamscan', async () => {
     const file = await createFileContent(Buffer.concat([eicar, Buffer.alloc(3_000_000, 'x')]))
     try {
       expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })
@@ -112,14 +112,14 @@ describeWith('clamscan')('real clamscan', () => {
     }
   })
 
-  test('clamscan scans each member of a zip whose declared sizes exceed the scan limits', async () => {
+  test('scans each member of a zip above the scan limits with clamscan', async () => {
     const scan = (bytes: Buffer) =>
       scanner.scan(createMemoryContent(createZip({ name: 'a', bytes, declaredSize: 3_000_000_000 })), never())
     expect(await scan(Buffer.from('text'))).toMatchObject({ verdict: 'clean' })
     expect(await scan(eicar)).toMatchObject({ verdict: 'infected' })
   })
 
-  test('clamscan reports no file as clean if its signatures are missing', async () => {
+  test("reports no file as clean if clamscan's signatures are missing", async () => {
     const other = join(folder, 'other.ndb')
     await writeFile(other, `Test.Other:0:0:${Buffer.from('nothing that is ever scanned').toString('hex')}\n`)
     const blind = await openScanner(`clamscan:?database=${other}`)

@@ -23,7 +23,7 @@ function createGroup(...names: string[]) {
 }
 const listNames = (group: PendingEntry[]) => group.map(({ entry }) => entry.call!.userAgent).join()
 
-test('commits the entries of a failed group one by one, and a lock timeout fails only one entry', async () => {
+test('commits the entries of a failed group one by one', async () => {
   const { group, outcomes } = createGroup('first', 'culprit', 'locked', 'last')
   const written: string[] = []
   await commitGroup(client, group, async (_client, part) => {
@@ -36,7 +36,7 @@ test('commits the entries of a failed group one by one, and a lock timeout fails
   expect(outcomes).toEqual({ first: 'done', culprit: '22P02', locked: 'database_unavailable', last: 'done' })
 })
 
-test('throws LockTimeoutError if an entire group waits too long for a lock, and leaves its entries pending', async () => {
+test('throws LockTimeoutError if an entire group waits too long for a lock', async () => {
   const { group, outcomes } = createGroup('one', 'two')
   const write = () => Promise.reject(fault('55P03'))
   await expect(commitGroup(client, group, write)).rejects.toBeInstanceOf(LockTimeoutError)

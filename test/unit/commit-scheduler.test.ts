@@ -45,7 +45,7 @@ test('starts a commit group immediately if no other entries are expected', async
   expect(at.groups).toEqual([1, 1])
 })
 
-test('a commit group waits for expected entries until they arrive or fail', async () => {
+test('delays a commit group until expected entries arrive or fail', async () => {
   const { at, arrive, announce } = openScheduler()
   const [one, other] = [announce(), announce()]
   await arrive()
@@ -81,7 +81,7 @@ test('waits two milliseconds for expected entries without delaying the next grou
   expect(at.groups).toEqual([1, 1])
 })
 
-test('a commit group does not wait for entries that are expected after its first entry', async () => {
+test("does not wait for entries that are expected after a commit group's first entry", async () => {
   const { at, arrive, announce } = openScheduler()
   const first = announce()
   await arrive()

@@ -38,7 +38,7 @@ describe('compiled GraphQL operations and graphql-js', () => {
     fragment Rest on Thing { colour size tags inner { id inner { size } } }
   `
 
-  test('a compiled GraphQL operation executes aliases, fragments, lists, enums and nulls like graphql-js', async () => {
+  test('executes aliases, fragments, lists, enums and nulls like graphql-js', async () => {
     answerWith('things', (args) => [
       { id: 7, colour: args.colour ?? 'BLUE', size: args.first, tags: null },
       { id: 'b', tags: [], inner: { id: 'c', inner: undefined, unknown: true } },
@@ -47,7 +47,7 @@ describe('compiled GraphQL operations and graphql-js', () => {
       expect(await stringifyInSlices(await compile(text)!(call, variables))).toBe(await interpret(text, variables))
   })
 
-  test('a compiled GraphQL operation executes a long list like graphql-js, and creates the list items while writing the response', async () => {
+  test('creates the items of a long GraphQL list while writing the response', async () => {
     answerWith('things', () =>
       Array.from({ length: 2_000 }, (_, at) => ({
         id: `"${at}"`,
@@ -60,7 +60,7 @@ describe('compiled GraphQL operations and graphql-js', () => {
     expect(await stringifyInSlices({ data: await compile(text)!(call, {}) })).toBe(`{"data":${await interpret(text, {})}}`)
   })
 
-  test('a compiled GraphQL operation passes the same arguments to resolvers as graphql-js', async () => {
+  test('passes the same arguments to resolvers as graphql-js', async () => {
     let observed: unknown[] = []
     queries.one!.resolve = (source, args, context, info) => {
       observed = [source, args, context, info.path.key, info.path.prev, info.schema === schema]
@@ -72,13 +72,13 @@ describe('compiled GraphQL operations and graphql-js', () => {
 })
 
 describe('errors in compiled GraphQL operations', () => {
-  test("a compiled GraphQL operation throws the resolver's error unchanged", async () => {
+  test("throws the resolver's error unchanged from a compiled GraphQL operation", async () => {
     const fault = new Error('mine')
     answerWith('thing', () => Promise.reject(fault))
     await expect(compile('{ data: thing { id } }')!(call, {})).rejects.toBe(fault)
   })
 
-  test('a compiled GraphQL operation throws if a non-null value is missing or a value has the wrong type', async () => {
+  test('throws if a compiled GraphQL operation lacks a non-null value', async () => {
     const run = (of: Call, input: object) => compile('{ data: thing { id colour tags } }')!(of, { ...input })
     for (const wrong of [{}, { id: 'a', colour: 'GREEN' }, { id: 'a', tags: ['a', null] }, { id: 'a', tags: 'a' }]) {
       answerWith('thing', () => wrong)
@@ -91,14 +91,14 @@ describe('errors in compiled GraphQL operations', () => {
     expect(await run(call, {})).toBeNull()
   })
 
-  test('a compiled GraphQL operation throws if a variable has the wrong type', async () => {
+  test('throws if a variable of a compiled GraphQL operation has the wrong type', async () => {
     await expect(compile('query ($first: Int) { data: things(first: $first) { id } }')!(call, { first: 'x' })).rejects.toThrow(
       'Int cannot represent',
     )
   })
 })
 
-test('does not compile nested fields with a resolver or a directive, which graphql-js executes instead', () => {
+test('does not compile nested fields with a resolver or a directive', () => {
   expect(compile('{ data: thing { id related { id } } }')).toBeUndefined()
   expect(compile('query ($x: Boolean!) { data: thing { id size @include(if: $x) } }')).toBeUndefined()
 })

@@ -16,7 +16,7 @@ function faults(env: NodeJS.ProcessEnv): string[] {
 }
 
 describe('default configuration', () => {
-  test('the default configuration matches the documented defaults', () => {
+  test('uses the documented configuration defaults', () => {
     expect(readConfig({})).toMatchObject({
       port: 8080,
       host: '0.0.0.0',
@@ -41,7 +41,7 @@ describe('default configuration', () => {
     })
   })
 
-  test('the default limits allow 60,000 calls a minute and 64 concurrent uploads', () => {
+  test('allows 60,000 calls a minute and 64 concurrent uploads by default', () => {
     const { rateLimitPerMinute, maxUploadsAtOnce } = readConfig({})
     expect(rateLimitPerMinute).toBeGreaterThan(60_000)
     expect(maxUploadsAtOnce).toBeGreaterThanOrEqual(64)
@@ -51,7 +51,7 @@ describe('default configuration', () => {
     expect(readConfig({ PORT: '', DATABASE_URL: ' ', SCANNER_URL: '' })).toEqual(readConfig({}))
   })
 
-  test('the configuration is deeply frozen', () => {
+  test('freezes the configuration deeply', () => {
     const config = readConfig({})
     expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError)
     expect(() => Object.assign(config.bootstrap, { adminEmail: '' })).toThrow(TypeError)
@@ -160,11 +160,11 @@ describe('invalid configuration variables', () => {
       { JWT_ISSUER: 'a', JWT_AUDIENCE: 'b' },
       'JWT_JWKS_URL is not set. It must be set if any of JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL is set.',
     ],
-  ])('reports the invalid variables %j with their names and valid values', (env, message) => {
+  ])('reports the invalid variables %j with their valid values', (env, message) => {
     expect(faults(env)).toEqual([message])
   })
 
-  test('an external database requires a MASTER_KEY', () => {
+  test('requires a MASTER_KEY for an external database', () => {
     expect(faults({ DATABASE_URL: 'postgresql://u@h/d' })).toEqual([
       expect.stringMatching(/^MASTER_KEY is not set. It must be 32 bytes in base64 .*, if DATABASE_URL is set\.$/),
     ])
@@ -177,7 +177,7 @@ describe('invalid configuration variables', () => {
   })
 
   test.each(['DATABASE_URL', 'MASTER_KEY', 'MASTER_KEY_PREVIOUS', 'BOOTSTRAP_API_KEY', 'BOOTSTRAP_ADMIN_PASSWORD', 'REDIS_URL'])(
-    'configuration errors never show the value of %s',
+    'hides the value of %s in configuration errors',
     (name) => {
       const secret = 'hushed!'
       const reported = faults({ [name]: secret }).join()
@@ -186,7 +186,7 @@ describe('invalid configuration variables', () => {
     },
   )
 
-  test('reports a BOOTSTRAP_API_KEY shorter than 32 characters together with other configuration errors', () => {
+  test('reports a short BOOTSTRAP_API_KEY together with other configuration errors', () => {
     expect(faults({ PORT: 'x', BOOTSTRAP_API_KEY: 'k'.repeat(31) })).toEqual([
       expect.stringMatching(/^PORT is 'x'\. /),
       "BOOTSTRAP_API_KEY is a value of 31 characters. It must be 32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end.",

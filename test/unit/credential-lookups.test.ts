@@ -18,7 +18,7 @@ function createLookups() {
   return { lookups, statements, endTurn, completeLookup }
 }
 
-test('runs one credential lookup statement at a time under heavy load, and resolves each lookup with its own result', async () => {
+test('runs one credential lookup statement at a time under heavy load', async () => {
   const { lookups, statements, endTurn, completeLookup } = createLookups()
   const requested = Array.from({ length: 1_001 }, (_, number) => lookups.add(number))
   await endTurn()
@@ -29,7 +29,7 @@ test('runs one credential lookup statement at a time under heavy load, and resol
   expect(await Promise.all(requested)).toEqual(requested.map((_, number) => (number % 2 === 0 ? `found ${number}` : null)))
 })
 
-test('runs a credential lookup without a pause if no other lookup is running, and a failed statement rejects only its own lookups', async () => {
+test('runs a credential lookup without a pause if no other lookup is running', async () => {
   const { lookups, statements, endTurn, completeLookup } = createLookups()
   const first = lookups.add(1)
   await endTurn()
@@ -55,7 +55,7 @@ test('rejects a credential lookup as overloaded if 5,000 lookups are waiting', a
   expect(new Set(await Promise.all(requested))).toEqual(new Set(['found 2']))
 })
 
-test('after wrong guesses, batches credential lookups over intervals of 50 ms until a lookup succeeds', async () => {
+test('batches credential lookups over intervals of 50 ms after wrong guesses', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
     const { lookups, statements, endTurn, completeLookup } = createLookups()

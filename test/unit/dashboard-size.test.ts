@@ -23,7 +23,7 @@ function findFirstPageFiles(): Set<string> {
   return found
 }
 
-test("the scripts and styles of the dashboard's first page are at most 160 KB after gzip compression", () => {
+test("limits the compressed scripts and styles of the dashboard's first page to 160 KB", () => {
   const files = findFirstPageFiles()
   expect([...files].filter((name) => /^(app|overview|style)-/.test(name))).toHaveLength(3)
   const bytes = [...files].reduce((sum, name) => sum + gzipSync(readBuilt(name)).length, 0)
@@ -31,7 +31,7 @@ test("the scripts and styles of the dashboard's first page are at most 160 KB af
   expect(bytes).toBeLessThan(160 * 1024)
 })
 
-test("the dashboard's first page loads no code of other pages", () => {
+test("loads no code of other pages with the dashboard's first page", () => {
   const files = findFirstPageFiles()
   for (const page of ['files', 'contexts', 'keys', 'calls', 'audit', 'webhooks', 'health', 'account']) {
     const name = readdirSync(built).find((each) => new RegExp(`^${page}-\\w+\\.js$`).test(each))
@@ -76,7 +76,7 @@ test.each([
 const points = (...totals: number[]) =>
   totals.map((totalBytes, day) => ({ timestamp: new Date(Date.UTC(2026, 0, 1 + day)).toISOString(), totalBytes }))
 
-test('uses recent growth to predict the day on which the quota will be used up', () => {
+test('predicts from recent growth when the quota will be used up', () => {
   const days = (predictQuotaExhaustionDate(points(0, 100, 200), 1000)!.getTime() - Date.now()) / 86_400_000
   expect(days).toBeCloseTo(8, 2)
 })

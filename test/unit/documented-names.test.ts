@@ -19,7 +19,7 @@ describe('names documented in several files', () => {
     expect(listDocumentedTypes(read('docs/events.md')).sort()).toEqual(Object.keys(eventTypes).sort())
   })
 
-  test('the service serves the dashboard at the path of every view', () => {
+  test('serves the dashboard at the path of every view', () => {
     const names = [...read('dashboard/views.ts').matchAll(/^ {4}name: '([\w-]+)',/gm)].map(([, name]) => name ?? '')
     const [, served = ''] = read('src/api/http/dashboard.ts').match(/\/\^\\\/\(\?:\(\?:([\w|-]+)\)/) ?? []
     expect(names.length).toBeGreaterThan(5)

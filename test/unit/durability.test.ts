@@ -10,7 +10,7 @@ function createPool() {
 }
 const settled = () => new Promise(setImmediate)
 
-test('concurrent callers share one flush, which starts after their calls', async () => {
+test('shares one flush among concurrent callers, which starts after their calls', async () => {
   const { running, durability } = createPool()
   const first = durability.flush()
   await settled()
@@ -25,7 +25,7 @@ test('concurrent callers share one flush, which starts after their calls', async
   await Promise.all(later)
 })
 
-test('a failed flush rejects its own callers, but not later callers', async () => {
+test('rejects only the callers of a failed flush', async () => {
   const { running, durability } = createPool()
   const failed = expect(durability.flush()).rejects.toThrow('lost')
   await settled()

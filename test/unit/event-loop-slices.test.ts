@@ -21,7 +21,7 @@ async function countTurns<T>(work: () => Promise<T>): Promise<{ result: T; turns
 }
 
 describe('response serialization in slices', () => {
-  test('serializing a response in slices yields the same JSON as JSON.stringify', () =>
+  test('serializes a response in slices to the same JSON as JSON.stringify', () =>
     fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => expect(await stringifyInSlices(value)).toBe(JSON.stringify(value))),
       { seed: 20_261_123 },
@@ -71,7 +71,7 @@ describe('resolution of long GraphQL lists', () => {
 describe('number of values in a JSON body', () => {
   const tooMany = (text: string) => hasTooManyValues(Buffer.from(text))
 
-  test('accepts a body with the maximum number of values, and rejects one more value', () => {
+  test('accepts a body with the maximum number of values but rejects one more value', () => {
     expect(tooMany(JSON.stringify(Array(maxJsonValues).fill(1)))).toBe(false)
     expect(tooMany(JSON.stringify(Array(maxJsonValues + 1).fill(1)))).toBe(true)
   })

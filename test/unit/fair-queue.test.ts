@@ -34,7 +34,7 @@ function drain(queue: FairQueue<Queued>): Queued[] {
 const listOwners = (some: Queued[]) => some.map(({ owner }) => owner).join('')
 
 describe('background work in the fair queue', () => {
-  test('background work waits for all other work, and leaves one worker free', () => {
+  test('runs background work after all other work and leaves one worker free', () => {
     const [first, second] = files(background, 2)
     const own = file('a')
     const queue = opened([first!, second!, own], { workers: 2 })
@@ -45,7 +45,7 @@ describe('background work in the fair queue', () => {
     expect(queue.next()).toBe(second)
   })
 
-  test('other work displaces background work from a full queue, but background work displaces nothing', () => {
+  test('displaces background work from a full queue for other work', () => {
     const waiting = [file('a'), file(background)]
     const queue = opened(waiting, { maxLength: 2 })
     const newcomer = file('a')
@@ -56,7 +56,7 @@ describe('background work in the fair queue', () => {
 })
 
 describe('order of the fair queue', () => {
-  test("starts a tenant's queued files in order, up to the number of workers", () => {
+  test("starts a tenant's queued files in order up to the number of workers", () => {
     const waiting = files('a', 5)
     const queue = opened(waiting, { workers: 2 })
     expect([queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], undefined])
@@ -66,11 +66,11 @@ describe('order of the fair queue', () => {
     expect(drain(opened(ownerless))).toEqual(ownerless)
   })
 
-  test('the fair queue with one worker alternates between tenants', () => {
+  test('alternates between tenants if the fair queue has only one worker', () => {
     expect(listOwners(drain(opened([...files('a', 4), ...files('b', 2), ...files('c', 1)])))).toBe('abcabaa')
   })
 
-  test('the fair queue prefers tenants that use fewer workers', () => {
+  test('serves tenants first that use fewer workers', () => {
     const queue = opened(files('a', 3), { workers: 3 })
     const [slow, quick] = [queue.next()!, queue.next()!]
     queue.release(quick)
@@ -83,14 +83,14 @@ describe('order of the fair queue', () => {
     expect(queue.next()?.owner).toBe('a')
   })
 
-  test('the fair queue prefers a tenant that recently used fewer workers', () => {
+  test('serves a tenant first that recently used fewer workers', () => {
     const queue = opened(files('a', 20))
     for (let start = 0; start < 3; start++) queue.release(queue.next()!)
     for (const each of files('b', 20)) queue.add(each)
     expect(listOwners(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
   })
 
-  test('a new tenant waits for at most one file of each other tenant, not for all their files', () => {
+  test('lets a new tenant wait for at most one file of each other tenant', () => {
     const owners = Array.from({ length: 100 }, (_, at) => `owner ${at} `)
     const queue = opened(owners.flatMap((owner) => files(owner, 10)))
     for (let start = 0; start < 50; start++) queue.release(queue.next()!)
@@ -103,7 +103,7 @@ describe('order of the fair queue', () => {
 describe('large files in the fair queue', () => {
   const large = (owner: string) => file(owner, 16 * megabyte)
 
-  test('large files leave one of several workers free for small files', () => {
+  test('leaves one of several workers free for small files', () => {
     const waiting = [large('a'), large('b'), large('c'), file('a'), file('a')]
     const queue = opened(waiting, { workers: 3 })
     expect([queue.next(), queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], waiting[3], undefined])
@@ -115,7 +115,7 @@ describe('large files in the fair queue', () => {
     expect(queue.next()).toBe(waiting[2])
   })
 
-  test('processes large files in order of arrival, even with a single worker', () => {
+  test('processes large files in order of arrival even with a single worker', () => {
     const waiting = [large('a'), file('a'), large('a'), file('a'), file('a')]
     expect(drain(opened(waiting))).toEqual(waiting)
     const turns = [large('a'), large('a'), file('b'), file('b')]
@@ -124,14 +124,14 @@ describe('large files in the fair queue', () => {
 })
 
 describe('full fair queues', () => {
-  test('a full queue rejects further files if all of its files belong to the same tenant', () => {
+  test("rejects further files if one tenant's files fill the queue", () => {
     const queue = opened(files('a', 3), { maxLength: 3 })
     const late = file('a')
     expect(queue.add(late)).toBe(late)
     expect(queue.length).toBe(3)
   })
 
-  test("a full queue drops the largest tenant's latest file to make room for a tenant with clearly fewer files", () => {
+  test("drops the largest tenant's latest file for a tenant with clearly fewer files", () => {
     const [a, b] = [files('a', 4), files('b', 2)]
     const queue = opened([...a, ...b], { maxLength: 6 })
     const c = files('c', 2)
@@ -144,13 +144,13 @@ describe('full fair queues', () => {
     ['the most files', 3],
     ['as many files as the largest tenant', 2],
     ['one file fewer than the largest tenant', 1],
-  ])('a full queue rejects a file from a tenant with %s', (_how, own) => {
+  ])('rejects a file from a tenant with %s if the queue is full', (_how, own) => {
     const queue = opened([...files('a', 2), ...files('b', own)], { maxLength: 2 + own })
     const late = file('b')
     expect(queue.add(late)).toBe(late)
   })
 
-  test('if two tenants fill the queue, drops their files until a third tenant has an equal share', () => {
+  test('drops files of two tenants until a third tenant has an equal share', () => {
     const counts: Record<string, number> = { a: 128, b: 128, c: 0 }
     const queue = opened([...files('a', 128), ...files('b', 128)], { maxLength: 256 })
     for (const each of files('c', 128)) {
@@ -161,7 +161,7 @@ describe('full fair queues', () => {
     expect(queue.length).toBe(256)
   })
 
-  test('a full queue accepts another file after a queued file starts or its client disconnects', () => {
+  test('accepts another file after a queued file starts or its client disconnects', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     queue.remove(waiting[1]!)
@@ -192,7 +192,7 @@ describe('full fair queues', () => {
     expect(drain(queue).filter(({ owner }) => owner === 'a')).toEqual([fallen, waiting[1]])
   })
 
-  test('closing the fair queue returns all files that are still waiting', () => {
+  test('returns all waiting files when the fair queue is closed', () => {
     const waiting = [...files('a', 2), ...files('b', 1)]
     const queue = opened(waiting)
     expect(queue.clear()).toEqual(waiting)

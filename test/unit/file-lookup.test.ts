@@ -15,7 +15,7 @@ function createLookup(statements: unknown[][]) {
   return FileLookup.basic(database as never)
 }
 
-test('the file lookups for a tenant in one event loop iteration share a statement', async () => {
+test('shares a statement among the file lookups for a tenant in one iteration', async () => {
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
   const found = await Promise.all([
@@ -32,7 +32,7 @@ test('the file lookups for a tenant in one event loop iteration share a statemen
   ])
 })
 
-test('a file lookup does not return the result of a statement that started earlier', async () => {
+test('does not return the result of a statement that started before the file lookup', async () => {
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
   await lookup.findById('a', 'one-a')
@@ -40,7 +40,7 @@ test('a file lookup does not return the result of a statement that started earli
   expect(statements).toHaveLength(2)
 })
 
-test('a failed statement affects only the file lookups for one tenant', async () => {
+test('fails only the file lookups for one tenant if a statement fails', async () => {
   const lookup = createLookup([])
   const away = lookup.findById('ten_away', 'x')
   const found = lookup.findById('a', 'one-a')

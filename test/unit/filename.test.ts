@@ -30,7 +30,7 @@ test.each(['', '/', 'dir/', '..', '.', '\u0001\u0002', '   ', '\u202e'])(
   },
 )
 
-test('truncates a long file name to at most 255 bytes without losing its extension or splitting a character', () => {
+test('truncates a long file name to 255 bytes without losing its extension', () => {
   for (const character of ['x', 'ü', '€', '\u{1F600}'])
     for (const extension of ['.txt', '', `.${'e'.repeat(100)}`]) {
       const name = sanitizeFilename(character.repeat(300) + extension)
@@ -41,7 +41,7 @@ test('truncates a long file name to at most 255 bytes without losing its extensi
     }
 })
 
-test('sanitizing a sanitized file name does not change it, even if it was truncated at a space', () => {
+test('does not change a sanitized file name if it is sanitized again', () => {
   for (const name of [
     `${'x'.repeat(250)}${' '.repeat(20)}y`,
     `${'\u3000'.repeat(3)}${'a \u3000'.repeat(100)}`,
@@ -53,6 +53,6 @@ test('sanitizing a sanitized file name does not change it, even if it was trunca
   }
 })
 
-test('the extension is the part of the file name after the last dot, in lower case', () => {
+test('returns the extension after the last dot of a file name in lower case', () => {
   expect(['A.TAR.GZ', 'none', 'x.', '.hidden', 'a.b.C'].map(getExtension)).toEqual(['gz', '', '', '', 'c'])
 })

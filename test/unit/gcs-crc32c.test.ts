@@ -20,7 +20,7 @@ test.each([
   expect(computeChecksum(bytes)).toBe(Buffer.from(sum, 'hex').toString('base64'))
 })
 
-test('yields the same CRC32C as the emulator for parts of any length and offset', () => {
+test('computes the same CRC32C as the emulator for parts of any length and offset', () => {
   const bytes = randomBytes(1000)
   for (let cut = 0; cut < 40; cut++) {
     expect(computeChecksum(bytes.subarray(cut, cut * 2), bytes.subarray(cut * 2, 500), bytes.subarray(500, 900 + cut))).toBe(

@@ -67,13 +67,13 @@ async function run(env: NodeJS.ProcessEnv): Promise<unknown> {
   return JSON.parse((await child.stdout.setEncoding('utf8').toArray()).join(''))
 }
 
-test('all bucket requests use TLS with a trusted certificate authority', async () => {
+test('uses TLS with a trusted certificate authority for all bucket requests', async () => {
   expect(bucket.url).toMatch(/^https:/)
   expect(await run({ NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem') })).toEqual(['a/9000000'])
   expect(new Set(bucket.calls)).toEqual(new Set(['upload', 'session', 'chunk', 'media', 'signed', 'delete', 'list']))
 })
 
-test('reports a bucket with an untrusted certificate authority as unavailable and sends no data', async () => {
+test('reports a bucket with an untrusted certificate authority as unavailable', async () => {
   expect(await run({})).toEqual({ code: 'storage_unavailable', cause: expect.stringMatching(/certificate/) })
   expect(bucket.calls).toEqual([])
 })

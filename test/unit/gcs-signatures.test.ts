@@ -52,7 +52,7 @@ const vectors: {
 
 describe("the emulator and Google's test vectors", () => {
   test.each(vectors)(
-    'the emulator computes the same canonical request as the Google test vector $name',
+    'computes the same canonical request as the Google test vector $name',
     ({ path = object, query, headers = {}, canonical, hash }) => {
       const request = {
         method: 'GET',
@@ -64,7 +64,7 @@ describe("the emulator and Google's test vectors", () => {
     },
   )
 
-  test("the emulator's CRC32C matches the test vectors of RFC 3720", () => {
+  test('computes the CRC32C of the test vectors in RFC 3720', () => {
     expect(computeCrc32c(Buffer.alloc(32))).toBe('ipE2qg==')
     expect(computeCrc32c(Buffer.alloc(32, 0xff))).toBe('YqirQw==')
     expect(computeCrc32c(Buffer.from('123456789'))).toBe('4waSgw==')

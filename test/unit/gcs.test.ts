@@ -53,7 +53,7 @@ const calls = (kind: BucketCall) => bucket.calls.filter((call) => call === kind)
 const readBack = async (path: string, store = storage) => readBytes(await store.open(path))
 
 describe('bucket uploads', () => {
-  test('sends a small bucket upload in one request and a large one in a session with chunks', async () => {
+  test('sends a small bucket upload in one request and a large one in chunks', async () => {
     await storage.put('a/small', inMemory(noise(100_000)), type)
     expect(bucket.calls).toEqual(['upload'])
     await storage.put('a/large', inMemory(large), type)
@@ -70,13 +70,13 @@ describe('bucket uploads', () => {
     ['a missing response', { kind: 'silent' }],
   ]
 
-  test.each(passing)('a small bucket upload succeeds despite %s', async (_name, fault) => {
+  test.each(passing)('completes a small bucket upload despite %s', async (_name, fault) => {
     bucket.faults.plan('upload', fault, fault.kind === 'silent' ? 1 : 2)
     await (fault.kind === 'silent' ? shortRequestStorage : storage).put('a/small', inMemory(noise(100_000)), type)
     expect((await readBack('a/small')).equals(noise(100_000))).toBe(true)
   })
 
-  test.each(passing)('a large bucket upload succeeds despite %s for both its session and a chunk', async (_name, fault) => {
+  test.each(passing)('completes a large bucket upload despite %s for both its session and a chunk', async (_name, fault) => {
     if (fault.kind !== 'lost') bucket.faults.plan('session', fault)
     bucket.faults.plan('chunk', fault)
     await (fault.kind === 'silent' ? shortRequestStorage : storage).put('a/large', inMemory(large), type)
@@ -86,15 +86,12 @@ describe('bucket uploads', () => {
   test.each([
     ['a/small', 100_000],
     ['a/large', 9_000_000],
-  ])(
-    "a lost response (%s) does not lead to a second blob, and does not let an upload claim another upload's object",
-    async (path, size) => {
-      bucket.faults.plan(size > 1_000_000 ? 'chunk' : 'upload', { kind: 'lost' }, 2)
-      await storage.put(path, inMemory(noise(size)), type)
-      await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExistsError)
-      expect(bucket.objects.names).toEqual([path])
-    },
-  )
+  ])('stores no second blob after a lost response (%s)', async (path, size) => {
+    bucket.faults.plan(size > 1_000_000 ? 'chunk' : 'upload', { kind: 'lost' }, 2)
+    await storage.put(path, inMemory(noise(size)), type)
+    await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExistsError)
+    expect(bucket.objects.names).toEqual([path])
+  })
 
   test.each([
     ['upload', 100_000],
@@ -105,13 +102,13 @@ describe('bucket uploads', () => {
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('a small bucket upload has a longer timeout than other requests', async () => {
+  test('allows a longer timeout for a small bucket upload than for other requests', async () => {
     bucket.faults.plan('upload', { kind: 'slow', ms: shortRequestLimits.requestMs + 400 })
     await shortRequestStorage.put('a/slow', inMemory(noise(1000)), type)
     expect(calls('upload')).toBe(1)
   })
 
-  test('detects a truncated bucket response immediately, and queries the upload status', async () => {
+  test('detects a truncated bucket response immediately and queries the upload status', async () => {
     bucket.faults.plan('upload', { kind: 'half' })
     await storage.put('a/small', inMemory(noise(1000)), type)
     expect(bucket.calls).toEqual(['upload', 'upload', 'metadata'])
@@ -120,60 +117,51 @@ describe('bucket uploads', () => {
   test.each([
     ['upload', 100_000],
     ['session', 9_000_000],
-  ] as const)(
-    'retries once if the bucket responds with 412 but has no such object (%s), and then reports the bucket as unavailable',
-    async (call, size) => {
-      bucket.faults.plan(call, { kind: 'status', status: 412 })
-      await storage.put('a/b', inMemory(noise(size)), type)
-      bucket.faults.plan(call, { kind: 'status', status: 412 }, 2)
-      await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
-      expect(bucket.objects.names).toEqual(['a/b'])
-    },
-  )
+  ] as const)('retries once if the bucket responds with 412 but has no such object (%s)', async (call, size) => {
+    bucket.faults.plan(call, { kind: 'status', status: 412 })
+    await storage.put('a/b', inMemory(noise(size)), type)
+    bucket.faults.plan(call, { kind: 'status', status: 412 }, 2)
+    await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
+    expect(bucket.objects.names).toEqual(['a/b'])
+  })
 
   test.each([
     ['upload', 400, 100_000],
     ['chunk', 400, 9_000_000],
     ['chunk', 404, 9_000_000],
     ['chunk', 410, 9_000_000],
-  ] as const)(
-    'retries a %s request only once if it is rejected with %i, and then reports the bucket as unavailable',
-    async (call, status, size) => {
-      bucket.faults.plan(call, { kind: 'status', status })
-      await storage.put('a/b', inMemory(noise(size)), type)
-      expect((await readBack('a/b')).equals(noise(size))).toBe(true)
-      // The bucket also rejects the request that cancels the first session.
-      bucket.faults.plan(call, { kind: 'status', status }, call === 'chunk' ? 3 : 2)
-      await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
-      expect(bucket.objects.names).toEqual(['a/b'])
-    },
-  )
+  ] as const)('retries a %s request only once if it is rejected with %i', async (call, status, size) => {
+    bucket.faults.plan(call, { kind: 'status', status })
+    await storage.put('a/b', inMemory(noise(size)), type)
+    expect((await readBack('a/b')).equals(noise(size))).toBe(true)
+    // The bucket also rejects the request that cancels the first session.
+    bucket.faults.plan(call, { kind: 'status', status }, call === 'chunk' ? 3 : 2)
+    await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
+    expect(bucket.objects.names).toEqual(['a/b'])
+  })
 
   test("returns the bucket's Retry-After header to the caller", async () => {
     bucket.faults.plan('upload', { kind: 'status', status: 503, headers: { 'Retry-After': '120' }, body: 'busy' }, 5)
     await expect(storage.put('a/b', inMemory(noise(10)), type)).rejects.toMatchObject({ ...unavailable, retryAfter: 120 })
   })
 
-  test('reports a permanent bucket error immediately, without a retry', async () => {
+  test('reports a permanent bucket error without a retry', async () => {
     bucket.faults.plan('upload', { kind: 'status', status: 403 })
     await expect(storage.put('a/b', inMemory(noise(10)), type)).rejects.toMatchObject(unavailable)
     expect(calls('upload')).toBe(1)
   })
 
-  test.each(['session', 'chunk', 'upload'] as const)(
-    'stops retrying a bucket that always returns 503 (%s), and leaves no session open',
-    async (call) => {
-      bucket.faults.plan(call, { kind: 'status', status: 503 }, 1000)
-      await expect(shortCallStorage.put('a/b', inMemory(call === 'upload' ? noise(10) : large), type)).rejects.toMatchObject(
-        unavailable,
-      )
-      // The last bytes may arrive late, but the bucket still returns 503.
-      expect(bucket.objects.names).toEqual([])
-      // Retries of one kind of call do not prevent those of another.
-      bucket.faults.plan('metadata', { kind: 'status', status: 503 }, 2)
-      expect(await storage.getSize('a/b')).toBeNull()
-    },
-  )
+  test.each(['session', 'chunk', 'upload'] as const)('stops retrying a bucket that always returns 503 (%s)', async (call) => {
+    bucket.faults.plan(call, { kind: 'status', status: 503 }, 1000)
+    await expect(shortCallStorage.put('a/b', inMemory(call === 'upload' ? noise(10) : large), type)).rejects.toMatchObject(
+      unavailable,
+    )
+    // The last bytes may arrive late, but the bucket still returns 503.
+    expect(bucket.objects.names).toEqual([])
+    // Retries of one kind of call do not prevent those of another.
+    bucket.faults.plan('metadata', { kind: 'status', status: 503 }, 2)
+    expect(await storage.getSize('a/b')).toBeNull()
+  })
 })
 
 describe('bucket reads', () => {
@@ -181,7 +169,7 @@ describe('bucket reads', () => {
     bucket.objects.store({ name: 'a/b' }, noise(500_000))
   })
 
-  test('a truncated bucket read fails, but a complete read succeeds', async () => {
+  test('rejects a truncated bucket read', async () => {
     bucket.faults.plan('media', { kind: 'cut' })
     await expect(readBack('a/b')).rejects.toMatchObject(unavailable)
     expect((await readBack('a/b')).equals(noise(500_000))).toBe(true)
@@ -193,7 +181,7 @@ describe('bucket reads', () => {
     ['list', (store) => store.list().next()],
     ['delete', (store) => store.remove('a/b')],
     ['upload', (store) => store.assertReady()],
-  ])('retries a %s request after 503, missing responses and lost connections until the call times out', async (call, doing) => {
+  ])('retries a %s request after 503 responses and lost connections until the timeout', async (call, doing) => {
     bucket.faults.plan(call, { kind: 'status', status: 503 })
     bucket.faults.plan(call, { kind: 'silent' })
     if (call !== 'media') bucket.faults.plan(call, { kind: 'cut' })
@@ -202,7 +190,7 @@ describe('bucket reads', () => {
     await expect(doing(shortCallStorage)).rejects.toMatchObject(unavailable)
   })
 
-  test('the bucket readiness check reads one object each time, but rarely writes it', async () => {
+  test('reads one object in each bucket readiness check but rarely writes it', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     for (let requested = 0; requested < 5; requested++) await storage.assertReady()
     expect([calls('upload'), calls('media'), calls('delete')]).toEqual([2, 5, 0])
@@ -211,7 +199,7 @@ describe('bucket reads', () => {
     expect((await storage.list().next()).value?.path).toBe('a/b')
   })
 
-  test('treats a bucket object without a size as empty, because some emulators omit the size of empty objects', async () => {
+  test('treats a bucket object without a size as empty', async () => {
     bucket.objects.store({ name: 'a/empty' }, Buffer.alloc(0))
     bucket.omitsZeroSize = true
     expect(await storage.getSize('a/empty')).toBe(0)
@@ -221,7 +209,7 @@ describe('bucket reads', () => {
     await storage.put('a/another', inMemory(Buffer.alloc(0)), type)
   })
 
-  test('a bucket reader that stops early does not affect other readers', async () => {
+  test('does not affect other readers if a bucket reader stops early', async () => {
     bucket.objects.store({ name: 'a/large' }, large)
     const others = Promise.all(Array.from({ length: 5 }, () => readBack('a/large')))
     const leaving = await storage.open('a/large')
@@ -252,7 +240,7 @@ describe('URLs signed with an HMAC key', () => {
   const hmac = { accessId: 'GOOGTS7C7FUP3AIRVJTE2BCD', secret: 'bGoa+V7g/yqDXvKRqq+JTFn4uQZbPiQJo4pf9RzJ' }
   const grant = { tenantId: 't', fileId: 'f', by: 'k', path: 'a/d é', filename: "o'd (1).pdf", contentType: 'application/pdf' }
 
-  test('the bucket accepts URLs signed with an HMAC key until they expire, without a call to IAM', async () => {
+  test('accepts a URL signed with an HMAC key until it expires', async () => {
     const keyed = await BucketEmulator.start({ name: 'blobs', hmacKeys: { [hmac.accessId]: hmac.secret } })
     const store = new GcsStorage({ bucket: 'blobs', prefix: 'p', emulatorHost: keyed.url, hmac, limits })
     keyed.objects.store({ name: 'p/a/d é' }, Buffer.from('content'))
@@ -299,7 +287,7 @@ describe('signed bucket URLs', () => {
     expect([part.status, (await part.arrayBuffer()).byteLength]).toEqual([206, 1])
   })
 
-  test('the bucket rejects URLs that are changed, expired or signed with another key', async () => {
+  test('rejects a bucket URL that is changed, expired or signed with another key', async () => {
     const url = await storage.signDownload(grant)
     const rejection = async (changed: string) => {
       const response = await get(changed)
@@ -319,7 +307,7 @@ describe('signed bucket URLs', () => {
     expect((await get(url)).status).toBe(404)
   })
 
-  test('signs bucket URLs even while the bucket is unavailable', async () => {
+  test('signs bucket URLs while the bucket is unavailable', async () => {
     await bucket.stop()
     const url = await storage.signDownload(grant)
     await expect(shortCallStorage.assertReady()).rejects.toMatchObject(unavailable)

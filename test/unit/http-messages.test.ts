@@ -6,7 +6,7 @@ import { expect, test } from '@jest/globals'
 import express from 'express'
 import { createHttpServer } from '../../src/api/http/server.js'
 
-test('early responses leave no listeners on a reused connection', async () => {
+test('leaves no listeners on a reused connection after an early response', async () => {
   const sockets = new Set<Socket>()
   const counts: number[] = []
   const server = createHttpServer((incoming, response) => {
@@ -36,7 +36,7 @@ test('early responses leave no listeners on a reused connection', async () => {
   await once(server, 'close')
 })
 
-test('after an early response with Connection: close, the server closes only its own side and continues to read', async () => {
+test("closes only the server's side of a connection after an early response", async () => {
   const server = createHttpServer((_incoming, response) => void response.writeHead(413).end('too large'))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

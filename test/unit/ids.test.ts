@@ -8,7 +8,7 @@ afterEach(() => setClock(Date.now()))
 
 const created = () => getIdTime(newId('file')).getTime()
 
-test('ids created by a process ascend, even within a millisecond and after the clock is set back', () => {
+test('creates ascending ids even after the clock is set back', () => {
   setClock(start)
   const ids = Array.from({ length: 1000 }, () => newId('file'))
   setClock(start - 4_000)
@@ -21,7 +21,7 @@ test.each([
   ['nine years', 9 * year],
   ['two days', 2 * 86_400_000],
   ['six seconds', 6_000],
-])('after a clock that was %s ahead is corrected, ids contain the correct time', (_name, leap) => {
+])('creates ids with the correct time after a clock that was %s ahead is corrected', (_name, leap) => {
   setClock(start + leap)
   expect(created() - start - leap).toBeLessThan(60_000)
   setClock(start)

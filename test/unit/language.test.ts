@@ -46,11 +46,11 @@ test.each([
   ['short description', { kind: 'description', text: 'It is.' }],
   ['repeated name', { kind: 'description', name: 'contextKeyOfFile', text: 'The context key of the file.' }],
   ['long sentence', { kind: 'docs', text: 'word '.repeat(36) }],
-])('the language check rejects a %s', (rule, item) => {
+])('reports a %s in the language check', (rule, item) => {
   expect(findBrokenRules(item)).toEqual([expect.stringMatching(`^${rule}`)])
 })
 
-test('the language check accepts plain descriptions, questions and quoted code', () => {
+test('accepts plain descriptions, questions and quoted code in the language check', () => {
   for (const text of ['Number of failed calls.', 'What is a context?', 'Text of `where it is` and `he`.'])
     expect(findBrokenRules({ kind: 'description', text })).toEqual([])
 })

@@ -95,7 +95,7 @@ describe('local store downloads', () => {
     expect(disposition).toContain(`filename*=UTF-8''Stra%C3%9Fe%20%221%22%3B%20%F0%9F%98%80%E2%80%AEtxt.html`)
   })
 
-  test('a HEAD request for a download returns the same headers without a body', async () => {
+  test('returns the headers of a download without a body for a HEAD request', async () => {
     const { status, headers, body } = await get({}, 'HEAD')
     expect([status, headers.get('content-length'), headers.get('etag'), body.length]).toEqual([
       200,
@@ -121,7 +121,7 @@ describe('local store downloads', () => {
     expect(body.equals(bytes.subarray(start, end))).toBe(true)
   })
 
-  test('rejects a range outside the file with status 416 and a JSON error that contains the file size', async () => {
+  test('rejects a range outside the file with status 416 and the file size', async () => {
     const { status, headers, body } = await get({ range: 'bytes=100000-' })
     expect([status, headers.get('content-range')]).toEqual([416, 'bytes */100000'])
     expect(headers.get('content-disposition')).toBeNull()
@@ -129,7 +129,7 @@ describe('local store downloads', () => {
     expect(JSON.parse(body.toString())).toMatchObject({ status: 'ERROR', error: { code: 'bad_user_input' } })
   })
 
-  test('a download supports conditional requests', async () => {
+  test('supports conditional download requests', async () => {
     const etag = `"${inMemory(bytes).sha256}"`
     const part = { range: 'bytes=0-9' }
     const status = async (headers: Record<string, string>) => (await get(headers)).status
@@ -145,7 +145,7 @@ describe('local store downloads', () => {
     expect(await status({ 'if-match': etag })).toBe(200)
   })
 
-  test('rejects an expired or forged download URL with 403 and a deleted file with 404', async () => {
+  test('rejects an invalid download URL with 403 and a deleted file with 404', async () => {
     expect((await get({}, 'GET', -10)).status).toBe(403)
     const forged = await fetch(`${base}/download/${fileId}?expires=9999999999&key=sig_1&signature=${'A'.repeat(43)}`, {
       headers: { connection: 'close' },
@@ -165,7 +165,7 @@ describe('local store downloads', () => {
     expect((await get()).status).toBe(503)
   })
 
-  test('never serves a blob that has grown, whether it is small or large', async () => {
+  test('never serves a blob that has grown', async () => {
     for (const size of [1_000, 100_000]) {
       await writeFile(store.getFilePath('t/c/x'), noise(size + 1))
       file = { ...(file as ServedFile), sizeBytes: size }
@@ -173,7 +173,7 @@ describe('local store downloads', () => {
     }
   })
 
-  test('slow or disconnecting clients receive the correct bytes in concurrent downloads', async () => {
+  test('sends the correct bytes to slow and disconnecting clients', async () => {
     const contents = Array.from({ length: 4 }, (_, at) => noise(2_000_000 + at))
     const ids = contents.map(() => newId('file'))
     for (const [at, content] of contents.entries()) {
@@ -205,7 +205,7 @@ describe('local store downloads', () => {
     expect([status, headers.get('content-length'), body.length]).toEqual([200, '0', 0])
   })
 
-  test('a client that disconnects during a download leaves no open file', async () => {
+  test('leaves no open file if a client disconnects during a download', async () => {
     await store.put('t/c/large', inMemory(noise(20_000_000)), type)
     file = { ...(file as ServedFile), path: 't/c/large', sizeBytes: 20_000_000 }
     const url = new URL(

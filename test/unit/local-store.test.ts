@@ -30,7 +30,7 @@ describe('paths of local blobs', () => {
     expect(toFilePath('a/short')).toBe('a/short')
   })
 
-  test('no folder of a store with ids from one year has more than 1,024 entries', () => {
+  test('limits folders of a store with ids from one year to 1,024 entries', () => {
     // Computes file paths without writing files.
     const children = new Map<string, Set<string>>()
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -73,7 +73,7 @@ describe('local store', () => {
     expect((await readBytes(await store.open('a/b'))).equals(noise(1000))).toBe(true)
   })
 
-  test('writes in-memory content only once, and leaves no file if the content is truncated or the upload is aborted', async () => {
+  test('writes in-memory content only once', async () => {
     const store = await open()
     await rm(join(root, '+tmp'), { recursive: true })
     await store.put('a/b', inMemory(noise(1000)), type)
@@ -97,7 +97,7 @@ describe('local store', () => {
     expect(await readdir(join(root, '+tmp'))).toEqual([])
   })
 
-  test('startup removes temporary files left behind by killed processes, but keeps the files of running processes', async () => {
+  test('removes only temporary files of killed processes at startup', async () => {
     const store = await open()
     await store.put('a/b', inMemory(Buffer.from('kept')), type)
     const dead = execFileSync(process.execPath, ['-e', 'console.log(process.pid)']).toString().trim()
@@ -117,7 +117,7 @@ describe('local store', () => {
     expect((await readBytes(await store.open('a/b'))).toString()).toBe('kept')
   })
 
-  test('a local store releases its reserved disk space when a deletion needs it, and reserves it again afterwards', async () => {
+  test('releases reserved disk space if a deletion needs it', async () => {
     const reserve = join(root, '+reserve')
     const noRoom = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'unlink' })
     const unlinkWithRoom: typeof unlink = async (path) => {
@@ -149,7 +149,7 @@ describe('local store', () => {
     await store.assertReady()
   })
 
-  test("two stores in one directory see each other's files immediately", async () => {
+  test('reads files of another store in the same directory immediately', async () => {
     const [one, two] = [await open(), await open()]
     await one.put('a/b', inMemory(Buffer.from('x')), type)
     await expect(two.put('a/b', inMemory(Buffer.from('y')), type)).rejects.toThrow('Nothing was overwritten')
@@ -157,7 +157,7 @@ describe('local store', () => {
     expect(await one.getSize('a/b')).toBeNull()
   })
 
-  test('concurrent callers share one fsync of a directory, which starts after their calls', async () => {
+  test('shares one fsync of a directory among concurrent callers', async () => {
     const synced: string[] = []
     const directories = new DurableDirectories(root, async (directory) => void synced.push(directory))
     await Promise.all([directories.syncEntries(root), directories.syncEntries(root), directories.syncEntries(`${root}/a`)])
@@ -183,7 +183,7 @@ describe('opening a store', () => {
     await expect(openStorage(url, options)).rejects.toThrow(message)
   })
 
-  test('opening a store reports an inaccessible directory in one sentence', async () => {
+  test('reports an inaccessible store directory in one sentence', async () => {
     await writeFile(join(root, 'a-file'), '')
     await expect(openStorage(`file://${root}/a-file/store`, options)).rejects.toThrow(
       /^The file store cannot use '.*' as its directory at the moment \(.+\)\. Retry later\.$/,

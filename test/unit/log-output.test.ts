@@ -43,7 +43,7 @@ test('writes pending log lines before the process ends', async () => {
   expect(got).toEqual(['one', 'two'])
 })
 
-test('drops log lines above the limit, and reports the number of dropped lines', async () => {
+test('drops log lines above the limit and reports their number', async () => {
   const got = await logToFile(
     (output) => {
       for (let number = 0; number < 10; number++) output.write(`line ${number}\n`)
@@ -70,7 +70,7 @@ test.each([
   ['a full disk', 'exec "$@" >/dev/full'],
   ['a closed pipe', 'exec "$@" | true'],
   ['no output', 'exec "$@" >&-'],
-])('logging to %s delays neither the process nor its exit', async (_, shell) => {
+])('delays neither the process nor its exit when logging to %s', async (_, shell) => {
   const command = [process.execPath, '--input-type=module', '-e', program]
   const [first, ...rest] = shell ? ['bash', '-o', 'pipefail', '-c', shell, 'sh', ...command] : command
   const child = spawn(first!, rest, { stdio: ['ignore', 'pipe', 'pipe'] })

@@ -37,17 +37,14 @@ describe('merging upload parts', () => {
     ['alternating tiny and large', repeat([1, 2_000_000], 500)],
     ['random', [...random(7, 5_000)]],
     ['other random', [...random(20_261_124, 5_000)]],
-  ] as [string, number[]][])(
-    'stores the bytes of %s requests in few parts, and writes each byte a limited number of times',
-    (_what, requests) => {
-      const { parts, received, written, maxSmall, count } = receive(requests)
-      expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)
-      expect(maxSmall).toBeLessThanOrEqual(maxSmallParts)
-      expect(parts.length).toBeLessThanOrEqual(maxSmallParts + received / largePartBytes)
-      // Each byte is written at most once per size class, plus one block per request.
-      expect(written).toBeLessThanOrEqual(4 * received + 4_096 * count)
-    },
-  )
+  ] as [string, number[]][])('stores the bytes of %s requests in few parts', (_what, requests) => {
+    const { parts, received, written, maxSmall, count } = receive(requests)
+    expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)
+    expect(maxSmall).toBeLessThanOrEqual(maxSmallParts)
+    expect(parts.length).toBeLessThanOrEqual(maxSmallParts + received / largePartBytes)
+    // Each byte is written at most once per size class, plus one block per request.
+    expect(written).toBeLessThanOrEqual(4 * received + 4_096 * count)
+  })
 
   test('writes the part for each large request only once', () => {
     const { parts, received, written } = receive(repeat([8 * largePartBytes], 20))

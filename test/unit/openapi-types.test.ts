@@ -29,12 +29,12 @@ describe('generated TypeScript types', () => {
     expect(toTypeScriptType(schema)).toBe(type)
   })
 
-  test('an unknown schema keyword stops the type generation with an error', () => {
+  test('stops the type generation with an error at an unknown schema keyword', () => {
     expect(() => toTypeScriptType({ oneOf: [] })).toThrow("The JSON Schema keyword 'oneOf' is not supported.")
   })
 })
 
-test('a schema description cannot terminate the generated comment', () => {
+test('does not let a schema description terminate the generated comment', () => {
   const schemas = { A: { type: 'string', description: 'Matches */ and more' } }
   expect(generateTypes({ paths: {}, components: { schemas } })).toContain('/** Matches *\\/ and more */\n"A": string')
 })
@@ -46,21 +46,21 @@ describe('generated operations', () => {
     components: { schemas: {} },
   })
 
-  test('the generated query object is optional unless a parameter is required', () => {
+  test('makes the generated query object optional unless a parameter is required', () => {
     const parameter = { in: 'query', name: 'page', schema: { type: 'integer' } }
     const typesOf = (required: boolean) => generateTypes(documentOf({ parameters: [{ ...parameter, required }] }))
     expect(typesOf(false)).toContain('parameters: { query?: {\n"page"?: number\n} }')
     expect(typesOf(true)).toContain('parameters: { query: {\n"page": number\n} }')
   })
 
-  test('generated operations have types for their JSON body and response data', () => {
+  test('generates types for the JSON body and response data of operations', () => {
     const requestBody = { content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } } }
     expect(generateTypes(documentOf({ requestBody }))).toContain(`body: components['schemas']["A"]\ndata: number`)
     const text = { 200: { content: { 'text/plain': { schema: { type: 'string' } } } } }
     expect(generateTypes(documentOf({ responses: text }))).toContain('body: never\ndata: string')
   })
 
-  test('generated operations contain their path and state whether they accept an Idempotency-Key', () => {
+  test('generates the path of each operation and its support for an Idempotency-Key', () => {
     const parameters = [{ $ref: '#/components/parameters/Idempotency-Key' }]
     expect(generateEndpoints(documentOf({ parameters }, 'post'))).toContain("a: ['POST', '/a', true],")
     expect(generateEndpoints(documentOf({}))).toContain("a: ['GET', '/a'],")

@@ -105,7 +105,7 @@ describe('types recognized by their signatures', () => {
     ['tta', () => behind('ID3\x03\0\0\0\0\0\x0aTALB\0\0\0\0\0\0TTA1'), 'audio/x-tta'],
     ['p7m', () => Buffer.concat([Buffer.from('308006092a864886f70d010702', 'hex'), noise(300)]), 'application/pkix-cert'],
     ['p12', () => Buffer.concat([Buffer.from('30820200', 'hex'), noise(512)]), 'application/pkix-cert'],
-  ])('detects a .%s file by its signature, and rejects other content with this extension', async (extension, make, mime) => {
+  ])('detects a .%s file by its signature and rejects other content', async (extension, make, mime) => {
     expect(await inspect(extension, make())).toMatchObject({ sound: true, fits: true, mime })
     if (!uncertain.has(extension)) {
       expect(await inspect(extension, noise(5000))).toMatchObject({ sound: false })

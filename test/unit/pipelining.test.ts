@@ -24,7 +24,7 @@ async function open(handle: RequestListener): Promise<Socket> {
 }
 const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-test('starts pipelined requests one after another, and responds in order', async () => {
+test('starts pipelined requests one after another and responds in order', async () => {
   let underWay = 0
   let max = 0
   const client = await open((incoming, response) => {
@@ -42,7 +42,7 @@ test('starts pipelined requests one after another, and responds in order', async
   expect(max).toBe(1)
 })
 
-test('closes the connection of a client that pipelines too many requests, and starts none of the remaining requests', async () => {
+test('closes the connection of a client that pipelines too many requests', async () => {
   const started: ServerResponse[] = []
   const client = await open((_incoming, response) => void started.push(response))
   // Resolves when the connection is reset or ended.

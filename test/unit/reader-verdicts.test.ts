@@ -105,7 +105,7 @@ test('opens a video with the extension of a similar format and reports its actua
 test.each([
   [300, 9_933, 14_043],
   [400, 13_244, 18_724],
-])('accepts a black-and-white A0 plan at %d dpi but rejects the same plan in color', (_, width, height) => {
+])('accepts a black-and-white A0 plan at %d dpi but rejects it in color', (_, width, height) => {
   expect(checkImageSize('TIFF', { width, height, bits: 1 }, defaultLimits(1000))).toBeUndefined()
   expect(checkImageSize('PNG', { width, height, bits: 24 }, defaultLimits(1000))).toMatchObject({
     maliciousConstruction: 'pixel_flood',
@@ -120,7 +120,7 @@ describe('invalid files', () => {
     expect(await runReader(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
   })
 
-  test('rejects XML or HTML saved as .doc or .xls, and names the actual type', async () => {
+  test('rejects XML or HTML saved as .doc or .xls and names the actual type', async () => {
     const word = '<?xml version="1.0"?>\n<?mso-application progid="Word.Document"?>\n<w:wordDocument xmlns:w="w"/>'
     expect(await runReader('doc', text(word))).toMatch(/Word 2003 XML.*extension is \.xml/)
     expect(await runReader('xls', text('<html><body><table></table></body></html>'))).toMatch(

@@ -37,17 +37,17 @@ function listVariablesRead(): string[] {
   return [...requested]
 }
 
-test('the configuration table contains exactly the variables that the service reads', () => {
+test('documents exactly the variables that the service reads', () => {
   const files = secretVariables.map((name) => `${name}_FILE`)
   expect([...rows.map(({ name }) => name), ...files].sort()).toEqual(listVariablesRead().sort())
 })
 
-test('the configuration page lists exactly the variables that support secret files', () => {
+test('documents exactly the variables that support secret files', () => {
   const sentence = /Secret files are supported for ([^.]+)\./.exec(read('docs/configuration.md'))![1]!
   expect([...sentence.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name]) => name).sort()).toEqual([...secretVariables].sort())
 })
 
-test('numeric defaults in the configuration table match those of the service', () => {
+test('documents the numeric defaults of the service', () => {
   const config = readConfig({}) as unknown as Record<string, unknown>
   const camel = (name: string) => name.toLowerCase().replaceAll(/_(\w)/g, (_all, letter: string) => letter.toUpperCase())
   const numbers = rows.filter(({ standard }) => /^\d+$/.test(standard))
@@ -57,7 +57,7 @@ test('numeric defaults in the configuration table match those of the service', (
   )
 })
 
-test('the documented Node.js versions match package.json and the container image', () => {
+test('documents the Node.js versions in package.json and the container image', () => {
   const [, minimum] = /^>=(\d+\.\d+)$/.exec(JSON.parse(read('package.json')).engines.node)!
   const [, image] = /^ARG NODE_IMAGE=node:(\d+)-/m.exec(read('Dockerfile'))!
   expect(read('README.md')).toMatch(new RegExp(`Node\\.js\\s${minimum!.replace('.', '\\.')}, 22 or ${image}\\s\\(`))
@@ -65,19 +65,19 @@ test('the documented Node.js versions match package.json and the container image
   expect(read('docs/deploy.md')).toMatch(new RegExp(`^\\| ${image} \\| fresh start, tour and API tests \\|`, 'm'))
 })
 
-test('the README starts with `npm start` and `npm test`, and all documented npm scripts exist', () => {
+test('documents only existing npm scripts', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   expect(read('README.md').slice(0, 400)).toMatch(/^# Assay\n\n```sh\nnpm start .*\nnpm test /)
   const named = [...everything.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, name]) => name!)
   for (const name of named) expect(Object.keys(scripts)).toContain(name)
 })
 
-test('the documentation lists exactly the existing operator commands', () => {
+test('documents exactly the existing operator commands', () => {
   const listed = /npm run --silent admin -- COMMAND\n\n([^`]+)```/.exec(read('docs/operations.md'))![1]!.trim().split('\n')
   expect(listed).toEqual(Object.values(commands).map(({ usage }) => usage.replace(/ \(.*\)$/, '')))
 })
 
-test('every folder in src is in the architecture diagram, and every documented source file exists', () => {
+test('includes every folder in src in the architecture diagram', () => {
   const picture = read('docs/architecture.md')
   const folders = readdirSync(new URL('src/', root), { withFileTypes: true }).filter((entry) => entry.isDirectory())
   for (const { name } of folders) expect(picture).toContain(`${name}/`)
@@ -90,7 +90,7 @@ test('every folder in src is in the architecture diagram, and every documented s
   expect(named.filter((path) => !files.some((file) => file.endsWith(`/${path}`)))).toEqual([])
 })
 
-test('the README is at most 8 KB long', () => {
+test('limits the README to 8 KB', () => {
   expect(Buffer.byteLength(read('README.md'))).toBeLessThanOrEqual(8192)
 })
 
@@ -101,7 +101,7 @@ const toAnchor = (heading: string) =>
     .replaceAll(/[^\w\s-]/g, '')
     .replaceAll(' ', '-')
 
-test.each(pages)('every repository link in %s points to an existing file', (page) => {
+test.each(pages)('links only to existing files of the repository in %s', (page) => {
   const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(([, path, fragment]) => ({
     path,
     fragment,
@@ -115,19 +115,19 @@ test.each(pages)('every repository link in %s points to an existing file', (page
   expect(damaged).toEqual([])
 })
 
-test('docs/index.md links to every documentation page, and the README links to docs/index.md', () => {
+test('links to every documentation page from docs/index.md', () => {
   expect(read('README.md')).toContain('](docs/index.md)')
   const linked = [...read('docs/index.md').matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, path]) => `docs/${path}`)
   expect(pages.filter((page) => page.startsWith('docs/') && ![...linked, 'docs/index.md'].includes(page))).toEqual([])
 })
 
-test('the container image contains llms.txt, which the service serves', () => {
+test('serves llms.txt from the container image', () => {
   expect(read('Dockerfile')).toMatch(/^COPY llms\.txt \.\/$/m)
   expect(read('.dockerignore').split('\n')).not.toContain('llms.txt')
 })
 
 // Commits and images must not contain a data directory because it contains the master key.
-test('Git and Docker ignore every data directory that the documentation suggests', () => {
+test('ignores every suggested data directory in Git and Docker', () => {
   const suggested = [...everything.matchAll(/DATA_DIR=(\S+)/g)].map(([, path]) => path!)
   expect(suggested.length).toBeGreaterThan(0)
   for (const path of ['.data', ...suggested]) expect(path).toMatch(/^(\.data[\w-]*|\/.+)$/)

@@ -35,7 +35,7 @@ async function requested(headers: string): Promise<{ request: IncomingMessage; s
 
 const inOneByteChunks = (text: string) => `${[...text].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`
 
-test('completely reads a request body that consists of one-byte chunks', async () => {
+test('reads a request body that consists of one-byte chunks completely', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const body = { names: ['x'.repeat(5_000), 'y'.repeat(5_000)] }
   const read = readJson(request, patient)
@@ -64,7 +64,7 @@ test('closes the connection of a client that sends too many small chunks', async
   await closed
 })
 
-test('rejects a request body that is incomplete after its timeout, even if bytes are still arriving', async () => {
+test('rejects a request body that is incomplete after its timeout', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const drip = setInterval(() => socket.write('400\r\n'.concat(' '.repeat(1024), '\r\n')), 5)
   await expect(readJson(request, { ...patient, deadlineMs: 100 })).rejects.toMatchObject({
@@ -88,7 +88,7 @@ test('aborts an upload slower than 2048 bytes per second', async () => {
   clearInterval(drip)
 })
 
-test('a process that was paused reads the pending bytes before it decides whether to abort an upload', async () => {
+test('reads pending bytes after a pause before deciding whether to abort an upload', async () => {
   const { request, socket } = await requested('Content-Length: 1000000')
   const failed: unknown[] = []
   const end = watchBody(request, { idleMs: 200 }, (error) => failed.push(error))
@@ -110,7 +110,7 @@ const callFrom = (ip: string, known = false) =>
     signal: () => new AbortController().signal,
   })
 
-test('limits the size (16 KiB), duration (10 s) and number per IP address of unauthenticated request bodies', async () => {
+test('limits the size, duration and number of unauthenticated request bodies', async () => {
   const json = new JsonAdmission({ idleMs: 1 })
   let limits: unknown
   let finish = () => {}

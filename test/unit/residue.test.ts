@@ -12,7 +12,7 @@ import { findResidue, watchUnhandledErrors } from '../support/residue.js'
 // Disables the waiting time on which outage tests rely.
 const immediately = { timeoutMs: 0 }
 
-test('the residue check reports a temporary file, but not a folder', async () => {
+test('reports a temporary file, but not a folder, as residue', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'assay-residue-'))
   await mkdir(join(folder, 'spool', 'of-a-process'), { recursive: true })
   expect(await findResidue({ spool: [folder, join(folder, 'not-there')] }, immediately)).toEqual([])
@@ -22,7 +22,7 @@ test('the residue check reports a temporary file, but not a folder', async () =>
   await rm(folder, { recursive: true })
 })
 
-test('the residue check reports a request in progress and excess bucket connections', async () => {
+test('reports a request in progress and excess bucket connections as residue', async () => {
   const bucket = await BucketEmulator.start({ name: 'blobs' })
   const { port } = new URL(bucket.url)
   const sockets = Array.from({ length: 65 }, () => connect(Number(port), '127.0.0.1'))
@@ -38,7 +38,7 @@ test('the residue check reports a request in progress and excess bucket connecti
   await bucket.stop()
 })
 
-test('the residue check reports a warning from the test process', async () => {
+test('reports a warning from the test process as residue', async () => {
   const watch = watchUnhandledErrors()
   ;(runInThisContext('process') as NodeJS.Process).emitWarning('as the test asked for')
   await new Promise(setImmediate)
@@ -51,7 +51,7 @@ test.each([
   ['unhandledRejection', 'process.on("unhandledRejection", () => process.exit(1)); Promise.reject(new Error("unhandled"))'],
   ['uncaughtException', 'setImmediate(() => { throw new Error("unhandled") })'],
   ['warning', 'const many = new EventTarget(); process.emitWarning("unhandled")'],
-])('a service process reports an event of type %s on standard error: %s', async (kind, script) => {
+])('reports an event of type %s from a service process on standard error: %s', async (kind, script) => {
   const preload = new URL('../support/errors-to-stderr.mjs', import.meta.url).href
   const child = spawn(process.execPath, ['--import', preload, '-e', script], { stdio: ['ignore', 'ignore', 'pipe'] })
   const reported = (await child.stderr.setEncoding('utf8').toArray()).join('')

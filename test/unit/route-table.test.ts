@@ -8,7 +8,7 @@ const found = (path: string, method: Route['method'] = 'GET') => {
   return match && [match.routes.get(method)?.operation, match.parameters]
 }
 
-test('each route path matches its own route and yields its parameters', () => {
+test('matches each route path to its own route and parameters', () => {
   for (const { method, path, operation } of routes) {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
     const filled = path.replace(/\{(\w+)\}/g, 'some-$1')
@@ -16,7 +16,7 @@ test('each route path matches its own route and yields its parameters', () => {
   }
 })
 
-test('a literal path segment takes precedence over a parameter, which matches any other segment', () => {
+test('prefers a literal path segment to a parameter', () => {
   expect(found('/files/upload', 'POST')).toEqual(['UploadFile', {}])
   expect(found('/files/a%2Fb%20c')).toEqual(['CreateDownloadUrl', { file_id: 'a/b c' }])
   expect(found('/files/uploads')).toEqual(['CreateDownloadUrl', { file_id: 'uploads' }])
@@ -35,6 +35,6 @@ test.each([
   '/Files',
   '/files/',
   '//files',
-])('the path %j matches no route', (path) => {
+])('matches the path %j to no route', (path) => {
   expect(found(path)).toBeUndefined()
 })

@@ -30,7 +30,7 @@ test('the repository contains no generated code except schema.graphql', () => {
   expect(execFileSync('git', ['ls-files', '*/generated/*'], { cwd: root, encoding: 'utf8' })).toBe('')
 })
 
-test('every type, field, argument, input field and enum value has a description', () => {
+test('describes every type, field, argument, input field and enum value', () => {
   expect(types.flatMap(listUndescribed)).toEqual([])
   expect(types.length).toBeGreaterThan(40)
 })
@@ -39,7 +39,7 @@ test('no GraphQL description refers to a section of an internal document', () =>
   expect(formatSchema(schema)).not.toMatch(/§|specification, section/)
 })
 
-test('every GraphQL root field documents its required scope', () => {
+test('documents the required scope of every GraphQL root field', () => {
   for (const root of roots)
     for (const [name, field] of Object.entries(root!.getFields()))
       expect([name, (field.extensions.endpoint as Endpoint | undefined)?.access]).toEqual([

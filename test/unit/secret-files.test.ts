@@ -54,7 +54,7 @@ const without = (name: string) => ({
 describe.each(secretVariables)('secret file for %s', (name) => {
   const variable = `${name}_FILE`
 
-  test.each(['', '\n', '\r\n'])('reads the secret from the file named in the variable, and removes %j from the end', (end) => {
+  test.each(['', '\n', '\r\n'])('reads the secret from the file named in the variable without %j at the end', (end) => {
     const direct = readConfig({ ...without(name), [name]: values[name] })
     expect(readConfig({ ...without(name), [variable]: writeSecretFile(values[name] + end) })).toEqual(direct)
   })
@@ -66,7 +66,7 @@ describe.each(secretVariables)('secret file for %s', (name) => {
     ])
   })
 
-  test("the error for a missing secret file contains only the file's path", () => {
+  test('includes only the path in the error for a missing secret file', () => {
     const path = join(folder, 'none')
     expect(faults({ ...without(name), [variable]: path })).toEqual([
       `${variable} is '${path}'. It must be the path of a readable file (the file does not exist).`,
@@ -74,7 +74,7 @@ describe.each(secretVariables)('secret file for %s', (name) => {
   })
 })
 
-test('rejects a secret file that is empty or far too long, and a folder', () => {
+test('rejects a folder and an empty or overlong secret file', () => {
   const nested = join(folder, 'folder')
   mkdirSync(nested)
   const reasonOf = (path: string) => /\(([^)]*)\)\.$/.exec(faults({ METRICS_TOKEN_FILE: path }).join())?.[1]
@@ -83,16 +83,16 @@ test('rejects a secret file that is empty or far too long, and a folder', () => 
   expect(reasonOf(nested)).toBe('the file is not a regular file')
 })
 
-test('an error does not reveal the secret in a file', () => {
+test('does not reveal the secret in a file in errors', () => {
   expect(faults({ MASTER_KEY_FILE: writeSecretFile('hushed!') }).join()).toMatch(/^MASTER_KEY is a value of 7 characters\. /)
 })
 
-test('an external database requires its MASTER_KEY, even if its URL is in a file', () => {
+test('requires a MASTER_KEY for an external database even if its URL is in a file', () => {
   expect(faults({ DATABASE_URL_FILE: writeSecretFile(values.DATABASE_URL) })).toEqual([
     expect.stringMatching(/^MASTER_KEY is not set/),
   ])
 })
 
-test('the migrate command requires only the database variable', () => {
+test('requires only the database variable for the migrate command', () => {
   expect(readDatabaseConfig({ DATABASE_URL_FILE: writeSecretFile(values.DATABASE_URL) }).databaseUrl).toBe(values.DATABASE_URL)
 })

@@ -22,7 +22,7 @@ async function signed(urls: DownloadUrls, seconds = 300, once = false) {
 }
 
 describe('local download URLs', () => {
-  test('a download URL contains the configured base URL, the file and the expiry', async () => {
+  test('includes the base URL, the file and the expiry in a download URL', async () => {
     const { url, query } = await signed(new DownloadUrls('https://files.example/base/', createKeyRing(key('sig_1', 1))))
     expect(url.origin + url.pathname).toBe(`https://files.example/base/download/${fileId}`)
     expect(Object.keys(query)).toEqual(['expires', 'tenant', 'by', 'key', 'signature'])
@@ -43,7 +43,7 @@ describe('local download URLs', () => {
     })
   })
 
-  test('a download URL remains valid while its key is retired, and becomes invalid when the key is deleted', async () => {
+  test('accepts a download URL until its retired key is deleted', async () => {
     const keys = createKeyRing(key('sig_1', 1))
     const urls = new DownloadUrls('http://localhost', keys)
     const { query } = await signed(urls)
@@ -93,7 +93,7 @@ describe('local download URLs', () => {
     expect(await urls.verify(fileId, query)).toMatchObject({ fileId })
   })
 
-  test('a single-use download URL has an additional parameter, and is rejected if the parameter is changed or removed', async () => {
+  test('adds a protected parameter to a single-use download URL', async () => {
     const urls = new DownloadUrls('http://localhost', createKeyRing(key('sig_1', 1)))
     const [one, other] = [(await signed(urls, 300, true)).query, (await signed(urls, 300, true)).query]
     expect(await urls.verify(fileId, one)).toMatchObject({ nonce: one.once })

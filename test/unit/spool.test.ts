@@ -26,7 +26,7 @@ const take = (bytes: Buffer, { limit = bytes.length, expected = 0 } = {}) =>
   spool.receive(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, { expected })
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-test('writes a large upload to a temporary file, and deletes the file together with the upload', async () => {
+test('writes a large upload to a temporary file and deletes it with the upload', async () => {
   await open()
   const { content, dispose, sizeBytes } = await take(large)
   expect(sizeBytes).toBe(large.length)
@@ -37,7 +37,7 @@ test('writes a large upload to a temporary file, and deletes the file together w
   await expect(stat(content!.path!)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('keeps a small upload in memory, and rejects an upload above its limit', async () => {
+test('keeps a small upload in memory and rejects an upload above its limit', async () => {
   await open()
   const small = await take(noise(1000))
   expect(small.content).toMatchObject({ size: 1000, bytes: noise(1000) })
@@ -64,21 +64,18 @@ test('writes an upload with a large declared size to a temporary file from its f
   await dispose()
 })
 
-test.each([300_000, 1_100_000, 4 * 1024 * 1024])(
-  'keeps an upload with a declared length of %i bytes in memory, regardless of its chunk sizes',
-  async (size) => {
-    await open()
-    for (const bytes of [noise(size), noise(size / 2)]) {
-      const { content, dispose } = await take(bytes, { expected: size + 500 })
-      expect(content!.path).toBeUndefined()
-      expect(content!.bytes!.equals(bytes)).toBe(true)
-      expect(content!.sha256).toBe(sha256(bytes))
-      expect(Buffer.concat(await content!.stream({ start: 5, end: 9 }).toArray()).equals(bytes.subarray(5, 10))).toBe(true)
-      await dispose()
-    }
-    expect(await readdir(spool.directory)).toEqual([])
-  },
-)
+test.each([300_000, 1_100_000, 4 * 1024 * 1024])('keeps an upload with a declared length of %i bytes in memory', async (size) => {
+  await open()
+  for (const bytes of [noise(size), noise(size / 2)]) {
+    const { content, dispose } = await take(bytes, { expected: size + 500 })
+    expect(content!.path).toBeUndefined()
+    expect(content!.bytes!.equals(bytes)).toBe(true)
+    expect(content!.sha256).toBe(sha256(bytes))
+    expect(Buffer.concat(await content!.stream({ start: 5, end: 9 }).toArray()).equals(bytes.subarray(5, 10))).toBe(true)
+    await dispose()
+  }
+  expect(await readdir(spool.directory)).toEqual([])
+})
 
 test('writes the entire upload to a temporary file if it is larger than declared', async () => {
   await open()
@@ -88,20 +85,17 @@ test('writes the entire upload to a temporary file if it is larger than declared
   await dispose()
 })
 
-test.each([1_000, 100_000, 3_000_000])(
-  'discards an upload of %i bytes if its limit falls below its size after the last byte',
-  async (size) => {
-    for (const expected of [0, size]) {
-      let requested = 0
-      const limit = () => (requested++ === 0 ? Number.POSITIVE_INFINITY : size - 1)
-      const source = Readable.from([noise(size)], { objectMode: false })
-      const { content, sizeBytes } = await spool.receive(source, limit, { expected })
-      expect([content, sizeBytes]).toEqual([undefined, size])
-    }
-  },
-)
+test.each([1_000, 100_000, 3_000_000])('discards an upload of %i bytes if its limit falls below its size', async (size) => {
+  for (const expected of [0, size]) {
+    let requested = 0
+    const limit = () => (requested++ === 0 ? Number.POSITIVE_INFINITY : size - 1)
+    const source = Readable.from([noise(size)], { objectMode: false })
+    const { content, sizeBytes } = await spool.receive(source, limit, { expected })
+    expect([content, sizeBytes]).toEqual([undefined, size])
+  }
+})
 
-test('an upload that exceeds its limit releases its memory', async () => {
+test('releases the memory of an upload that exceeds its limit', async () => {
   spool = await Spool.open({ directory, memoryBudget: 4_500_000 })
   for (let times = 0; times < 3; times++) {
     expect((await take(noise(2_900_000), { limit: 2_800_000, expected: 2_900_000 })).content).toBeUndefined()
@@ -111,7 +105,7 @@ test('an upload that exceeds its limit releases its memory', async () => {
   }
 })
 
-test('uploads share one memory budget, and small uploads use files when the budget is exhausted', async () => {
+test('limits the memory of all uploads to one budget and uses files above it', async () => {
   spool = await Spool.open({ directory, memoryBudget: 10_000 })
   const held = await Promise.all([take(noise(4000)), take(noise(4000))])
   const [beyond] = [await take(noise(4000))]
@@ -159,7 +153,7 @@ describe('upload memory', () => {
     await next.dispose()
   })
 
-  test('never assigns a memory block to two uploads, even if the previous upload is disposed of twice', async () => {
+  test('never assigns a memory block to two uploads', async () => {
     await open()
     const before = await receive(1)
     before.recycle!()
@@ -170,7 +164,7 @@ describe('upload memory', () => {
     for (const upload of uploads) await upload.dispose()
   })
 
-  test('counts idle memory blocks towards the budget, and frees blocks that are too small for an upload', async () => {
+  test('counts idle memory blocks towards the budget', async () => {
     spool = await Spool.open({ directory, memoryBudget: 1_000_000 })
     for (const each of [await receive(1), await receive(2), await receive(3)]) each.recycle!()
     const [complete, beyond] = [await receive(4, 900_000), await receive(5)]

@@ -42,7 +42,7 @@ test.each([
   expect(isValidTemplate(template)).toBe(false)
 })
 
-test('a storage path consists of the tenant and the template, which is filled with the UTC date', () => {
+test('builds a storage path from the tenant, the template and the UTC date', () => {
   const createdAt = new Date('2026-03-01T00:30:00+02:00')
   const getFolder = (storagePathTemplate: string) =>
     getBlobFolder({ tenantId: 'ten_1', contextKey: 'notes', storagePathTemplate }, createdAt)

@@ -79,7 +79,7 @@ describe('single WebSocket connections', () => {
     expect(socket.terminate).toHaveBeenCalledTimes(1)
   })
 
-  test('accepts 60 WebSocket messages and ping frames within 12 seconds, and 60 in the next interval', () => {
+  test('accepts 60 WebSocket messages and ping frames in each interval', () => {
     const socket = limited()
     for (let interval = 0; interval < 2; interval++) {
       for (let message = 0; message < 30; message++) {

@@ -12,7 +12,7 @@ function acquireAll(slots: UploadSlots, holder: { tenantId: string; id: string }
   }
 }
 
-test('releases an upload slot only once, and rejects an upload above the limit with 429 and a wait time', () => {
+test('releases an upload slot only once', () => {
   const slots = new UploadSlots(4)
   const giveBack = slots.acquire({ tenantId: 'ten_1', id: 'key_1' })
   expect(() => slots.acquire({ tenantId: 'ten_1', id: 'key_1' })).toThrow(
@@ -24,7 +24,7 @@ test('releases an upload slot only once, and rejects an upload above the limit w
   expect(taken).toEqual([1, 1, 1])
 })
 
-test('one credential can use a quarter of all upload slots, and one tenant can use half of them', () => {
+test('limits a credential to a quarter and a tenant to half of all upload slots', () => {
   const slots = new UploadSlots(256)
   expect(['key_1', 'key_2', 'key_3'].map((id) => acquireAll(slots, { tenantId: 'ten_1', id }))).toEqual([
     [64, 'This credential already has the maximum of 64 concurrent uploads'],
@@ -33,7 +33,7 @@ test('one credential can use a quarter of all upload slots, and one tenant can u
   ])
 })
 
-test('two busy tenants leave a quarter of the upload slots to other tenants', () => {
+test('leaves a quarter of the upload slots to other tenants if two are busy', () => {
   const slots = new UploadSlots(256)
   const taken = ['ten_1', 'ten_2', 'ten_3', 'ten_4'].map((tenantId) => {
     const [first] = acquireAll(slots, { tenantId, id: `${tenantId} a` })

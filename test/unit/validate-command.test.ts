@@ -28,7 +28,7 @@ const run = async (...argv: string[]) => {
   return { status, out, err, scanner }
 }
 
-test("the validate command prints a file's report with the REST field names", async () => {
+test("prints a file's report with the REST field names in the validate command", async () => {
   const { status, out, scanner } = await run(join(folder, 'good.png'))
   expect(JSON.parse(out.join('\n'))).toMatchObject({
     outcome: 'accepted',
@@ -40,7 +40,7 @@ test("the validate command prints a file's report with the REST field names", as
   expect([status, scanner.scanned]).toEqual([0, 1])
 })
 
-test('the validate command prints a line for each file below a folder, and a summary', async () => {
+test('prints a line for each file below a folder in the validate command', async () => {
   const { status, out } = await run('--no-scan', folder)
   expect(out.slice(0, -1).map((line) => line.split('\t').slice(0, 3))).toEqual([
     [join('below', 'broken.png'), 'rejected', 'corrupt_file'],
@@ -51,12 +51,12 @@ test('the validate command prints a line for each file below a folder, and a sum
   expect(status).toBe(1)
 })
 
-test('the validate command resolves paths relative to INIT_CWD, the directory in which npm was started', async () => {
+test('resolves paths of the validate command relative to INIT_CWD', async () => {
   const { status, stdout } = await runCommand(['validate', '--no-scan', '../good.png'], { INIT_CWD: join(folder, 'below') })
   expect([status, JSON.parse(stdout).outcome]).toEqual([0, 'accepted'])
 })
 
-test('the validate command skips packages and Git files in a folder, but reads them if their folder is passed as an argument', async () => {
+test('skips packages and Git files in a folder in the validate command', async () => {
   await mkdir(join(folder, 'clone', 'node_modules', 'a'), { recursive: true })
   await mkdir(join(folder, 'clone', '.git'))
   for (const place of ['clone/node_modules/a', 'clone/.git', 'clone']) await writeFile(join(folder, place, 'a.png'), png())
@@ -65,7 +65,7 @@ test('the validate command skips packages and Git files in a folder, but reads t
   await rm(join(folder, 'clone'), { recursive: true })
 })
 
-test('the validate command compares verdicts with labels, and prints error rates with confidence intervals', async () => {
+test('compares verdicts with labels in the validate command', async () => {
   const manifest = join(folder, 'manifest.csv')
   const lines = ['path,label', 'good.png,valid', 'below/broken.png,broken', 'below/wrong.jpg,valid']
   await writeFile(manifest, lines.join('\n'))
@@ -79,13 +79,13 @@ test('the validate command compares verdicts with labels, and prints error rates
   expect(status).toBe(1)
 })
 
-test('the validate command does not use the scanner if --no-scan is set', async () => {
+test('does not use the scanner in the validate command if --no-scan is set', async () => {
   const { out, scanner } = await run('--no-scan', join(folder, 'good.png'))
   expect([scanner.scanned, JSON.parse(out.join('\n')).engine]).toEqual([0, null])
 })
 
 test.each([[[]], [['--wrong', 'x']], [[join('no', 'such', 'file')]]])(
-  'the validate command rejects the arguments %j with a one-sentence error and status 1',
+  'rejects the arguments %j of the validate command with a one-sentence error',
   async (argv) => {
     const { status, err } = await run(...argv)
     expect([status, err.length]).toEqual([1, 1])

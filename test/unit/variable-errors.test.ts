@@ -23,7 +23,7 @@ describe('GraphQL variables', () => {
     for (const part of ['key.name', 'key.scopes[1]', '"$page"']) expect(error?.message).toContain(part)
   })
 
-  test('keeps the error message short, regardless of the number and length of the invalid GraphQL variables', () => {
+  test('keeps the error for invalid GraphQL variables short', () => {
     const error = getError({ key: { name: 'x', scopes: Array(9_000).fill('fly'.repeat(10)) }, page: 'y'.repeat(500_000) })
     expect(error?.message).toContain('Further errors are omitted')
     expect(error!.message.length).toBeLessThan(6_000)
@@ -41,7 +41,7 @@ describe('GraphQL variables', () => {
     expect(word.length).toBeLessThan(1_000)
   })
 
-  test('rejects a GraphQL variable with a field or value that merely starts with a known name', () => {
+  test('rejects a GraphQL variable whose field merely starts with a known name', () => {
     expect(getError({ key: { name: 'x', scopes: [], [`name${' '.repeat(500)}`]: 1 } })!.message).toContain('is not defined')
     expect(getError({ key: { name: 'x', scopes: [`read${'d'.repeat(500)}`] } })!.message).toContain('does not exist')
     expect(getError({ key: JSON.parse('{"name":"x","scopes":[],"__proto__":{}}') })!.message).toContain('__proto__')

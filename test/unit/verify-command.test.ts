@@ -29,7 +29,7 @@ async function verify(...argv: string[]) {
 }
 const verifyReceipt = (receipt: string, ...more: string[]) => verify(place('r.jws', receipt), ...more, '--keys', keysPath)
 
-test('a valid receipt proves its issuer, its file and its log position', async () => {
+test('verifies the issuer, the file and the log position of a valid receipt', async () => {
   const { status, output } = await verifyReceipt(await createReceipt(keys, {}, sha256), filePath)
   expect(output).toBe(
     [
@@ -44,7 +44,7 @@ test('a valid receipt proves its issuer, its file and its log position', async (
   expect(status).toBe(0)
 })
 
-test('the verify command reports that it compared no file if none is specified', async () => {
+test('reports that no file was compared if the verify command specifies none', async () => {
   const receipt = await createReceipt(keys)
   const { status, output } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
   expect(output).toContain('Not checked: no file was compared with the receipt.')
@@ -151,7 +151,7 @@ describe('invalid proofs', () => {
     }
   })
 
-  test('does not accept a session token or an unsigned receipt as a receipt', async () => {
+  test('rejects a session token or an unsigned receipt as a receipt', async () => {
     const token = await new SignJWT({ sub: 'x' })
       .setProtectedHeader({ alg: 'EdDSA', kid: 'sig_receipt', typ: 'JWT' })
       .sign(keys.receiptKey.privateKey)
@@ -177,7 +177,7 @@ describe('invalid input for the verify command', () => {
     [[filePath, '--keys', filePath], 'This file is not a key set'],
     [[filePath, '--keys', keysPath], 'The receipt is not a compact JWS'],
     [[keysPath, '--keys', keysPath], 'The receipt is not a compact JWS'],
-  ])('the verify command reports the invalid arguments %j in one sentence', async (argv, message) => {
+  ])('reports the invalid arguments %j of the verify command in one sentence', async (argv, message) => {
     const { status, output } = await verify(...argv)
     expect(output).toContain(message)
     expect(status).toBe(1)

@@ -118,7 +118,7 @@ describe('webhook URLs at creation', () => {
     })
   })
 
-  test('WEBHOOK_ALLOW_PRIVATE allows http and private addresses, but no credentials in the URL', async () => {
+  test('allows http and private webhook addresses if WEBHOOK_ALLOW_PRIVATE is set', async () => {
     const open = new OutboundClient({ allowPrivate: true })
     expect(await open.validateUrl('http://127.0.0.1:3000/hook')).toEqual({ url: 'http://127.0.0.1:3000/hook' })
     expect(await open.validateUrl('http://u:p@127.0.0.1:3000/hook')).toEqual({ error: expect.stringMatching(/credentials/) })
@@ -133,7 +133,7 @@ describe('webhook URLs at creation', () => {
     ['https:8.8.8.8', 'https://8.8.8.8/'],
     ['https://134744072/?q=é', 'https://8.8.8.8/?q=%C3%A9'],
     ['https://bücher.example/', 'https://xn--bcher-kva.example/'],
-  ])('the canonical form of the webhook URL %s is %s', async (text, url) =>
+  ])('converts the webhook URL %s to the canonical form %s', async (text, url) =>
     expect(await outbound(['8.8.8.8']).to.validateUrl(text)).toEqual({ url }),
   )
 
@@ -146,7 +146,7 @@ describe('webhook URLs at creation', () => {
 })
 
 describe('webhook connections', () => {
-  test('a webhook does not connect to a host name that later resolves to an internal address (DNS rebinding)', async () => {
+  test('does not connect to a webhook host that later resolves to an internal address', async () => {
     const { to, requested } = outbound(['8.8.8.8'], ['127.0.0.1'])
     const url = `https://rebind.example.com:${port()}/`
     expect(await to.validateUrl(url)).toEqual({ url })
@@ -155,7 +155,7 @@ describe('webhook connections', () => {
     expect([requested.length, hits]).toEqual([2, 0])
   })
 
-  test('a webhook connects only to the validated addresses, with one DNS query', async () => {
+  test('connects a webhook only to the validated addresses, with one DNS query', async () => {
     // The webhook receiver uses no TLS because the test covers only the connection.
     let requested = 0
     const to = new OutboundClient({
@@ -171,7 +171,7 @@ describe('webhook connections', () => {
   })
 
   test.each(['https://127.0.0.1', 'https://[::1]', 'https://[::ffff:127.0.0.1]', 'https://0x7f.1', 'http://hooks.example.com'])(
-    'a webhook does not connect to the forbidden URL %s, even if the URL is already stored',
+    'does not connect to the forbidden stored webhook URL %s',
     async (origin) => {
       const before = hits
       await expect(outbound(['8.8.8.8']).to.post(`${origin}:${port()}/`, {}, body, soon())).rejects.toMatchObject({
@@ -181,7 +181,7 @@ describe('webhook connections', () => {
     },
   )
 
-  test('the connection error for a webhook contains no data from the receiver', () => {
+  test('includes no data from the receiver in a webhook connection error', () => {
     expect(describeConnectionError(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe('the connection was refused')
     expect(describeConnectionError(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe(
       'the request timed out',
@@ -206,7 +206,7 @@ describe('webhook receivers that do not respond', () => {
     return { post, close }
   }
 
-  test('reports a webhook receiver that responds with 101, and closes the connection', async () => {
+  test('reports a webhook receiver that responds with 101 and closes the connection', async () => {
     let closed: Promise<unknown> | undefined
     const { post, close } = await raw((socket) => {
       closed = once(socket, 'close')
@@ -221,7 +221,7 @@ describe('webhook receivers that do not respond', () => {
     ['no bytes', ''],
     ['informational responses only', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
     ['an incomplete head', 'HTTP/1.1 200 OK\r\nA: '],
-  ])('an aborted webhook delivery fails with the abort reason if the receiver sends %s', async (_what, text) => {
+  ])('fails an aborted webhook delivery with the abort reason if the receiver sends %s', async (_what, text) => {
     const abort = new AbortController()
     const { post, close } = await raw((socket) => {
       socket.resume().write(text)

@@ -29,13 +29,13 @@ const run = (bytes: Buffer, { run = 'digest', settings }: { run?: string; settin
   return pool.run<string>(work, new AbortController().signal)
 }
 
-test('a worker reads exactly the content of its own file, regardless of the previous file', async () => {
+test("reads exactly the content of the worker's own file", async () => {
   const contents = [2_000_000, 70_000, 1_000, 0, 1_000_000, 3_000_000, 65_536, 500_000].map((size) => noise(size))
   for (let round = 0; round < 3; round++)
     expect(await Promise.all(contents.map((bytes) => run(bytes)))).toEqual(contents.map(sha256))
 })
 
-test('a second worker reads the complete content if the first worker dies', async () => {
+test('reads the complete content in a second worker if the first dies', async () => {
   const bytes = noise(1_000_000)
   await run(noise(2_000_000))
   const dying = run(bytes, { run: 'dieOnce', settings: new SharedArrayBuffer(1) })
@@ -45,7 +45,7 @@ test('a second worker reads the complete content if the first worker dies', asyn
   expect(bytes.equals(noise(1_000_000))).toBe(true)
 })
 
-test('discards worker output, because it could contain file content', async () => {
+test('discards worker output, which could contain file content', async () => {
   const program = `
     const { WorkerPool } = await import('${pathToFileURL('dist/inspection/workers/worker-pool.js')}')
     const pool = new WorkerPool({ workers: 1 })

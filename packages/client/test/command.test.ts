@@ -16,15 +16,12 @@ const assay = (...args: string[]) => run(process.execPath, [program, ...args], {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('command-line help', () => {
-  test.each(Object.keys(commands))(
-    '`assay %s --help` prints usage, options and examples and exits with status 0',
-    async (name) => {
-      const { stdout, stderr } = await assay(name, '--help')
-      expect([stderr, stdout]).toEqual(['', expect.stringMatching(new RegExp(`^Usage: assay ${name}`))])
-      expect(stdout).toMatch(/^Examples:\n {2}/m)
-      for (const option of [...Object.keys(commands[name]!.options), 'json', 'help']) expect(stdout).toContain(`  --${option} `)
-    },
-  )
+  test.each(Object.keys(commands))('prints help for `assay %s --help` and exits with status 0', async (name) => {
+    const { stdout, stderr } = await assay(name, '--help')
+    expect([stderr, stdout]).toEqual(['', expect.stringMatching(new RegExp(`^Usage: assay ${name}`))])
+    expect(stdout).toMatch(/^Examples:\n {2}/m)
+    for (const option of [...Object.keys(commands[name]!.options), 'json', 'help']) expect(stdout).toContain(`  --${option} `)
+  })
 
   test('`assay help COMMAND` prints the same text as `assay COMMAND --help`', async () => {
     expect((await assay('help', 'link')).stdout).toBe((await assay('link', '--help')).stdout)
@@ -35,7 +32,7 @@ describe('command-line help', () => {
     for (const name of Object.keys(commands)) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
   })
 
-  test('prints help to standard error and exits with status 2 if no command is specified', async () => {
+  test('prints help to standard error and exits with status 2 if the command is missing', async () => {
     await expect(assay()).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: assay COMMAND') })
   })
 })
@@ -58,7 +55,7 @@ describe('shell completion', () => {
     expect(await complete('upload', 'report.p')).toBe('')
   })
 
-  test('`assay completion` exits with status 2 if the shell is unknown', async () => {
+  test('exits with status 2 if `assay completion` names an unknown shell', async () => {
     await expect(assay('completion', 'csh')).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining("'csh'") })
   })
 

@@ -73,7 +73,7 @@ async function callAllMethods(fetch: typeof globalThis.fetch, signal: AbortSigna
   await uploadTo(linkUrl, file, { fetch, signal, metadata: { page: 1 } })
 }
 
-test('the client has a method for every operation in the OpenAPI document', async () => {
+test('provides a client method for every operation in the OpenAPI document', async () => {
   const { calls, fetch } = record()
   await callAllMethods(fetch, new AbortController().signal)
   const called = new Set(calls.map(({ id }) => id))
@@ -81,7 +81,7 @@ test('the client has a method for every operation in the OpenAPI document', asyn
   expect(rows.length).toBeGreaterThan(70)
 })
 
-test('every client method passes the abort signal to fetch, and sends an idempotency key if the operation accepts one', async () => {
+test('passes the abort signal and a supported idempotency key from every client method to fetch', async () => {
   const { calls, fetch } = record()
   await callAllMethods(fetch, new AbortController().signal)
   expect(calls.filter(({ signal }) => !signal).map(({ id }) => id)).toEqual([])

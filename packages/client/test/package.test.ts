@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'assay-client-package-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('npm pack creates a package below 1 MB that runs without the server code', async () => {
+test('creates an npm package of less than 1 MB that runs without the server code', async () => {
   const pack = ['pack', '--json', '--pack-destination', folder, '--workspace', '@assay/client']
   const { stdout } = await run('npm', pack, { cwd: root })
   const [{ filename, size, files }] = JSON.parse(stdout) as [{ filename: string; size: number; files: { path: string }[] }]

@@ -24,7 +24,7 @@ const withBrand = (bytes: Buffer, brand: string) => {
 }
 
 describe('AVIF damage that libheif ignores', () => {
-  test('rejects an AVIF grid with a tile that cannot be decoded', async () => {
+  test('rejects an AVIF grid if one of its tiles cannot be decoded', async () => {
     expect(await read(readAvif, avifGrid(picture, 64, 48))).toEqual({
       sound: true,
       notes: [],
@@ -48,7 +48,7 @@ describe('AVIF damage that libheif ignores', () => {
     expect(await read(readAvif, bytes)).toMatchObject(invalid(/not supported by this decoder/))
   })
 
-  test('returns a verdict for every mutated AVIF grid', async () => {
+  test('returns a verdict for every mutated copy of an AVIF grid', async () => {
     const grid = avifGrid(picture, 64, 48)
     for (const mutation of mutate(grid, 100, 3)) expect(typeof (await read(readAvif, mutation)).sound).toBe('boolean')
   })

@@ -14,9 +14,9 @@ const accepts = async (bytes: Buffer, extension: string): Promise<boolean> => {
 const extensionsOf = (type: string): string[] =>
   (types[type]?.extensions ?? []).filter((extension) => getBinaryType(extension) === type && !sharedExtensions.has(extension))
 
-describe('content without the signature of its extension', () => {
+describe('content without the signature that its extension requires', () => {
   test.each(Object.keys(types))(
-    'rejects text with any extension of the type %s, and accepts unknown binary data only if the type has no signature',
+    'accepts unknown binary data with an extension of type %s only if the type has no signature',
     async (type) => {
       for (const extension of extensionsOf(type)) {
         const unsigned = typesWithoutSignature.has(type) || extensionsWithoutSignature.has(extension)
@@ -27,7 +27,7 @@ describe('content without the signature of its extension', () => {
   )
 
   test.each([...sharedExtensions])(
-    'accepts any content with the extension .%s, because several formats share the extension',
+    'accepts any content with the extension .%s, which several formats share',
     async (extension) => {
       expect(getTextType(extension)).toBeUndefined()
       expect(await accepts(prose, extension)).toBe(true)

@@ -57,7 +57,7 @@ describe('type detection', () => {
     expect(isExtensionOfType(extension, type)).toBe(true)
   })
 
-  test('does not accept the extensions of one binary type for files of another binary type', async () => {
+  test('rejects the extensions of one binary type for files of another binary type', async () => {
     const extensions = new Set(valid.map(([, extension]) => extension))
     const wrong: string[] = []
     for (const [type] of valid)
@@ -90,12 +90,12 @@ describe('type detection', () => {
     ['ogg-audio', ['ogg', 'oga'], ['opus', 'mp3', 'flac']],
     ['exe', ['exe', 'dll', 'bin'], ['csv', 'txt', 'pdf', 'whatever']],
     ['pdf', ['pdf'], ['txt', 'docx', 'png']],
-  ])('for the type %s, accepts the extensions %j but not %j', (type, may, mayNot) => {
+  ])('accepts the type %s with the extensions %j but not with %j', (type, may, mayNot) => {
     expect(may.filter((extension) => !isExtensionOfType(extension, type))).toEqual([])
     expect(mayNot.filter((extension) => isExtensionOfType(extension, type))).toEqual([])
   })
 
-  test('accepts files of any type except programs if the extension is unknown', () => {
+  test('accepts a file with an unknown extension unless the file is a program', () => {
     expect(['zip', 'ole', 'exe', 'gif', 'class'].filter((type) => isExtensionOfType('acme', type))).toEqual(['zip', 'ole', 'gif'])
   })
 })
@@ -120,7 +120,7 @@ describe('content that resembles another type', () => {
     expect(await typeOf(Buffer.from(content))).toBe(kind)
   })
 
-  test('detects binary data as unknown if only its start resembles another type', async () => {
+  test('detects binary data as unknown if it resembles another type only at its start', async () => {
     const noise = (start: string) =>
       Buffer.concat([
         Buffer.from(start, 'latin1'),
@@ -152,7 +152,7 @@ describe('damaged content', () => {
     expect(await typeOf(complete)).toBe('zip-damaged')
   })
 
-  test('detects the type of an Office document that lacks its main part or its content types', async () => {
+  test('detects the type of an Office document without its main part or content types', async () => {
     expect(await typeOf(basic.zip({ '_rels/.rels': '', 'word/styles.xml': '' }))).toBe('docx')
     const manifest = '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
     expect(await typeOf(basic.zip({ 'content.xml': '', 'META-INF/manifest.xml': manifest }))).toBe('odf')
@@ -175,7 +175,7 @@ describe('damaged content', () => {
 })
 
 describe('unusual content', () => {
-  test('detects an Office document with backslashes in its member names', async () => {
+  test('detects an Office document whose member names contain backslashes', async () => {
     expect(await typeOf(basic.zip({ '[Content_Types].xml': '', 'xl\\workbook.xml': '' }))).toBe('xlsx')
   })
 
@@ -185,7 +185,7 @@ describe('unusual content', () => {
     expect(await typeOf(loud)).toBe('wav')
   })
 
-  test('detects a PDF with leading bytes or with only text characters', async () => {
+  test('detects a PDF that has leading bytes or contains only text characters', async () => {
     expect(await typeOf(Buffer.concat([Buffer.from([0, 1, 2, 3]), basic.pdf()]))).toBe('pdf')
     expect(await typeOf(basic.pdf())).toBe('pdf')
   })

@@ -13,7 +13,7 @@ const accepted = { fits: true, sound: true }
 describe('error messages with advice', () => {
   const problem = expect.stringMatching(/one part of a split (zip )?archive\. Join the parts/)
 
-  test('rejects a single part of a split 7z archive, and advises the user to provide all parts', async () => {
+  test('advises the user to provide all parts of a split 7z archive', async () => {
     const seven = await openSevenZip()
     seven.FS.writeFile('/a', Buffer.from(Array.from({ length: 3000 }, (_, at) => (at * at * 31) & 255)))
     seven.callMain(['a', '-mx=0', '/x.7z', '/a'])
@@ -23,7 +23,7 @@ describe('error messages with advice', () => {
     expect(await open('7z', whole.subarray(0, 1000))).toMatchObject({ sound: false, problem: expect.stringMatching(/truncated/) })
   })
 
-  test('rejects a single part of a split zip archive, and advises the user to provide all parts', async () => {
+  test('advises the user to provide all parts of a split zip archive', async () => {
     const complete = basic.zip({ a: deflateRawSync(Buffer.alloc(1000, 'text')) })
     const first = Buffer.concat([Buffer.from('PK\x07\x08'), complete.subarray(0, 40)])
     expect(await open('z01', first)).toMatchObject({ sound: false, problem })
@@ -41,6 +41,6 @@ test.each([
     '<?xml version="1.0"?><?mso-application progid="Word.Document"?>',
     /extension is \.xml\. Rename it, .* save it as \.docx/,
   ],
-])('rejects a web page or XML file saved as .%s, and advises the user to rename it', async (extension, text, problem) => {
+])('advises the user to rename a web page or XML file saved as .%s', async (extension, text, problem) => {
   expect(await open(extension, Buffer.from(text))).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
 })

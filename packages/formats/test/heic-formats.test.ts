@@ -10,7 +10,7 @@ const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatch
 const started = [0x80, 9, 9, 9]
 
 describe('HEIC damage that is visible without a decoder', () => {
-  test('accepts an intact HEIC image, and adds a note that the image was not decoded', async () => {
+  test('accepts an intact HEIC image and notes that it was not decoded', async () => {
     expect(await read(heic())).toMatchObject({
       sound: true,
       evidence: { width: 64, height: 48 },
@@ -29,7 +29,7 @@ describe('HEIC damage that is visible without a decoder', () => {
     expect(await read(heic({ shift: -3 }))).toMatchObject(broken(/units|head/))
   })
 
-  test('rejects a HEIC image whose HEVC NAL units have wrong lengths', async () => {
+  test('rejects a HEIC image if the lengths of its HEVC NAL units are wrong', async () => {
     const two = Buffer.concat([unit(39, [1, 2, 3]), unit(19, started), unit(0, [1, 9, 9])])
     expect(await read(heic({ data: two }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0])]) }))).toMatchObject(broken(/unit header/))
@@ -38,7 +38,7 @@ describe('HEIC damage that is visible without a decoder', () => {
     )
   })
 
-  test('rejects a HEIC image with three consecutive zero bytes in its image data, even across a read boundary', async () => {
+  test('rejects a HEIC image with three consecutive zero bytes in its image data', async () => {
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 3, 1, 0, 0]) }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 0, 1]) }))).toMatchObject(broken(/image data is damaged/))
     const long = Array.from({ length: 140_000 }, (_, index) =>
@@ -71,7 +71,7 @@ describe('HEIC damage that is visible without a decoder', () => {
     expect(await read(heic({ width: 4_000_000_000 }))).toMatchObject({ sound: false, maliciousConstruction: 'pixel_flood' })
   })
 
-  test('returns a verdict for every mutated HEIC image', async () => {
+  test('returns a verdict for every mutated copy of a HEIC image', async () => {
     for (const mutation of mutate(heic(), 400, 7)) expect(typeof (await read(mutation)).sound).toBe('boolean')
   })
 })

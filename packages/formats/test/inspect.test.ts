@@ -9,7 +9,7 @@ import { jpeg } from './support/samples/image.js'
 const folder = mkdtempSync(join(tmpdir(), 'assay-formats-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('detects the type from the content, and reports whether the extension matches the type', async () => {
+test('detects the type of a file and reports whether its extension matches', async () => {
   expect(await detect(new MemorySource(png(), 'png'))).toMatchObject({ type: 'png', mime: 'image/png', fits: true })
   expect(await detect(new MemorySource(png(), 'pdf'))).toMatchObject({ type: 'png', mime: 'image/png', fits: false })
   expect(await detect(new MemorySource(Buffer.from('{"a":1}'), 'xml'))).toMatchObject({ type: 'json', fits: false })
@@ -24,14 +24,14 @@ test('opens a file on disk with the reader for its type', async () => {
   source.close()
 })
 
-test('decodes images even if the caller passes no image decoder', async () => {
+test('decodes images if the caller passes no image decoder', async () => {
   const image = await jpeg()
   expect(await inspect(new MemorySource(image, 'jpg'))).toMatchObject({ type: 'jpg', verdict: { sound: true } })
   const damaged = new MemorySource(image.subarray(0, image.length / 2), 'jpg')
   expect(await inspect(damaged)).toMatchObject({ type: 'jpg', verdict: { sound: false } })
 })
 
-test('the type option overrides the extension of the source', async () => {
+test('prefers the `type` option to the extension of the source', async () => {
   const source = new MemorySource(zip({ 'a.txt': 'text' }))
   expect(await inspect(source, { type: 'zip' })).toMatchObject({
     type: 'zip',

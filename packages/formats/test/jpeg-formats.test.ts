@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 
 describe('JPEG data after the last pixel', () => {
-  test('rejects many extra bytes before the end marker of a JPEG image, but accepts padding or a few extra bytes', async () => {
+  test('rejects a JPEG image with many extra bytes before its end marker, but accepts a few', async () => {
     for (const whole of [baseline!, progressive!]) {
       expect(await read(readJpeg, whole)).toMatchObject(valid)
       expect(await read(readJpeg, withBeforeEnd(whole, codes))).toMatchObject(invalid(/excess codes|extraneous/))
@@ -34,7 +34,7 @@ describe('JPEG data after the last pixel', () => {
     expect(await read(readJpeg, Buffer.concat([baseline!, Buffer.from('more')]))).toMatchObject(valid)
   })
 
-  test('accepts a JPEG image with excess coefficients or an extra scan byte, but rejects an image with both', async () => {
+  test('rejects a JPEG image with both excess coefficients and an extra scan byte, but accepts either alone', async () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: emptyBlock }))).toMatchObject(valid)
     expect(await read(readJpeg, handmadeJpeg({ scan: [...emptyBlock, 7] }))).toMatchObject(valid)
     // Other readers accept such an image without a warning.
@@ -42,7 +42,7 @@ describe('JPEG data after the last pixel', () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: [...fullBlock, 7] }))).toMatchObject(invalid(/excess codes/))
   })
 
-  test('checks for excess coefficients at the end of each restart interval in a JPEG image', async () => {
+  test('checks for excess coefficients at the end of each JPEG restart interval', async () => {
     const parts = (first: number[]) => handmadeJpeg({ blocks: 2, restart: true, scan: [...first, 0xff, 0xd0, ...emptyBlock] })
     expect(await read(readJpeg, parts(emptyBlock))).toMatchObject(valid)
     expect(await read(readJpeg, parts([...emptyBlock, 0xff]))).toMatchObject(valid)
@@ -55,12 +55,12 @@ describe('JPEG data after the last pixel', () => {
     expect(await read(readJpeg, bytes)).toMatchObject(invalid(/marker type 0xa6/))
   })
 
-  test('returns a verdict for every mutated JPEG image', async () => {
+  test('returns a verdict for every mutated copy of a JPEG image', async () => {
     for (const mutation of mutate(baseline!, 200, 5)) expect(typeof (await read(readJpeg, mutation)).sound).toBe('boolean')
   })
 })
 
-test('detects a progressive JPEG image only if its frame header is among the first segments', async () => {
+test('detects a progressive JPEG image only if its frame header is near the start', async () => {
   const behind = (segments: number) =>
     Buffer.concat([progressive!.subarray(0, 2), Buffer.from('ffe00002'.repeat(segments), 'hex'), progressive!.subarray(2)])
   expect(isProgressive(new MemorySource(baseline!))).toBe(false)

@@ -17,7 +17,7 @@ describe('TIFF images', () => {
     expect(await open('tif', cut)).toMatchObject({ sound: false })
   })
 
-  test('accepts a TIFF page with many bands, and a 1-bit transparency mask', async () => {
+  test('accepts a TIFF page with many bands and a TIFF page with a 1-bit transparency mask', async () => {
     const bands = rawTiff({ bits: 8, samples: 7, compression: 1, data: Buffer.alloc(280, 7) })
     expect(await open('tif', bands)).toMatchObject(accepted)
     const mask = rawTiff({
@@ -39,7 +39,7 @@ describe('TIFF images', () => {
     expect(await open('tif', Buffer.from(complete).fill(0xff, 300, 900))).toMatchObject({ sound: false })
   })
 
-  test('accepts a sparse TIFF image, and decodes the tiles that it contains', async () => {
+  test('decodes the available tiles of a sparse TIFF image', async () => {
     const sparse = await sparseTiff([0, 5, 15])
     expect(await open('tif', sparse)).toMatchObject({ ...accepted, notes: [expect.stringContaining('are empty')] })
     expect(await open('tif', Buffer.from(sparse).fill(0xff, 1000, 9000))).toMatchObject({ sound: false })

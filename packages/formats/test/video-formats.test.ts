@@ -22,7 +22,7 @@ describe('truncated MP4 files', () => {
       expect(await read(readMp4, firstPart(bytes, 0.2))).toMatchObject(invalid(/truncated/))
   })
 
-  test('accepts an MP4 file whose media data is truncated, and adds a note to the report', async () => {
+  test('accepts an MP4 file with truncated media data and adds a note', async () => {
     for (const bytes of [mp4({ headerFirst: true }), fragmentedMp4(), avcMp4()])
       expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(validWithNote(/truncated within its 'mdat'/))
   })
@@ -37,7 +37,7 @@ describe('truncated MP4 files', () => {
     expect(await read(readMp4, fragments.subarray(0, fragments.indexOf('mdat') - 4))).toMatchObject(invalid(/truncated/))
   })
 
-  test('detects a truncated MP4 file by its sample offsets if the media data has no length', async () => {
+  test('detects a truncated MP4 file by its sample offsets if its media data has no length', async () => {
     const bytes = withNumber(mp4({ headerFirst: true }), 'mdat', -4, 0)
     expect(await read(readMp4, bytes)).toMatchObject(valid)
     expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(validWithNote(/chunk 2 of 2 extends beyond the end/))
@@ -60,7 +60,7 @@ describe('damaged MP4 files', () => {
       expect(await read(readMp4, withNumber(mp4(), type, -4, 0))).toMatchObject(invalid(/does not fit/))
   })
 
-  test('rejects an MP4 file whose counts exceed the file size, without allocating memory for them', async () => {
+  test('rejects an MP4 file with counts above the file size, without allocating memory for them', async () => {
     for (const [type, offset] of [
       ['stco', 8],
       ['stsz', 12],
@@ -98,7 +98,7 @@ describe('unusual MP4 files', () => {
     })
   })
 
-  test('rejects an MP4 file with too many boxes as malicious, and one with 3,000 nested boxes as damaged', async () => {
+  test('rejects an MP4 file with too many boxes or too many nested boxes', async () => {
     const empty = box('free')
     expect(await read(readMp4, Buffer.concat([mp4(), ...Array(50).fill(empty)]), { maxEntries: 20 })).toMatchObject({
       sound: false,
@@ -111,7 +111,7 @@ describe('unusual MP4 files', () => {
 })
 
 describe('WebM files', () => {
-  test('rejects a WebM file truncated before its first block, and accepts one truncated later with a note in the report', async () => {
+  test('accepts a truncated WebM file only if it contains at least one block', async () => {
     expect(await read(readWebm, firstPart(webm(), 0.05))).toMatchObject(invalid(/truncated|no segment/))
     expect(await read(readWebm, webm().subarray(0, webm().indexOf('1f43b675', 0, 'hex') + 20))).toMatchObject(
       invalid(/all of its audio and video/),
@@ -121,7 +121,7 @@ describe('WebM files', () => {
     expect(await read(readWebm, firstPart(webm({ live: true }), 0.8))).toMatchObject(validWithNote(/damaged|truncated/))
   })
 
-  test('accepts a WebM file with a few damaged bytes in a cluster, and rejects a mostly damaged one', async () => {
+  test('accepts a WebM file with a few damaged bytes, but rejects a mostly damaged one', async () => {
     const clusterAt = webm().indexOf('1f43b675', 0, 'hex')
     expect(await read(readWebm, damaged(webm(), clusterAt + 8, 60))).toMatchObject(
       invalid(/most of its audio and video is missing/),
@@ -137,7 +137,7 @@ describe('WebM files', () => {
     expect(await read(readWebm, webm({ track: 9 }))).toMatchObject(invalid(/belongs to a track/))
   })
 
-  test('accepts a Matroska file with the document type webm or matroska, and rejects an unknown or empty document type', async () => {
+  test('accepts a Matroska file only with the document type webm or matroska', async () => {
     expect(await read(readWebm, webm({ type: 'matroska' }))).toMatchObject(valid)
     expect(await read(readWebm, webm({ type: 'webm\0' }))).toMatchObject(valid)
     expect(await read(readWebm, webm({ type: 'other' }))).toMatchObject(invalid(/type 'other'/))

@@ -82,13 +82,13 @@ describe('walks of nested content', () => {
     expect(visitor.contents.map((content) => content.trim())).toContain(text)
   })
 
-  test('reports a member with the extension .br as unsupported, because Brotli has no signature', async () => {
+  test('reports a member with the extension .br as unsupported', async () => {
     const archive = zip([{ name: 'a.txt.BR', data: Buffer.from('packed') }])
     const { unscannedParts } = await walk(new MemorySource(archive), { visitor: new Recorder() })
     expect(unscannedParts).toMatchObject([{ cause: 'unsupported', container: 'zip', reason: expect.stringContaining('Brotli') }])
   })
 
-  test('passes each member to the visitor with its container, and states whether other programs recognize the container', async () => {
+  test("passes each member's container to the visitor, and states whether other programs recognize it", async () => {
     const origins = new Map<string, string>()
     const names = new WeakMap<WindowReceiver, string>()
     const visitor: Visitor = {
@@ -142,7 +142,7 @@ describe('walks of nested content', () => {
     expect(unscannedParts).toMatchObject([{ cause: 'damaged', container: '7z', depth: 2 }])
   })
 
-  test('visits the files in a OneNote section, and reports sections that cannot be read', async () => {
+  test('visits the files in a OneNote section and reports unreadable sections', async () => {
     const visitor = new Recorder()
     const packed = zip([{ name: 'a', data: 'text in a file' }])
     expect(await walk(new MemorySource(oneNote(packed)), { visitor })).toEqual({ unscannedParts: [] })
@@ -218,7 +218,7 @@ test.each([
   ['gzip', async (data: Buffer) => gzipSync(data, { level: 0 })],
   ['tar', (data: Buffer) => createTar([{ name: 'a.exe', data }])],
   ['7z', (data: Buffer) => sevenZip({ 'a.exe': data }, ['-m0=Copy'])],
-])('unpacks an archive at the end of a small program in a %s, and reports one at the end of a large program', async (_, pack) => {
+])('unpacks an archive at the end of a small program in a %s, but reports one after a large program', async (_, pack) => {
   const program = (size: number) => Buffer.concat([Buffer.alloc(size, 'MZ'), zip([{ name: 'a.txt', data: Buffer.from('text') }])])
   const visitor = new Recorder()
   expect((await walk(new MemorySource(await pack(program(1_000_000))), { visitor })).unscannedParts).toEqual([])
@@ -227,7 +227,7 @@ test.each([
   expect(unscannedParts).toMatchObject([{ cause: 'unsupported', reason: expect.stringContaining('an archive at the end') }])
 })
 
-describe('walks that observe a reader', () => {
+describe('walks during the validation of a file', () => {
   async function read(archive: Buffer, extension: string, visitor: Visitor): Promise<Walk> {
     const source = new MemorySource(archive, extension)
     const observing = new Walk(source, { visitor })
@@ -283,7 +283,7 @@ describe('walks that observe a reader', () => {
   })
 
   test.each(['7z', 'xz', 'bzip2'])(
-    'visits the members of a %s archive while the reader unpacks them, without unpacking them again',
+    'visits the members of a %s archive during validation without unpacking them again',
     async (type) => {
       const text = 'text '.repeat(1_000)
       const inner = zip([{ name: 'b.txt', data: Buffer.from('inner text') }])
@@ -297,7 +297,7 @@ describe('walks that observe a reader', () => {
     },
   )
 
-  test('reports damage that 7-Zip detected while the reader ran', async () => {
+  test('reports damage that 7-Zip detected during validation', async () => {
     const archive = await sevenZip({ 'a.bin': noise(50_000) }, ['-m0=Copy'])
     archive.fill(0, 100, 110)
     const source = new MemorySource(archive, '7z')
@@ -330,7 +330,7 @@ describe('walks that observe a reader', () => {
     expect(visitor.contents.includes('the last file')).toBe(true)
   })
 
-  test('visits the content of a gzip file, and the entries of a tar archive inside it, during decompression', async () => {
+  test('visits the content of a gzip file, including tar entries, during decompression', async () => {
     const text = Buffer.from('some text '.repeat(900_000))
     const tar = await createTar([
       { name: 'a', data: text },
@@ -385,14 +385,14 @@ describe('walks that observe a reader', () => {
     expect(visitor.contents.includes('the last file')).toBe(true)
   })
 
-  test('reports the limit that ends the walk of a gzip file while the reader unpacks the file', async () => {
+  test('reports the limit that ends the walk of a gzip file during validation', async () => {
     const source = new MemorySource(gzipSync(Buffer.alloc(72 * 2 ** 20, 255)), 'gz')
     const observing = new Walk(source, { visitor: { onContent: () => () => {} } })
     await openDetected(source, { kind: 'binary', type: 'gz' }, { ...defaultLimits(), maxRatio: 10_000 }, {}, observing.observer)
     expect(await observing.finish()).toMatchObject({ unscannedParts: [{ cause: 'limit' }] })
   })
 
-  test('if the walk fails, the reader still finishes before the walk throws the error', async () => {
+  test('finishes reading the file before reporting that the walk failed', async () => {
     class Stop extends WalkEnded {}
     const visitor: Visitor = {
       onContent: () => (bytes) => {

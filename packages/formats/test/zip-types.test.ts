@@ -34,7 +34,7 @@ describe('zip-based formats', () => {
     expect(await open(extension, basic.zip(members))).toMatchObject({ type: 'zip', ...accepted })
   })
 
-  test('detects an EPUB file and an OpenDocument file without a mimetype member', async () => {
+  test('detects an EPUB or OpenDocument file without a mimetype member', async () => {
     const book = basic.zip({ 'META-INF/container.xml': container('OEBPS/content.opf'), 'OEBPS/content.opf': '<package/>' })
     expect(await open('epub', book)).toMatchObject({ type: 'epub', ...accepted })
     const other = basic.zip({

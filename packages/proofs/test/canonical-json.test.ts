@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { toCanonicalJson } from '../src/canonical-json.js'
 
-test('serializes numbers, strings and literals as in RFC 8785, section 3.2.2', () => {
+test('serializes numbers, strings and literals as specified in RFC 8785, section 3.2.2', () => {
   const sample = JSON.parse(
     String.raw`{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}`,
   )
@@ -10,7 +10,7 @@ test('serializes numbers, strings and literals as in RFC 8785, section 3.2.2', (
   )
 })
 
-test('sorts object keys by UTF-16 code units, including in nested objects (RFC 8785, section 3.2.3)', () => {
+test('sorts the keys of nested objects by UTF-16 code units (RFC 8785, section 3.2.3)', () => {
   const names = ['\u20ac', '\r', '\ufb33', '1', '\u{1f600}', '\u0080', '\u00f6']
   const ordered = ['\r', '1', '\u0080', '\u00f6', '\u20ac', '\u{1f600}', '\ufb33']
   const written = toCanonicalJson([Object.fromEntries(names.map((name) => [name, name]))])

@@ -22,19 +22,19 @@ const entriesOf = (count: number) => Array.from({ length: count }, (_, at) => `e
 
 describe('Merkle tree', () => {
   test.each([0, 1, 2, 3, 5, 8, 255, 256, 257, 511, 600, 1025])(
-    'computes the Merkle root of %d entries as in RFC 6962',
+    'computes the Merkle root of %d entries as specified in RFC 6962',
     (count) => {
       const entries = entriesOf(count)
       expect(new MemoryLog(entries).computeRoot()).toEqual(treeHash(entries))
     },
   )
 
-  test('computes the Merkle root from the roots of complete subtrees, starting with the largest subtree', () => {
+  test('computes the Merkle root from the roots of complete subtrees in descending order of size', () => {
     const entries = entriesOf(13)
     expect(computeRoot([entries.slice(0, 8), entries.slice(8, 12), entries.slice(12)].map(treeHash))).toEqual(treeHash(entries))
   })
 
-  test('accepts the inclusion proof of each entry in trees of up to 40 entries, and rejects this proof for any other entry', () => {
+  test('accepts the inclusion proof of an entry only for this entry', () => {
     for (let size = 1; size <= 40; size++) {
       const entries = entriesOf(size)
       const log = new MemoryLog(entries)
@@ -50,7 +50,7 @@ describe('Merkle tree', () => {
     }
   })
 
-  test('returns undefined if an inclusion proof has the wrong length or its index is out of range', () => {
+  test('returns undefined for an inclusion proof with a wrong length or an out-of-range index', () => {
     const log = new MemoryLog(entriesOf(7))
     const leaf = log.leaves[3]!
     expect(computeRootFromProof(leaf, { index: 3, size: 7 }, [...log.getProof(3), leaf])).toBeUndefined()
@@ -59,7 +59,7 @@ describe('Merkle tree', () => {
       expect(computeRootFromProof(leaf, { index, size: 7 }, log.getProof(3))).toBeUndefined()
   })
 
-  test('getStoredHashes covers any range with adjacent runs of fewer than 256 hashes each', () => {
+  test('returns stored hashes for any range in adjacent runs of fewer than 256 hashes', () => {
     const ranges = fc.tuple(fc.nat({ max: 2 ** 31 }), fc.integer({ min: 1, max: 40 })).map(([at, bits]) => {
       const length = 1 + (at % 2 ** Math.min(bits, 30))
       const aligned = 2 ** Math.ceil(Math.log2(length))
@@ -138,7 +138,7 @@ describe('checkpoints and signed notes', () => {
   const key = createSigningKey('sig_1')
   const text = formatCheckpoint({ origin, size: 1, root })
 
-  test("signs a checkpoint as a note that can be verified only with the signer's key", () => {
+  test("signs a checkpoint so that only the signer's key can verify it", () => {
     const note = parseNote(signNote(text, origin, key))!
     expect(note.text).toBe(`${origin}\n1\n${root.toString('base64')}\n`)
     expect(isSignedBy(note, origin, key.publicKey)).toBe(true)
@@ -148,7 +148,7 @@ describe('checkpoints and signed notes', () => {
     expect(parseCheckpoint(note.text)).toEqual({ origin, size: 1, root })
   })
 
-  test('a verifier key contains the name and the key id of the signatures that it verifies', () => {
+  test('includes the name and the key id of the signatures in a verifier key', () => {
     const [name, id, base64] = formatVerifierKey(origin, key.publicKey)
       .split('+', 2)
       .concat(formatVerifierKey(origin, key.publicKey).split('+').slice(2).join('+'))

@@ -5,7 +5,7 @@ import { formatBytes, formatPercent, formatSeconds, RateMeter } from '../src/for
 import { getExtension, parseError, toLinkUrl } from '../src/link-rules.js'
 import { defaultTexts, fillPlaceholders, toErrorText } from '../src/texts.js'
 
-test('the uploader script and its dependencies are at most 30 KB after gzip compression', () => {
+test('limits the compressed uploader script, including its dependencies, to 30 KB', () => {
   const script = readFileSync(new URL('../../../dist/uploader/uploader.js', import.meta.url))
   expect(gzipSync(script, { level: 9 }).length).toBeLessThan(30 * 1024)
 })
@@ -31,11 +31,11 @@ describe('uploader texts', () => {
     [7201, '3 hr'],
   ])('formats %d seconds as %s', (seconds, text) => expect(formatSeconds(seconds, 'en')).toBe(text))
 
-  test('keeps placeholders unchanged if they have no value', () => {
+  test('leaves placeholders without a value unchanged', () => {
     expect(fillPlaceholders('{name} and {other}', { name: '{other}' })).toBe('{other} and {other}')
   })
 
-  test("explains known error codes, and shows the service's message for other codes", () => {
+  test("explains known error codes and shows the service's message for other codes", () => {
     const explain = (code: string) => toErrorText(defaultTexts, { code, message: 'from the service' })
     expect(explain('virus_detected')).toContain('Do not open the file')
     expect(explain('storage_unavailable')).toBe(defaultTexts.unavailable)
@@ -45,7 +45,7 @@ describe('uploader texts', () => {
 })
 
 describe('upload rate', () => {
-  test('reports the average upload rate of the last five seconds, but no rate in the first second', () => {
+  test('reports the average upload rate of the last five seconds', () => {
     const meter = new RateMeter()
     meter.addSample(0, 0)
     meter.addSample(500, 500)
@@ -61,7 +61,7 @@ test('removes the query, the fragment and a trailing slash from an upload link U
   expect(toLinkUrl('/upload/ulk_a/?x#y', 'https://files.example.com/page')).toBe('https://files.example.com/upload/ulk_a')
 })
 
-test("returns the file name's extension after the last dot in lower case", () => {
+test('returns the extension after the last dot of a file name in lower case', () => {
   expect(['a.tar.GZ', 'README', '.env', 'a.'].map(getExtension)).toEqual(['gz', '', 'env', ''])
 })
 

@@ -64,7 +64,7 @@ describe('zip files', () => {
     expect(await inspect(readZip, bytes)).toMatchObject({ sound: true })
   })
 
-  test('accepts a zip file with an encrypted central directory, but rejects a truncated one', async () => {
+  test('rejects a truncated zip file with an encrypted central directory, but accepts a complete one', async () => {
     const archive = hiddenZip()
     expect(await inspect(readZip, archive)).toMatchObject({
       sound: true,
@@ -79,7 +79,7 @@ describe('zip files', () => {
       expect(await inspect(readZip, damaged)).toMatchObject({ sound: false })
   })
 
-  test('lists unread zip members in a note in the report', async () => {
+  test('lists the unread members of a zip file in a note', async () => {
     const notes = async (bytes: Buffer) => ((await inspect(readZip, bytes)) as { notes: string[] }).notes.join()
     expect(await notes(zip([{ name: 'secret', data: noise(50), stored: true, encrypted: true }]))).toMatch(
       /1 of 1 members are encrypted/,
@@ -194,7 +194,7 @@ describe('zip files', () => {
 describe('gzip files', () => {
   const bytes = gzipSync(text)
 
-  test('accepts gzip files that are intact, concatenated or padded, and a tar archive inside a gzip file', async () => {
+  test('accepts intact, concatenated and padded gzip files, and gzip files that contain a tar archive', async () => {
     expect(await inspect(readGzip, bytes)).toMatchObject({ sound: true, evidence: { members: 1, unpacked_bytes: 1240 } })
     expect(await inspect(readGzip, Buffer.concat([bytes, bytes, zeros(700)]))).toMatchObject({
       sound: true,
@@ -227,7 +227,7 @@ describe('gzip files', () => {
     expect(await inspect(readGzip, bytes, {}, 'gz')).toMatchObject({ sound: true })
   })
 
-  test('rejects gzip bombs and malicious nested archives', async () => {
+  test('rejects gzip bombs and malicious archives inside gzip files', async () => {
     expect(await inspect(readGzip, gzipSync(zeros(20_000_000)))).toMatchObject({ maliciousConstruction: 'archive_ratio' })
     expect(await inspect(readGzip, gzipSync(noise(3_000_000)), { maxUnpackedBytes: 1_000_000 })).toMatchObject({
       maliciousConstruction: 'archive_size',
@@ -250,14 +250,14 @@ describe('tar archives', () => {
       { name: 'folder/hard', type: 'link', linkname: 'folder/a.txt' },
     ])
 
-  test('accepts long names in a tar archive, and links that stay inside the archive', async () => {
+  test('accepts a tar archive with long names or with links that stay inside the archive', async () => {
     const bytes = await sample()
     expect(await inspect(readTar, bytes)).toMatchObject({ sound: true, evidence: { entries: 5, content_bytes: 1241 } })
     expect(await inspect(readTar, bytes.subarray(0, -1024))).toMatchObject({ sound: true })
     expect(await inspect(readTar, Buffer.concat([bytes, zeros(5000)]))).toMatchObject({ sound: true })
   })
 
-  test('rejects a tar archive that is truncated, has a wrong checksum, or declares a size beyond its end', async () => {
+  test('rejects a tar archive that is truncated, has a wrong checksum or declares an excessive size', async () => {
     const bytes = await sample()
     for (const length of [0, 100, 511, 1025, 1536, 2047])
       expect(await inspect(readTar, bytes.subarray(0, length))).toMatchObject({ sound: false })
@@ -301,7 +301,7 @@ describe('7z archives', () => {
     expect(await inspect(readSevenZip, bytes.subarray(0, -1))).toMatchObject({ sound: false })
   })
 
-  test('accepts a password-protected 7z archive, with or without encrypted headers, and adds a note to the report', async () => {
+  test('accepts a password-protected 7z archive and adds a note', async () => {
     expect(await inspect(readSevenZip, encrypted7z)).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/1 of 1 members are encrypted/)],
@@ -320,7 +320,7 @@ describe('7z archives', () => {
   })
 })
 
-test('returns a verdict for every mutated archive', async () => {
+test('returns a verdict for every mutated copy of an archive', async () => {
   const samples: [FormatReader, Buffer, number][] = [
     [readZip, zip([...plain, { name: 'inner.zip', data: zip(plain) }, { name: 'link', data: 'folder', symlink: true }]), 400],
     [readZip, zip(plain, { zip64: true, comment: 'hello' }), 300],

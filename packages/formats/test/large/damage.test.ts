@@ -49,7 +49,7 @@ test.each<[extension: string, make: () => Buffer | Promise<Buffer>, minPercent: 
   ['ogg', () => encoded('sound.ogg'), 98],
   ['mp4', () => encoded('film.mp4'), 70],
   ['webm', () => encoded('film.webm'), 70],
-])('accepts a valid .%s file, and detects damage to it', async (extension, make, minPercent) => {
+])('accepts a valid .%s file and detects damage to it', async (extension, make, minPercent) => {
   const bytes = await make()
   expect((await inspect(new MemorySource(bytes, extension))).verdict).toMatchObject({ sound: true })
   expect(await detectedShare(extension, bytes)).toBeGreaterThanOrEqual(minPercent)

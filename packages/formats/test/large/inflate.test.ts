@@ -29,7 +29,7 @@ async function findProblem(work: Promise<unknown>): Promise<string | undefined> 
 describe.each(kinds)('data compressed in the format %s', (kind) => {
   const packed = packers[kind](content)
 
-  test('inflates data in chunks of any size, and reports the length of the compressed data', async () => {
+  test('inflates data in chunks of any size and reports the length of the compressed data', async () => {
     for (const size of [1000, 65_536, packed.length]) {
       let consumed = 0
       const out = await complete(inflateChunks(kind, inChunks(packed, size), (bytes) => (consumed = bytes)))

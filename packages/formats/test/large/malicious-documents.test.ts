@@ -111,7 +111,7 @@ function gzipBomb(): Buffer {
 }
 
 describe('archives with many small parts', () => {
-  test('rejects a gzip file with more members than the limit, and accepts one with fewer', async () => {
+  test('rejects a gzip file only if it has more members than the limit', async () => {
     const member = gzipSync('x')
     expect(await getMaliciousConstruction(readGzip, Buffer.concat(Array<Buffer>(1001).fill(member)))).toBe('archive_entries')
     expect(await inspect(readGzip, Buffer.concat(Array<Buffer>(1000).fill(member)))).toMatchObject({
@@ -176,7 +176,7 @@ describe('Office documents that predate compound files', () => {
   word.writeUInt32LE(384, 24)
   word.writeUInt32LE(500, 28)
 
-  test('accepts an old Office document that is not a compound file, based on its first record', async () => {
+  test('accepts an old Office document with a valid first record', async () => {
     expect(await inspect(createOleReader('xls'), sheet)).toMatchObject({ sound: true })
     expect(await inspect(createOleReader('doc'), word)).toMatchObject({ sound: true })
     expect(await inspect(createOleReader('ppt'), office.compound({ '/PP40': Buffer.alloc(6000, 1) }))).toMatchObject({

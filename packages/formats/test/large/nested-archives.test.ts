@@ -24,7 +24,7 @@ describe('content of 7z archives', () => {
     ['a valid tar', async () => sevenZip({ 'a.tar': await createTar([{ name: 'a', data: text }]) })],
     ['another 7z', async () => wrapped(2, inSevenZip)],
     ['empty and other members', async () => sevenZip({ a: '', b: text, c: '', 'd.zip': zip([{ name: 'a', data: text }]) })],
-  ])('accepts a 7z archive that contains %s, and reads this content', async (_, make) => {
+  ])('reads %s in a 7z archive', async (_, make) => {
     expect(await inspect(readSevenZip, await make())).toEqual({ sound: true, notes: [], evidence: expect.anything() })
   })
 
@@ -60,7 +60,7 @@ describe('content of 7z archives', () => {
     expect(await inspect(readSevenZip, await make())).toMatchObject({ sound: false, maliciousConstruction })
   })
 
-  test('rejects a 7z archive as malicious if a link points outside the archive, and accepts a link that stays inside', async () => {
+  test('rejects a 7z archive as malicious if a link points outside the archive', async () => {
     const linking = async (target: string) => {
       const engine = await openSevenZip()
       engine.FS.mkdir('/in')
