@@ -1,19 +1,23 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
-import type { GraphQLSchema } from 'graphql'
+import { type FragmentDefinitionNode, type GraphQLSchema, Kind } from 'graphql'
 import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
+import type { Endpoint } from '../../access/endpoint.js'
 import { TenantSlots } from '../../access/tenant-slots.js'
+import type { LogReader } from '../../api/graphql/log-reader.js'
+import { validateArguments } from '../../api/graphql/rules.js'
 import { getTarget } from '../../api/http/caller.js'
+import { loadOperations, type Operation } from '../../api/rest/operations.js'
+import { readArguments, readQueryParameters } from '../../api/rest/variables.js'
 import type { Database } from '../../platform/db/client.js'
 import { rejectMethod } from '../../platform/errors/errors.js'
 import type { AuditLogService } from '../audit-logs/audit-log.service.js'
 import { AuditLogsArgs } from '../audit-logs/audit-log.types.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'
 import { CallLogsArgs } from '../call-logs/call-log.types.js'
-import { writers } from './export-format.js'
-import { ExportList, type ExportOptions } from './export-list.js'
+import { type ExportFormat, exportFormats, writers } from './export-format.js'
 
 interface Dependencies {
   schema: GraphQLSchema
@@ -33,9 +37,20 @@ export function createExportRouter(dependencies: Dependencies): RequestHandler {
   const { schema, callLogs, auditLogs } = dependencies
   const slots = new TenantSlots('exports', { inAll: 8, byTenant: 2 })
   const router = Router({ caseSensitive: true, strict: true })
-  const mountExport = <Args extends object>(options: ExportOptions<Args>) => {
+  const mountExport = (options: ExportOptions) => {
     const list = new ExportList(schema, options)
-    router.get(options.path, (request, response) => handleExport(dependencies, slots, list, request, response))
+    router.get(options.path, async (request, response) => {
+      const call = await dependencies.createCall(request)
+      try {
+        await call.run('data', list.endpoint, async (attempt) => {
+          const query = list.parseQuery(call, getTarget(request).query)
+          await slots.run(attempt.actor.tenantId, () => sendExport(dependencies, { list, attempt, call, ...query }, response))
+        })
+      } catch (error) {
+        response.set(call.responseHeaders)
+        throw error
+      }
+    })
     router.all(options.path, rejectMethod)
   }
   const calls = { operation: 'ListCallLogs', fragment: 'CallLog', args: CallLogsArgs, log: callLogs }
@@ -45,31 +60,9 @@ export function createExportRouter(dependencies: Dependencies): RequestHandler {
   return router
 }
 
-async function handleExport<Args extends object>(
-  dependencies: Dependencies,
-  slots: TenantSlots,
-  list: ExportList<Args>,
-  request: Request,
-  response: Response,
-): Promise<void> {
-  const call = await dependencies.createCall(request)
-  try {
-    await call.run('data', list.endpoint, async (attempt) => {
-      const query = list.parseQuery(call, getTarget(request).query)
-      await slots.run(attempt.actor.tenantId, () => sendExport(dependencies, list, query, attempt, call, response))
-    })
-  } catch (error) {
-    response.set(call.responseHeaders)
-    throw error
-  }
-}
-
-async function sendExport<Args extends object>(
+async function sendExport(
   { database, onError }: Dependencies,
-  list: ExportList<Args>,
-  { args, format }: { args: Args; format: keyof typeof writers },
-  attempt: Attempt,
-  call: Call,
+  { list, attempt, call, args, format }: { list: ExportList; attempt: Attempt; call: Call; args: object; format: ExportFormat },
   response: Response,
 ): Promise<void> {
   const connection = await database.connectDedicatedReads('assay export')
@@ -100,9 +93,9 @@ async function sendExport<Args extends object>(
   }
 }
 
-async function* formatExport<Args extends object>(
-  list: ExportList<Args>,
-  format: keyof typeof writers,
+async function* formatExport(
+  list: ExportList,
+  format: ExportFormat,
   first: IteratorResult<object[]>,
   rest: AsyncGenerator<object[]>,
   end: () => Promise<void>,
@@ -110,12 +103,70 @@ async function* formatExport<Args extends object>(
   const writer = writers[format]
   const head = writer.head(list.columns)
   if (head !== '') yield Buffer.from(head)
-  for (let batch = first; !batch.done; batch = await rest.next())
-    yield Buffer.from(
-      writer.rows(
-        batch.value.map((item) => list.toRow(item)),
-        list.columns,
-      ),
-    )
+  for (let batch = first; !batch.done; batch = await rest.next()) {
+    const rows = batch.value.map((item) => list.toRow(item))
+    yield Buffer.from(writer.rows(rows, list.columns))
+  }
   await end()
+}
+
+const paging = ['page', 'page_size', 'after']
+
+interface ExportOptions {
+  path: string
+  filename: string
+  operation: string
+  /** Fragment in the operation's document that selects the fields of a row. */
+  fragment: string
+  args: new () => object
+  log: LogReader<object, object>
+}
+
+/** A REST list that can be exported. The list and its export have the same filters, errors and fields. */
+class ExportList {
+  readonly columns: string[]
+  readonly #operation: Operation
+  readonly #fields: { column: string; field: string }[]
+
+  constructor(
+    schema: GraphQLSchema,
+    readonly options: ExportOptions,
+  ) {
+    this.#operation = loadOperations(schema).get(options.operation)!
+    this.#fields = getSelectedFields(this.#operation, options.fragment)
+    this.columns = this.#fields.map(({ column }) => column)
+  }
+
+  /** Access rules for the list. An export always covers the whole tenant. */
+  get endpoint(): Endpoint {
+    return { ...this.#operation.endpoint, tenantWide: true }
+  }
+
+  /** Reads the filters from the query string. Throws a 400 error that lists all invalid parameters. */
+  parseQuery(call: Call, query: URLSearchParams): { args: object; format: ExportFormat } {
+    const format = query.get('format') ?? 'ndjson'
+    if (!exportFormats.some((known) => known === format))
+      call.inputErrors.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })
+    // Paging parameters are ignored, because clients may copy the query string of a list.
+    for (const name of ['format', ...paging]) query.delete(name)
+    const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
+    const raw = readQueryParameters(call, query, ['format', ...filters])
+    const args = readArguments(call, this.#operation, raw, Object.assign(new this.options.args(), { page: 1, pageSize: 1 }))
+    validateArguments(call, args, this.options.args)
+    return { args, format: format as ExportFormat }
+  }
+
+  toRow(item: object): Record<string, unknown> {
+    return Object.fromEntries(this.#fields.map(({ column, field }) => [column, (item as Record<string, unknown>)[field]]))
+  }
+}
+
+function getSelectedFields({ document }: Operation, fragment: string): { column: string; field: string }[] {
+  const { selectionSet } = document.definitions.find(
+    (node): node is FragmentDefinitionNode => node.kind === Kind.FRAGMENT_DEFINITION && node.name.value === fragment,
+  )!
+  return selectionSet.selections.map((node) => {
+    if (node.kind !== Kind.FIELD) throw new Error(`The fragment ${fragment} of an exported list must select fields only.`)
+    return { column: (node.alias ?? node.name).value, field: node.name.value }
+  })
 }

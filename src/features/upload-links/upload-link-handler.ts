@@ -9,8 +9,14 @@ import type { LinkUploadHandler } from '../../api/rest/link-upload.js'
 import { type Actor, sanitizeUserAgent } from '../../platform/actor.js'
 import { AssayError, forbidden, invalidUploadLink, methodNotAllowed, toPrintableText } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
-import { isUsedUp, type PresentedLink, toLinkActor, toPublicRules, type UploadLinkLookup } from './upload-link-lookup.js'
-import { toCurrentLimits } from './upload-link-rows.js'
+import {
+  isUsedUp,
+  type PresentedLink,
+  toCurrentLimits,
+  toLinkActor,
+  toPublicRules,
+  type UploadLinkLookup,
+} from './upload-link-lookup.js'
 
 interface Dependencies {
   lookup: UploadLinkLookup
@@ -42,10 +48,7 @@ interface LinkRequest {
 
 type LinkHandler = (dependencies: Dependencies, linkRequest: LinkRequest) => Promise<void> | void
 
-/**
- * Creates the endpoints of upload links, whose only credential is the token in the path. Mount them before the CORS handler,
- * which would otherwise answer all OPTIONS requests.
- */
+/** Creates the endpoints of upload links. Mount them before the CORS handler, which answers all OPTIONS requests. */
 export function createUploadLinkHandler(dependencies: Dependencies): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   const mountPath = (path: string | string[], handlers: Record<string, LinkHandler>) =>
@@ -55,18 +58,11 @@ export function createUploadLinkHandler(dependencies: Dependencies): RequestHand
   router.get('/upload/:token', (request: Request, response, next) =>
     acceptsHtml(request) ? sendPage(dependencies, request as Request & IdentifiedRequest, response) : next(),
   )
-  mountPath('/upload/:token', { GET: sendRules, HEAD: sendRules, POST: handleFormUpload })
-  // POST requests can override the method with X-HTTP-Method-Override. The tus protocol rejects methods that a path does not
-  // support.
-  const protocol = {
-    POST: handleTusRequest,
-    GET: handleTusRequest,
-    HEAD: handleTusRequest,
-    PATCH: handleTusRequest,
-    DELETE: handleTusRequest,
-  }
-  mountPath(['/upload/:token/tus', '/upload/:token/tus/:uploadId'], protocol)
-  mountPath('/upload/:token/:filename', { PUT: handleBodyUpload })
+  mountPath('/upload/:token', { GET: sendRules, HEAD: sendRules, POST: handleUpload })
+  // The tus handler rejects methods that a path does not support.
+  const tusMethods = ['POST', 'GET', 'HEAD', 'PATCH', 'DELETE'].map((method) => [method, handleTusRequest])
+  mountPath(['/upload/:token/tus', '/upload/:token/tus/:uploadId'], Object.fromEntries(tusMethods))
+  mountPath('/upload/:token/:filename', { PUT: handleUpload })
   return router
 }
 
@@ -95,13 +91,11 @@ async function handleLinkRequest(
   await perform(dependencies, { request, response, link, createCall: () => createLinkCall(dependencies, request, link) })
 }
 
-/** Throws the same 404 for all invalid tokens. A used-up link is accepted only for retrying an upload whose response was lost. */
+/** Throws the same 404 for all invalid tokens. Accepts a used-up link only to retry an upload whose response was lost. */
 async function authenticateLink(dependencies: Dependencies, request: Request & IdentifiedRequest): Promise<PresentedLink> {
-  const { lookup } = dependencies
   const { address } = request
-  const link = await lookup.findByToken(String(request.params.token), {
-    isSuspect: await dependencies.hasReachedFailureLimit(address),
-  })
+  const isSuspect = await dependencies.hasReachedFailureLimit(address)
+  const link = await dependencies.lookup.findByToken(String(request.params.token), { isSuspect })
   if (link && (!isUsedUp(link) || (await isRetry(dependencies, request, link)))) return link
   await dependencies.countRejectedCredential(address)
   throw invalidUploadLink()
@@ -124,15 +118,9 @@ const noOrigin = { ip: '', userAgent: '' }
 function createLinkCall({ admission }: Dependencies, request: Request & IdentifiedRequest, link: PresentedLink): Call {
   const { callId: id, address: ip, headers } = request
   const origin = { ip, userAgent: sanitizeUserAgent(headers['user-agent']) }
+  const actor = toLinkActor(link, origin)
   const isHead = request.method === 'HEAD'
-  const call = new Call({
-    id,
-    admission,
-    origin,
-    isHead,
-    actor: toLinkActor(link, origin),
-    signal: () => watchDisconnect(request),
-  })
+  const call = new Call({ id, admission, origin, isHead, actor, signal: () => watchDisconnect(request) })
   const key = headers['idempotency-key']
   if (typeof key === 'string') call.idempotencyKey = key
   return call
@@ -165,16 +153,13 @@ async function sendRules(_parts: Dependencies, { response, link, createCall }: L
   sendJson(response, 200, { status: 'SUCCESS', data, timestamp: new Date().toISOString() })
 }
 
-const handleFormUpload: LinkHandler = ({ upload }, { request, response, link, createCall }) =>
-  upload(request, response, createCall(), toUploadTarget(link))
-
-const handleBodyUpload: LinkHandler = ({ upload }, { request, response, link, createCall }) =>
-  upload(request, response, createCall(), { ...toUploadTarget(link), filename: String(request.params.filename) })
-
-const toUploadTarget = (link: PresentedLink) => ({
-  context: link.contextKey,
-  maxBytes: toCurrentLimits(link).maxSizeMb * megabyte,
-})
+/** Handles an upload as a form or, if the path contains a file name, as the request body. */
+const handleUpload: LinkHandler = ({ upload }, { request, response, link, createCall }) => {
+  const { filename } = request.params
+  const maxBytes = toCurrentLimits(link).maxSizeMb * megabyte
+  const target = { context: link.contextKey, maxBytes, ...(filename !== undefined && { filename: String(filename) }) }
+  return upload(request, response, createCall(), target)
+}
 
 const handleTusRequest: LinkHandler = ({ tus }, { request, response, link, createCall }) => {
   const { token, uploadId = '' } = request.params

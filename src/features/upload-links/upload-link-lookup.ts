@@ -3,9 +3,46 @@ import type { Pool } from 'pg'
 import { createCredentialBatcher } from '../../access/credential-lookups.js'
 import { hashSecret, uploadTokenForm } from '../../access/secrets.js'
 import type { Actor, Origin } from '../../platform/actor.js'
-import { isUsable, toCurrentLimits } from './upload-link-rows.js'
+import type { UploadLink } from './upload-link.types.js'
 
 const suspectPauseMs = 1_000
+
+/** SQL expression for the status of link `l`. */
+export const statusColumn = `CASE WHEN l.revoked_at IS NOT NULL THEN 'revoked' WHEN l.accepted_files >= l.max_files THEN 'used'
+  WHEN l.expires_at <= now() THEN 'expired' ELSE 'active' END`
+
+/**
+ * SQL condition that is true if link `l` is usable. `c` is the link's context, `t` its tenant, and `k` or `s` the API key or user
+ * that created it.
+ */
+const isUsable = `(l.revoked_at IS NULL AND l.expires_at > now() AND t.status = 'active' AND c.status = 'active' AND coalesce(k.status, s.status) = 'active'
+  AND (k.expires_at IS NULL OR k.expires_at > now()) AND coalesce(k.scopes, s.scopes) && '{upload,admin}')`
+
+/** Limits of a link and of its context. Null means that the link has no such limit, or that the context was deleted. */
+interface Limits {
+  allowedExtensions: string[] | null
+  maxSizeMb: number | null
+  contextExtensions: string[] | null
+  contextSizeMb: number | null
+}
+
+export type LinkRow = Omit<UploadLink, 'allowedExtensions' | 'maxSizeMb' | 'id'> & Limits
+
+/** SQL columns of `LinkRow`, from `upload_links l` and its context `c`. */
+export const linkColumns = `l.link_id AS "linkId", l.context_key AS "contextKey", ${statusColumn} AS status, l.max_files AS "maxFiles", l.accepted_files AS "acceptedFiles",
+  l.rejected_files AS "rejectedFiles", l.max_size_mb AS "maxSizeMb", l.allowed_extensions AS "allowedExtensions", l.sha256, l.metadata, l.origins, l.expires_at AS "expiresAt",
+  l.created_by AS "createdBy", l.created_at AS "createdAt", c.allowed_extensions AS "contextExtensions", c.max_file_size_mb AS "contextSizeMb"`
+
+/** Returns the limits that apply to uploads. The context's limits may have decreased after the link was created. */
+export const toCurrentLimits = ({ allowedExtensions, maxSizeMb, contextExtensions, contextSizeMb }: Limits) => ({
+  allowedExtensions: (contextExtensions ?? []).filter((extension) => allowedExtensions?.includes(extension) ?? true),
+  maxSizeMb: Math.min(contextSizeMb ?? maxSizeMb ?? 0, maxSizeMb ?? Number.POSITIVE_INFINITY),
+})
+
+/** Converts a row to the fields of a link in the API. */
+export function toUploadLink({ contextExtensions, contextSizeMb, ...row }: LinkRow): UploadLink {
+  return { ...row, ...toCurrentLimits({ ...row, contextExtensions, contextSizeMb }) } as UploadLink
+}
 
 interface PresentedToken {
   tenantId: string
@@ -14,24 +51,10 @@ interface PresentedToken {
 }
 
 /** An upload link whose token a client has sent. */
-export interface PresentedLink {
+export type PresentedLink = LinkRow & {
   tenantId: string
-  linkId: string
   contextId: string
-  contextKey: string
   contextName: string
-  maxFiles: number
-  acceptedFiles: number
-  /** Size limit of the link itself. Null means that the context's limit applies. */
-  maxSizeMb: number | null
-  allowedExtensions: string[] | null
-  contextExtensions: string[]
-  contextSizeMb: number
-  sha256: string | null
-  metadata: Record<string, unknown>
-  origins: string[]
-  expiresAt: Date
-  createdBy: string
   createdByKind: 'api_key' | 'user'
   creatorName: string
   creatorEmail: string | null
@@ -49,9 +72,8 @@ export class UploadLinkLookup {
   constructor(private readonly pool: Pool) {}
 
   /**
-   * Returns the link for a token, or undefined if the token is unknown or the link is not usable. A link that is used up is
-   * still returned. `isSuspect` is true for IP addresses with many failed attempts. Tokens from these addresses share at most
-   * one query per second.
+   * Returns the link for a token, or undefined if the token is unknown or the link is not usable. A used-up link is returned.
+   * Tokens from suspect IP addresses, which have many failed attempts, share at most one query per second.
    */
   async findByToken(token: string, { isSuspect }: { isSuspect: boolean }): Promise<PresentedLink | undefined> {
     const [, tenant, link, secret] = uploadTokenForm.exec(token) ?? []
@@ -84,10 +106,8 @@ export class UploadLinkLookup {
   }
 }
 
-const findStatement = `SELECT l.tenant_id AS "tenantId", l.link_id AS "linkId", l.token_hash AS "tokenHash", l.context_id AS "contextId", l.context_key AS "contextKey",
-    c.display_name AS "contextName", l.max_files AS "maxFiles", l.accepted_files AS "acceptedFiles", l.max_size_mb AS "maxSizeMb", l.allowed_extensions AS "allowedExtensions",
-    c.allowed_extensions AS "contextExtensions", c.max_file_size_mb AS "contextSizeMb", l.sha256, l.metadata, l.origins, l.expires_at AS "expiresAt",
-    l.created_by AS "createdBy", l.created_by_kind AS "createdByKind", coalesce(k.name, s.name) AS "creatorName", s.email AS "creatorEmail", ${isUsable} AS "isUsable"
+const findStatement = `SELECT ${linkColumns}, l.tenant_id AS "tenantId", l.token_hash AS "tokenHash", l.context_id AS "contextId", c.display_name AS "contextName",
+    l.created_by_kind AS "createdByKind", coalesce(k.name, s.name) AS "creatorName", s.email AS "creatorEmail", ${isUsable} AS "isUsable"
   FROM (SELECT DISTINCT tenant_id, link_id FROM unnest($1::text[], $2::text[]) AS p(tenant_id, link_id)) p
   JOIN upload_links l ON l.tenant_id = p.tenant_id AND l.link_id = p.link_id
   JOIN tenants t ON t.tenant_id = l.tenant_id
@@ -97,10 +117,7 @@ const findStatement = `SELECT l.tenant_id AS "tenantId", l.link_id AS "linkId", 
 
 export const isUsedUp = ({ acceptedFiles, maxFiles }: PresentedLink): boolean => acceptedFiles >= maxFiles
 
-/**
- * Creates an actor that acts for the link's creator but can only upload to the link's context. The actor has the uploader's IP
- * address.
- */
+/** Returns an actor that acts for the link's creator, but can only upload to the link's context. */
 export const toLinkActor = (
   { linkId, contextKey, allowedExtensions, maxSizeMb, sha256, metadata, ...link }: PresentedLink,
   origin: Origin,

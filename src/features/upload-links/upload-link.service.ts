@@ -1,23 +1,15 @@
 import { createRowToken } from '../../access/secrets.js'
 import { type Page, toPage, toPagePosition, toSkipAndTake } from '../../api/graphql/page.js'
-import type { Entry } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow, type Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
-import { type Actor, createSystemActor } from '../../platform/actor.js'
+import { type Actor, createSystemActor, hasScope } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
-import { conflict, notFound } from '../../platform/errors/errors.js'
+import { badUserInput, conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { FileContextService } from '../contexts/context.service.js'
-import { assertActive, normalizeExtensions } from '../contexts/context.types.js'
+import { assertActive, type FileContext, normalizeExtensions } from '../contexts/context.types.js'
 import type { CreateUploadLinkInput, NewUploadLink, UploadLink, UploadLinksArgs } from './upload-link.types.js'
-import {
-  assertWithinContextLimits,
-  type LinkRow,
-  linkColumns,
-  statusColumn,
-  toLinkAuditRow,
-  toOwnerFilter,
-  toUploadLink,
-} from './upload-link-rows.js'
+import { type LinkRow, linkColumns, statusColumn, toUploadLink } from './upload-link-lookup.js'
 
 /** Maximum number of usable links per tenant. */
 const maxOpenLinks = 10_000
@@ -164,3 +156,37 @@ async function assertBelowLinkLimit(tx: Transaction, tenantId: string): Promise<
       `The tenant already has the maximum of ${maxOpenLinks} active upload links. Revoke links that are no longer needed.`,
     )
 }
+
+/** Throws 400 if the link would allow more than its context. `toRequestName` returns a field's name in the request. */
+function assertWithinContextLimits(
+  { maxSizeMb, allowedExtensions, sha256, maxFiles }: CreateUploadLinkInput,
+  context: FileContext,
+  toRequestName: (field: string) => string,
+): void {
+  const errors: FieldError[] = []
+  const addError = (field: string, message: string) => errors.push({ field: toRequestName(field), message })
+  const { contextKey, maxFileSizeMb } = context
+  if (typeof maxSizeMb === 'number' && maxSizeMb > maxFileSizeMb)
+    addError('maxSizeMb', `must be at most ${maxFileSizeMb}, the limit of context '${contextKey}'`)
+  const more = normalizeExtensions(allowedExtensions ?? []).filter((extension) => !context.allowedExtensions.includes(extension))
+  if (more.length > 0)
+    addError(
+      'allowedExtensions',
+      `must be allowed in context '${contextKey}', which allows ${context.allowedExtensions.join(', ')}`,
+    )
+  if (sha256 && maxFiles !== 1) addError('sha256', `requires ${toRequestName('maxFiles')} to be 1`)
+  if (errors.length > 0) throw badUserInput(errors)
+}
+
+/** Returns the creator whose links the actor can see. Null means all links, which only admins can see. */
+const toOwnerFilter = (actor: Actor): string | null => (hasScope(actor, 'admin') ? null : actor.id)
+
+const toLinkAuditRow = (
+  actor: Actor,
+  action: 'created' | 'revoked',
+  { linkId, contextKey }: Pick<UploadLink, 'linkId' | 'contextKey'>,
+  details: Record<string, unknown>,
+): AuditRow => ({
+  ...createAuditRow(actor, action, { type: 'upload_link', id: linkId, name: linkId }, { context_key: contextKey, ...details }),
+  contextKey,
+})
