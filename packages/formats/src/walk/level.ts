@@ -7,10 +7,19 @@ import { MemorySource, type RandomAccessSource } from '../random-access-source.j
 import type { Members, ObservedMembers, Opener } from './opener.js'
 import { containerKinds } from './openers.js'
 import { PushedMembers } from './pushed-members.js'
-import type { WalkRun } from './run.js'
 import { openTarStream } from './tar.js'
-import { LimitExceeded, type UnscannedCause, WalkEnded, type WindowReceiver } from './visitor.js'
-import { acquireWindow, releaseWindow, StreamWindow, visitSource, windowBytes } from './windows.js'
+import {
+  acquireWindow,
+  LimitExceeded,
+  releaseWindow,
+  StreamWindow,
+  type UnscannedCause,
+  visitSource,
+  WalkEnded,
+  type WalkRun,
+  type WindowReceiver,
+  windowBytes,
+} from './visitor.js'
 
 const trailingArchiveReason = 'an archive at the end of a large file was not unpacked'
 

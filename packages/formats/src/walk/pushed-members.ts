@@ -2,8 +2,7 @@ import { detectContainer, headLength, mayContainContainer } from '../archive/con
 import { SpooledBytes } from '../archive/spooled-bytes.js'
 import type { PartSink } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { LimitExceeded, type WindowReceiver } from './visitor.js'
-import { acquireWindow, releaseWindow, StreamWindow, windowBytes } from './windows.js'
+import { acquireWindow, LimitExceeded, releaseWindow, StreamWindow, type WindowReceiver, windowBytes } from './visitor.js'
 
 export interface PushedMembersOptions {
   beginContent(): WindowReceiver

@@ -1,4 +1,6 @@
-import type { Container } from '../archive/containers.js'
+import { type Container, detectContainerAtEnd, tailLength } from '../archive/containers.js'
+import type { ReaderLimits } from '../format.js'
+import type { RandomAccessSource } from '../random-access-source.js'
 
 export interface WindowPosition {
   first: boolean
@@ -67,3 +69,133 @@ export const walkLimits: WalkLimits = { maxUnpackedBytes: 4 * gibibyte, maxRatio
 export class WalkEnded extends Error {}
 
 export class LimitExceeded extends WalkEnded {}
+
+const maxReportedParts = 100
+const ratioExemptBytes = 64 * 1024 * 1024
+// Allows about 40 blank pages of a color scan (A4, 300 dpi), which Deflate compresses 1000:1.
+const ratioExemptPdfBytes = 1024 * 1024 * 1024
+
+/** Limits, usage and results of one walk over all nesting levels. */
+export class WalkRun {
+  readonly unscannedParts: UnscannedPart[] = []
+  /** Error that ended the walk while it was observing a reader. */
+  endedBy: WalkEnded | undefined
+  used = { bytes: 0, members: 0 }
+  #ratioExemptBytes = ratioExemptBytes
+
+  constructor(
+    readonly size: number,
+    readonly limits: WalkLimits,
+    readonly visitor: Visitor,
+    readonly step: () => void,
+  ) {}
+
+  get readerLimits(): ReaderLimits {
+    const { maxMembers: maxEntries, ...rest } = this.limits
+    return { ...rest, maxEntries, maxPictureBits: 0, maxDepth: 0, deadline: Number.POSITIVE_INFINITY }
+  }
+
+  get result(): WalkResult {
+    return { unscannedParts: this.unscannedParts }
+  }
+
+  countMember(name: string): void {
+    this.visitor.onMember?.(name)
+    const { maxMembers } = this.limits
+    const { bytes, members } = this.used
+    this.used = { bytes, members: members + 1 }
+    if (this.used.members > maxMembers) throw new LimitExceeded(`the file has more than ${maxMembers} members`)
+  }
+
+  countBytes(bytes: number): void {
+    this.step()
+    const unpacked = this.used.bytes + bytes
+    this.used = { bytes: unpacked, members: this.used.members }
+    const { maxUnpackedBytes, maxRatio } = this.limits
+    if (unpacked > maxUnpackedBytes) throw new LimitExceeded(`the file expands to more than ${maxUnpackedBytes} bytes`)
+    if (unpacked > this.#ratioExemptBytes && unpacked > maxRatio * this.size)
+      throw new LimitExceeded(`the file expands to more than ${maxRatio} times its size`)
+  }
+
+  /** Raises the number of bytes that the ratio limit ignores, because PDF images are unpacked one by one. */
+  raiseRatioExemption(): void {
+    this.#ratioExemptBytes = ratioExemptPdfBytes
+  }
+
+  /** Records a `WalkEnded` error that occurred while observing a reader. Rethrows any other error. */
+  readonly recordEnd = (error: unknown): void => {
+    if (!(error instanceof WalkEnded)) throw error
+    this.endedBy = error
+  }
+
+  recordUnscannedPart(part: UnscannedPart): void {
+    if (this.unscannedParts.length < maxReportedParts) this.unscannedParts.push(part)
+  }
+}
+
+/** Size of a window, and number of bytes that the next window repeats. Visitors can find patterns of up to `overlapBytes`. */
+export const windowBytes = 4 * 1024 * 1024
+export const overlapBytes = 68 * 1024
+
+const maxIdleWindows = 8
+const idleWindows: Buffer[] = []
+
+/** Returns a buffer that an earlier walk in this thread released, because allocating 4 MiB for every member would be too slow. */
+export const acquireWindow = (): Buffer => idleWindows.pop() ?? Buffer.allocUnsafeSlow(windowBytes)
+
+export function releaseWindow(window: Buffer): void {
+  if (idleWindows.length < maxIdleWindows) idleWindows.push(window)
+}
+
+export function visitSource(source: RandomAccessSource, receive: WindowReceiver, step: () => void): void {
+  let window: Buffer | undefined
+  const getBuffer = () => (window ??= acquireWindow())
+  try {
+    for (let at = 0; at < source.size; at += windowBytes - overlapBytes) {
+      step()
+      const last = at + windowBytes >= source.size
+      receive(source.readInto(getBuffer, at, windowBytes), { first: at === 0, last })
+      if (last) return
+    }
+  } finally {
+    if (window) releaseWindow(window)
+  }
+}
+
+/** Converts chunks to overlapping windows. `buffer` must contain the first window. */
+export class StreamWindow {
+  readonly #buffer: Buffer
+  readonly #receive: WindowReceiver
+  #filled = windowBytes
+  #first = true
+
+  constructor(buffer: Buffer, receive: WindowReceiver) {
+    this.#buffer = buffer
+    this.#receive = receive
+  }
+
+  pushChunk(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#filled === windowBytes) this.#advanceWindow()
+      const count = chunk.copy(this.#buffer, this.#filled, at, at + windowBytes - this.#filled)
+      this.#filled += count
+      at += count
+    }
+  }
+
+  sendLastWindow(): void {
+    this.#receive(this.#buffer.subarray(0, this.#filled), { first: this.#first, last: true })
+  }
+
+  /** True if the content ends with an archive trailer. The archive cannot be opened, because the content is not stored. */
+  get endsWithArchive(): boolean {
+    return detectContainerAtEnd(this.#buffer.subarray(Math.max(0, this.#filled - tailLength), this.#filled)) !== undefined
+  }
+
+  #advanceWindow(): void {
+    this.#receive(this.#buffer, { first: this.#first, last: false })
+    this.#first = false
+    this.#buffer.copyWithin(0, windowBytes - overlapBytes)
+    this.#filled = overlapBytes
+  }
+}
