@@ -2,7 +2,7 @@ import { types } from '@assay/formats'
 import { type BlockReason, blockReasons, type PolicyRejection } from '../platform/errors/block-reasons.js'
 import { toPrintableText } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
-import type { CheckOutcome, Findings, SoundnessFinding, Submission, ValidationRules, WorkerFailureResult } from './report.js'
+import type { CheckOutcome, Findings, Submission, ValidationRules, WorkerFailureResult } from './report.js'
 import type { ScanVerdict } from './scanners/verdict.js'
 import type { EngineIdentity } from './scanners/virus-scanner.js'
 import type { WorkerFailure } from './workers/work.js'
@@ -157,6 +157,7 @@ const toChecksumVerdict = (actual: string, required: string): CheckVerdict => ({
   evidence: { sha256: actual, expected_sha256: required },
 })
 
+type SoundnessFinding = NonNullable<Findings['soundness']>
 type PolicyEvidence = { encrypted?: true; active_content?: string[] }
 
 function getPolicyEvidence({ verdict }: SoundnessFinding): PolicyEvidence {

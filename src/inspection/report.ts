@@ -1,4 +1,4 @@
-import type { Detection, Inspection } from '@assay/formats'
+import type { Examination } from '@assay/formats'
 import type { BlockReason, PolicyRejection } from '../platform/errors/block-reasons.js'
 import type { Content } from '../platform/spool/content.js'
 import type { EngineIdentity } from './scanners/virus-scanner.js'
@@ -81,13 +81,8 @@ export interface Job {
   scan?: { setup: EngineSetup; damaged: boolean }
 }
 
-export type SoundnessFinding = Inspection & { durationMs: number }
-
-/** Results of reading a file. Reading stops at a failed check, and the remaining results are null. */
-export interface Findings {
-  recognition: Detection & { durationMs: number }
-  blankness: { blank: boolean; durationMs: number } | null
-  soundness: SoundnessFinding | null
+/** Results of reading a file. */
+export interface Findings extends Examination {
   /** Set if the worker that read the file also scanned it. */
   scan?: { scanned: ScanResult; durationMs: number }
 }

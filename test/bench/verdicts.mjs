@@ -6,12 +6,9 @@ import { extname, join, relative } from 'node:path'
 
 const [folder, file, against] = process.argv.slice(2)
 if (!file) throw new Error('Usage: node test/bench/verdicts.mjs FOLDER FILE [AGAINST]')
-// DIST selects another build, such as one in which part of a reader is removed.
-const importModule = (module) => import(new URL(`../../${process.env.DIST ?? 'dist'}/${module}.js`, import.meta.url))
 const { decodeImage } = await import('@assay/formats/image/libvips')
 const { decodeImagesWith } = await import('@assay/formats/image')
-const { MemorySource } = await import('@assay/formats')
-const { examine } = await importModule('inspection/engine/examine')
+const { examine, MemorySource } = await import('@assay/formats')
 const mutantsEach = Number(process.env.MUTANTS ?? 24)
 decodeImagesWith((source, task) => decodeImage(source.readAll(2 ** 30), task))
 
@@ -51,8 +48,7 @@ function compareByPath(one, other) {
 }
 
 async function getVerdict(bytes, extension) {
-  const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 60_000 }
-  const { recognition, blankness, soundness } = await examine(new MemorySource(bytes, extension), job)
+  const { recognition, blankness, soundness } = await examine(new MemorySource(bytes, extension), { blank: true })
   if (!recognition.fits) return `no: ${recognition.type}`
   if (blankness?.blank) return 'blank'
   const { verdict } = soundness

@@ -1,16 +1,15 @@
 import { describe, expect, test } from '@jest/globals'
+import { examine } from '../../packages/formats/src/inspect.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { noise } from '../../packages/formats/test/support/samples/archive.js'
 import { iso } from '../../packages/formats/test/support/samples/containers.js'
 import { pdfWithAttachment } from '../../packages/formats/test/support/samples/pdf.js'
 import { utf16le } from '../../packages/formats/test/support/samples/text.js'
-import { examine } from '../../src/inspection/engine/examine.js'
 
 const latin = (text: string) => Buffer.from(text, 'latin1')
 
 async function inspect(extension: string, bytes: Buffer) {
-  const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
-  const { recognition, soundness } = await examine(new MemorySource(bytes, extension), job)
+  const { recognition, soundness } = await examine(new MemorySource(bytes, extension), { blank: true })
   return { mime: recognition.mime, fits: recognition.fits, sound: soundness?.verdict.sound, reader: soundness?.reader }
 }
 

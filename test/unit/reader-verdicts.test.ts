@@ -1,19 +1,17 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { checkImageSize } from '../../packages/formats/src/image/image-size.js'
-import { defaultLimits } from '../../packages/formats/src/inspect.js'
+import { defaultLimits, examine } from '../../packages/formats/src/inspect.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { noise } from '../../packages/formats/test/support/samples/archive.js'
 import * as basic from '../../packages/formats/test/support/samples/basic.js'
 import { jpeg } from '../../packages/formats/test/support/samples/image.js'
 import * as media from '../../packages/formats/test/support/samples/media.js'
 import { box, fragmentedMp4, mp4 } from '../../packages/formats/test/support/samples/mp4.js'
-import { examine } from '../../src/inspection/engine/examine.js'
 
 /** Returns 'valid' or the reason for the rejection. */
 async function runReader(extension: string, bytes: Buffer): Promise<string> {
-  const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
-  const { recognition, blankness, soundness } = await examine(new MemorySource(bytes, extension), job)
+  const { recognition, blankness, soundness } = await examine(new MemorySource(bytes, extension), { blank: true })
   if (!recognition.fits) return `invalid_extension: it is ${recognition.type}`
   if (blankness?.blank) return 'blank'
   const { verdict } = soundness!
@@ -91,8 +89,7 @@ describe('valid files', () => {
 
 test('opens a video with the extension of a similar format and reports its actual type', async () => {
   const notesOf = async (extension: string, bytes: Buffer) => {
-    const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
-    return (await examine(new MemorySource(bytes, extension), job)).soundness?.verdict
+    return (await examine(new MemorySource(bytes, extension), { blank: true })).soundness?.verdict
   }
   const film = mp4()
   for (let at = 8; at < film.readUInt32BE(); at += 4) if (at !== 12) film.write('qt  ', at, 'latin1')

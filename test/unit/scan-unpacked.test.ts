@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pack } from 'tar-stream'
+import { examine } from '../../packages/formats/src/inspect.js'
 import { applyRc4 } from '../../packages/formats/src/pdf/password.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { walkLimits } from '../../packages/formats/src/walk/visitor.js'
@@ -9,7 +10,6 @@ import { encrypted7z, hidden7z, hiddenZip, noise, sevenZip, zip } from '../../pa
 import { cpio, oldCpio, rar5 } from '../../packages/formats/test/support/samples/containers.js'
 import { compound, doc, encryptedPackage } from '../../packages/formats/test/support/samples/office.js'
 import { createPdf, pdf, protectedPdf } from '../../packages/formats/test/support/samples/pdf.js'
-import { examine } from '../../src/inspection/engine/examine.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { Search } from '../../src/inspection/scanners/yara/search.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
@@ -44,8 +44,7 @@ test('does not report an engine failure during unpacking as damage to the file',
     throw new Error('out of memory')
   }
   const search = new Search(source, { find: fail, limits: walkLimits, cancelled: () => false })
-  const job = { path: undefined, size: source.size, extension: 'zip', blank: true, deadlineMs: 60_000 }
-  const { soundness } = await examine(source, job, {}, undefined, search.observer)
+  const { soundness } = await examine(source, { blank: true, observer: search.observer })
   expect(soundness).toMatchObject({ verdict: { sound: true } })
   await expect(search.finish()).rejects.toThrow('out of memory')
 })

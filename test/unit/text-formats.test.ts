@@ -1,13 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
 import type { FormatReader } from '../../packages/formats/src/format.js'
-import { defaultLimits } from '../../packages/formats/src/inspect.js'
+import { defaultLimits, isBlank } from '../../packages/formats/src/inspect.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { readJson, readJsonLines } from '../../packages/formats/src/text/json.js'
 import { JsonScanner } from '../../packages/formats/src/text/json-scanner.js'
 import { detectText, readText } from '../../packages/formats/src/text/text.js'
 import { readSvg, readXml } from '../../packages/formats/src/text/xml.js'
 import * as sample from '../../packages/formats/test/support/samples/text.js'
-import { isBlank } from '../../src/inspection/engine/examine.js'
 
 const read = (reader: FormatReader, content: Buffer | string) => {
   const bytes = Buffer.from(content as string)

@@ -24,6 +24,8 @@ export {
   type Detection,
   defaultLimits,
   detect,
+  type Examination,
+  examine,
   type Inspection,
   inspect,
   openDetected,

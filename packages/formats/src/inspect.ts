@@ -3,6 +3,7 @@ import { isSignatureOptional } from './content-rule.js'
 import { findPdfHeader, type Recognition, recognizeType } from './detect/detect.js'
 import { getMimeType, getMimeTypeByExtension, getTextType, isExtensionOfType, isWebPageExtension } from './extensions.js'
 import {
+  checkDeadline,
   createInvalidVerdict,
   createMaliciousVerdict,
   createValidVerdict,
@@ -80,6 +81,41 @@ export async function inspect(
   }
   const detection = await detect(file, limits)
   return { ...detection, ...(await openDetected(file, detection.recognized, limits)) }
+}
+
+type Timed<T> = T & { durationMs: number }
+
+/** Results of examining a file. The examination stops at the first failure, and the remaining results are null. */
+export interface Examination {
+  recognition: Timed<Detection>
+  blankness: Timed<{ blank: boolean }> | null
+  soundness: Timed<Inspection> | null
+}
+
+/** Detects the type of a file, checks whether it is blank if requested, and opens it. See `openDetected` for the options. */
+export async function examine(
+  source: RandomAccessSource,
+  { blank, limits = defaultLimits(), readers, observer }: ExamineOptions,
+): Promise<Examination> {
+  const recognition = await measureDuration(() => detect(source, limits))
+  if (!recognition.fits) return { recognition, blankness: null, soundness: null }
+  const blankness = blank ? await measureDuration(() => ({ blank: isBlank(source, limits) })) : null
+  if (blankness?.blank) return { recognition, blankness, soundness: null }
+  const soundness = await measureDuration(() => openDetected(source, recognition.recognized, limits, readers, observer))
+  return { recognition, blankness, soundness }
+}
+
+interface ExamineOptions {
+  blank: boolean
+  limits?: ReaderLimits
+  readers?: Record<string, FormatReader>
+  observer?: MemberObserver | undefined
+}
+
+async function measureDuration<T>(work: () => T | Promise<T>): Promise<Timed<T>> {
+  const start = performance.now()
+  const result = await work()
+  return { ...result, durationMs: Math.round((performance.now() - start) * 100) / 100 }
 }
 
 /** Checks a file of a known type. `readers` overrides readers by extension. `observer` receives unpacked members. */
@@ -194,4 +230,55 @@ async function runReader(work: () => FormatVerdict | Promise<FormatVerdict>): Pr
       `the file cannot be read: ${(error instanceof Error ? error.message : String(error)).slice(0, 300)}`,
     )
   }
+}
+
+const startBytes = 4096
+const blankByte = new Uint8Array(256)
+for (const code of [0, 9, 10, 11, 12, 13, 32]) blankByte[code] = 1
+
+/**
+ * Returns true if the content consists only of whitespace, NUL bytes and byte-order marks, in any Unicode encoding. The first
+ * bytes are read separately, because they determine the result for nearly all files.
+ */
+export function isBlank(source: RandomAccessSource, limits: ReaderLimits): boolean {
+  const start = source.read(0, startBytes)
+  const encoding = detectEncoding(start)
+  // A printable ASCII character is not blank, so no decoder is needed.
+  if (encoding === 'utf-8' && start.some((byte) => byte > 0x20 && byte < 0x7f)) return false
+  const decoder = new TextDecoder(encoding, { fatal: true, ignoreBOM: true })
+  try {
+    for (const chunk of readChunks(source)) {
+      checkDeadline(limits)
+      if (isBlankChunk(chunk)) continue
+      if (!/^[\s\0\ufeff\ufffe]*$/u.test(decoder.decode(chunk, { stream: true }))) return false
+    }
+    // Throws if the content ends with an incomplete character.
+    decoder.decode()
+    return true
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return false
+    throw error
+  }
+}
+
+function* readChunks(source: RandomAccessSource): Generator<Buffer> {
+  yield source.read(0, startBytes)
+  yield* source.chunks(startBytes)
+}
+
+const zeros = Buffer.alloc(64 * 1024)
+
+function isBlankChunk(chunk: Buffer): boolean {
+  // Fast path for gigabytes of zeros, as in disk images and failed copies.
+  if (chunk.length === zeros.length && chunk.equals(zeros)) return true
+  for (let at = 0; at < chunk.length; at++) if (blankByte[chunk[at]!] === 0) return false
+  return true
+}
+
+const utf32be = Buffer.from([0, 0, 0xfe, 0xff])
+
+const detectEncoding = (start: Buffer): string => {
+  if (start[0] === 0xff && start[1] === 0xfe) return 'utf-16le'
+  const big = (start[0] === 0xfe && start[1] === 0xff) || start.subarray(0, 4).equals(utf32be)
+  return big ? 'utf-16be' : 'utf-8'
 }

@@ -2,6 +2,7 @@ import {
   createCountedDeadline,
   DeadlineExceeded,
   defaultLimits,
+  examine,
   getBinaryType,
   getTextType,
   MemorySource,
@@ -18,7 +19,6 @@ import type { Findings, Job, Submission, WorkerFailureResult } from '../report.j
 import type { WorkerScan } from '../scanners/virus-scanner.js'
 import { type Task, TaskError, WorkerFailed, WorkerNotStarted } from '../workers/work.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
-import { examine } from './examine.js'
 import type { ReadResult } from './reading.js'
 
 export interface ContentReaderOptions {
@@ -122,7 +122,7 @@ function readOnEventLoop(bytes: Uint8Array, job: Job): Promise<Findings | undefi
   if (source.size <= (quickBinaryBytes[type] ?? -1)) return examineWithinLimits(source, job, createQuickLimits(job.deadlineMs))
   const isQuickText = source.size <= (quickBytes[textType ?? ''] ?? -1)
   if (!isQuickText || hasManySteps(source) || (source.size > alwaysQuick && hasBlankStart(source))) return undefined
-  return examine(source, job)
+  return examine(source, { blank: job.blank, limits: defaultLimits(job.deadlineMs) })
 }
 
 /**
@@ -171,7 +171,7 @@ const quickBinaryBytes: Record<string, number> = {
  */
 async function examineWithinLimits(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings | undefined> {
   try {
-    const findings = await examine(source, job, {}, limits)
+    const findings = await examine(source, { blank: job.blank, limits })
     const verdict = findings.soundness?.verdict
     return verdict?.sound === false && verdict.maliciousConstruction ? undefined : findings
   } catch (error) {

@@ -1,13 +1,20 @@
-import { defaultLimits, FileSource, MemorySource, type RandomAccessSource, type ReaderLimits } from '@assay/formats'
+import {
+  defaultLimits,
+  examine,
+  FileSource,
+  type FormatReader,
+  MemorySource,
+  type RandomAccessSource,
+  type ReaderLimits,
+} from '@assay/formats'
 import { decodeImagesWith } from '@assay/formats/image'
 import type { Findings, Job } from '../report.js'
 import type { OpenScan } from '../scanners/yara/scanning.js'
 import type { WorkerCall } from '../workers/work.js'
-import { examine, type ReaderOverrides } from './examine.js'
 
 // Tests set a query parameter with the URL of a module that exports `readers`.
 const module = new URL(import.meta.url).searchParams.get('readers')
-const overrides: ReaderOverrides = module ? (await import(module)).readers : {}
+const readers: Record<string, FormatReader> = module ? (await import(module)).readers : {}
 
 let scanning: Promise<typeof import('../scanners/yara/scanning.js')> | undefined
 let path: string | undefined
@@ -32,7 +39,7 @@ export async function read(job: Job, call: WorkerCall): Promise<ReadResult> {
   try {
     const scan = await openScan(source, job, call)
     const limits = scan ? extendLimits(scan, job.deadlineMs) : defaultLimits(job.deadlineMs)
-    const findings = await examine(source, job, overrides, limits, scan?.search.observer)
+    const findings = await examine(source, { blank: job.blank, limits, readers, observer: scan?.search.observer })
     const image = hasImage
     const isScanned = scan && (image || passesOtherChecks(findings, job.scan!.damaged))
     return { findings: isScanned ? { ...findings, scan: await finishScan(scan) } : findings, image }
