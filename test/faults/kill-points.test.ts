@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { faultPoints } from '../../src/platform/fault-points.js'
+import { faultPoints } from '../support/fault-points.js'
 import { findFreePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 

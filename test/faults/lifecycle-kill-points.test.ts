@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { faultPoints } from '../../src/platform/fault-points.js'
+import { faultPoints } from '../support/fault-points.js'
 import { healthyStorage, moveDeletionBack, moveUploadBack, runExpiry } from '../support/file-lifecycle.js'
 import { findFreePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'

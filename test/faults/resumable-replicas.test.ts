@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { Upload } from 'tus-js-client'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { type FaultPoint, faultPoints } from '../../src/platform/fault-points.js'
 import { BreakingProxy } from '../support/breaking-proxy.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
+import { faultPoints } from '../support/fault-points.js'
 import { findFreePort, Service } from '../support/service.js'
 import { Tus } from '../support/tus.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
@@ -130,8 +130,8 @@ describe.each(['a directory', 'a bucket'])('resumable uploads stored in %s', (ki
 
   const ofParts = faultPoints.filter((point) => point.startsWith('part.'))
   // Between verdict and response, only the storage step depends on the kind of store.
-  const ofAnyStore: FaultPoint[] = kind === 'a directory' ? ['upload.judged', 'commit.durable', 'upload.committed'] : []
-  const steps: FaultPoint[] = [...ofParts, 'upload.stored', ...ofAnyStore]
+  const ofAnyStore: string[] = kind === 'a directory' ? ['upload.judged', 'commit.durable', 'upload.committed'] : []
+  const steps: string[] = [...ofParts, 'upload.stored', ...ofAnyStore]
   test.each(steps)('continues an upload on another replica if the first replica is killed at %s', async (point) => {
     const { service, tus: killed } = await start({ FAULT_POINT: point })
     const content = randomBytes(300_000)
