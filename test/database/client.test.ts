@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
 import { isDatabaseOutage } from '../../src/platform/db/sql-errors.js'
-import { StatementClient } from '../../src/platform/db/statement-client.js'
 import { newId } from '../../src/platform/ids.js'
 import { createTestDatabase, type TestDatabase } from '../support/database.js'
 
@@ -151,7 +150,7 @@ describe('database outages', () => {
 })
 
 test('closes the connection of a statement that times out', async () => {
-  const pool = new pg.Pool({ connectionString: place.url, max: 1, query_timeout: 2000, Client: StatementClient } as pg.PoolConfig)
+  const pool = new pg.Pool({ connectionString: place.url, max: 1, query_timeout: 2000 })
   pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
   const processes = async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id as number
   const before = await processes()

@@ -5,7 +5,6 @@ import { PrismaClient } from './generated/client.js'
 import { createPooledClientClass } from './pooled-client.js'
 import type { PoolLogger, Queries } from './queries.js'
 import { ReadReplica } from './read-replica.js'
-import { StatementClient } from './statement-client.js'
 import { createStatementNamer } from './statement-names.js'
 import { type Query, TenantLimitedPool, TenantQueryLimiter } from './tenant-query-limiter.js'
 
@@ -123,7 +122,7 @@ function createPoolConfig(url: string, name: string, { limits, max, behindPooler
     // A frozen server cannot enforce its own timeout, so the client enforces a slightly longer one.
     query_timeout: limits.statement_timeout + 2000,
     max,
-    ...(behindPooler ? { Client: createPooledClientClass(perTransaction) } : { Client: StatementClient, ...limits }),
+    ...(behindPooler ? { Client: createPooledClientClass(perTransaction) } : limits),
   }
 }
 

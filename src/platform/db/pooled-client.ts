@@ -1,5 +1,4 @@
-import type pg from 'pg'
-import { StatementClient } from './statement-client.js'
+import pg from 'pg'
 
 type Query = (statement: unknown, ...rest: unknown[]) => unknown
 
@@ -11,8 +10,8 @@ export function createPooledClientClass(limits: Record<string, number>): typeof 
   const settings = Object.entries(limits)
     .map(([name, value]) => `SET LOCAL ${name} = ${value}`)
     .join('; ')
-  class PooledClient extends StatementClient {}
-  const query = StatementClient.prototype.query as Query
+  class PooledClient extends pg.Client {}
+  const query = pg.Client.prototype.query as Query
   PooledClient.prototype.query = function (this: pg.Client, statement: unknown, ...rest: unknown[]) {
     const answer = query.call(this, removeStatementName(statement), ...rest)
     // Ignore an error in the settings, because it also makes all later statements of the transaction fail.
