@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { now } from '../platform/clock.js'
-import { withTransaction } from '../platform/db/transaction.js'
+import { withTransaction } from '../platform/db/queries.js'
 import { isId, newId } from '../platform/ids.js'
 import type { SigningPurpose, SigningSecret, SigningSecrets } from '../platform/signing-keys.js'
 import type { CacheValidity } from './identity-cache.js'

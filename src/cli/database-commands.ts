@@ -1,7 +1,6 @@
 import { runSelfTest } from '../features/files/self-test.js'
 import type { Database } from '../platform/db/client.js'
-import { checkCluster } from '../platform/db/cluster-check.js'
-import { distributeDatabase, planDistribution } from '../platform/db/distribute.js'
+import { checkCluster, distributeDatabase, planDistribution } from '../platform/db/distribute.js'
 import { type Command, flag, UsageError } from './command.js'
 
 export const databaseCommands: Record<string, Command> = {

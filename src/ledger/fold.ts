@@ -1,6 +1,6 @@
 import type { ClientBase, Pool, QueryConfig } from 'pg'
+import { withTransaction } from '../platform/db/queries.js'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
-import { withTransaction } from '../platform/db/transaction.js'
 import { deltaBuckets, usageColumns } from './counters.js'
 
 const foldIntervalMs = 1_000

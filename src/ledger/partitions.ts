@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { getCurrentTime } from '../platform/clock.js'
-import { runInTransaction, withConnection } from '../platform/db/transaction.js'
+import { runInTransaction, withConnection } from '../platform/db/queries.js'
 import { getFirstId } from '../platform/ids.js'
 
 /** Returns the start of the UTC month that is `monthOffset` months after `time`. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test } from '@jest/globals'
-import { detectLostCommit } from '../../src/platform/db/lost-commit.js'
+import { detectLostCommit } from '../../src/platform/db/sql-errors.js'
 import { findFreePort } from '../support/free-port.js'
 
 const addresses = [

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals'
 import type pg from 'pg'
-import { ReadReplica } from '../../src/platform/db/read-replica.js'
-import { replicaReadContext } from '../../src/platform/db/replica-read-context.js'
+import { ReadReplica, replicaReadContext } from '../../src/platform/db/read-replica.js'
 
 /** Creates a primary with a scripted log position and its replica. */
 function createDatabases() {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { replicaReadContext } from '../../platform/db/replica-read-context.js'
+import { replicaReadContext } from '../../platform/db/read-replica.js'
 
 const maxSeconds = 60
 

@@ -1,7 +1,7 @@
 import { type Bucket, type LogQuery, LogReader, type LogTable } from '../../api/graphql/log-reader.js'
 import { totalBucket } from '../../ledger/counters.js'
 import type { AuditAction, AuditType } from '../../ledger/entry.js'
-import { createStatementNamer } from '../../platform/db/statement-names.js'
+import { createStatementNamer } from '../../platform/db/queries.js'
 import { getFirstId } from '../../platform/ids.js'
 import type { AuditLog } from './audit-log.types.js'
 

@@ -1,6 +1,6 @@
 import { buildFromClause, type LogQuery, LogReader, type LogTable } from '../../api/graphql/log-reader.js'
 import type { ValidationReport } from '../../inspection/report.js'
-import { createStatementNamer } from '../../platform/db/statement-names.js'
+import { createStatementNamer } from '../../platform/db/queries.js'
 import { getFirstId, isId } from '../../platform/ids.js'
 import type { CallLog } from './call-log.types.js'
 import {

@@ -4,7 +4,7 @@ import { foldTenants } from '../../ledger/fold.js'
 import { createMoveStatement } from '../../ledger/move-lane.js'
 import type { Rejection } from '../../ledger/rejections.js'
 import { createSystemActor } from '../../platform/actor.js'
-import { withConnection } from '../../platform/db/transaction.js'
+import { withConnection } from '../../platform/db/queries.js'
 import { newId } from '../../platform/ids.js'
 import { FileList } from './file-list.js'
 

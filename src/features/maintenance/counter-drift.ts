@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import { currentUsage, getStartOfStoredHours, usageColumns } from '../../ledger/counters.js'
 import { getCurrentTime } from '../../platform/clock.js'
-import { readOnlySnapshot, runInTransaction } from '../../platform/db/transaction.js'
+import { readOnlySnapshot, runInTransaction } from '../../platform/db/queries.js'
 
 /** Times before which rows were deleted. Earlier rows are therefore not recounted. */
 export interface Horizons {

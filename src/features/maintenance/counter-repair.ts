@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import { foldLockSpace } from '../../ledger/fold.js'
-import { runInTransaction } from '../../platform/db/transaction.js'
+import { runInTransaction } from '../../platform/db/queries.js'
 import {
   buildDifferencesSql,
   type Counter,

@@ -1,6 +1,6 @@
 import { computeCompleteSubtreeRoot, computeRoot, getStoredHashes, hashLeaf, toCanonicalJson } from '@assay/proofs'
 import type { ClientBase } from 'pg'
-import { readOnlySnapshot, runInTransaction } from '../../platform/db/transaction.js'
+import { readOnlySnapshot, runInTransaction } from '../../platform/db/queries.js'
 
 interface Head {
   tenantId: string

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { now, startOfDay, startOfHour } from '../../platform/clock.js'
-import { loadState } from '../../platform/db/service-state.js'
+import { loadState } from '../../platform/db/queries.js'
 
 interface SavedStartTimes {
   calls: string | null

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { processRowsByTenant } from '../../platform/db/each-tenant.js'
+import { processRowsByTenant } from '../../platform/db/queries.js'
 
 // Maximum number of paths in memory. Blobs at other paths are deleted at the time recorded in the garbage journal.
 const maxPaths = 10_000

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { storedHoursDays } from '../../ledger/counters.js'
 import { dropPartitionsBefore } from '../../ledger/partitions.js'
-import { listTenantIds } from '../../platform/db/each-tenant.js'
+import { listTenantIds } from '../../platform/db/queries.js'
 import { getFirstId } from '../../platform/ids.js'
 import type { LogStartTimes } from './log-start-times.js'
 

@@ -1,7 +1,5 @@
 import type { Pool } from 'pg'
-import { processRowsByTenant } from '../../platform/db/each-tenant.js'
-import type { Queries } from '../../platform/db/queries.js'
-import { loadState, saveState } from '../../platform/db/service-state.js'
+import { loadState, processRowsByTenant, type Queries, saveState } from '../../platform/db/queries.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 

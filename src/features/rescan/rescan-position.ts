@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { createSignaturesExpression, isExact } from '../../inspection/scanners/signatures.js'
 import { getLeaseEndSql } from '../../platform/db/lease.js'
-import { withTransaction } from '../../platform/db/transaction.js'
+import { withTransaction } from '../../platform/db/queries.js'
 
 export const leaseSeconds = 30
 export const maxBatchFiles = 64

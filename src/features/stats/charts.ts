@@ -3,7 +3,7 @@ import { currentUsage, type UsageColumn, usageColumns } from '../../ledger/count
 import type { Actor } from '../../platform/actor.js'
 import { getCurrentTime, startOfDay, startOfHour } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
-import { createStatementNamer } from '../../platform/db/statement-names.js'
+import { createStatementNamer } from '../../platform/db/queries.js'
 import { countCalls, noUsage, type Usage } from './stats.service.js'
 import type { ApiCallsPoint, Chart, ChartPeriod, StoragePoint, UploadsPoint } from './stats.types.js'
 

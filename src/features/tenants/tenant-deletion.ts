@@ -3,8 +3,7 @@ import type { DatabaseError } from 'pg'
 import { notifyIdentityChange } from '../../access/identity-listener.js'
 import type { Database } from '../../platform/db/client.js'
 import { distributedTables } from '../../platform/db/distribution.js'
-import { loadState } from '../../platform/db/service-state.js'
-import { withTransaction } from '../../platform/db/transaction.js'
+import { loadState, withTransaction } from '../../platform/db/queries.js'
 
 // Target duration of a batch, and therefore of its locks, regardless of the machine and the size of the rows.
 const batchMs = 150

@@ -4,7 +4,7 @@ import type { Ledger } from '../../ledger/ledger.js'
 import { removeFilesPermanently } from '../../ledger/removal.js'
 import { createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
-import { listTenantIds } from '../../platform/db/each-tenant.js'
+import { listTenantIds } from '../../platform/db/queries.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import type { ServiceEvents } from '../service-events.js'
 

@@ -3,9 +3,8 @@ import pg from 'pg'
 import { Durability } from './durability.js'
 import { PrismaClient } from './generated/client.js'
 import { createPooledClientClass } from './pooled-client.js'
-import type { PoolLogger, Queries } from './queries.js'
+import { createStatementNamer, type PoolLogger, type Queries } from './queries.js'
 import { ReadReplica } from './read-replica.js'
-import { createStatementNamer } from './statement-names.js'
 import { type Query, TenantLimitedPool, TenantQueryLimiter } from './tenant-query-limiter.js'
 
 export interface Database {

@@ -2,9 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
-import { recordMigration } from './apply-migration.js'
-import type { Migration } from './migrations.js'
-import { runInTransaction } from './transaction.js'
+import { type Migration, recordMigration } from './migrations.js'
+import { runInTransaction } from './queries.js'
 
 const folder = fileURLToPath(new URL('../../../prisma/from-prerelease', import.meta.url))
 const conversion = 'convert.sql'

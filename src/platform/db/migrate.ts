@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
-import { applyMigration, createMigrationTable } from './apply-migration.js'
 import { conversionCommand, convertPrereleaseDatabase, isPrerelease } from './from-prerelease.js'
-import { type Migration, readMigrations } from './migrations.js'
+import { applyMigration, createMigrationTable, type Migration, readMigrations } from './migrations.js'
 import { withClient } from './verify-database.js'
 
 const ours = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
