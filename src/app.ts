@@ -25,12 +25,13 @@ import { createSpoolFolder, openConfiguredScanner, openWorkers, type Workers } f
 import { PreviewRenderer } from './inspection/previews/preview-renderer.js'
 import type { VirusScanner } from './inspection/scanners/virus-scanner.js'
 import { ensurePartitions } from './ledger/partitions.js'
+import type { Config } from './platform/config/config.js'
 import type { AppDependencies, Application } from './platform/processes/application.js'
 import { getProcessShare, singleProcess } from './platform/processes/process-number.js'
 import { Spool } from './platform/spool/spool.js'
 import type { BlobStorage } from './platform/storage/blob-storage.js'
 import { UnsafeBucketError } from './platform/storage/bucket/bucket-guarantees.js'
-import { openTracing } from './platform/telemetry/tracing.js'
+import type { Tracing } from './platform/telemetry/tracing.js'
 import { megabyte } from './platform/units.js'
 
 // Memory in bytes that all uploads of all processes share. While it is exhausted, further uploads go to temporary files.
@@ -68,7 +69,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   const maintenance = new Maintenance({ ...services, orphanedUploads, logger, config })
   const rescanner = createRescanner(dependencies, { services, inspector, scanner, spool })
   const downloadCuts = new DownloadAborter(database.pool)
-  const tracing = await openTracing(config.otlpEndpoint)
+  const tracing = await openTracing(config)
   const selfTest = new SelfTest(database.writes, (error) => logger.error({ err: error }, 'The database self-test failed.'))
   const components = { selfTest, tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
   const previews = createPreviewService(services, spool, workers)
@@ -98,6 +99,11 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     endStreams: handlers.endStreams,
     close: () => closeInOrder([rescanner, maintenance, handlers, inspector, scanner, workers, services, spool, tracing]),
   }
+}
+
+// Without a collector, no tracing modules are loaded.
+async function openTracing({ otlpEndpoint }: Config): Promise<Tracing | undefined> {
+  return otlpEndpoint === undefined ? undefined : (await import('./platform/telemetry/otlp.js')).openOtlp(otlpEndpoint)
 }
 
 async function closeInOrder(components: readonly ({ close(): unknown } | undefined)[]): Promise<void> {

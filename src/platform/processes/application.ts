@@ -2,39 +2,24 @@ import type { Server } from 'node:http'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.js'
 import type { Database } from '../db/client.js'
+import type { Started } from './messages.js'
 import type { Siblings } from './siblings.js'
 
 export interface AppDependencies {
   config: Config
   database: Database
   databaseUrl: string
-  /**
-   * Returns true if the disk of the embedded database is full. If it is full, the service rejects uploads but still deletes
-   * files.
-   */
+  /** True if the disk of the embedded database is full. In this state, the service rejects uploads but still deletes files. */
   isDiskFull?: () => boolean
   logger: Logger
-  /** Connection to the other processes behind the port, if PROCESSES is above 1. All processes share the limits. */
+  /** Connection to the other processes behind the port. Undefined if PROCESSES is 1. */
   siblings?: Siblings
 }
 
-/** Credentials that the first start created. They are printed only once. */
-export interface FirstRun {
-  /** Undefined if the operator set BOOTSTRAP_API_KEY. */
-  apiKey: string | undefined
-  adminEmail: string
-  /** Undefined if the operator set BOOTSTRAP_ADMIN_PASSWORD. */
-  adminPassword: string | undefined
-  /** Single-use token of the link that signs in the first user. */
-  welcome: string
-}
-
 /** The application that `app.ts` creates in a serving process. */
-export interface Application {
+export interface Application extends Omit<Started, 'port'> {
   readonly httpServer: Server
   readonly metricsServer: Server | undefined
-  readonly firstRun: FirstRun | undefined
-  readonly descriptions: { storage: string; scanner: string }
   /** Runs the first GraphQL documents, which take ten times as long as later ones. Must be called before the server listens. */
   warm(): Promise<void>
   /** Starts sweeps, partitions, retention, rescans and webhook deliveries. */
@@ -47,5 +32,7 @@ export interface Application {
   close(): Promise<void>
 }
 
-/** Loads the application's modules, which takes half a second. Returns the function that creates the application. */
-export type LoadApplication = () => Promise<(dependencies: AppDependencies) => Promise<Application>>
+export type CreateApp = (dependencies: AppDependencies) => Promise<Application>
+
+/** Loads the application's modules, which takes half a second. */
+export type LoadApplication = () => Promise<CreateApp>

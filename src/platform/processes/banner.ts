@@ -1,12 +1,8 @@
 import { type Config, getSecretSource } from '../config/config.js'
-import type { FirstRun } from './application.js'
-import type { Started } from './messages.js'
+import type { FirstRun, Started } from './messages.js'
 
-/**
- * Returns the last startup message. On the first start, the message contains the generated secrets, but never secrets that the
- * operator set.
- */
-export function createBanner(config: Config, database: string, started: Started<FirstRun>): string {
+/** Returns the last startup message. On the first start, it contains the generated secrets, but not the operator's own. */
+export function createBanner(config: Config, database: string, started: Started): string {
   const { port, descriptions } = started
   const processes = config.processes > 1 ? ` with ${config.processes} processes` : ''
   // If PORT is 0, PUBLIC_URL contains port 0, because the system selects the actual port later.

@@ -1,8 +1,12 @@
+/** Called with the signal that stops the process, before the components are closed. */
+export type PrepareShutdown = (signal: NodeJS.Signals) => Promise<void>
+
 /** Closes all components once, in reverse order. `close` waits for a component that is still being opened. */
 export class Lifecycle {
   readonly #closers: (() => Promise<unknown>)[] = []
   #opening: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | undefined
+  #prepareShutdown: PrepareShutdown = async () => {}
 
   get isClosing(): boolean {
     return this.#closed !== undefined
@@ -23,6 +27,16 @@ export class Lifecycle {
 
   assertNotClosing(): void {
     if (this.isClosing) throw new Error('The service was stopped during startup.')
+  }
+
+  /** Sets the function that `shutDown` calls first. */
+  onShutdown(prepareShutdown: PrepareShutdown): void {
+    this.#prepareShutdown = prepareShutdown
+  }
+
+  async shutDown(signal: NodeJS.Signals): Promise<void> {
+    await this.#prepareShutdown(signal)
+    await this.close()
   }
 
   /** Closes all components, even if some fail to close. Then throws the first error. */

@@ -1,13 +1,19 @@
 import type { DatabaseUrls } from '../db/database-url.js'
 import type { ProcessNumber } from './process-number.js'
 
-/** Parameters that are the same for all processes. */
-export interface StartParameters {
-  database: DatabaseUrls
+/** Credentials that the first start created. They are printed only once. */
+export interface FirstRun {
+  /** Undefined if the operator set BOOTSTRAP_API_KEY. */
+  apiKey: string | undefined
+  adminEmail: string
+  /** Undefined if the operator set BOOTSTRAP_ADMIN_PASSWORD. */
+  adminPassword: string | undefined
+  /** Single-use token of the link that signs in the first user. */
+  welcome: string
 }
 
-/** Sent once by each process that is ready. On the first start, the message also contains the generated credentials. */
-export interface Started<FirstRun = unknown> {
+/** Sent once by each process that is ready. */
+export interface Started {
   port: number
   descriptions: { storage: string; scanner: string }
   firstRun: FirstRun | undefined
@@ -20,7 +26,7 @@ export interface ClusterState {
 }
 
 export type ToProcess =
-  | ({ kind: 'start'; self: ProcessNumber; state: ClusterState } & StartParameters)
+  | { kind: 'start'; self: ProcessNumber; state: ClusterState; database: DatabaseUrls }
   | ({ kind: 'state' } & ClusterState)
   /** Requests the metrics of this process for the supervisor. */
   | { kind: 'metrics requested'; id: number }
@@ -33,3 +39,25 @@ export type FromProcess =
   | ({ kind: 'started' } & Started)
   | { kind: 'metrics'; id: number; text: string }
   | { kind: 'all metrics requested'; id: number }
+
+/** Requests for texts from another process. Each response repeats the id of its request. */
+export class TextRequests {
+  readonly #pending = new Map<number, (text: string) => void>()
+  #lastId = 0
+
+  /** Returns undefined if no response arrives in time. */
+  async send(sendRequest: (id: number) => void, timeoutMs: number): Promise<string | undefined> {
+    const id = ++this.#lastId
+    const text = await new Promise<string | undefined>((resolve) => {
+      this.#pending.set(id, resolve)
+      setTimeout(resolve, timeoutMs, undefined).unref()
+      sendRequest(id)
+    })
+    this.#pending.delete(id)
+    return text
+  }
+
+  receive(id: number, text: string): void {
+    this.#pending.get(id)?.(text)
+  }
+}

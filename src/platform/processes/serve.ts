@@ -1,37 +1,50 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Config } from '../config/config.js'
+import { type Config, readConfig } from '../config/config.js'
 import { createDatabase } from '../db/client.js'
 import type { DatabaseUrls } from '../db/database-url.js'
-import type { FirstRun, LoadApplication } from './application.js'
+import type { CreateApp, LoadApplication } from './application.js'
 import { createDrainFunction, type DrainOptions } from './drain.js'
-import type { Lifecycle } from './lifecycle.js'
+import type { Lifecycle, PrepareShutdown } from './lifecycle.js'
 import { listen } from './listen.js'
 import type { Started } from './messages.js'
-import { getShutdownDelayMs } from './shutdown.js'
-import type { Siblings } from './siblings.js'
+import { getShutdownDelayMs, openLog, runProcess } from './shutdown.js'
+import { Siblings } from './siblings.js'
 
 const maxLingerMs = 5000
 
-interface ServeOptions {
-  createApp: Awaited<ReturnType<LoadApplication>>
+export interface ServeOptions {
   config: Config
   logger: Logger
   database: DatabaseUrls & { isDiskFull: () => boolean }
-  /** Undefined if there is only one serving process. */
-  siblings?: Siblings
 }
 
-/** The running service in this process. */
-export interface RunningServer {
-  started: Started<FirstRun>
+/** The service after its start, in this process or in several ones. */
+export interface RunningService {
+  started: Started
   /** Makes the readiness check fail. Resolves after load balancers have had time to detect it. */
-  prepareShutdown(signal: NodeJS.Signals): Promise<void>
+  prepareShutdown: PrepareShutdown
 }
+
+/** Runs one of several processes that serve on one port. The supervisor starts, replaces and stops them. */
+export const runServingProcess = (loadApplication: LoadApplication): Promise<void> =>
+  runProcess(async (lifecycle) => {
+    const config = readConfig()
+    const [{ siblings, database }, createApp] = await Promise.all([Siblings.connect(), loadApplication()])
+    const { logger, flush } = openLog(config, siblings.self.number)
+    const isDiskFull = () => siblings.state.isDiskFull
+    const options = { createApp, config, logger, database: { ...database, isDiskFull }, siblings }
+    const { started, prepareShutdown } = await serve(lifecycle, options)
+    lifecycle.onShutdown(prepareShutdown)
+    flush()
+    siblings.reportStarted(started)
+  })
 
 /** Opens the database, creates the application and listens. */
-export async function serve(lifecycle: Lifecycle, options: ServeOptions): Promise<RunningServer> {
-  const { createApp, config, logger, database: location, siblings } = options
+export async function serve(
+  lifecycle: Lifecycle,
+  { createApp, config, logger, database: location, siblings }: ServeOptions & { createApp: CreateApp; siblings?: Siblings },
+): Promise<RunningService> {
   const { databasePoolSize: poolSize, databaseReadUrl: readUrl } = config
   const database = await lifecycle.open(
     async () => createDatabase(location.url, { poolSize, directUrl: location.directUrl, readUrl, logger }),
@@ -69,7 +82,7 @@ export async function serve(lifecycle: Lifecycle, options: ServeOptions): Promis
       () => drainMetrics({ graceMs: 1000, lingerMs: 0 }),
     )
   }
-  const prepareShutdown = async (signal: NodeJS.Signals) => {
+  const prepareShutdown: PrepareShutdown = async (signal) => {
     app.announceStop()
     const delayMs = getShutdownDelayMs(signal, config)
     shutdown.lingerMs = Math.min(delayMs, maxLingerMs)

@@ -1,63 +1,47 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Logger } from 'pino'
 import { type Config, readConfig } from '../config/config.js'
 import { migrate } from '../db/migrate.js'
-import { type OpenDatabase, openDatabase } from '../db/open-database.js'
-import type { FirstRun, LoadApplication } from './application.js'
+import { openDatabase } from '../db/open-database.js'
+import type { LoadApplication } from './application.js'
 import { createBanner } from './banner.js'
-import { Lifecycle } from './lifecycle.js'
+import type { Lifecycle } from './lifecycle.js'
 import { assertPortIsFree } from './listen.js'
-import type { Started } from './messages.js'
-import type { RunningServer } from './serve.js'
+import type { RunningService, ServeOptions } from './serve.js'
 import { exitWithError, getShutdownDelayMs, openLog, runProcess } from './shutdown.js'
 
-/** State that the shutdown shares with the startup. */
-interface Service {
-  readonly lifecycle: Lifecycle
-  readonly loadApplication: LoadApplication
-  config?: Config
-  prepareShutdown?: RunningServer['prepareShutdown']
-}
+// Connections that each process uses outside its pool: ten for the ledger, and ten for notifications, exports and the reconciler.
+const extraConnections = 20
 
 /** Reads the configuration, opens the database and serves requests. On exit, closes everything in reverse order. */
-export async function runService(loadApplication: LoadApplication): Promise<void> {
-  const service: Service = { lifecycle: new Lifecycle(), loadApplication }
-  await runProcess(
-    service.lifecycle,
-    () => startService(service),
-    (signal) => prepareShutdown(service, signal),
-  )
-}
+export const runService = (loadApplication: LoadApplication): Promise<void> =>
+  runProcess((lifecycle) => startService(lifecycle, loadApplication))
 
-async function startService(service: Service): Promise<void> {
-  const { lifecycle } = service
+async function startService(lifecycle: Lifecycle, loadApplication: LoadApplication): Promise<void> {
   const config = readConfig()
-  service.config = config
+  let service: RunningService | undefined
+  lifecycle.onShutdown((signal) => prepareShutdown(signal, config, service))
   const { logger, flush } = openLog(config)
   // Check the port first. A first start that fails because of the port would lose its credentials, which are shown only once.
   await assertPortIsFree(config)
 
-  logMessage(config.databaseUrl === undefined ? `Starting PostgreSQL in ${config.dataDir}…` : 'Connecting to PostgreSQL…')
-  const { processes, databasePoolSize } = config
-  const location = { ...config, connections: processes * (databasePoolSize + extraConnections) }
-  const opening = lifecycle.open(
-    () => openDatabase(location, logMessage),
-    (database) => database.stop(),
-  )
+  console.log(config.databaseUrl === undefined ? `Starting PostgreSQL in ${config.dataDir}…` : 'Connecting to PostgreSQL…')
+  const connections = config.processes * (config.databasePoolSize + extraConnections)
   // PostgreSQL starts while the modules load, which takes half a second.
   const [database, run] = await Promise.all([
-    opening,
-    processes === 1 ? serveInThisProcess(service) : serveInProcesses(service, processes),
+    lifecycle.open(
+      () => openDatabase({ ...config, connections }, console.log),
+      (opened) => opened.stop(),
+    ),
+    loadServer(config, loadApplication),
   ])
   await database.verify()
   const applied = await migrate(database.directUrl)
-  if (applied.length > 0) logMessage(`Applied ${applied.length} database migration${applied.length === 1 ? '' : 's'}.`)
+  if (applied.length > 0) console.log(`Applied ${applied.length} database migration${applied.length === 1 ? '' : 's'}.`)
   lifecycle.assertNotClosing()
 
-  logMessage('Opening the blob store and the virus scanner…')
-  const started = await run({ config, logger, database })
+  console.log('Opening the blob store and the virus scanner…')
+  service = await run(lifecycle, { config, logger, database })
   flush()
-  console.log(createBanner(config, database.description, started))
+  console.log(createBanner(config, database.description, service.started))
   void database.lost.then(
     () =>
       lifecycle.isClosing ||
@@ -68,57 +52,21 @@ async function startService(service: Service): Promise<void> {
   )
 }
 
-async function prepareShutdown({ config, prepareShutdown }: Service, signal: NodeJS.Signals): Promise<void> {
+type Run = (lifecycle: Lifecycle, options: ServeOptions) => Promise<RunningService>
+
+/** Loads the modules that serve in this process, or that supervise several serving processes. */
+async function loadServer({ processes }: Config, loadApplication: LoadApplication): Promise<Run> {
+  if (processes > 1) return (await import('./supervisor.js')).superviseProcesses
+  const [{ serve }, createApp] = await Promise.all([import('./serve.js'), loadApplication()])
+  return (lifecycle, options) => serve(lifecycle, { createApp, ...options })
+}
+
+async function prepareShutdown(signal: NodeJS.Signals, config: Config, service: RunningService | undefined): Promise<void> {
   // Load balancers send requests until their next readiness check fails. There is no load balancer for a service in a terminal.
-  const delayMs = prepareShutdown && config ? getShutdownDelayMs(signal, config) : 0
-  if (delayMs > 0) logMessage(`${signal}: the readiness check now fails. Accepting calls for another ${delayMs / 1000} s…`)
-  await prepareShutdown?.(signal)
-  logMessage(
-    `${signal}: finishing calls in progress, for at most ${config?.shutdownGraceSeconds} s. A second signal stops the service immediately…`,
+  const delayMs = service ? getShutdownDelayMs(signal, config) : 0
+  if (delayMs > 0) console.log(`${signal}: the readiness check now fails. Accepting calls for another ${delayMs / 1000} s…`)
+  await service?.prepareShutdown(signal)
+  console.log(
+    `${signal}: finishing calls in progress, for at most ${config.shutdownGraceSeconds} s. A second signal stops the service immediately…`,
   )
 }
-
-interface StartOptions {
-  config: Config
-  logger: Logger
-  database: OpenDatabase
-}
-type Run = (options: StartOptions) => Promise<Started<FirstRun>>
-
-// Connections that each process uses outside its pool: ten for the ledger, and ten for notifications, exports and the reconciler.
-const extraConnections = 20
-
-/** Returns a function that serves in this process. Loads the modules first. */
-async function serveInThisProcess(service: Service): Promise<Run> {
-  const [{ serve }, createApp] = await Promise.all([import('./serve.js'), service.loadApplication()])
-  return async (options) => {
-    const serving = await serve(service.lifecycle, { createApp, ...options })
-    service.prepareShutdown = serving.prepareShutdown
-    return serving.started
-  }
-}
-
-/** Returns a function that starts several serving processes. Loads the supervisor first. */
-async function serveInProcesses(service: Service, processes: number): Promise<Run> {
-  const { Supervisor } = await import('./supervisor.js')
-  return async ({ config, logger, database }) => {
-    const { url, directUrl, isDiskFull } = database
-    const stopTimeoutMs = (config.shutdownDelaySeconds + config.shutdownGraceSeconds + closeTimeoutSeconds) * 1000
-    const startParameters = { database: { url, directUrl } }
-    // Register the supervisor before it starts, so that a signal during startup also stops processes that are already running.
-    const supervisor = await service.lifecycle.open(
-      async () => new Supervisor({ processes, startParameters, isDiskFull, stopTimeoutMs, logger }),
-      (opened) => opened.close(),
-    )
-    const first = await supervisor.start()
-    service.prepareShutdown = async (signal) => {
-      supervisor.forwardSignal(signal)
-      await sleep(getShutdownDelayMs(signal, config))
-    }
-    return first as Started<FirstRun>
-  }
-}
-
-const closeTimeoutSeconds = 5
-
-const logMessage = (message: string) => console.log(message)

@@ -1,23 +1,17 @@
 import pino, { type Logger } from 'pino'
 import { type Config, ConfigError } from '../config/config.js'
 import { LogOutput } from '../telemetry/log-output.js'
-import type { Lifecycle } from './lifecycle.js'
+import { Lifecycle } from './lifecycle.js'
 
 // On Ctrl-C, npm and the terminal both signal the process. Two signals within a second therefore count as one.
 const sameSignalMs = 1000
 
-/** Runs `start`. If it fails, or on a signal after `prepareShutdown`, closes the components of `lifecycle` and exits. */
-export async function runProcess(
-  lifecycle: Lifecycle,
-  start: () => Promise<void>,
-  prepareShutdown: (signal: NodeJS.Signals) => Promise<void>,
-): Promise<void> {
-  exitOnSignals(async (signal) => {
-    await prepareShutdown(signal)
-    await lifecycle.close()
-  })
+/** Runs `start`. If it fails, or on a signal, closes the components of the lifecycle and exits. */
+export async function runProcess(start: (lifecycle: Lifecycle) => Promise<void>): Promise<void> {
+  const lifecycle = new Lifecycle()
+  exitOnSignals((signal) => lifecycle.shutDown(signal))
   try {
-    await start()
+    await start(lifecycle)
   } catch (error) {
     // A signal during startup already closes everything.
     if (lifecycle.isClosing) return

@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { Registry } from 'prom-client'
-import type { ClusterState, FromProcess, Started, StartParameters, ToProcess } from './messages.js'
+import type { DatabaseUrls } from '../db/database-url.js'
+import { type ClusterState, type FromProcess, type Started, TextRequests, type ToProcess } from './messages.js'
 import type { ProcessNumber } from './process-number.js'
 
 const metricsTimeoutMs = 5_000
 
 /** Connects a serving process to the other ones through the supervisor. The process exits if the supervisor exits. */
 export class Siblings {
-  readonly #metricsRequests = new Map<number, (text: string) => void>()
-  #nextRequestId = 0
+  readonly #metricsRequests = new TextRequests()
   #state: ClusterState
   readonly registry = new Registry()
 
@@ -21,7 +21,7 @@ export class Siblings {
     process.on('message', (message: ToProcess) => this.#onMessage(message))
   }
 
-  static async connect(): Promise<{ siblings: Siblings } & StartParameters> {
+  static async connect(): Promise<{ siblings: Siblings; database: DatabaseUrls }> {
     const firstMessage = once(process, 'message')
     sendToSupervisor({ kind: 'listening' })
     const [start] = (await firstMessage) as [ToProcess & { kind: 'start' }]
@@ -38,19 +38,14 @@ export class Siblings {
 
   /** Returns the metrics of all processes, or only of this one if the supervisor does not respond. */
   async collectMetrics(): Promise<string> {
-    const id = this.#nextRequestId++
-    const text = await new Promise<string | undefined>((resolve) => {
-      this.#metricsRequests.set(id, resolve)
-      setTimeout(() => resolve(undefined), metricsTimeoutMs).unref()
-      sendToSupervisor({ kind: 'all metrics requested', id })
-    })
-    this.#metricsRequests.delete(id)
+    const sendRequest = (id: number) => sendToSupervisor({ kind: 'all metrics requested', id })
+    const text = await this.#metricsRequests.send(sendRequest, metricsTimeoutMs)
     return text ?? this.registry.metrics()
   }
 
   #onMessage(message: ToProcess): void {
     if (message.kind === 'state') this.#state = message
-    else if (message.kind === 'all metrics') this.#metricsRequests.get(message.id)?.(message.text)
+    else if (message.kind === 'all metrics') this.#metricsRequests.receive(message.id, message.text)
     else if (message.kind === 'metrics requested')
       void this.registry.metrics().then(
         (text) => sendToSupervisor({ kind: 'metrics', id: message.id, text }),

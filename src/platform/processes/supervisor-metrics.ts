@@ -1,19 +1,19 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { TextRequests } from './messages.js'
 
 const metricsTimeoutMs = 2_000
 
 /** Combines the metrics of the supervisor and of all processes. Omits processes that do not respond in time. */
 export class SupervisorMetrics {
   readonly registry = new Registry()
-  readonly #replacements: Counter
-  readonly #pendingRequests = new Map<number, (text: string) => void>()
-  #nextRequestId = 0
+  readonly replacements: Counter
+  readonly requests = new TextRequests()
 
   constructor({ configured, running }: { configured: number; running: () => number }) {
     const registers = [this.registry]
     this.registry.setDefaultLabels({ process: 'supervisor' })
     collectDefaultMetrics({ register: this.registry })
-    this.#replacements = new Counter({
+    this.replacements = new Counter({
       name: 'assay_process_replacements_total',
       help: 'Number of processes that exited and were replaced.',
       registers,
@@ -30,27 +30,10 @@ export class SupervisorMetrics {
     })
   }
 
-  countReplacement(): void {
-    this.#replacements.inc()
-  }
-
-  /** Requests the metrics of all processes. Each response repeats the id of its request. */
-  async collect(requests: ((id: number) => void)[]): Promise<string> {
-    const texts = requests.map(async (sendRequest) => {
-      const id = this.#nextRequestId++
-      const text = await new Promise<string>((resolve) => {
-        this.#pendingRequests.set(id, resolve)
-        setTimeout(() => resolve(''), metricsTimeoutMs).unref()
-        sendRequest(id)
-      })
-      this.#pendingRequests.delete(id)
-      return text
-    })
+  /** Requests the metrics of all processes. */
+  async collect(sendRequests: readonly ((id: number) => void)[]): Promise<string> {
+    const texts = sendRequests.map(async (sendRequest) => (await this.requests.send(sendRequest, metricsTimeoutMs)) ?? '')
     return mergeMetrics(await Promise.all([this.registry.metrics(), ...texts]))
-  }
-
-  receive(id: number, text: string): void {
-    this.#pendingRequests.get(id)?.(text)
   }
 }
 

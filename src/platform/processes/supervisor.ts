@@ -2,26 +2,20 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Logger } from 'pino'
 import { forwardConnections } from './forward-connections.js'
-import type { ClusterState, FromProcess, Started, StartParameters, ToProcess } from './messages.js'
-import { servingProcessArgument } from './process-number.js'
+import type { Lifecycle, PrepareShutdown } from './lifecycle.js'
+import type { ClusterState, FromProcess, Started, ToProcess } from './messages.js'
+import type { RunningService, ServeOptions } from './serve.js'
+import { getShutdownDelayMs } from './shutdown.js'
 import { SupervisorMetrics } from './supervisor-metrics.js'
-
-interface SupervisorOptions {
-  processes: number
-  startParameters: StartParameters
-  isDiskFull: () => boolean
-  /** Time between the termination signal and SIGKILL. */
-  stopTimeoutMs: number
-  logger: Logger
-}
 
 const minRestartDelayMs = 100
 const maxRestartDelayMs = 10_000
 /** A process that has run for this long counts as started successfully. */
 const stableAfterMs = 60_000
 const stateIntervalMs = 1_000
+/** Time after the grace period in which a process closes its components, before it is killed. */
+const closeTimeoutSeconds = 5
 
 interface Member {
   number: number
@@ -30,9 +24,24 @@ interface Member {
   isReady: boolean
 }
 
+/** Serves from several processes behind one port. */
+export async function superviseProcesses(lifecycle: Lifecycle, options: ServeOptions): Promise<RunningService> {
+  // Register the supervisor before it starts, so that a signal during startup also stops processes that are already running.
+  const supervisor = await lifecycle.open(
+    async () => new Supervisor(options),
+    (opened) => opened.close(),
+  )
+  const started = await supervisor.start()
+  const prepareShutdown: PrepareShutdown = async (signal) => {
+    supervisor.forwardSignal(signal)
+    await sleep(getShutdownDelayMs(signal, options.config))
+  }
+  return { started, prepareShutdown }
+}
+
 /** Starts the processes that serve on one port, replaces those that exit unexpectedly, and stops all of them. */
-export class Supervisor {
-  readonly #options: SupervisorOptions
+class Supervisor {
+  readonly #options: ServeOptions
   readonly #members = new Map<number, Member>()
   readonly #restartDelaysMs = new Map<number, number>()
   readonly #metrics: SupervisorMetrics
@@ -42,21 +51,21 @@ export class Supervisor {
   #allExited: Promise<unknown> | undefined
   #killTimer: NodeJS.Timeout | undefined
 
-  constructor(options: SupervisorOptions) {
+  constructor(options: ServeOptions) {
     this.#options = options
-    this.#metrics = new SupervisorMetrics({ configured: options.processes, running: () => this.#runningCount })
-    cluster.setupPrimary({ exec: fileURLToPath(new URL('../../main.js', import.meta.url)), args: [servingProcessArgument] })
+    this.#metrics = new SupervisorMetrics({ configured: options.config.processes, running: () => this.#runningCount })
+    cluster.setupPrimary({ exec: fileURLToPath(new URL('../../main.js', import.meta.url)), args: ['serving-process'] })
   }
 
   /** Resolves when all processes are ready. The first process creates shared data, such as keys, before the others start. */
   async start(): Promise<Started> {
     const first = await this.#startProcess(1)
-    const numbers = Array.from({ length: this.#options.processes - 1 }, (_, at) => at + 2)
+    const { processes } = this.#options.config
+    const numbers = Array.from({ length: processes - 1 }, (_, at) => at + 2)
     await Promise.all(numbers.map((number) => this.#startProcess(number)))
     this.#stateTimer = setInterval(() => this.#sendState(), stateIntervalMs).unref()
     this.#isStarted = true
-    if (this.#runningCount < this.#options.processes)
-      throw new Error('A process exited while the others were starting. See the log.')
+    if (this.#runningCount < processes) throw new Error('A process exited while the others were starting. See the log.')
     return first
   }
 
@@ -67,7 +76,9 @@ export class Supervisor {
     const workers = this.#workers
     this.#allExited ??= Promise.all(workers.map(async (worker) => worker.isDead() || once(worker, 'exit')))
     sendSignal(workers, signal)
-    this.#killTimer ??= setTimeout(() => sendSignal(workers, 'SIGKILL'), this.#options.stopTimeoutMs)
+    const { shutdownDelaySeconds, shutdownGraceSeconds } = this.#options.config
+    const timeoutMs = (shutdownDelaySeconds + shutdownGraceSeconds + closeTimeoutSeconds) * 1000
+    this.#killTimer ??= setTimeout(() => sendSignal(workers, 'SIGKILL'), timeoutMs)
   }
 
   /** Resolves when all processes have exited. */
@@ -91,12 +102,19 @@ export class Supervisor {
     forwardConnections(worker, () => [...this.#members.values()].some((each) => each.isReady && each.worker !== worker))
     const member: Member = { number, worker, startedAt: performance.now(), isReady: false }
     this.#members.set(number, member)
-    const { processes: of, startParameters } = this.#options
+    const { config, database } = this.#options
+    const of = config.processes
+    const { url, directUrl } = database
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromProcess) => {
         if (message.kind === 'listening')
-          sendMessage(worker, { kind: 'start', self: { number, of }, state: this.#getCurrentState(), ...startParameters })
-        else if (message.kind === 'metrics') this.#metrics.receive(message.id, message.text)
+          sendMessage(worker, {
+            kind: 'start',
+            self: { number, of },
+            state: this.#getCurrentState(),
+            database: { url, directUrl },
+          })
+        else if (message.kind === 'metrics') this.#metrics.requests.receive(message.id, message.text)
         else if (message.kind === 'all metrics requested') void this.#sendMetrics(worker, message.id)
         else {
           member.isReady = true
@@ -123,7 +141,7 @@ export class Supervisor {
     const fields = { process: number, pid: worker.process.pid, how: cause, pause_ms: delayMs }
     if (isExpected) this.#options.logger.info(fields, 'A process exited as requested. A new process is starting.')
     else this.#options.logger.error(fields, 'A process exited unexpectedly. A new process is starting.')
-    this.#metrics.countReplacement()
+    this.#metrics.replacements.inc()
     void sleep(delayMs).then(() => {
       // Ignore errors. If the new process also fails, the handler for its 'exit' event starts another one.
       if (!this.#stopping) this.#startProcess(number).catch(() => {})
@@ -131,7 +149,7 @@ export class Supervisor {
   }
 
   #getCurrentState(): ClusterState {
-    return { running: this.#runningCount, isDiskFull: this.#options.isDiskFull() }
+    return { running: this.#runningCount, isDiskFull: this.#options.database.isDiskFull() }
   }
 
   #sendState(): void {

@@ -1,8 +1,8 @@
 import {
   type Context,
-  type Span as OtelSpan,
   ROOT_CONTEXT,
   SpanKind,
+  type SpanOptions,
   SpanStatusCode,
   TraceFlags,
   type Tracer,
@@ -12,7 +12,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { settlesWithin } from '../time-limit.js'
-import type { Attributes, Span, Tracing } from './span.js'
+import type { Span, Tracing } from './tracing.js'
 
 // Timeout of an export, so that an unresponsive collector delays neither calls nor the shutdown.
 const exportTimeoutMs = 5_000
@@ -30,11 +30,8 @@ export function openOtlp(endpoint: string): Tracing {
   })
   const tracer = provider.getTracer('assay')
   return {
-    request: (name, { traceparent, attributes }) => {
-      const parent = parseRemoteContext(traceparent)
-      const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent)
-      return new TracedSpan(tracer, span, parent)
-    },
+    request: (name, { traceparent, attributes }) =>
+      startSpan(tracer, name, { kind: SpanKind.SERVER, attributes }, parseRemoteContext(traceparent)),
     // Ignore errors, because lost spans must not fail the shutdown.
     close: () => provider.shutdown().catch(() => {}),
   }
@@ -62,41 +59,22 @@ export function createExporterWithTimeout(open: () => SpanExporter, timeoutMs = 
   }
 }
 
-class TracedSpan implements Span {
-  readonly #tracer: Tracer
-  readonly #span: OtelSpan
-  readonly #context: Context
-
-  constructor(tracer: Tracer, span: OtelSpan, parent: Context) {
-    this.#tracer = tracer
-    this.#span = span
-    this.#context = trace.setSpan(parent, span)
-  }
-
-  get traceId(): string {
-    return this.#span.spanContext().traceId
-  }
-
-  get traceparent(): string {
-    const { traceId, spanId, traceFlags } = this.#span.spanContext()
-    return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
-  }
-
-  startChild(name: string): Span {
-    return new TracedSpan(this.#tracer, this.#tracer.startSpan(name, {}, this.#context), this.#context)
-  }
-
-  setAttributes(attributes: Attributes): void {
-    this.#span.setAttributes(attributes)
-  }
-
-  end(error?: unknown): void {
-    if (error !== undefined) {
-      // Send only the error code, because the message may contain client data.
-      const { code = 'error' } = error as { code?: unknown }
-      this.#span.setStatus({ code: SpanStatusCode.ERROR, message: String(code) })
-    }
-    this.#span.end()
+function startSpan(tracer: Tracer, name: string, options: SpanOptions, parent: Context): Span {
+  const span = tracer.startSpan(name, options, parent)
+  const { traceId, spanId, traceFlags } = span.spanContext()
+  return {
+    traceId,
+    traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`,
+    startChild: (childName) => startSpan(tracer, childName, {}, trace.setSpan(parent, span)),
+    setAttributes: (attributes) => void span.setAttributes(attributes),
+    end: (error) => {
+      if (error !== undefined) {
+        // Send only the error code, because the message may contain client data.
+        const { code = 'error' } = error as { code?: unknown }
+        span.setStatus({ code: SpanStatusCode.ERROR, message: String(code) })
+      }
+      span.end()
+    },
   }
 }
 

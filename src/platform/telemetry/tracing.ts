@@ -1,5 +1,24 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Span, Tracing } from './span.js'
+
+type Attributes = Record<string, string | number | boolean>
+
+/** One operation in a trace. */
+export interface Span {
+  readonly traceId: string
+  /** Value of the header that continues the trace in another service: https://www.w3.org/TR/trace-context/ */
+  readonly traceparent: string
+  startChild(name: string): Span
+  setAttributes(attributes: Attributes): void
+  end(error?: unknown): void
+}
+
+/** Creates spans. Available only if the operator configures a collector. */
+export interface Tracing {
+  /** Starts the span of a request. A `traceparent` header from the client continues the client's trace. */
+  request(name: string, options: { traceparent: string | undefined; attributes: Attributes }): Span
+  /** Sends the pending spans. */
+  close(): Promise<void>
+}
 
 const current = new AsyncLocalStorage<Span>()
 
@@ -7,12 +26,9 @@ const current = new AsyncLocalStorage<Span>()
 export const withActiveSpan = <T>(span: Span, work: () => T): T => current.run(span, work)
 
 /** Runs `work` in a child of the current span. If there is no current span, runs `work` without tracing. */
-export function withSpan<T>(name: string, work: () => Promise<T>): Promise<T> {
-  const parent = current.getStore()
-  return parent ? runAndEndSpan(parent.startChild(name), work) : work()
-}
-
-async function runAndEndSpan<T>(span: Span, work: () => Promise<T>): Promise<T> {
+export async function withSpan<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const span = current.getStore()?.startChild(name)
+  if (!span) return work()
   try {
     const result = await current.run(span, work)
     span.end()
@@ -27,11 +43,4 @@ async function runAndEndSpan<T>(span: Span, work: () => Promise<T>): Promise<T> 
 export function getTraceHeaders(): { traceparent?: string } {
   const span = current.getStore()
   return span ? { traceparent: span.traceparent } : {}
-}
-
-/** Opens the connection to the collector. Loads no tracing modules if `endpoint` is undefined. */
-export async function openTracing(endpoint: string | undefined): Promise<Tracing | undefined> {
-  if (endpoint === undefined) return undefined
-  const { openOtlp } = await import('./otlp.js')
-  return openOtlp(endpoint)
 }
