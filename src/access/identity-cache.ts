@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { Batcher } from '../platform/batcher.js'
 
 /** Kinds of identities whose changes invalidate cached values. */
 export type IdentityKind = 'api_key' | 'user' | 'tenant' | 'session' | 'signing_key'
@@ -62,7 +63,21 @@ export class IdentityCache<V extends object> {
       if (known) return known
       if (this.#unknown.has(key)) return null
     }
-    return this.#load(key, load)
+    return this.reload(key, load)
+  }
+
+  /** Queries the database even if the value is cached. Concurrent calls share one query. */
+  reload(key: string, load: () => Promise<V | null>): Promise<V | null> {
+    const now = performance.now()
+    const pending = this.#loading.get(key)
+    if (pending && now - pending.startedAt < joinableMs) return pending.result
+    const ownLoad: Load<V> = { result: this.#loadAndStore(key, load, now), startedAt: now }
+    this.#loading.set(key, ownLoad)
+    const removeFinishedLoad = () => {
+      if (this.#loading.get(key) === ownLoad) this.#loading.delete(key)
+    }
+    ownLoad.result.then(removeFinishedLoad, removeFinishedLoad)
+    return ownLoad.result
   }
 
   /** Removes all values that depend on `id`, and all unknown keys. Call this after committing the change. */
@@ -80,19 +95,6 @@ export class IdentityCache<V extends object> {
     this.#known.clear()
   }
 
-  #load(key: string, load: () => Promise<V | null>): Promise<V | null> {
-    const now = performance.now()
-    const pending = this.#loading.get(key)
-    if (pending && now - pending.startedAt < joinableMs) return pending.result
-    const ownLoad: Load<V> = { result: this.#loadAndStore(key, load, now), startedAt: now }
-    this.#loading.set(key, ownLoad)
-    const removeFinishedLoad = () => {
-      if (this.#loading.get(key) === ownLoad) this.#loading.delete(key)
-    }
-    ownLoad.result.then(removeFinishedLoad, removeFinishedLoad)
-    return ownLoad.result
-  }
-
   async #loadAndStore(key: string, load: () => Promise<V | null>, startedAt: number): Promise<V | null> {
     const before = this.#changes
     const value = await load()
@@ -106,4 +108,26 @@ export class IdentityCache<V extends object> {
     if (value === null) this.#unknown.set(key, true, { start: loadedAt })
     else this.#known.set(key, value, { start: loadedAt })
   }
+}
+
+const pauseMs = 5
+const maxPauseMs = 50
+
+/**
+ * Batches database lookups for uncached credentials. Each query without a match delays the next one, so that a flood of guesses
+ * causes only about twenty queries per second. A valid credential waits for at most two queries. If lookups are probably
+ * guesses, `minPauseMs` sets a pause after every query.
+ */
+export function createCredentialBatcher<Credential, Match>(
+  load: (credentials: readonly Credential[]) => Promise<readonly (Match | null)[]>,
+  { minPauseMs = 0 } = {},
+): Batcher<Credential, Match | null> {
+  let misses = 0
+  return new Batcher({
+    run: load,
+    getPauseMs: (found) => {
+      misses = found.some((each) => each !== null) ? 0 : misses + 1
+      return Math.max(minPauseMs, Math.min(maxPauseMs, misses * pauseMs))
+    },
+  })
 }

@@ -33,7 +33,7 @@ export interface IdentityListenerOptions {
   onChange(change: IdentityChange): void
   /** Called if notifications may have been missed. The callback must clear the cache. */
   onGap(): void
-  onError?(error: Error): void
+  onError: ((error: Error) => void) | undefined
 }
 
 /**

@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { ClientConfig, Pool } from 'pg'
+import type { AuditRow } from '../ledger/entry.js'
+import type { Ledger, Transaction } from '../ledger/ledger.js'
 import type { SigningPurpose } from '../platform/signing-keys.js'
 import { type ApiKeyRecord, Authenticator, type KeyUse, LastUsedRecorder } from './authenticate.js'
-import { createEd25519Key } from './ed25519.js'
 import { ExternalTokens, type ExternalTokensOptions } from './external-tokens.js'
 import { IdentityCache, type IdentityKind } from './identity-cache.js'
-import { IdentityListener } from './identity-listener.js'
+import { IdentityListener, notifyIdentityChange } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
 import { Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
-import { StoredSigningSecrets, type StoredSigningSecretsOptions } from './signing-secrets.js'
+import { createEd25519Key, StoredSigningSecrets, type StoredSigningSecretsOptions } from './signing-secrets.js'
 import { Tokens } from './tokens.js'
 
 export interface IdentityOptions {
@@ -21,7 +22,6 @@ export interface IdentityOptions {
   loadSession: SessionsOptions['load']
   /** External identity provider (JWT_ISSUER). Undefined if none is configured. */
   outside?: ExternalTokensOptions | undefined
-  downloadUrlSeconds?: number
   onError?(error: Error): void
 }
 
@@ -43,7 +43,7 @@ export class Identity {
       connection,
       onChange,
       onGap: () => this.#forgetAll(),
-      ...(onError ? { onError } : {}),
+      onError,
     })
     const trust = this.listener
     const createSigningSecrets = (
@@ -53,7 +53,7 @@ export class Identity {
     ) => new StoredSigningSecrets({ pool, masterKey, trust, purpose, createKey, lifetimeSeconds })
     // One minute longer than the lifetime of URLs and tokens, to tolerate clock differences between replicas.
     this.signing = {
-      download_url: createSigningSecrets('download_url', createRandomSecret, (options.downloadUrlSeconds ?? 300) + 60),
+      download_url: createSigningSecrets('download_url', createRandomSecret, 300 + 60),
       session: createSigningSecrets('session', createEd25519Key, sessionSeconds + 60),
       // Signatures made with these keys must remain verifiable forever.
       receipt: createSigningSecrets('receipt', createEd25519Key, null),
@@ -117,3 +117,19 @@ export class Identity {
 }
 
 const createRandomSecret = () => ({ secret: randomBytes(32) })
+
+/** Changes an identity in one transaction and removes it from the caches of all replicas. */
+export async function changeIdentity<T>(
+  { ledger, identity }: { ledger: Ledger; identity: Identity },
+  { tenantId, kind, id }: { tenantId: string; kind: IdentityKind; id: string },
+  work: (tx: Transaction) => Promise<{ result: T; audit: AuditRow[] }>,
+): Promise<T> {
+  const changed = await ledger.changeTenant(tenantId, async (tx) => {
+    const { result, audit } = await work(tx)
+    await notifyIdentityChange({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, kind, id)
+    return { result, entry: { audit } }
+  })
+  // Other replicas receive a notification. This process clears its cache entries immediately.
+  identity.forget(kind, id)
+  return changed
+}

@@ -2,8 +2,7 @@ import { sign, verify } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, SignJWT } from 'jose'
 import { getCurrentTime, now } from '../platform/clock.js'
 import { isId } from '../platform/ids.js'
-import { parseKeyPair } from './ed25519.js'
-import type { StoredSigningSecrets } from './signing-secrets.js'
+import { parseKeyPair, type StoredSigningSecrets } from './signing-secrets.js'
 import { RejectedToken, type SessionRecord, type TokenRecord, type UserRecord } from './token-record.js'
 
 /** Issuer and audience of the service's own tokens, independent of the service's URL. */

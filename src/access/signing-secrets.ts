@@ -1,9 +1,10 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
 import { now } from '../platform/clock.js'
 import { withTransaction } from '../platform/db/queries.js'
 import { isId, newId } from '../platform/ids.js'
 import type { SigningPurpose, SigningSecret, SigningSecrets } from '../platform/signing-keys.js'
-import type { CacheValidity } from './identity-cache.js'
+import { type CacheValidity, IdentityCache } from './identity-cache.js'
 import { notifyIdentityChange } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
 
@@ -31,43 +32,36 @@ export interface StoredSigningSecretsOptions {
   lifetimeSeconds: number | null
 }
 
-// Maximum age of cached keys, with and without working change notifications.
-const maxAgeMs_ = 60_000
-const maxAgeWithoutNotificationsMs = 500
-
 /**
  * Manages the keys for one purpose in the `signing_keys` table. The keys are encrypted with MASTER_KEY. The first use creates a
  * key. Signatures stay valid after a rotation.
  */
 export class StoredSigningSecrets implements SigningSecrets {
-  #known: StoredSigningKey[] = []
-  #loadedAt = Number.NEGATIVE_INFINITY
-  #loading: Promise<void> | undefined
+  readonly #cache: IdentityCache<StoredSigningKey[]>
 
-  constructor(private readonly options: StoredSigningSecretsOptions) {}
+  constructor(private readonly options: StoredSigningSecretsOptions) {
+    this.#cache = new IdentityCache({ trust: options.trust, idsOf: () => [], maxAgeMs: 60_000 })
+  }
 
   async getCurrentKey(): Promise<StoredSigningKey> {
-    await this.refresh()
-    const current = this.#known.find((key) => key.current)
-    if (current) return current
+    return (await this.getAllKeys())[0]!
+  }
+
+  /** Returns all keys that sign or verify, with the current key first. */
+  async getAllKeys(): Promise<StoredSigningKey[]> {
+    const keys = await this.#cache.get('keys', this.#loadKeys)
+    if (keys?.[0]?.current) return keys.filter(({ expiresAt }) => expiresAt === null || expiresAt.getTime() > now())
     await this.#createFirstKey()
-    return this.getCurrentKey()
+    return this.getAllKeys()
   }
 
   async findKey(id: string): Promise<StoredSigningKey | undefined> {
     if (!isId('sig', id)) return undefined
-    await this.refresh()
-    const known = this.#getUsableKeys().find((key) => key.id === id)
+    const known = (await this.getAllKeys()).find((key) => key.id === id)
     if (known) return known
     // Another replica may have just created the key. Concurrent lookups of unknown ids share one database query.
-    await this.refresh(0)
-    return this.#getUsableKeys().find((key) => key.id === id)
-  }
-
-  /** Returns all keys that sign or verify, with the current key first. */
-  async getAllKeys(): Promise<readonly StoredSigningKey[]> {
-    await this.getCurrentKey()
-    return this.#getUsableKeys()
+    const keys = await this.#cache.reload('keys', this.#loadKeys)
+    return keys?.find((key) => key.id === id)
   }
 
   /** Creates a new current key. Signatures made with the old key stay valid for their lifetime, unless `leaked` is true. */
@@ -89,37 +83,17 @@ export class StoredSigningSecrets implements SigningSecrets {
 
   /** Clears the cached keys after a change notification, or after missed notifications. */
   forget(): void {
-    this.#loadedAt = Number.NEGATIVE_INFINITY
+    this.#cache.clear()
   }
 
-  /** Reloads the keys if the cached ones are older than `maxAgeMs`. */
-  async refresh(maxAgeMs = this.options.trust.isTrusted() ? maxAgeMs_ : maxAgeWithoutNotificationsMs): Promise<void> {
-    if (performance.now() - this.#loadedAt < maxAgeMs) return
-    this.#loading ??= this.#loadKeys().finally(() => {
-      this.#loading = undefined
-    })
-    await this.#loading
-  }
-
-  #getUsableKeys(): StoredSigningKey[] {
-    return this.#known.filter((key) => key.expiresAt === null || key.expiresAt.getTime() > now())
-  }
-
-  async #loadKeys(): Promise<void> {
-    const requestedAt = performance.now()
-    this.#loadedAt = requestedAt
-    try {
-      const { rows } = await this.options.pool.query<SigningKeyRow>(
-        `select key_id, secret_encrypted, public_jwk, retired_at, expires_at from signing_keys
-         where purpose = $1 and (expires_at is null or expires_at > now())
-         order by retired_at is null desc, created_at desc`,
-        [this.options.purpose],
-      )
-      this.#known = await Promise.all(rows.map((row) => this.#decryptSigningKey(row)))
-    } catch (error) {
-      if (this.#loadedAt === requestedAt) this.forget()
-      throw error
-    }
+  readonly #loadKeys = async (): Promise<StoredSigningKey[]> => {
+    const { rows } = await this.options.pool.query<SigningKeyRow>(
+      `select key_id, secret_encrypted, public_jwk, retired_at, expires_at from signing_keys
+       where purpose = $1 and (expires_at is null or expires_at > now())
+       order by retired_at is null desc, created_at desc`,
+      [this.options.purpose],
+    )
+    return Promise.all(rows.map((row) => this.#decryptSigningKey(row)))
   }
 
   async #decryptSigningKey(row: SigningKeyRow): Promise<StoredSigningKey> {
@@ -168,3 +142,30 @@ export class StoredSigningSecrets implements SigningSecrets {
 }
 
 export const getSigningKeyLabel = (purpose: string, keyId: string) => `signing key ${keyId} (${purpose})`
+
+interface KeyPair {
+  privateKey: KeyObject
+  publicKey: KeyObject
+}
+
+/** Creates an Ed25519 key pair, whose public key is published with the key id. */
+export function createEd25519Key(keyId: string): { secret: Buffer; publicJwk: Record<string, unknown> } {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  return {
+    secret: privateKey.export({ format: 'der', type: 'pkcs8' }),
+    publicJwk: { ...publicKey.export({ format: 'jwk' }), kid: keyId, alg: 'EdDSA', use: 'sig' },
+  }
+}
+
+// Caches parsed keys, because parsing a key takes longer than using it. Retired keys are garbage-collected.
+const parsed = new WeakMap<StoredSigningKey, KeyPair>()
+
+export function parseKeyPair(key: StoredSigningKey): KeyPair {
+  let pair = parsed.get(key)
+  if (!pair) {
+    const privateKey = createPrivateKey({ key: key.secret, format: 'der', type: 'pkcs8' })
+    pair = { privateKey, publicKey: createPublicKey(privateKey) }
+    parsed.set(key, pair)
+  }
+  return pair
+}

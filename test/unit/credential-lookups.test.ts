@@ -1,5 +1,5 @@
 import { expect, jest, test } from '@jest/globals'
-import { createCredentialBatcher } from '../../src/access/credential-lookups.js'
+import { createCredentialBatcher } from '../../src/access/identity-cache.js'
 
 /** Creates lookups in a database that contains the even numbers. Each statement ends when the test calls `answer`. */
 function createLookups() {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { ApiKeyRecord, KeyUse } from '../../access/authenticate.js'
-import { createCredentialBatcher } from '../../access/credential-lookups.js'
+import { createCredentialBatcher } from '../../access/identity-cache.js'
 
 type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
   contextIds: string[]

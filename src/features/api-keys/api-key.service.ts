@@ -1,4 +1,4 @@
-import { changeIdentity } from '../../access/identity-change.js'
+import { changeIdentity } from '../../access/identity.js'
 import { generateApiKeySecret, getKeyPrefix, hashSecret } from '../../access/secrets.js'
 import { listRowsNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow, type IdempotentResponse } from '../../ledger/entry.js'

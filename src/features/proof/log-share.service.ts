@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { createCredentialBatcher } from '../../access/credential-lookups.js'
+import { createCredentialBatcher } from '../../access/identity-cache.js'
 import { createRowToken, hashSecret, logTokenForm } from '../../access/secrets.js'
 import { listRowsNewestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'

@@ -17,7 +17,7 @@ import {
   type TilePath,
   tileWidth,
 } from '@assay/proofs'
-import { parseKeyPair } from '../../access/ed25519.js'
+import { parseKeyPair } from '../../access/signing-secrets.js'
 import { toPrintableText } from '../../platform/errors/errors.js'
 import type { Components } from '../components.js'
 

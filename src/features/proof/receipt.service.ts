@@ -1,6 +1,6 @@
 import { type Receipt, signReceipt } from '@assay/proofs'
 import type { Attempt } from '../../access/admission.js'
-import { parseKeyPair } from '../../access/ed25519.js'
+import { parseKeyPair } from '../../access/signing-secrets.js'
 import type { EngineIdentity } from '../../inspection/scanners/virus-scanner.js'
 import { now } from '../../platform/clock.js'
 import { badUserInput, notFound } from '../../platform/errors/errors.js'

@@ -1,4 +1,4 @@
-import { changeIdentity } from '../../access/identity-change.js'
+import { changeIdentity } from '../../access/identity.js'
 import { type AuditRow, createAuditRow, getChanges } from '../../ledger/entry.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
-import { createCredentialBatcher } from '../../access/credential-lookups.js'
+import { createCredentialBatcher } from '../../access/identity-cache.js'
 import { hashSecret, uploadTokenForm } from '../../access/secrets.js'
 import type { Actor, Origin } from '../../platform/actor.js'
 import type { UploadLink } from './upload-link.types.js'

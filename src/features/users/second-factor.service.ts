@@ -1,4 +1,4 @@
-import { changeIdentity } from '../../access/identity-change.js'
+import { changeIdentity } from '../../access/identity.js'
 import {
   createTotpSetup,
   findTotpStep,

@@ -1,4 +1,4 @@
-import { changeIdentity } from '../../access/identity-change.js'
+import { changeIdentity } from '../../access/identity.js'
 import { listRowsNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'

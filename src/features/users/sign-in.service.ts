@@ -1,6 +1,6 @@
 import { toAddressGroup } from '../../access/address-group.js'
 import { suspendedTenant } from '../../access/authenticate.js'
-import { changeIdentity } from '../../access/identity-change.js'
+import { changeIdentity } from '../../access/identity.js'
 import { hasSameSalt } from '../../access/passwords.js'
 import { sessionSeconds } from '../../access/sessions.js'
 import { type Actor, createSystemActor, type Origin } from '../../platform/actor.js'

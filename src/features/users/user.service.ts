@@ -1,4 +1,4 @@
-import { changeIdentity } from '../../access/identity-change.js'
+import { changeIdentity } from '../../access/identity.js'
 import { generatePassword } from '../../access/passwords.js'
 import { listRowsNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, getChanges } from '../../ledger/entry.js'
