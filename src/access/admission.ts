@@ -8,13 +8,12 @@ import {
   type PublicError,
   unauthenticated,
 } from '../platform/errors/errors.js'
+import type { BodyAdmission } from './body-admission.js'
 import type { Endpoint } from './endpoint.js'
-import type { JsonAdmission } from './json-admission.js'
 import { toPublicError } from './public-error.js'
 import { createRateLimitHeaders, type RateLimits, type RateState } from './rate-limits.js'
 import { ConcurrentCosts, RequestCost } from './request-cost.js'
 import type { SecurityTrail } from './security-trail.js'
-import type { UploadAdmission } from './upload-admission.js'
 
 /** A rejected credential. If it belongs to a known API key, the call log of the key's tenant records the rejection. */
 export interface Rejection {
@@ -171,8 +170,7 @@ export function getOperation({ access, isUnlogged }: Endpoint): Operation | null
 
 export interface AdmissionDependencies {
   limits: Pick<RateLimits, 'countCall' | 'chargeExtraCalls'>
-  uploads: UploadAdmission
-  json: JsonAdmission
+  bodies: BodyAdmission
   ledger: { commit(entry: Entry): Promise<void> }
   security: SecurityTrail
   /** Called with the cause of each 503 response. The client does not receive the cause. */
@@ -181,13 +179,11 @@ export interface AdmissionDependencies {
 
 /** Enforces access rules and rate limits for endpoints, and writes the call log. */
 export class Admission {
-  readonly uploads: UploadAdmission
-  readonly json: JsonAdmission
+  readonly bodies: BodyAdmission
   readonly #concurrentCosts = new ConcurrentCosts()
 
   constructor(private readonly parts: AdmissionDependencies) {
-    this.uploads = parts.uploads
-    this.json = parts.json
+    this.bodies = parts.bodies
   }
 
   /**

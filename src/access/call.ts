@@ -67,7 +67,7 @@ export class Call extends RequestData {
     work: (actor: Actor) => Promise<T>,
   ): Promise<T> {
     return this.withBody(endpoint, async (actor) => {
-      const release = await this.admission.uploads.acquireSlot(actor, endpoint, headers)
+      const release = await this.admission.bodies.acquireUploadSlot(actor, endpoint, headers)
       try {
         return await work(actor)
       } finally {

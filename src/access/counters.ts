@@ -162,27 +162,3 @@ export class ProcessCounter implements WindowCounter {
     if (window === this.#window && count !== undefined) this.#counts.set(key, count + points)
   }
 }
-
-/** Counts the concurrent uses of each key, such as an address. */
-export class ConcurrentUses {
-  readonly #counts = new Map<string, number>()
-
-  getCount(key: string): number {
-    return this.#counts.get(key) ?? 0
-  }
-
-  /** Counts one use of each key until the returned function is called. */
-  beginUse(...keys: string[]): () => void {
-    for (const key of keys) this.#counts.set(key, this.getCount(key) + 1)
-    let hasEnded = false
-    return () => {
-      if (hasEnded) return
-      hasEnded = true
-      for (const key of keys) {
-        const left = this.getCount(key) - 1
-        if (left > 0) this.#counts.set(key, left)
-        else this.#counts.delete(key)
-      }
-    }
-  }
-}

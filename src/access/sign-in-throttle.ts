@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { rateLimited } from '../platform/errors/errors.js'
 import { normalizeEmail } from '../platform/text.js'
 import { toAddressGroup } from './address-group.js'
-import { ConcurrentUses, type WindowCounter } from './counters.js'
+import { ConcurrentUses } from './concurrency.js'
+import type { WindowCounter } from './counters.js'
 
 export const signInWindowSeconds = 300
 

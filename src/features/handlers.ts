@@ -2,9 +2,8 @@ import type { RequestListener, Server } from 'node:http'
 import type { Express } from 'express'
 import type { GraphQLSchema } from 'graphql'
 import { Admission, requireAccess } from '../access/admission.js'
-import { JsonAdmission } from '../access/json-admission.js'
-import { LiveStreams } from '../access/live-streams.js'
-import { UploadAdmission, type UploadSlots } from '../access/upload-admission.js'
+import { BodyAdmission } from '../access/body-admission.js'
+import { LiveStreams, type UploadSlots } from '../access/concurrency.js'
 import { buildSchema } from '../api/graphql/schema.js'
 import { openGraphql } from '../api/graphql/server.js'
 import { createApplication } from '../api/http/application.js'
@@ -205,17 +204,15 @@ async function createFeatureHandlers(dependencies: HandlerDependencies, schema: 
 
 function createAdmission({ config, services, slots, isDiskFull = () => false, logger }: HandlerDependencies): Admission {
   const { limits, ledger, tenants } = services
-  const idleMs = config.uploadIdleSeconds * 1000
   return new Admission({
     limits,
-    uploads: new UploadAdmission({
+    bodies: new BodyAdmission({
       maxUploadMb: config.maxUploadMb,
-      idleMs,
+      idleMs: config.uploadIdleSeconds * 1000,
       slots,
       isDiskFull,
       tenantRemaining: (actor) => tenants.getRemainingBytes(actor.tenantId),
     }),
-    json: new JsonAdmission({ idleMs }),
     ledger,
     security: services.security,
     onOutage: (req, error) => logger.warn({ req, err: error }, 'A dependency is unavailable. The response is 503.'),

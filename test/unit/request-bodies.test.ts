@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from '@jest/globals'
 import { Admission } from '../../src/access/admission.js'
+import { BodyAdmission, type JsonLimits } from '../../src/access/body-admission.js'
 import { Call } from '../../src/access/call.js'
-import type { JsonLimits } from '../../src/access/json-admission.js'
-import { JsonAdmission } from '../../src/access/json-admission.js'
+import { UploadSlots } from '../../src/access/concurrency.js'
 import { readJson } from '../../src/api/bodies/json.js'
 import { watchBody } from '../../src/api/bodies/request-body.js'
 import { createMessageClasses } from '../../src/api/http/http-messages.js'
@@ -111,14 +111,20 @@ const callFrom = (ip: string, known = false) =>
   })
 
 test('limits the size, duration and number of unauthenticated request bodies', async () => {
-  const json = new JsonAdmission({ idleMs: 1 })
+  const bodies = new BodyAdmission({
+    maxUploadMb: 1,
+    idleMs: 1,
+    slots: new UploadSlots(1),
+    isDiskFull: () => false,
+    tenantRemaining: async () => 0,
+  })
   let limits: unknown
   let finish = () => {}
   const held = new Promise<void>((resolve) => {
     finish = resolve
   })
   const one = (call: Call) =>
-    json.readBody(call, (input) => {
+    bodies.readJson(call, (input) => {
       limits = input
       return held
     })

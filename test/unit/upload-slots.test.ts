@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { UploadSlots } from '../../src/access/upload-admission.js'
+import { UploadSlots } from '../../src/access/concurrency.js'
 
 /** Acquires all slots for one holder and returns their number and the reason for the limit. */
 function acquireAll(slots: UploadSlots, holder: { tenantId: string; id: string }): [number, string] {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { JsonLimits } from '../../access/json-admission.js'
+import type { JsonLimits } from '../../access/body-admission.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import { createUnsupportedError, rejectContentEncoding, watchBody } from './request-body.js'

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { ConcurrentUses } from '../../access/counters.js'
+import { ConcurrentUses } from '../../access/concurrency.js'
 import { createErrorBody } from '../../access/public-error.js'
 import { sanitizeUserAgent } from '../../platform/actor.js'
 import {

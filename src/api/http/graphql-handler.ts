@@ -45,7 +45,7 @@ export function createGraphqlHandler(dependencies: ApplicationDependencies): Req
         executeRequest(await readRequest(dependencies, request, response, call)),
       )
     sendContinue(request, response)
-    return executeRequest(await call.admission.json.readBody(call, (limits) => readJson(request, limits)))
+    return executeRequest(await call.admission.bodies.readJson(call, (limits) => readJson(request, limits)))
   }
 }
 
@@ -58,7 +58,7 @@ function readRequest({ spool }: ApplicationDependencies, request: Request, respo
       },
     ])
   sendContinue(request, response)
-  const { ceiling, idleMs } = call.admission.uploads
+  const { ceiling, idleMs } = call.admission.bodies
   return readUploadRequest(request, response, { spool, ceiling, idleMs })
 }
 

@@ -50,7 +50,7 @@ function readBody(
   { context, filename }: LinkUploadTarget & { filename: string },
 ): Map<string, RawValue> {
   rejectContentEncoding(request)
-  const { idleMs } = call.admission.uploads
+  const { idleMs } = call.admission.bodies
   const file = new IncomingFile(filename, (limit) => {
     sendContinue(request, response)
     return receiveBody(request, { spool, limit, idleMs })

@@ -168,19 +168,19 @@ export async function readUpload<T>(
   work: (raw: Map<string, RawValue>) => Promise<T>,
   fixed?: FixedContext,
 ): Promise<T> {
-  const { uploads } = call.admission
+  const { bodies } = call.admission
   sendContinue(request, response)
   const form = new UploadForm({
     spool,
-    ceiling: uploads.ceiling,
-    idleMs: uploads.idleMs,
+    ceiling: bodies.ceiling,
+    idleMs: bodies.idleMs,
     fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file' && !(fixed && name === 'context')),
     fixed,
     getRules: (contextKey) => contexts.findRecent(actor, contextKey),
   })
   try {
     await form.read(request)
-    if (form.isTruncated && !form.values.has('context')) throw uploads.createTooLargeError(uploads.ceiling + 1)
+    if (form.isTruncated && !form.values.has('context')) throw bodies.createTooLargeError(bodies.ceiling + 1)
     call.inputErrors.push(...form.errors)
     return await work(form.values)
   } finally {

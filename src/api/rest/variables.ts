@@ -41,7 +41,7 @@ export async function readBodyMembers({
   route,
 }: RestRequest): Promise<Map<string, RawValue>> {
   sendContinue(request, response)
-  const members = await call.admission.json.readBody(call, (limits) => readJson(request, limits))
+  const members = await call.admission.bodies.readJson(call, (limits) => readJson(request, limits))
   const raw = new Map<string, RawValue>()
   const known = operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
   for (const name of known) if (Object.hasOwn(members, name)) raw.set(name, { value: members[name], from: 'json' })

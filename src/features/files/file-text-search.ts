@@ -1,4 +1,4 @@
-import { TenantSlots } from '../../access/tenant-slots.js'
+import { TenantSlots } from '../../access/concurrency.js'
 import type { Connection, ListRange } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'

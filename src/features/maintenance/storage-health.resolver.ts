@@ -1,5 +1,5 @@
 import { Query, Resolver } from 'type-graphql'
-import { TenantSlots } from '../../access/tenant-slots.js'
+import { TenantSlots } from '../../access/concurrency.js'
 import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { StorageHealth } from './storage-health.service.js'

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Attempt } from '../../access/admission.js'
-import { TenantSlots } from '../../access/tenant-slots.js'
+import { TenantSlots } from '../../access/concurrency.js'
 import type { PreviewRenderer } from '../../inspection/previews/preview-renderer.js'
 import { AssayError } from '../../platform/errors/errors.js'
 import type { Content } from '../../platform/spool/content.js'

@@ -103,7 +103,7 @@ export class UploadReception {
       await receiveParts(request, {
         spool: this.parts.spool,
         maxBytes: left,
-        idleMs: call.admission.uploads.idleMs,
+        idleMs: call.admission.bodies.idleMs,
         checksum: parseChecksum(request.headers),
         interrupted: lock.interruptSignal,
         storePart: async (content) => {
@@ -159,7 +159,7 @@ export class UploadReception {
    */
   #assertNoExcessBytes(offset: number, size: number): Promise<void> {
     if (offset > size) throw createWrongOffsetError(size)
-    return assertNoExcessBytes(this.turn.request, size - offset, this.turn.call.admission.uploads.idleMs)
+    return assertNoExcessBytes(this.turn.request, size - offset, this.turn.call.admission.bodies.idleMs)
   }
 
   /** Validates a complete upload again after an attempt without a verdict. Reads the bytes only if the attempt can succeed. */

@@ -37,7 +37,7 @@ async function startSession(
   const call = await createCall(request)
   sendContinue(request, response)
   // HTML forms cannot send JSON, so a page on another site cannot sign a user in.
-  const input = await call.admission.json.readBody(call, (limits) => readJson(request, limits))
+  const input = await call.admission.bodies.readJson(call, (limits) => readJson(request, limits))
   const session =
     'welcome' in input
       ? await welcomes.signIn(call.origin, readTextFields(input, ['welcome'], []).welcome!)

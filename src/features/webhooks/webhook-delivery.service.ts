@@ -1,5 +1,5 @@
+import { TenantSlots } from '../../access/concurrency.js'
 import { getWebhookSecretLabel } from '../../access/secrets.js'
-import { TenantSlots } from '../../access/tenant-slots.js'
 import { listRowsNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { Actor } from '../../platform/actor.js'
 import { getIdTime, newId } from '../../platform/ids.js'

@@ -1,14 +1,27 @@
-import { type Actor, getCredentialId } from '../platform/actor.js'
+import { type Actor, getCredentialId, type Origin } from '../platform/actor.js'
 import { quotaExceeded, rateLimited, rejected, storageUnavailable } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
-import { ConcurrentUses } from './counters.js'
+import { toAddressGroup } from './address-group.js'
+import { ConcurrentUses, type UploadSlots } from './concurrency.js'
 import type { Endpoint } from './endpoint.js'
 
 // Allowance for the other parts of a multipart body. If Content-Length exceeds the file limit by more than this value, the file
 // is too large.
 const multipartSlack = 128 * 1024
 
-export interface UploadLimits {
+/** Limits for a JSON body: total time and idle time in milliseconds, and size in bytes. */
+export interface JsonLimits {
+  deadlineMs: number
+  idleMs: number
+  maxBytes: number
+}
+
+const authenticatedLimits = { deadlineMs: 30_000, maxBytes: megabyte }
+// Limits for bodies of unauthenticated requests, such as a sign-in document.
+const anonymousLimits = { deadlineMs: 10_000, maxBytes: 16 * 1024 }
+const maxAnonymous = { inAll: 256, byAddress: 16 }
+
+interface BodyLimits {
   maxUploadMb: number
   idleMs: number
   slots: UploadSlots
@@ -17,13 +30,14 @@ export interface UploadLimits {
   tenantRemaining(actor: Actor): Promise<number>
 }
 
-/** Enforces upload limits before and while the body is read. */
-export class UploadAdmission {
+/** Limits uploads and JSON bodies, and the number of unauthenticated JSON bodies that are read concurrently. */
+export class BodyAdmission {
   readonly idleMs: number
   /** Maximum upload size in bytes across all contexts. */
   readonly ceiling: number
+  readonly #anonymous = new ConcurrentUses()
 
-  constructor(private readonly limits: UploadLimits) {
+  constructor(private readonly limits: BodyLimits) {
     this.idleMs = limits.idleMs
     this.ceiling = limits.maxUploadMb * megabyte
   }
@@ -32,7 +46,11 @@ export class UploadAdmission {
    * Reserves an upload slot and returns a function that releases it. Rejects an upload whose Content-Length already exceeds a
    * limit.
    */
-  async acquireSlot(actor: Actor, { dryRun }: Endpoint, headers: { 'content-length'?: string | undefined }): Promise<() => void> {
+  async acquireUploadSlot(
+    actor: Actor,
+    { dryRun }: Endpoint,
+    headers: { 'content-length'?: string | undefined },
+  ): Promise<() => void> {
     if (this.limits.isDiskFull())
       throw storageUnavailable(
         'The disk is full. The file was not stored. Delete files, or retry after the operator has added disk space.',
@@ -65,38 +83,19 @@ export class UploadAdmission {
       limit_bytes: this.ceiling,
     })
   }
-}
 
-/**
- * Limits concurrent uploads, each of which uses memory and a socket. A tenant may use at most half of the slots. Above a quarter,
- * a tenant gets another slot only if more slots are free than it already uses. A credential may use at most a quarter of the
- * slots. The default limits are 256 in total, 128 per tenant and 64 per credential.
- */
-export class UploadSlots {
-  readonly #running = new ConcurrentUses()
-
-  constructor(private readonly max: number) {}
-
-  get inUse(): number {
-    return this.#running.getCount('all')
-  }
-
-  /** Reserves an upload slot or throws 429. The returned function releases the slot. */
-  acquire({ tenantId, id }: { tenantId: string; id: string }): () => void {
-    const quarter = Math.ceil(this.max / 4)
-    const own = this.#running.getCount(id)
-    if (own >= quarter) throw createTooManyUploadsError(`This credential already has the maximum of ${own} concurrent uploads.`)
-    const held = this.#running.getCount(tenantId)
-    if (held >= Math.ceil(this.max / 2))
-      throw createTooManyUploadsError(`This tenant already has the maximum of ${held} concurrent uploads.`)
-    const free = this.max - this.inUse
-    if (free === 0) throw createTooManyUploadsError(`The service already has the maximum of ${this.max} concurrent uploads.`)
-    if (held >= quarter && held >= free)
-      throw createTooManyUploadsError(
-        `This tenant already has ${held} concurrent uploads. The ${free} free upload slots are reserved for other tenants.`,
+  /** Calls `read` with the limits for the caller's JSON body. */
+  async readJson<T>(call: { actor: Actor | undefined; origin: Origin }, read: (limits: JsonLimits) => Promise<T>): Promise<T> {
+    if (call.actor) return read({ ...authenticatedLimits, idleMs: this.idleMs })
+    const address = toAddressGroup(call.origin.ip)
+    const own = this.#anonymous.getCount(address)
+    const all = this.#anonymous.getCount('all')
+    if (own >= maxAnonymous.byAddress || all >= maxAnonymous.inAll)
+      throw rateLimited(
+        `Too many concurrent requests without a credential: ${own} from this address, ${all} in total. Retry later.`,
+        1,
       )
-    return this.#running.beginUse('all', tenantId, id)
+    const end = this.#anonymous.beginUse('all', address)
+    return read({ ...anonymousLimits, idleMs: this.idleMs }).finally(end)
   }
 }
-
-const createTooManyUploadsError = (reason: string) => rateLimited(`${reason} Retry later.`, 1)
