@@ -8,8 +8,9 @@ import { ExternalTokens, type ExternalTokensOptions } from './external-tokens.js
 import { IdentityCache, type IdentityKind } from './identity-cache.js'
 import { IdentityListener, notifyIdentityChange } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
-import { Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
+import { Sessions, sessionSeconds } from './sessions.js'
 import { createEd25519Key, StoredSigningSecrets, type StoredSigningSecretsOptions } from './signing-secrets.js'
+import type { SessionRecord } from './token-record.js'
 import { Tokens } from './tokens.js'
 
 export interface IdentityOptions {
@@ -19,7 +20,7 @@ export interface IdentityOptions {
   /** Finds the API key by the hash of its current secret or of the secret that its last rotation replaced. */
   loadApiKey(hash: Buffer): Promise<ApiKeyRecord | null>
   writeKeyUses(uses: KeyUse[]): Promise<void>
-  loadSession: SessionsOptions['load']
+  loadSession(sessionId: string): Promise<SessionRecord | null>
   /** External identity provider (JWT_ISSUER). Undefined if none is configured. */
   outside?: ExternalTokensOptions | undefined
   onError?(error: Error): void
@@ -60,8 +61,8 @@ export class Identity {
       log: createSigningSecrets('log', createEd25519Key, null),
     }
     this.#keys = new IdentityCache({ trust, idsOf: (key) => [key.apiKeyId, key.tenantId] })
-    this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })
-    this.tokens = new Tokens({ trust, sessions: this.sessions, outside: options.outside && new ExternalTokens(options.outside) })
+    this.sessions = new Sessions(this.signing.session, options.loadSession)
+    this.tokens = new Tokens(trust, this.sessions, options.outside && new ExternalTokens(options.outside))
     this.lastUsed = new LastUsedRecorder(options.writeKeyUses, onError)
     const authenticator = new Authenticator({
       keys: this.#keys,

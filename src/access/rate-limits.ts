@@ -12,7 +12,6 @@ export interface RateState {
   limit: number
   remaining: number
   resetSeconds: number
-  windowSeconds: number
   /** Error 429 if the limit is exceeded. It is returned instead of thrown, because the response needs the other values too. */
   error?: AssayError
 }
@@ -28,10 +27,7 @@ export interface RateLimitsOptions {
 }
 
 // Default limits. They must allow 60,000 calls per minute and 64 concurrent uploads.
-const usual = {
-  perMinute: 120_000,
-  failedCredentialsPerMinute: 1_000,
-}
+const usual = { perMinute: 120_000, failedCredentialsPerMinute: 1_000 }
 const tenantFactor = 5
 const minute = 60
 
@@ -101,14 +97,8 @@ export class RateLimits {
 }
 
 /** Returns the IETF rate limit headers (draft-ietf-httpapi-ratelimit-headers). */
-export const createRateLimitHeaders = ({
-  policy,
-  limit,
-  remaining,
-  resetSeconds,
-  windowSeconds,
-}: RateState): Record<string, string> => ({
-  'RateLimit-Policy': `"${policy}";q=${limit};w=${windowSeconds}`,
+export const createRateLimitHeaders = ({ policy, limit, remaining, resetSeconds }: RateState): Record<string, string> => ({
+  'RateLimit-Policy': `"${policy}";q=${limit};w=${minute}`,
   RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
 })
 
@@ -164,15 +154,14 @@ const toRateState = (policy: RateState['policy'], limit: number, { count, resetS
   limit,
   remaining: Math.max(0, limit - count),
   resetSeconds,
-  windowSeconds: minute,
 })
 
-const describeRateLimitOwner = ({ policy }: RateState) => (policy === 'key' ? 'this credential' : 'this tenant')
+const describeOwner = (policy: RateState['policy']) => (policy === 'key' ? 'credential' : 'tenant')
 
-const createTooManyCallsError = (state: RateState) =>
+const createTooManyCallsError = ({ policy, limit, resetSeconds }: RateState) =>
   rateLimited(
-    `Too many calls by ${describeRateLimitOwner(state)}. The limit is ${state.limit} per minute. Retry in ${state.resetSeconds} s.`,
-    state.resetSeconds,
+    `Too many calls by this ${describeOwner(policy)}. The limit is ${limit} per minute. Retry in ${resetSeconds} s.`,
+    resetSeconds,
   )
 
 const createTooExpensiveError = (
@@ -180,7 +169,7 @@ const createTooExpensiveError = (
   { policy, limit, remaining, resetSeconds }: RateState,
 ) =>
   rateLimited(
-    `The request has a cost of ${cost}, which counts as ${calls} calls. This ${policy === 'key' ? 'credential' : 'tenant'} has ${remaining} of ${limit} calls per minute left. Retry in ${resetSeconds} s, or request fewer fields or smaller pages.`,
+    `The request has a cost of ${cost}, which counts as ${calls} calls. This ${describeOwner(policy)} has ${remaining} of ${limit} calls per minute left. Retry in ${resetSeconds} s, or request fewer fields or smaller pages.`,
     resetSeconds,
     { cost, calls, limit, remaining },
   )

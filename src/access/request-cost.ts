@@ -91,23 +91,16 @@ export class ConcurrentCosts {
           ),
         )
       if (tenant.waiting.length >= maxWaiting) return rejectAsTooExpensive()
-      const waiter = {
-        cost,
-        start: () => {
-          clearTimeout(timer)
-          resolve()
-        },
-      }
+      const waiter = { cost, start: resolve }
       const leaveQueue = () => {
         const index = tenant.waiting.indexOf(waiter)
         if (index < 0) return
-        clearTimeout(timer)
         tenant.waiting.splice(index, 1)
         rejectAsTooExpensive()
         // The next waiting request may be cheaper and fit within the limit.
         startQueuedRequests(tenant)
       }
-      const timer = setTimeout(leaveQueue, maxWaitMs)
+      setTimeout(leaveQueue, maxWaitMs).unref()
       disconnectSignal?.addEventListener('abort', leaveQueue)
       tenant.waiting.push(waiter)
       if (disconnectSignal?.aborted) leaveQueue()

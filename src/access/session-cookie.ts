@@ -32,17 +32,8 @@ const parseSessionCookies = (cookies: string): string[] =>
     return name === sessionCookie ? [value.join('=')] : []
   })
 
-/** Returns the `Set-Cookie` header for a new session. Without a token, the header deletes the cookie. */
-export function createSessionCookieHeader({
-  token,
-  expiresAt,
-  secure,
-}: {
-  token?: string
-  expiresAt?: Date
-  secure: boolean
-}): string {
-  const expires = token && expiresAt ? expiresAt : new Date(0)
-  const marks = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Expires=${expires.toUTCString()}`, ...(secure ? ['Secure'] : [])]
-  return [`${sessionCookie}=${token ?? ''}`, ...marks].join('; ')
+/** Returns the `Set-Cookie` header for a new session. Without a session, the header deletes the cookie. */
+export function createSessionCookieHeader(secure: boolean, session = { token: '', expiresAt: new Date(0) }): string {
+  const marks = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Expires=${session.expiresAt.toUTCString()}`]
+  return [`${sessionCookie}=${session.token}`, ...marks, ...(secure ? ['Secure'] : [])].join('; ')
 }

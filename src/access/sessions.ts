@@ -10,21 +10,19 @@ export const ownIssuer = 'assay'
 
 export const sessionSeconds = 12 * 60 * 60
 
-export interface SessionsOptions {
-  keys: StoredSigningSecrets
-  load(sessionId: string): Promise<SessionRecord | null>
-}
-
 /**
  * Issues and verifies the tokens of built-in sign-ins (EdDSA, valid for 12 hours). Each token belongs to a session that can be
  * revoked.
  */
 export class Sessions {
-  constructor(private readonly options: SessionsOptions) {}
+  constructor(
+    private readonly keys: StoredSigningSecrets,
+    private readonly load: (sessionId: string) => Promise<SessionRecord | null>,
+  ) {}
 
   /** Creates a token for a new session. The session row must expire at `expiresAt` or later. */
   async issue(user: Pick<UserRecord, 'userId' | 'tenantId'>, sessionId: string): Promise<{ token: string; expiresAt: Date }> {
-    const key = await this.options.keys.getCurrentKey()
+    const key = await this.keys.getCurrentKey()
     const issued = Math.floor(now() / 1000)
     const token = await new SignJWT({ sid: sessionId, tid: user.tenantId })
       .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: 'JWT' })
@@ -40,7 +38,7 @@ export class Sessions {
   /** Returns the user and session of the token from the database. Throws RejectedToken. */
   async verify(token: string): Promise<TokenRecord> {
     const { sub, sid, tid, exp } = await this.#readClaims(token)
-    const session = isId('ses', sid) ? await this.options.load(sid) : null
+    const session = isId('ses', sid) ? await this.load(sid) : null
     if (!session || session.revokedAt || session.expiresAt.getTime() <= now())
       throw new RejectedToken('session_ended', 'This session has ended. Sign in again.')
     if (session.user.userId !== sub || session.user.tenantId !== tid)
@@ -52,7 +50,7 @@ export class Sessions {
   /** Returns the owner of the token's session, or null if the session does not exist. Does not verify the token's signature. */
   async findOwner(token: string): Promise<UserRecord | null> {
     const { sid } = decodeJwt(token)
-    const session = isId('ses', sid) ? await this.options.load(sid) : null
+    const session = isId('ses', sid) ? await this.load(sid) : null
     return session?.user ?? null
   }
 
@@ -61,20 +59,20 @@ export class Sessions {
    * Tokens contain no spaces, so the signature is never valid for a token.
    */
   async sign(text: string): Promise<string> {
-    const { privateKey } = parseKeyPair(await this.options.keys.getCurrentKey())
+    const { privateKey } = parseKeyPair(await this.keys.getCurrentKey())
     return sign(null, Buffer.from(text), privateKey).toString('base64url')
   }
 
   /** Returns true if this service created this signature for `text`. */
   async verifySignature(text: string, signature: string): Promise<boolean> {
     const bytes = Buffer.from(signature, 'base64url')
-    const keys = await this.options.keys.getAllKeys()
+    const keys = await this.keys.getAllKeys()
     return keys.some((key) => verify(null, Buffer.from(text), parseKeyPair(key).publicKey, bytes))
   }
 
   async #readClaims(token: string) {
     const { kid } = decodeProtectedHeader(token)
-    const key = typeof kid === 'string' ? await this.options.keys.findKey(kid) : undefined
+    const key = typeof kid === 'string' ? await this.keys.findKey(kid) : undefined
     if (!key) throw new RejectedToken('token_signature', 'This token was signed with an unknown key.')
     const rules = {
       algorithms: ['EdDSA'],

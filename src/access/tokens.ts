@@ -5,12 +5,6 @@ import { type CacheValidity, hashCredential, IdentityCache } from './identity-ca
 import { ownIssuer, type Sessions } from './sessions.js'
 import { maxTokenBytes, RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
-export interface TokensOptions {
-  trust: CacheValidity
-  sessions: Sessions
-  outside?: ExternalTokens | undefined
-}
-
 /**
  * Verifies tokens issued by the service or the external identity provider. A cached token needs neither a signature check nor a
  * database query.
@@ -18,8 +12,11 @@ export interface TokensOptions {
 export class Tokens {
   readonly #cache: IdentityCache<TokenRecord>
 
-  constructor(private readonly options: TokensOptions) {
-    const { trust } = options
+  constructor(
+    trust: CacheValidity,
+    private readonly sessions: Sessions,
+    private readonly outside?: ExternalTokens,
+  ) {
     this.#cache = new IdentityCache({
       trust,
       capacity: 10_000,
@@ -39,7 +36,7 @@ export class Tokens {
   /** Returns the user that a rejected token names, or null. Reads only tokens that claim to be from this service. */
   async findOwner(token: string): Promise<UserRecord | null> {
     try {
-      return readClaimedIssuer(token) === ownIssuer ? await this.options.sessions.findOwner(token) : null
+      return readClaimedIssuer(token) === ownIssuer ? await this.sessions.findOwner(token) : null
     } catch (error) {
       if (error instanceof RejectedToken) return null
       throw error
@@ -57,10 +54,9 @@ export class Tokens {
 
   // The unverified issuer claim only selects the verifier, which checks the issuer again.
   async #load(token: string): Promise<TokenRecord> {
-    const { sessions, outside } = this.options
     const issuer = readClaimedIssuer(token)
-    if (issuer === ownIssuer) return sessions.verify(token)
-    if (outside && issuer === outside.issuer) return outside.verify(token)
+    if (issuer === ownIssuer) return this.sessions.verify(token)
+    if (this.outside && issuer === this.outside.issuer) return this.outside.verify(token)
     throw new RejectedToken('token_claims', 'This token was issued by another issuer.')
   }
 }

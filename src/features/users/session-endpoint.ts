@@ -42,7 +42,7 @@ async function startSession(
     'welcome' in input
       ? await welcomes.signIn(call.origin, readTextFields(input, ['welcome'], []).welcome!)
       : await signIns.signIn(call.origin, readCredentials(input), call.signal)
-  response.setHeader('Set-Cookie', createSessionCookieHeader({ ...session, secure }))
+  response.setHeader('Set-Cookie', createSessionCookieHeader(secure, session))
   response.json({ status: 'SUCCESS', data: toSessionResponse(session), timestamp: new Date().toISOString() })
 }
 
@@ -53,10 +53,10 @@ async function endSession(
   secure: boolean,
 ) {
   const call = await createCall(request)
-  if (call.rejection) response.setHeader('Set-Cookie', createSessionCookieHeader({ secure }))
+  if (call.rejection) response.setHeader('Set-Cookie', createSessionCookieHeader(secure))
   if (!(await signIns.signOut(call.requireActor())))
     throw unauthenticated('This credential does not belong to a session. To sign out, send a session token or a session cookie.')
-  response.setHeader('Set-Cookie', createSessionCookieHeader({ secure }))
+  response.setHeader('Set-Cookie', createSessionCookieHeader(secure))
   response.json({ status: 'SUCCESS', data: null, timestamp: new Date().toISOString() })
 }
 
