@@ -19,8 +19,6 @@ import { StatsResolver } from './stats/stats.resolver.js'
 import { TenantResolver } from './tenants/tenant.resolver.js'
 import { TrashResolver } from './trash/trash.resolver.js'
 import { UploadLinkResolver } from './upload-links/upload-link.resolver.js'
-import { SecondFactorResolver } from './users/second-factor.resolver.js'
-import { SessionResolver } from './users/session.resolver.js'
 import { UserResolver } from './users/user.resolver.js'
 import { WebhookResolver } from './webhooks/webhook.resolver.js'
 
@@ -30,8 +28,6 @@ export const createResolvers = (
 ): object[] => [
   new TenantResolver(services.tenants),
   new UserResolver(services),
-  new SessionResolver(services.sessions),
-  new SecondFactorResolver(services.secondFactors),
   new ApiKeyResolver(services),
   new FileContextResolver(services.contexts, services.idempotency),
   new FileResolver(services.files, services.uploads, services.contexts),

@@ -46,7 +46,6 @@ import { SessionService } from './users/session.service.js'
 import { SignInService } from './users/sign-in.service.js'
 import { createExternalUserFinder, createSessionLoader } from './users/user.lookup.js'
 import { UserService } from './users/user.service.js'
-import { WelcomeService } from './users/welcome.service.js'
 import { openWebhooks } from './webhooks/open-webhooks.js'
 
 export type Services = Awaited<ReturnType<typeof openServices>>
@@ -183,7 +182,6 @@ function createIdentityServices(base: Base, contexts: FileContextService) {
     tenants: new TenantService(base),
     apiKeys: new ApiKeyService({ ...base, contexts }),
     signIns: new SignInService({ ...base, users, secondFactors }),
-    welcomes: new WelcomeService(base),
     sessions: new SessionService(base),
   }
 }

@@ -128,6 +128,18 @@ export const getChanges = <Fields extends object>(before: Fields, after: Fields)
       .map((field) => [field, { previous: before[field], new: after[field] }]),
   )
 
+/** Creates the audit log entry for an update. Returns no entry if no field changed. */
+export function createUpdateAuditRows<Fields extends object>(
+  actor: Actor,
+  entity: Parameters<typeof createAuditRow>[2],
+  before: Fields,
+  after: Fields,
+  otherChanges: Record<string, unknown> = {},
+): AuditRow[] {
+  const changed = { ...otherChanges, ...getChanges(before, after) }
+  return Object.keys(changed).length > 0 ? [createAuditRow(actor, 'updated', entity, { changed })] : []
+}
+
 /** Creates the audit log entry for a change to one file. */
 export const createFileAuditRow = (
   actor: Actor,

@@ -212,7 +212,7 @@ describe('first-visit link', () => {
     return {
       userId: created.userId,
       email: created.email,
-      welcome: await world.app.services.welcomes.createWelcomeToken(created.userId),
+      welcome: await world.app.services.signIns.createWelcomeToken(created.userId),
     }
   }
 

@@ -37,7 +37,7 @@ export class ApiKeyService {
     const expiresAt = input.expiresInDays ? new Date(createdAt.getTime() + input.expiresInDays * dayMs) : null
     const scopes = [...new Set(input.scopes)]
     return this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
-      await tx.apiKey.create({
+      const row = await tx.apiKey.create({
         data: {
           apiKeyId,
           tenantId: actor.tenantId,
@@ -56,11 +56,9 @@ export class ApiKeyService {
       })
       const { contexts, expiresInDays = null } = input
       const details = { scopes, expires_in_days: expiresInDays, ...(contexts && { contexts }) }
-      const audit = toKeyAuditRow(actor, 'created', { apiKeyId, name: input.name }, details)
-      return {
-        result: { apiKeyId, apiKey: secret, name: input.name, scopes, expiresAt },
-        entry: { audit: [audit], idempotentResponse: options.createResponse?.(apiKeyId) },
-      }
+      const audit = [createAuditRow(actor, 'created', toKeyEntity(row), details)]
+      const idempotentResponse = options.createResponse?.(apiKeyId)
+      return { result: toCreatedApiKey(row, secret), entry: { audit, idempotentResponse } }
     })
   }
 
@@ -106,7 +104,7 @@ export class ApiKeyService {
         details: { rotated: true, grace_seconds: graceSeconds, previous_key_prefix: before.keyPrefix },
       }
     })
-    return { apiKeyId, apiKey: secret, name: row.name, scopes: row.scopes as Scope[], expiresAt: row.expiresAt }
+    return toCreatedApiKey(row, secret)
   }
 
   async #setStatus(
@@ -132,11 +130,9 @@ export class ApiKeyService {
   ): Promise<Row> {
     const { tenantId } = actor
     return changeIdentity(this.parts, { tenantId, kind: 'api_key', id: apiKeyId }, async (tx) => {
-      if (isId('key', apiKeyId))
-        await tx.$queryRaw`SELECT 1 FROM api_keys WHERE tenant_id = ${tenantId} AND api_key_id = ${apiKeyId} FOR UPDATE`
       const { data, action, details } = plan(await findApiKeyRow(tx, actor, apiKeyId))
       const after = await tx.apiKey.update({ where: { apiKeyId }, data: { ...(data as object), updatedAt: new Date() } })
-      return { result: after, audit: [toKeyAuditRow(actor, action, after, details)] }
+      return { result: after, audit: [createAuditRow(actor, action, toKeyEntity(after), details)] }
     })
   }
 
@@ -175,9 +171,12 @@ async function findApiKeyRow(db: Pick<Transaction, 'apiKey'>, { tenantId }: Acto
 
 const toErrorDetails = ({ apiKeyId, status }: Row) => ({ api_key_id: apiKeyId, status })
 
-const toKeyAuditRow = (
-  actor: Actor,
-  action: AuditRow['action'],
-  { apiKeyId, name }: { apiKeyId: string; name: string },
-  details: Record<string, unknown>,
-): AuditRow => createAuditRow(actor, action, { type: 'api_key', id: apiKeyId, name }, details)
+const toCreatedApiKey = ({ apiKeyId, name, scopes, expiresAt }: Row, secret: string): CreatedApiKey => ({
+  apiKeyId,
+  apiKey: secret,
+  name,
+  scopes: scopes as Scope[],
+  expiresAt,
+})
+
+const toKeyEntity = ({ apiKeyId, name }: Row) => ({ type: 'api_key', id: apiKeyId, name })

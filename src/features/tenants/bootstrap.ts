@@ -6,8 +6,8 @@ import { saveState } from '../../platform/db/queries.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import type { FirstRun } from '../../platform/processes/messages.js'
 import type { ApiKeyService } from '../api-keys/api-key.service.js'
+import type { SignInService } from '../users/sign-in.service.js'
 import type { UserService } from '../users/user.service.js'
-import type { WelcomeService } from '../users/welcome.service.js'
 import type { TenantService } from './tenant.service.js'
 
 // Advisory lock key. If several replicas start on an empty database, only one of them creates the first tenant.
@@ -17,7 +17,7 @@ const bootstrapLock = 4_207_002
 export async function bootstrap(
   config: Config,
   database: Database,
-  services: { tenants: TenantService; apiKeys: ApiKeyService; users: UserService; welcomes: WelcomeService },
+  services: { tenants: TenantService; apiKeys: ApiKeyService; users: UserService; signIns: SignInService },
 ): Promise<FirstRun | undefined> {
   if (await isBootstrapped(database)) return undefined
   const client = await database.connectDedicated('assay bootstrap')
@@ -42,7 +42,7 @@ export async function bootstrap(
       password: adminPassword ?? null,
     })
     await saveState(client, stateKey, { done: true })
-    const welcome = await services.welcomes.createWelcomeToken(user.userId)
+    const welcome = await services.signIns.createWelcomeToken(user.userId)
     return { apiKey: configuredSecret ? undefined : secret, adminEmail, adminPassword: password ?? undefined, welcome }
   } finally {
     await client.end()

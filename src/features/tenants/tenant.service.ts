@@ -1,5 +1,5 @@
 import { changeIdentity } from '../../access/identity.js'
-import { type AuditRow, createAuditRow, getChanges } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow, createUpdateAuditRows } from '../../ledger/entry.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, conflict, notFound } from '../../platform/errors/errors.js'
@@ -45,7 +45,7 @@ export class TenantService {
       // A quota above the maximum can still be lowered in steps.
       if (quotaMb > ceiling && quotaMb > storageQuotaMb)
         throw badUserInput([{ field: 'storage_quota_mb', message: `must be at most ${ceiling}, the limit set by the operator` }])
-      return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
+      return input
     })
   }
 
@@ -82,23 +82,13 @@ export class TenantService {
     if (quotaMb !== undefined) assertValidQuota(quotaMb)
     const tenantId = newId('ten')
     const now = getIdTime(tenantId)
+    const quota = quotaMb && { storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }
     return this.parts.ledger.changeTenant(tenantId, async (tx) => {
-      const row = await tx.tenant.create({
-        data: {
-          tenantId,
-          name,
-          ...(quotaMb && { storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }),
-          createdAt: now,
-          updatedAt: now,
-        },
-      })
+      const row = await tx.tenant.create({ data: { tenantId, name, ...quota, createdAt: now, updatedAt: now } })
       await tx.tenantHead.create({ data: { tenantId } })
-      return {
-        result: { tenantId, name },
-        entry: {
-          audit: [toTenantAuditRow(createSystemActor(tenantId), 'created', row, { storage_quota_mb: row.storageQuotaMb })],
-        },
-      }
+      const details = { storage_quota_mb: row.storageQuotaMb }
+      const audit = createAuditRow(createSystemActor(tenantId), 'created', toTenantEntity(row), details)
+      return { result: { tenantId, name }, entry: { audit: [audit] } }
     })
   }
 
@@ -126,10 +116,9 @@ export class TenantService {
   }
 
   async #updateTenant(actor: Actor, plan: (before: TenantRow) => Partial<TenantRow>): Promise<Tenant> {
-    await this.#updateRow(actor, plan, (before, after) => {
-      const changed = getChanges(toAuditFields(before), toAuditFields(after))
-      return Object.keys(changed).length > 0 ? [toTenantAuditRow(actor, 'updated', after, { changed })] : []
-    })
+    await this.#updateRow(actor, plan, (before, after) =>
+      createUpdateAuditRows(actor, toTenantEntity(after), toAuditFields(before), toAuditFields(after)),
+    )
     return this.get(actor)
   }
 
@@ -143,7 +132,7 @@ export class TenantService {
     }
     const action = status === 'active' ? 'enabled' : 'disabled'
     await this.#updateRow(actor, planStatusChange, (before, after) => [
-      toTenantAuditRow(actor, action, after, { previous_status: before.status, new_status: status }),
+      createAuditRow(actor, action, toTenantEntity(after), { previous_status: before.status, new_status: status }),
     ])
     return { tenantId, status }
   }
@@ -154,7 +143,6 @@ export class TenantService {
     getAudit: (before: TenantRow, after: TenantRow) => AuditRow[],
   ): Promise<void> {
     return changeIdentity(this.parts, { tenantId, kind: 'tenant', id: tenantId }, async (tx) => {
-      await tx.$queryRaw`SELECT 1 FROM tenants WHERE tenant_id = ${tenantId} FOR UPDATE`
       const before = await tx.tenant.findUnique({ where: { tenantId } })
       if (!before) throw notFound('tenant', tenantId)
       const after = await tx.tenant.update({ where: { tenantId }, data: { ...plan(before), updatedAt: new Date() } })
@@ -177,9 +165,4 @@ function assertValidQuota(quotaMb: number): void {
     throw badUserInput([{ field: 'quota-mb', message: 'must be between 1 and 2147483647' }])
 }
 
-const toTenantAuditRow = (
-  actor: Actor,
-  action: AuditRow['action'],
-  { tenantId, name }: TenantRow,
-  details: Record<string, unknown>,
-): AuditRow => createAuditRow(actor, action, { type: 'tenant', id: tenantId, name }, details)
+const toTenantEntity = ({ tenantId, name }: TenantRow) => ({ type: 'tenant', id: tenantId, name })

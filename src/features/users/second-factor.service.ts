@@ -7,17 +7,24 @@ import {
   getTotpLabel,
   hashRecoveryCode,
 } from '../../access/one-time-codes.js'
-import type { AuditRow } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
-import { getCurrentTime } from '../../platform/clock.js'
+import { getCurrentTime, now } from '../../platform/clock.js'
 import { AssayError, conflict, forbidden } from '../../platform/errors/errors.js'
 import type { Components } from '../components.js'
-import type { ConfirmedSecondFactor, SecondFactorSetUp } from './second-factor.types.js'
-import { assertUnlocked, countWrongCode, noWrongCodes } from './second-factor-lock.js'
 import { endSessions } from './session.service.js'
-import type { User } from './user.types.js'
-import { delayCredentialAttempt, lockUser, toUser, toUserAuditRow, type UserRow } from './user-row.js'
+import type { ConfirmedSecondFactor, SecondFactorSetUp, User } from './user.types.js'
+import { delayCredentialAttempt, findUser, toUser, toUserEntity, type UserRow } from './user-row.js'
+
+// Three of one million codes are valid at any time: for the current time step and one step on either side. With these limits,
+// 100 guesses take three months and succeed with a probability of 0.03%.
+const wrongCodesUntilLock = 10
+const wrongCodesUntilReset = 100
+const hourMs = 3_600_000
+const maxLockHours = 24
+
+export const noWrongCodes = { wrongCodes: 0, codesLockedUntil: null }
 
 type Dependencies = Pick<Components, 'db' | 'ledger' | 'identity' | 'masterKey' | 'passwords' | 'limits' | 'security'>
 
@@ -69,7 +76,10 @@ export class SecondFactorService {
           recoveryCodes: recoveryCodes.map((each) => new Uint8Array(hashRecoveryCode(each))),
         },
       })
-      return { isRight: true, audit: [toUserAuditRow(actor, 'updated', before, { changed: { second_factor: true } })] }
+      return {
+        isRight: true,
+        audit: [createAuditRow(actor, 'updated', toUserEntity(before), { changed: { second_factor: true } })],
+      }
     })
     return { recoveryCodes }
   }
@@ -84,7 +94,10 @@ export class SecondFactorService {
         const checked = await this.verifyCode(tx, actor, before, code)
         if (!checked.isRight) return checked
         await tx.user.update({ where: { tenantId: actor.tenantId, userId: actor.id }, data: noSecondFactor })
-        return { isRight: true, audit: [toUserAuditRow(actor, 'updated', before, { changed: { second_factor: false } })] }
+        return {
+          isRight: true,
+          audit: [createAuditRow(actor, 'updated', toUserEntity(before), { changed: { second_factor: false } })],
+        }
       },
     )
     return true
@@ -95,14 +108,14 @@ export class SecondFactorService {
     const user = await this.#changeUser(actor, userId, async (tx, before) => {
       await tx.user.update({ where: { tenantId: actor.tenantId, userId }, data: { ...noSecondFactor, ...noWrongCodes } })
       const ended = await endSessions(tx, actor, before)
-      return [...ended, toUserAuditRow(actor, 'updated', before, { changed: { second_factor: false } })]
+      return [...ended, createAuditRow(actor, 'updated', toUserEntity(before), { changed: { second_factor: false } })]
     })
     return toUser(user)
   }
 
   /**
-   * Checks a code and consumes it if it is correct. The caller must hold the lock on the user's row. If the user has no second
-   * factor, every code is accepted. If codes are locked, throws even for a correct code.
+   * Checks a code and consumes it if it is correct. If the user has no second factor, every code is accepted. If codes are
+   * locked, throws even for a correct code.
    */
   async verifyCode(tx: Transaction, actor: Actor, user: UserRow, code: string): Promise<CodeVerification> {
     if (!user.totpConfirmedAt) return { isRight: true, audit: [] }
@@ -115,10 +128,7 @@ export class SecondFactorService {
   }
 
   /** Returns the row changes that consume the code, or null if the code is wrong or was already used. */
-  async #consumeCode(
-    user: UserRow,
-    code: string,
-  ): Promise<Pick<UserRow, 'totpLastStep'> | Pick<UserRow, 'recoveryCodes'> | null> {
+  async #consumeCode(user: UserRow, code: string): Promise<Partial<UserRow> | null> {
     if (/^\s*\d{3}\s?\d{3}\s*$/.test(code)) {
       const step = findTotpStep(await this.#decryptSecret(user), code.replace(/\s/g, ''))
       return step === null || step <= user.totpLastStep ? null : { totpLastStep: step }
@@ -155,7 +165,7 @@ export class SecondFactorService {
 
   #changeUser(actor: Actor, userId: string, work: (tx: Transaction, before: UserRow) => Promise<AuditRow[]>): Promise<UserRow> {
     return changeIdentity(this.parts, { tenantId: actor.tenantId, kind: 'user', id: userId }, async (tx) => {
-      const audit = await work(tx, await lockUser(tx, actor.tenantId, userId))
+      const audit = await work(tx, await findUser(tx, actor.tenantId, userId))
       return { result: await tx.user.findUniqueOrThrow({ where: { userId } }), audit }
     })
   }
@@ -163,9 +173,44 @@ export class SecondFactorService {
 
 const noSecondFactor = { totpSecret: null, totpConfirmedAt: null, totpLastStep: 0, recoveryCodes: [] }
 
-/**
- * Returns the 401 error for a missing or wrong code after a correct password. `details.second_factor` tells clients to prompt for
- * a code.
- */
+/** Returns the error for a missing or wrong code after a correct password. The details tell clients to prompt for a code. */
 export const createMissingCodeError = (message: string) =>
   new AssayError('unauthenticated', message, { details: { second_factor: 'code' } })
+
+/** Returns the error for every code of a locked user. Correct codes cause the same error, so that guesses reveal nothing. */
+export function getCodeLockError({ wrongCodes, codesLockedUntil }: UserRow): AssayError | undefined {
+  if (wrongCodes >= wrongCodesUntilReset)
+    return new AssayError(
+      'forbidden',
+      `This user's second-factor codes are locked after ${wrongCodesUntilReset} wrong codes. Ask an admin to reset the second factor or the password.`,
+      { details: { second_factor: 'locked', locked_until: null } },
+    )
+  const waitMs = (codesLockedUntil?.getTime() ?? 0) - now()
+  if (waitMs <= 0) return undefined
+  const until = codesLockedUntil!.toISOString()
+  const retryAfter = Math.ceil(waitMs / 1000)
+  return new AssayError(
+    'rate_limited',
+    `This user's second-factor codes are locked until ${until} after ${wrongCodes} wrong codes. Wait, or ask an admin to reset the second factor or the password.`,
+    { retryAfter, details: { retry_after: retryAfter, second_factor: 'locked', locked_until: until } },
+  )
+}
+
+function assertUnlocked(user: UserRow): void {
+  const lock = getCodeLockError(user)
+  if (lock) throw lock
+}
+
+/** Counts a wrong code. Returns an audit log entry if codes are now locked. */
+async function countWrongCode(tx: Transaction, actor: Actor, user: UserRow): Promise<AuditRow[]> {
+  const { tenantId, userId, name } = user
+  const wrongCodes = user.wrongCodes + 1
+  const hours = Math.min(maxLockHours, 2 ** (wrongCodes - wrongCodesUntilLock))
+  const codesLockedUntil = wrongCodes < wrongCodesUntilLock ? null : new Date(now() + hours * hourMs)
+  await tx.user.update({ where: { tenantId, userId }, data: { wrongCodes, codesLockedUntil } })
+  const lock = getCodeLockError({ ...user, wrongCodes, codesLockedUntil })
+  if (!lock) return []
+  const { message, details: lockDetails } = lock
+  const details = { reason: 'second_factor_locked', message, wrong_codes: wrongCodes, locked_until: lockDetails.locked_until }
+  return [createAuditRow(actor, 'created', { type: 'security', id: userId, name }, details)]
+}

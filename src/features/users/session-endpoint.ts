@@ -7,11 +7,9 @@ import { findUnknownNames } from '../../api/rest/variables.js'
 import { badUserInput, type FieldError, methodNotAllowed, unauthenticated } from '../../platform/errors/errors.js'
 import type { SignInService } from './sign-in.service.js'
 import type { SignIn } from './user.types.js'
-import type { WelcomeService } from './welcome.service.js'
 
 export interface SessionHandlerDependencies {
   signIns: SignInService
-  welcomes: WelcomeService
   createCall(request: Request): Promise<Call>
   /** True if clients reach the service over HTTPS. */
   secure: boolean
@@ -29,7 +27,7 @@ export function createSessionHandler(dependencies: SessionHandlerDependencies): 
 }
 
 async function startSession(
-  { signIns, welcomes, createCall }: SessionHandlerDependencies,
+  { signIns, createCall }: SessionHandlerDependencies,
   request: Request,
   response: Response,
   secure: boolean,
@@ -40,7 +38,7 @@ async function startSession(
   const input = await call.admission.bodies.readJson(call, (limits) => readJson(request, limits))
   const session =
     'welcome' in input
-      ? await welcomes.signIn(call.origin, readTextFields(input, ['welcome'], []).welcome!)
+      ? await signIns.signInWithWelcomeToken(call.origin, readTextFields(input, ['welcome'], []).welcome!)
       : await signIns.signIn(call.origin, readCredentials(input), call.signal)
   response.setHeader('Set-Cookie', createSessionCookieHeader(secure, session))
   response.json({ status: 'SUCCESS', data: toSessionResponse(session), timestamp: new Date().toISOString() })

@@ -6,7 +6,7 @@ import type { Actor, Origin } from '../../platform/actor.js'
 import { getCurrentTime } from '../../platform/clock.js'
 import { notFound } from '../../platform/errors/errors.js'
 import type { Components } from '../components.js'
-import type { UserSession } from './session.types.js'
+import type { UserSession } from './user.types.js'
 import { findUser, toActor, type UserRow } from './user-row.js'
 
 /** Lists and ends the sessions of dashboard users. */
@@ -70,7 +70,7 @@ export async function insertSession(tx: Transaction, user: UserRow, origin: Orig
   return toSessionAuditRow(toActor(user, origin), 'created', session.sessionId, user)
 }
 
-export const toSessionAuditRow = (
+const toSessionAuditRow = (
   actor: Actor,
   action: AuditRow['action'],
   sessionId: string,

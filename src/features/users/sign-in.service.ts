@@ -6,16 +6,16 @@ import { sessionSeconds } from '../../access/sessions.js'
 import { type Actor, createSystemActor, type Origin } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Prisma } from '../../platform/db/generated/client.js'
+import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
 import type { Components } from '../components.js'
-import { createMissingCodeError, type SecondFactorService } from './second-factor.service.js'
-import { getCodeLockError } from './second-factor-lock.js'
-import { insertSession, type NewSession, toSessionAuditRow } from './session.service.js'
+import { createMissingCodeError, getCodeLockError, type SecondFactorService } from './second-factor.service.js'
+import { endSessions, insertSession, type NewSession } from './session.service.js'
 import type { UserService } from './user.service.js'
 import type { ChangePasswordArgs, SignIn, SignInArgs } from './user.types.js'
-import { delayCredentialAttempt, lockUser, toUser } from './user-row.js'
+import { delayCredentialAttempt, findUser, toUser } from './user-row.js'
 
 interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'identity' | 'passwords' | 'limits' | 'security'> {
   users: UserService
@@ -32,7 +32,7 @@ interface CheckedSignIn {
   rehashed: string | null
 }
 
-/** Signs in dashboard users with email address, password and second factor. A session lasts 12 hours. */
+/** Signs in dashboard users, with email address, password and second factor or with a welcome link. A session lasts 12 hours. */
 export class SignInService {
   constructor(private readonly parts: Dependencies) {}
 
@@ -73,18 +73,44 @@ export class SignInService {
     return { token, expiresAt, user: toUser(user), secondFactorDue }
   }
 
+  /** Returns the signed part of a welcome link, which follows `/#welcome=` in the URL. */
+  async createWelcomeToken(userId: string): Promise<string> {
+    const ids = `${newId('ses').slice(4)}.${userId.slice(4)}`
+    return `${ids}.${await this.parts.identity.sessions.sign(toSignedText(ids))}`
+  }
+
+  /**
+   * Signs in with a welcome link. Throws 401 if the link is invalid, expired or used, or if the user has enabled a second factor.
+   * A link contains the ID of the session that it creates, so the primary key of `sessions` prevents a second use.
+   */
+  async signInWithWelcomeToken(origin: Origin, welcomeToken: string): Promise<SignIn> {
+    const { db, ledger, identity } = this.parts
+    const { sessionId, userId } = await this.#parseWelcomeToken(welcomeToken)
+    const user = await db.prisma.user.findUnique({ where: { userId }, include: { tenant: true } })
+    if (user?.status !== 'active' || user.tenant.status !== 'active') throw createUsedLinkError()
+    const { token, expiresAt } = await identity.sessions.issue(user, sessionId)
+    try {
+      await ledger.changeTenant(user.tenantId, async (tx) => {
+        const current = await findUser(tx, user.tenantId, userId)
+        if (current.totpConfirmedAt || current.status !== 'active') throw createUsedLinkError()
+        const session = { sessionId, createdAt: new Date(now()), expiresAt }
+        return { result: undefined, entry: { audit: [await insertSession(tx, user, origin, session)] } }
+      })
+    } catch (error) {
+      if (getSqlErrorKind(error) === 'duplicate') throw createUsedLinkError()
+      throw error
+    }
+    return { token, expiresAt, user: toUser(user), secondFactorDue: user.tenant.secondFactorRequired }
+  }
+
   /** Ends the token's session. Returns false if this service did not create a session for the token. */
   async signOut(actor: Actor): Promise<boolean> {
     const { sessionId } = actor
     if (!sessionId) return false
-    await changeIdentity(this.parts, { tenantId: actor.tenantId, kind: 'session', id: sessionId }, async (tx) => {
-      await tx.session.updateMany({ where: { userId: actor.id, sessionId, revokedAt: null }, data: { revokedAt: new Date() } })
-      return {
-        result: undefined,
-        audit: [toSessionAuditRow(actor, 'revoked', sessionId, { userId: actor.id, name: actor.name })],
-      }
+    return changeIdentity(this.parts, { tenantId: actor.tenantId, kind: 'session', id: sessionId }, async (tx) => {
+      const audit = await endSessions(tx, actor, { userId: actor.id, name: actor.name }, sessionId)
+      return { result: true, audit }
     })
-    return true
   }
 
   /** Changes the password and ends all of the user's other sessions. */
@@ -146,7 +172,7 @@ export class SignInService {
     const { tenantId, userId } = user
     return this.parts.ledger.changeTenant(tenantId, async (tx) => {
       // The password may have changed during its verification. The change ended all sessions, so this sign-in must fail.
-      const current = await lockUser(tx, tenantId, userId)
+      const current = await findUser(tx, tenantId, userId)
       if (current.passwordHash !== user.passwordHash) throw createWrongCredentialsError()
       // The user may have enabled a second factor after the row was read.
       if (current.totpConfirmedAt && !code) throw createMissingCodeError(codeRequired)
@@ -157,6 +183,16 @@ export class SignInService {
       if (rehashed) await tx.user.update({ where: { userId }, data: { passwordHash: rehashed } })
       return { result: checked, entry: { audit: [await insertSession(tx, user, origin, session)] } }
     })
+  }
+
+  async #parseWelcomeToken(welcomeToken: string): Promise<{ sessionId: string; userId: string }> {
+    const [session, user, signature = ''] = welcomeToken.split('.')
+    const [sessionId, userId] = [`ses_${session}`, `usr_${user}`]
+    if (!isId('ses', sessionId) || !isId('usr', userId)) throw createUsedLinkError()
+    if (!(await this.parts.identity.sessions.verifySignature(toSignedText(`${session}.${user}`), signature)))
+      throw createUsedLinkError()
+    if (now() - getIdTime(sessionId).getTime() > maxLinkAgeMs) throw createUsedLinkError()
+    return { sessionId, userId }
   }
 
   #recordFailure(
@@ -179,8 +215,14 @@ export class SignInService {
   }
 }
 
+const maxLinkAgeMs = 10 * 60_000
 const familiarMs = 30 * 86_400_000
 
 const codeRequired = "This user has a second factor. Send its current code, or a recovery code, as 'code'."
 
 const createWrongCredentialsError = () => unauthenticated('The email address or password is wrong.')
+
+const toSignedText = (ids: string) => `assay welcome ${ids}`
+
+const createUsedLinkError = () =>
+  unauthenticated('This link was already used or is older than ten minutes. Sign in with your email address and password.')

@@ -1,5 +1,4 @@
 import type { RateLimits } from '../../access/rate-limits.js'
-import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor, Origin, Scope } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
@@ -34,26 +33,14 @@ export const toActor = ({ tenantId, userId, name, email, scopes }: UserRow, orig
 
 /** Returns a user's row. Throws 404 if the tenant has no such user. */
 export async function findUser(db: Pick<Transaction, 'user'>, tenantId: string, userId: string): Promise<UserRow> {
+  // PostgreSQL rejects text with NUL characters, so malformed IDs must not reach it.
   const user = isId('usr', userId) ? await db.user.findFirst({ where: { tenantId, userId } }) : null
   if (!user) throw notFound('user', userId)
   return user
-}
-
-/** Locks the user's row until the transaction ends. Throws 404 if the tenant has no such user. */
-export async function lockUser(tx: Transaction, tenantId: string, userId: string): Promise<UserRow> {
-  // PostgreSQL rejects text with NUL characters, so malformed IDs must not reach it.
-  if (isId('usr', userId))
-    await tx.$queryRaw`SELECT 1 FROM users WHERE tenant_id = ${tenantId} AND user_id = ${userId} FOR UPDATE`
-  return findUser(tx, tenantId, userId)
 }
 
 /** Slows down a session that guesses its user's password or code, as if it were a sign-in. */
 export const delayCredentialAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
   signIns.delayAttempt({ email: email ?? id, ip, isFamiliar: async () => true, signal })
 
-export const toUserAuditRow = (
-  actor: Actor,
-  action: AuditRow['action'],
-  { userId, name }: UserRow,
-  details: Record<string, unknown>,
-): AuditRow => createAuditRow(actor, action, { type: 'user', id: userId, name }, details)
+export const toUserEntity = ({ userId, name }: UserRow) => ({ type: 'user', id: userId, name })

@@ -1,13 +1,12 @@
 import type { Pool } from 'pg'
 import type { ExternalUserClaims } from '../../access/external-tokens.js'
 import type { SessionRecord, UserRecord } from '../../access/token-record.js'
-import type { Entry } from '../../ledger/entry.js'
+import { createAuditRow, type Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { createSystemActor } from '../../platform/actor.js'
-import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
-import { toUserAuditRow } from './user-row.js'
+import { toUserEntity } from './user-row.js'
 
 const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus",
   t.second_factor_required AND u.totp_confirmed_at IS NULL AND u.issuer IS NULL AS "secondFactorDue"`
@@ -16,16 +15,15 @@ const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u
 export const createSessionLoader =
   (pool: Pool) =>
   async (sessionId: string): Promise<SessionRecord | null> => {
-    const { rows } = await pool.query<UserRecord & { sessionId: string; expiresAt: Date; revokedAt: Date | null }>({
+    const { rows } = await pool.query<UserRecord & { expiresAt: Date; revokedAt: Date | null }>({
       name: 'session-by-id',
-      text: `SELECT s.session_id AS "sessionId", s.expires_at AS "expiresAt", s.revoked_at AS "revokedAt", ${userColumns}
+      text: `SELECT s.expires_at AS "expiresAt", s.revoked_at AS "revokedAt", ${userColumns}
         FROM sessions s JOIN users u USING (user_id) JOIN tenants t USING (tenant_id) WHERE s.session_id = $1`,
       values: [sessionId],
     })
-    const row = rows[0]
-    if (!row) return null
-    const { sessionId: id, expiresAt, revokedAt, ...user } = row
-    return { sessionId: id, expiresAt, revokedAt, user }
+    if (!rows[0]) return null
+    const { expiresAt, revokedAt, ...user } = rows[0]
+    return { sessionId, expiresAt, revokedAt, user }
   }
 
 /**
@@ -42,16 +40,8 @@ export const createExternalUserFinder =
     if (existing) return scopes ? { ...existing, scopes } : existing
     const tenant = await pool.query('SELECT 1 FROM tenants WHERE tenant_id = $1', [tenantId])
     if (tenant.rowCount === 0) return null
-    // Concurrent requests may create the same user, or another user with the same email address, so retry after a conflict.
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await ledger.changeTenant(tenantId, (tx) => createExternalUser(tx, facts))
-      } catch (error) {
-        if (getSqlErrorKind(error) !== 'duplicate' || attempt === 5) throw error
-      }
-      const created = await findExternalUser(pool, facts)
-      if (created) return created
-    }
+    await ledger.changeTenant(tenantId, (tx) => createExternalUser(tx, facts))
+    return findExternalUser(pool, facts)
   }
 
 async function findExternalUser(pool: Pool, { tenantId, issuer, subject }: ExternalUserClaims): Promise<UserRecord | null> {
@@ -62,10 +52,12 @@ async function findExternalUser(pool: Pool, { tenantId, issuer, subject }: Exter
   return rows[0] ?? null
 }
 
+/** Creates the user, unless a concurrent request has created it. */
 async function createExternalUser(
   tx: Transaction,
   { issuer, subject, tenantId, scopes, email, name }: ExternalUserClaims,
-): Promise<{ result: undefined; entry: Entry }> {
+): Promise<{ result: undefined; entry: Entry | [] }> {
+  if (await tx.user.findFirst({ where: { tenantId, issuer, subject } })) return { result: undefined, entry: [] }
   const userId = newId('usr')
   const now = getIdTime(userId)
   // A user with a password may already have this email address. The two users stay separate.
@@ -84,5 +76,8 @@ async function createExternalUser(
     },
   })
   const details = { issuer, subject, email: row.email, scopes: row.scopes }
-  return { result: undefined, entry: { audit: [toUserAuditRow(createSystemActor(tenantId), 'created', row, details)] } }
+  return {
+    result: undefined,
+    entry: { audit: [createAuditRow(createSystemActor(tenantId), 'created', toUserEntity(row), details)] },
+  }
 }

@@ -1,27 +1,41 @@
-import { Arg, Args, Mutation, Query, Resolver } from 'type-graphql'
+import { Arg, Args, ID, Int, Mutation, Query, Resolver } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { UpdateInput, UserId } from '../../api/graphql/arguments.js'
+import { PageArgs, toPage } from '../../api/graphql/page.js'
 import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
+import type { SecondFactorService } from './second-factor.service.js'
+import type { SessionService } from './session.service.js'
 import type { SignInService } from './sign-in.service.js'
 import type { UserService } from './user.service.js'
 import {
   ChangePasswordArgs,
+  ConfirmedSecondFactor,
   InvitedUser,
   InviteUserInput,
   Me,
   PasswordReset,
+  SecondFactorSetUp,
   SignIn,
   SignInArgs,
   UpdateUserInput,
   User,
   UserPage,
+  UserSessionPage,
+  UserSessionsArgs,
   UsersArgs,
 } from './user.types.js'
 
-@Resolver(() => User)
+interface Services {
+  users: UserService
+  signIns: SignInService
+  sessions: SessionService
+  secondFactors: SecondFactorService
+}
+
+@Resolver()
 export class UserResolver {
-  constructor(private readonly services: { users: UserService; signIns: SignInService }) {}
+  constructor(private readonly services: Services) {}
 
   @Requires('any', { beforeSecondFactor: true, orNull: true })
   @Query(() => Me, {
@@ -118,5 +132,91 @@ export class UserResolver {
   })
   enableUser(@CurrentActor() actor: Actor, @UserId() userId: string) {
     return this.services.users.enable(actor, userId)
+  }
+
+  @Requires('any')
+  @Query(() => UserSessionPage, {
+    description: 'Lists the open sessions of the signed-in user, newest first. The list is empty for an API key.',
+  })
+  mySessions(@CurrentActor() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
+    return actor.kind === 'user' ? this.services.sessions.list(actor, actor.id, args) : toPage([], 0, args)
+  }
+
+  @Requires('any')
+  @Mutation(() => Boolean, { description: 'Ends a session of the signed-in user immediately.' })
+  async endMySession(
+    @CurrentActor() actor: Actor,
+    @Arg('sessionId', () => ID, { description: 'ID of the session: `ses_` followed by a ULID.' }) sessionId: string,
+  ) {
+    return (await this.services.sessions.endUserSessions(actor, actor.id, sessionId)) > 0
+  }
+
+  @Requires('admin')
+  @Query(() => UserSessionPage, { description: 'Lists the open sessions of a dashboard user, newest first.' })
+  userSessions(@CurrentActor() actor: Actor, @Args(() => UserSessionsArgs) { userId, ...page }: UserSessionsArgs) {
+    return this.services.sessions.list(actor, userId, page)
+  }
+
+  @Requires('admin')
+  @Mutation(() => Int, {
+    description: 'Ends one session or all sessions of a dashboard user immediately. Returns the number of ended sessions.',
+  })
+  endUserSessions(
+    @CurrentActor() actor: Actor,
+    @UserId() userId: string,
+    @Arg('sessionId', () => ID, {
+      nullable: true,
+      description: 'ID of the session: `ses_` followed by a ULID. Null means all sessions of the user.',
+    })
+    sessionId?: string,
+  ) {
+    return this.services.sessions.endUserSessions(actor, userId, sessionId ?? undefined)
+  }
+
+  @Requires('any', { beforeSecondFactor: true })
+  @Mutation(() => SecondFactorSetUp, {
+    description:
+      'Creates a second factor for the signed-in user. It has no effect until it is confirmed. Returns the error `conflict` if a second factor is already enabled.',
+  })
+  beginSecondFactor(
+    @CurrentActor() actor: Actor,
+    @CurrentCall() call: Call,
+    @Arg('password', () => String, { description: 'Current password of the user.' }) password: string,
+  ) {
+    return this.services.secondFactors.beginSetup(actor, password, call.signal)
+  }
+
+  @Requires('any', { beforeSecondFactor: true })
+  @Mutation(() => ConfirmedSecondFactor, {
+    description:
+      'Enables the second factor of the signed-in user. Returns the error `conflict` if the second factor is already enabled or was not created.',
+  })
+  confirmSecondFactor(
+    @CurrentActor() actor: Actor,
+    @CurrentCall() call: Call,
+    @Arg('code', () => String, { description: 'Six-digit code from the authenticator app.' }) code: string,
+  ) {
+    return this.services.secondFactors.confirmSetup(actor, code, call.signal)
+  }
+
+  @Requires('any')
+  @Mutation(() => Boolean, {
+    description:
+      'Removes the second factor of the signed-in user. Returns the error `forbidden` if the tenant requires a second factor.',
+  })
+  removeSecondFactor(
+    @CurrentActor() actor: Actor,
+    @CurrentCall() call: Call,
+    @Arg('code', () => String, { description: 'Six-digit code from the authenticator app, or a recovery code.' }) code: string,
+  ) {
+    return this.services.secondFactors.remove(actor, code, call.signal)
+  }
+
+  @Requires('admin')
+  @Mutation(() => User, {
+    description: 'Removes the second factor of a user, for example after a device is lost, and ends all sessions of that user.',
+  })
+  resetUserSecondFactor(@CurrentActor() actor: Actor, @UserId() userId: string) {
+    return this.services.secondFactors.reset(actor, userId)
   }
 }

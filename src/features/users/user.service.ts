@@ -1,18 +1,17 @@
 import { changeIdentity } from '../../access/identity.js'
 import { generatePassword } from '../../access/passwords.js'
 import { listRowsNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
-import { type AuditRow, getChanges } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow, createUpdateAuditRows } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
-import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
 import type { Components } from '../components.js'
-import { noWrongCodes } from './second-factor-lock.js'
+import { noWrongCodes } from './second-factor.service.js'
 import { endSessions } from './session.service.js'
 import type { InvitedUser, InviteUserInput, PasswordReset, UpdateUserInput, User, UsersArgs } from './user.types.js'
-import { findUser, lockUser, toUser, toUserAuditRow, type UserRow } from './user-row.js'
+import { findUser, toUser, toUserEntity, type UserRow } from './user-row.js'
 
 interface UserChange {
   data: Partial<UserRow>
@@ -33,16 +32,13 @@ export class UserService {
     const userId = newId('usr')
     const createdAt = getIdTime(userId)
     const data = { userId, tenantId, email, name: input.name, passwordHash, scopes, createdAt, updatedAt: createdAt }
-    try {
-      const user = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
-        const row = await tx.user.create({ data })
-        return { result: toUser(row), entry: { audit: [toUserAuditRow(actor, 'created', row, { email, scopes })] } }
-      })
-      return { user, password: generated }
-    } catch (error) {
-      if (getSqlErrorKind(error) === 'duplicate') throw conflict(`User '${email}' already exists in this tenant.`, { email })
-      throw error
-    }
+    const user = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
+      if (await tx.user.findFirst({ where: { tenantId, email } }))
+        throw conflict(`User '${email}' already exists in this tenant.`, { email })
+      const row = await tx.user.create({ data })
+      return { result: toUser(row), entry: { audit: [createAuditRow(actor, 'created', toUserEntity(row), { email, scopes })] } }
+    })
+    return { user, password: generated }
   }
 
   async get(actor: Actor, userId: string): Promise<User> {
@@ -70,8 +66,8 @@ export class UserService {
       if (userId === actor.id && before.scopes.includes('admin') && scopes?.includes('admin') === false)
         throw conflict("You cannot remove your own 'admin' scope. Ask another admin.", { user_id: userId })
       return {
-        data: { ...(name !== undefined && { name }), ...(scopes !== undefined && { scopes: [...new Set(scopes)] }) },
-        getAudit: (after) => toUpdateAuditRows(actor, before, after),
+        data: { name, scopes: scopes && [...new Set(scopes)] },
+        getAudit: (after) => createUpdateAuditRows(actor, toUserEntity(after), toAuditFields(before), toAuditFields(after)),
       }
     })
   }
@@ -100,7 +96,7 @@ export class UserService {
         data: { passwordHash, ...(actor.id !== userId && noWrongCodes) },
         getAudit: async (after, tx) => [
           ...(await endSessions(tx, actor, after, currentSession && { not: currentSession })),
-          toUserAuditRow(actor, 'updated', after, { changed: { password: true } }),
+          createAuditRow(actor, 'updated', toUserEntity(after), { changed: { password: true } }),
         ],
       }
     })
@@ -129,8 +125,8 @@ export class UserService {
         data: { status },
         getAudit: async (after, tx) =>
           status === 'active'
-            ? [toUserAuditRow(actor, 'enabled', after, details)]
-            : [...(await endSessions(tx, actor, after)), toUserAuditRow(actor, 'disabled', after, details)],
+            ? [createAuditRow(actor, 'enabled', toUserEntity(after), details)]
+            : [...(await endSessions(tx, actor, after)), createAuditRow(actor, 'disabled', toUserEntity(after), details)],
       }
     })
   }
@@ -138,7 +134,7 @@ export class UserService {
   async #updateUser(actor: Actor, userId: string, plan: (before: UserRow) => UserChange): Promise<User> {
     const { tenantId } = actor
     return changeIdentity(this.parts, { tenantId, kind: 'user', id: userId }, async (tx) => {
-      const { data, getAudit } = plan(await lockUser(tx, tenantId, userId))
+      const { data, getAudit } = plan(await findUser(tx, tenantId, userId))
       const after = await tx.user.update({ where: { userId }, data: { ...data, updatedAt: new Date() } })
       return { result: toUser(after), audit: await getAudit(after, tx) }
     })
@@ -146,9 +142,3 @@ export class UserService {
 }
 
 const toAuditFields = ({ name, scopes }: UserRow) => ({ name, scopes })
-
-/** Returns no audit log entry if the update changed nothing. */
-function toUpdateAuditRows(actor: Actor, before: UserRow, after: UserRow): AuditRow[] {
-  const changed = getChanges(toAuditFields(before), toAuditFields(after))
-  return Object.keys(changed).length > 0 ? [toUserAuditRow(actor, 'updated', after, { changed })] : []
-}

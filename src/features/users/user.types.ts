@@ -133,3 +133,38 @@ export const ChangePasswordArgs = argsType({
   newPassword: field(String, 'New password of the user, at least 8 characters.', Password()),
 })
 export type ChangePasswordArgs = InstanceType<typeof ChangePasswordArgs>
+
+export const UserSession = objectType('UserSession', 'An open session of a dashboard user.', {
+  sessionId: nodeId('ID of the session: `ses_` followed by a ULID.'),
+  createdAt: field(Date, 'Time at which the user signed in.'),
+  expiresAt: field(Date, 'Time at which the session expires.'),
+  ipAddress: field(String, 'IP address from which the user signed in.'),
+  userAgent: field(String, '`User-Agent` header sent at sign-in.'),
+  isCurrent: field(Boolean, 'True if the request was made in this session.'),
+})
+export type UserSession = InstanceType<typeof UserSession>
+
+export const UserSessionPage = createPageType(UserSession, 'UserSession')
+
+export const UserSessionsArgs = extendArgs(PageArgs, {
+  userId: field(ID, 'ID of the user: `usr_` followed by a ULID.'),
+})
+export type UserSessionsArgs = InstanceType<typeof UserSessionsArgs>
+
+export const SecondFactorSetUp = objectType(
+  'SecondFactorSetUp',
+  'A new second factor. It has no effect until its first code is confirmed.',
+  {
+    secret: field(String, 'Secret in base32, for manual entry in an authenticator app.'),
+    uri: field(String, 'Secret as an `otpauth://` URI, for a QR code.'),
+  },
+)
+export type SecondFactorSetUp = InstanceType<typeof SecondFactorSetUp>
+
+export const ConfirmedSecondFactor = objectType('ConfirmedSecondFactor', 'A newly enabled second factor.', {
+  recoveryCodes: field(
+    [String],
+    'Single-use recovery codes for signing in without the authenticator app. Only this response contains them.',
+  ),
+})
+export type ConfirmedSecondFactor = InstanceType<typeof ConfirmedSecondFactor>

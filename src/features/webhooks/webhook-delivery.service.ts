@@ -25,7 +25,7 @@ export class WebhookDeliveryService {
   /** Sends a test event once. The webhook may be disabled. */
   async sendTestDelivery(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
     const { tenantId } = actor
-    const { row } = await findWebhook(this.parts.db, tenantId, webhookId)
+    const row = await findWebhook(this.parts.db.prisma, tenantId, webhookId)
     return this.#tests.run(tenantId, async () => {
       const event = createTestEvent(webhookId)
       const secret = await this.parts.masterKey.decrypt(Buffer.from(row.secretEncrypted), getWebhookSecretLabel(webhookId))
@@ -43,7 +43,7 @@ export class WebhookDeliveryService {
     { tenantId }: Actor,
     { webhookId, status, ...args }: PageArgs & { webhookId: string; status?: WebhookDelivery['status'] | null },
   ): Promise<Page<WebhookDelivery>> {
-    await findWebhook(this.parts.db, tenantId, webhookId)
+    await findWebhook(this.parts.db.prisma, tenantId, webhookId)
     const position = toPagePosition('dlv', args)
     const where = { tenantId, webhookId, ...(status && { status }) }
     const found = await listRowsNewestFirst(this.parts.db.prisma.webhookDelivery, { key: 'deliveryId', where, position })

@@ -1,6 +1,4 @@
-import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
-import type { Actor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { notFound } from '../../platform/errors/errors.js'
@@ -13,7 +11,7 @@ type PositionRow = Awaited<ReturnType<Prisma['webhookPosition']['findMany']>>[nu
 type DeliveryRow = Awaited<ReturnType<Prisma['webhookDelivery']['findMany']>>[number]
 
 /** Returns the public fields of a webhook. */
-export const toWebhook = (row: WebhookRow, position: PositionRow | undefined): Webhook => ({
+export const toWebhook = (row: WebhookRow, position: PositionRow | null | undefined): Webhook => ({
   webhookId: row.webhookId,
   url: row.url,
   types: row.types,
@@ -36,31 +34,14 @@ export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
   status: row.status as WebhookDelivery['status'],
 })
 
-/** Returns a webhook's row and the row with its position. Throws 404 if the tenant has no such webhook. */
-export async function findWebhook(
-  { prisma }: Database,
-  tenantId: string,
-  webhookId: string,
-): Promise<{ row: WebhookRow; position: PositionRow | undefined }> {
-  const where = { tenantId, webhookId }
-  const [row, position] = isId('whk', webhookId)
-    ? await Promise.all([prisma.webhook.findFirst({ where }), prisma.webhookPosition.findFirst({ where })])
-    : []
+/** Returns a webhook's row. Throws 404 if the tenant has no such webhook. */
+export async function findWebhook(db: Pick<Transaction, 'webhook'>, tenantId: string, webhookId: string): Promise<WebhookRow> {
+  const row = isId('whk', webhookId) ? await db.webhook.findFirst({ where: { tenantId, webhookId } }) : null
   if (!row) throw notFound('webhook', webhookId)
-  return { row, position: position ?? undefined }
+  return row
 }
 
-/** Locks a webhook's row until the transaction ends, and returns it. Throws 404 if the tenant has no such webhook. */
-export async function lockWebhook(tx: Transaction, tenantId: string, webhookId: string): Promise<WebhookRow> {
-  const locked = isId('whk', webhookId)
-    ? await tx.$queryRaw<unknown[]>`SELECT 1 FROM webhooks WHERE tenant_id = ${tenantId} AND webhook_id = ${webhookId} FOR UPDATE`
-    : []
-  if (locked.length === 0) throw notFound('webhook', webhookId)
-  return tx.webhook.findUniqueOrThrow({ where: { tenantId_webhookId: { tenantId, webhookId } } })
-}
-
-export const toWebhookAuditRow = (actor: Actor, action: AuditRow['action'], row: WebhookRow, details: Record<string, unknown>) =>
-  createAuditRow(actor, action, { type: 'webhook', id: row.webhookId, name: getHost(row.url) }, details)
+export const toWebhookEntity = ({ webhookId, url }: WebhookRow) => ({ type: 'webhook', id: webhookId, name: getHost(url) })
 
 /** Returns the host of a URL. The path and query may be secret, so they must not be logged. */
 export const getHost = (url: string): string => new URL(url).host

@@ -1,6 +1,6 @@
 import { getWebhookSecretLabel } from '../../access/secrets.js'
 import { listRowsNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
-import { type AuditRow, getChanges } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow, createUpdateAuditRows } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
@@ -11,7 +11,7 @@ import type { OutboundClient } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
 import type { DisabledReason } from './webhook-delivery.js'
 import type { WebhookKey } from './webhook-positions.js'
-import { findWebhook, getHost, lockWebhook, toWebhook, toWebhookAuditRow, type WebhookRow } from './webhook-row.js'
+import { findWebhook, getHost, toWebhook, toWebhookEntity, type WebhookRow } from './webhook-row.js'
 import { createWebhookSecret } from './webhook-secrets.js'
 
 const maxWebhooks = 20
@@ -21,6 +21,12 @@ interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'masterKey'> {
   outbound: OutboundClient
   /** Called after a webhook was created or changed. */
   onChanged(): void
+}
+
+interface WebhookChange {
+  data?: Partial<WebhookRow>
+  position?: { sequence?: number; failingSince?: null }
+  audit: (after: WebhookRow) => AuditRow[]
 }
 
 /** Creates, updates and replays webhooks. `WebhookSender` delivers their events. */
@@ -39,8 +45,9 @@ export class WebhookService {
   }
 
   async get({ tenantId }: Actor, webhookId: string): Promise<Webhook> {
-    const { row, position } = await findWebhook(this.parts.db, tenantId, webhookId)
-    return toWebhook(row, position)
+    const { prisma } = this.parts.db
+    const row = await findWebhook(prisma, tenantId, webhookId)
+    return toWebhook(row, await prisma.webhookPosition.findFirst({ where: { tenantId, webhookId } }))
   }
 
   /** Creates a webhook that receives all later events. Throws 409 if the tenant has the maximum number of webhooks. */
@@ -71,10 +78,8 @@ export class WebhookService {
       })
       const head = await readJournalHead(tx, tenantId)
       const position = await tx.webhookPosition.create({ data: { tenantId, webhookId, sequence: head.journalLength } })
-      return {
-        result: toWebhook(row, position),
-        entry: { audit: [toWebhookAuditRow(actor, 'created', row, toAuditFields(row))] },
-      }
+      const audit = [createAuditRow(actor, 'created', toWebhookEntity(row), toAuditFields(row))]
+      return { result: toWebhook(row, position), entry: { audit } }
     })
     this.parts.onChanged()
     return { ...webhook, secret, webhook }
@@ -82,19 +87,15 @@ export class WebhookService {
 
   /** Changes a webhook. An enabled webhook continues at its position, and its next attempt is due immediately. */
   async update(actor: Actor, webhookId: string, input: UpdateWebhookInput): Promise<Webhook> {
-    await findWebhook(this.parts.db, actor.tenantId, webhookId)
+    await findWebhook(this.parts.db.prisma, actor.tenantId, webhookId)
     const url = await this.#validateInput(actor, input)
     return this.#updateWebhook(actor, webhookId, (before) => ({
       data: {
-        ...(url !== undefined && { url }),
-        ...(input.types !== undefined && { types: [...new Set(input.types)] }),
-        ...(input.contexts !== undefined && { contexts: [...new Set(input.contexts ?? [])] }),
-        ...(input.description !== undefined && { description: input.description }),
-        ...(input.status !== undefined &&
-          input.status !== before.status && {
-            status: input.status,
-            disabledReason: input.status === 'disabled' ? 'requested' : null,
-          }),
+        url,
+        types: input.types && [...new Set(input.types)],
+        contexts: input.contexts === null ? [] : input.contexts && [...new Set(input.contexts)],
+        description: input.description,
+        ...(input.status !== before.status && toStatusFields(input.status)),
       },
       position: input.url !== undefined || input.status === 'active' ? { failingSince: null } : {},
       audit: (after) => toAuditRows(actor, before, after),
@@ -103,12 +104,13 @@ export class WebhookService {
 
   async delete(actor: Actor, webhookId: string): Promise<DeletedWebhook> {
     return this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
-      const row = await lockWebhook(tx, actor.tenantId, webhookId)
+      const row = await findWebhook(tx, actor.tenantId, webhookId)
       const where = { tenantId: actor.tenantId, webhookId }
       await tx.webhookDelivery.deleteMany({ where })
       await tx.webhookPosition.deleteMany({ where })
       await tx.webhook.deleteMany({ where })
-      return { result: { webhookId, deleted: true }, entry: { audit: [toWebhookAuditRow(actor, 'deleted', row, {})] } }
+      const audit = [createAuditRow(actor, 'deleted', toWebhookEntity(row), {})]
+      return { result: { webhookId, deleted: true }, entry: { audit } }
     })
   }
 
@@ -125,9 +127,8 @@ export class WebhookService {
         previousSecretEncrypted: before.secretEncrypted,
         previousExpiresAt,
       },
-      position: {},
       audit: (after) => [
-        toWebhookAuditRow(actor, 'updated', after, {
+        createAuditRow(actor, 'updated', toWebhookEntity(after), {
           change: 'secret_rotated',
           previous_secret_expires_at: previousExpiresAt.toISOString(),
         }),
@@ -138,16 +139,17 @@ export class WebhookService {
 
   /** Resends all events starting at `fromSequence`. Throws 400 if `fromSequence` exceeds the next sequence number. */
   async replay(actor: Actor, webhookId: string, fromSequence: number): Promise<Webhook> {
-    return this.#updateWebhook(actor, webhookId, (_, { journalLength }) => {
-      const last = Number(journalLength)
+    return this.#updateWebhook(actor, webhookId, async (_, tx) => {
+      const last = Number((await readJournalHead(tx, actor.tenantId)).journalLength)
       if (fromSequence > last + 1)
         throw badUserInput([
           { field: 'from_sequence', message: `must be at most ${last + 1}, because the last event has sequence number ${last}` },
         ])
       return {
-        data: {},
         position: { sequence: fromSequence - 1, failingSince: null },
-        audit: (after) => [toWebhookAuditRow(actor, 'updated', after, { change: 'replayed', from_sequence: fromSequence })],
+        audit: (after) => [
+          createAuditRow(actor, 'updated', toWebhookEntity(after), { change: 'replayed', from_sequence: fromSequence }),
+        ],
       }
     })
   }
@@ -157,8 +159,8 @@ export class WebhookService {
     const actor = createSystemActor(tenantId)
     return this.#updateWebhook(actor, webhookId, (before) => ({
       data: { status: 'disabled', disabledReason: reason },
-      position: {},
-      audit: (after) => (before.status === 'disabled' ? [] : [toWebhookAuditRow(actor, 'disabled', after, { reason })]),
+      audit: (after) =>
+        before.status === 'disabled' ? [] : [createAuditRow(actor, 'disabled', toWebhookEntity(after), { reason })],
     }))
   }
 
@@ -168,19 +170,12 @@ export class WebhookService {
   async #updateWebhook(
     actor: Actor,
     webhookId: string,
-    plan: (
-      before: WebhookRow,
-      head: { journalLength: bigint },
-    ) => {
-      data: Partial<WebhookRow>
-      position: { sequence?: number; failingSince?: null }
-      audit: (after: WebhookRow) => AuditRow[]
-    },
+    plan: (before: WebhookRow, tx: Transaction) => WebhookChange | Promise<WebhookChange>,
   ): Promise<Webhook> {
     const { tenantId } = actor
     const webhook = await this.parts.ledger.changeTenant(tenantId, async (tx: Transaction) => {
-      const before = await lockWebhook(tx, tenantId, webhookId)
-      const { data, position, audit } = plan(before, await readJournalHead(tx, tenantId))
+      const before = await findWebhook(tx, tenantId, webhookId)
+      const { data, position, audit } = await plan(before, tx)
       const where = { tenantId_webhookId: { tenantId, webhookId } }
       const after = await tx.webhook.update({ where, data: { ...data, updatedAt: new Date(now()) } as object })
       const moved = await tx.webhookPosition.update({
@@ -223,6 +218,9 @@ export class WebhookService {
   }
 }
 
+const toStatusFields = (status: Webhook['status'] | undefined) =>
+  status && { status, disabledReason: status === 'disabled' ? 'requested' : null }
+
 const toAuditFields = (row: WebhookRow) => ({
   host: getHost(row.url),
   types: row.types,
@@ -235,17 +233,20 @@ const toAuditFields = (row: WebhookRow) => ({
  * a URL is logged.
  */
 function toAuditRows(actor: Actor, before: WebhookRow, after: WebhookRow): AuditRow[] {
-  const audits: AuditRow[] = []
-  if (before.status !== after.status)
-    audits.push(
-      toWebhookAuditRow(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
-        previous_status: before.status,
-        new_status: after.status,
-      }),
-    )
-  const changed = { ...(before.url !== after.url && { url: true }), ...getChanges(toAuditFields(before), toAuditFields(after)) }
-  if (Object.keys(changed).length > 0) audits.push(toWebhookAuditRow(actor, 'updated', after, { changed }))
-  return audits
+  const entity = toWebhookEntity(after)
+  const status = { previous_status: before.status, new_status: after.status }
+  return [
+    ...(before.status === after.status
+      ? []
+      : [createAuditRow(actor, after.status === 'active' ? 'enabled' : 'disabled', entity, status)]),
+    ...createUpdateAuditRows(
+      actor,
+      entity,
+      toAuditFields(before),
+      toAuditFields(after),
+      before.url === after.url ? {} : { url: true },
+    ),
+  ]
 }
 
 const readJournalHead = (tx: Transaction, tenantId: string) =>
