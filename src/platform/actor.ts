@@ -42,10 +42,7 @@ export interface UploadLinkRules {
   metadata: Record<string, unknown>
 }
 
-/**
- * Returns the owner of rate limits, upload slots, idempotency keys and unfinished uploads. A link and its creator are separate
- * owners.
- */
+/** Returns the owner of rate limits, idempotency keys and unfinished uploads: the upload link, or else the credential. */
 export const getCredentialId = ({ id, uploadLink }: Pick<Actor, 'id' | 'uploadLink'>): string => uploadLink?.linkId ?? id
 
 export const isScope = (value: unknown): value is Scope => scopes.includes(value as Scope)

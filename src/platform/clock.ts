@@ -3,10 +3,7 @@ import type { Queries } from './db/queries.js'
 /** Database time minus `performance.now()`, in milliseconds. Undefined before the first synchronization. */
 let offset: number | undefined
 
-/**
- * Returns the database's time in milliseconds since 1970, so that all replicas agree. Uses the local clock before the first
- * synchronization.
- */
+/** Returns the database's time in milliseconds since 1970, or the local time before the first synchronization. */
 export const now = (): number => (offset === undefined ? Date.now() : Math.floor(performance.now() + offset))
 
 export const getCurrentTime = (): Date => new Date(now())
@@ -31,10 +28,7 @@ export function setClock(ms: number, monotonicMs = performance.now()): void {
 
 const syncIntervalMs = 30_000
 
-/**
- * Synchronizes the clock periodically, because the machine may sleep and the database may move to another host. Returns a
- * function that stops the synchronization.
- */
+/** Synchronizes the clock every 30 seconds, because clocks drift and databases move. Returns a function that stops this. */
 export function startClockSync(database: Queries): () => void {
   const timer = setInterval(() => void synchronizeClock(database).catch(() => {}), syncIntervalMs).unref()
   return () => clearInterval(timer)

@@ -1,4 +1,2 @@
-/**
- * Returns the URL of a compiled module. `path` is relative to `src`. Workers load compiled code even if a test runs the source code.
- */
+/** Returns the URL of the compiled module `path` in `src`. Workers load compiled code, even in tests. */
 export const getCompiledModuleUrl = (path: string): URL => new URL(`../../dist/${path}.js`, import.meta.url)

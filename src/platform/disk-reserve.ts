@@ -5,10 +5,7 @@ import { megabyte } from './units.js'
 
 const watchIntervalMs = 1000
 
-/**
- * A file that reserves disk space, up to an eighth of the disk. It is deleted when the disk is full, so that a deletion, a
- * startup or a recovery can free more space. It is recreated when twice its size is free.
- */
+/** A file that reserves disk space. It is deleted while the disk is full, so that deletions and recoveries have space. */
 export class DiskReserve {
   readonly #file: string
   readonly #maxBytes: number
@@ -21,9 +18,7 @@ export class DiskReserve {
     this.#maxBytes = maxBytes
   }
 
-  /**
-   * True after the disk was full, until the reserve fits again. Callers must not write large amounts of data during this time.
-   */
+  /** True from when the disk is full until the reserve fits again. Callers must not write much data in this state. */
   readonly isFull = (): boolean => this.#isFull
 
   /** Checks the disk every second. */
@@ -36,10 +31,7 @@ export class DiskReserve {
     await this.#running
   }
 
-  /**
-   * Deletes the reserve if the disk is full, unless `keep` is true. Creates it if there is enough space. Ignores errors, because the
-   * reserve is optional.
-   */
+  /** Creates the reserve, or deletes it if the disk is full and `keep` is false. Ignores errors, because it is optional. */
   adjust({ keep = false } = {}): Promise<void> {
     this.#running = this.#running.then(() => this.#adjust(keep)).catch(() => {})
     return this.#running

@@ -25,16 +25,12 @@ export type IdPrefix =
 // The library requests one random character at a time. Unlike the library's default, `randomInt` reads random bytes in advance.
 const getRandomFraction = () => randomInt(256) / 256
 
-// If the clock is set back by more than this time, new ids use the earlier time. Otherwise, after one wrong jump ahead, all later
-// ids would have a future time.
+// If the clock is set back further, new ids use the earlier time. Otherwise, one wrong time would affect all later ids.
 const absorbedMs = 5_000
 let next = monotonicFactory(getRandomFraction)
 let latest = 0
 
-/**
- * Creates an id from the prefix and a lower-case ULID. Ids of one process ascend unless the clock is set back, so sorting by id
- * sorts rows by age.
- */
+/** Creates an id with a lower-case ULID. Ids of one process ascend, so sorting by id sorts rows by age. */
 export function newId(prefix: IdPrefix): string {
   const moment = now()
   if (moment < latest - absorbedMs) next = monotonicFactory(getRandomFraction)

@@ -11,10 +11,7 @@ export const toSingleLine = (text: string): string => removeInvisibleCharacters(
 /** Normalizes an email address for storage and lookup, because input methods encode accented letters differently. */
 export const normalizeEmail = (email: string): string => email.normalize('NFC').toLowerCase()
 
-/**
- * Decodes the beginning of a text. Uses UTF-16 if a byte order mark indicates it, UTF-8 if the bytes are valid, and otherwise
- * Windows-1252. Omits an incomplete last character.
- */
+/** Decodes the start of a text as UTF-16 with a byte order mark, UTF-8 or Windows-1252. Omits an incomplete last character. */
 export function decodeTextStart(bytes: Uint8Array): string {
   const utf16 =
     bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : undefined

@@ -19,10 +19,7 @@ export interface Database {
   readonly durability: Durability
   /** Prisma client that uses `pool` for reads and `writes` for transactions. */
   readonly prisma: PrismaClient
-  /**
-   * Opens a dedicated connection without a statement timeout, for LISTEN, exports and recounts. The caller must close it, and must handle
-   * its 'error' events if it stays open.
-   */
+  /** Opens a connection without a statement timeout. The caller must close it, and handle its errors if it stays open. */
   connectDedicated(applicationName: string): Promise<pg.Client>
   /** Like `connectDedicated`, but uses the read replica if it has the required data. */
   connectDedicatedReads(applicationName: string): Promise<pg.Client>
@@ -62,8 +59,7 @@ export function createDatabase(
     // Releases the locks of a transaction that its process abandoned.
     idle_in_transaction_session_timeout: 60_000,
   }
-  // Without a listener, the loss of an idle connection would end the process. Log only the message, because pg attaches the whole
-  // client to the error. Ignore errors during shutdown, because PostgreSQL may stop first.
+  // Without a listener, the loss of an idle connection would end the process. pg attaches the whole client to the error.
   let isClosing = false
   const onConnectionLost = ({ message, code }: Error & { code?: string }) =>
     isClosing || logger.warn({ reason: message, code }, 'A database connection was lost.')
@@ -136,9 +132,7 @@ async function connectToReplica(replica: ReadReplica, url: string, name: string)
   return undefined
 }
 
-/**
- * Returns a pool for Prisma that runs queries on `pool` and transactions on `writes`. Prisma calls `connect` only for transactions.
- */
+/** Returns a pool for Prisma that runs transactions on `writes`. Prisma calls `connect` only for transactions. */
 function createPrismaPool(pool: pg.Pool, writes: pg.Pool): pg.Pool {
   return new Proxy(pool, {
     get(target, name) {

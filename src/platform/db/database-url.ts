@@ -7,8 +7,7 @@ export interface DatabaseUrls {
 
 /** Converts a PostgreSQL URL to a form that every parser accepts. Returns undefined if the text is not a PostgreSQL URL. */
 export function parseDatabaseUrl(text: string): string | undefined {
-  // Google documents URLs of the form postgresql://user:password@/db?host=/cloudsql/…, which are not valid WHATWG URLs. `host`
-  // overrides the host in the authority.
+  // Google documents URLs without a host, such as postgresql://user:password@/db?host=/cloudsql/…, which `URL` rejects.
   const url = URL.canParse(text) ? text : text.replace('@/', '@localhost/')
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) return undefined
   return url

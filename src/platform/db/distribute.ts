@@ -62,9 +62,8 @@ const isDistributed = ({ reference, distributed, functions }: DistributionPlan):
   reference.length + distributed.length + functions.length === 0
 
 /**
- * Distributes the tables across the nodes of a Citus cluster. A single transaction is used, so that an error changes nothing. In
- * the meantime, calls of a running service wait or fail with 503. Skips tables that are already distributed. `print` receives
- * progress messages. Returns the completed work.
+ * Distributes the tables across the nodes of a Citus cluster, in one transaction. Calls of a running service wait or fail with
+ * 503. Returns the completed work.
  */
 export async function distributeDatabase(client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> {
   for (let attempt = 1; ; attempt++)

@@ -3,9 +3,7 @@ import type { Queries } from './queries.js'
 /** Small tables that are read before the tenant is known. Every node has a copy. */
 export const referenceTables = ['tenants', 'users', 'sessions', 'api_keys', 'signing_keys', 'file_contexts', 'webhooks'] as const
 
-/**
- * Tables that belong to no tenant. They stay on the coordinator, because reference tables do not support the expressions in their upserts.
- */
+/** Tables without a tenant. They stay on the coordinator, because reference tables do not support their upserts. */
 export const localTables = ['rate_limits', 'service_state'] as const
 
 /** Growing tables, distributed by tenant. All rows of a tenant are on one node, and every key begins with the tenant. */

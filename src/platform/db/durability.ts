@@ -4,9 +4,8 @@ import { hasCitus } from './distribution.js'
 import type { PoolLogger } from './queries.js'
 
 /**
- * Reports whether a database crash could still lose visible rows, and waits until such a loss is no longer possible. A move
- * becomes visible shortly before it is durable (see `ledger_groups` in prisma/migrations). The service must not sign or send
- * data that a crash could undo.
+ * Reports whether a database crash could still lose visible rows. A move is visible shortly before it is durable. The service
+ * must not sign or send data that a crash could undo.
  */
 export class Durability {
   readonly #pool: Pool
@@ -25,10 +24,7 @@ export class Durability {
     })
   }
 
-  /**
-   * Returns an SQL expression that is true if all rows visible to its statement are durable. The expression is tested on the
-   * database at startup.
-   */
+  /** Returns an SQL expression that is true if all rows visible to its statement are durable. */
   getExpression(): Promise<string> {
     this.#expression ??= this.#chooseExpression().catch((error) => {
       this.#expression = undefined
@@ -61,8 +57,7 @@ export class Durability {
   }
 }
 
-// Commits become durable in log order, so this commit waits for all earlier ones. setval always writes to the log, and holds no
-// lock until the commit. Amazon Aurora rejects pg_logical_emit_message with some settings, and the functions below with most.
+// Commits become durable in order, so this commit waits for earlier ones. `setval` always writes to the log, without a lock.
 const waitedCommit = { name: 'flush', text: `SELECT setval('wal_flush', 1)` }
 
 // A standby contains only changes that are durable on the primary. The local log position is not sufficient if commits wait for a standby.

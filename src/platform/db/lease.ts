@@ -3,9 +3,8 @@ import type { Queries } from './queries.js'
 const renewalsPerLease = 5
 
 /**
- * A lease on rows, stored in the `lease_token` and `leased_until` columns. Each acquisition creates a new token, which every
- * write by the holder must match. If a process was suspended until its lease expired, it can therefore no longer write. Only
- * the database's clock is used. A row without a token stays leased until its holder releases it or the lease expires.
+ * A lease on rows, stored in the `lease_token` and `leased_until` columns. Each write by the holder must match the token, so a
+ * process that was suspended until its lease expired cannot write. A row without a token is leased until `leased_until`.
  */
 export interface Lease {
   table: 'idempotency_keys' | 'rescan_queue' | 'resumable_uploads' | 'webhook_positions'

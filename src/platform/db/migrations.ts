@@ -73,10 +73,7 @@ export async function recordMigration(client: Client, { name, checksum }: Migrat
   )
 }
 
-/**
- * Drops invalid indexes that an interrupted CREATE INDEX CONCURRENTLY left behind. The planner ignores them, but IF NOT EXISTS
- * treats them as existing indexes.
- */
+/** Drops invalid indexes of an interrupted CREATE INDEX CONCURRENTLY, because IF NOT EXISTS would keep them. */
 async function dropInvalidIndexes(client: Client, { sql }: Migration): Promise<void> {
   const { rows } = await client.query<{ index: string; name: string }>(
     `SELECT i.indexrelid::regclass::text AS index, c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid

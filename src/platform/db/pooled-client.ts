@@ -2,10 +2,7 @@ import pg from 'pg'
 
 type Query = (statement: unknown, ...rest: unknown[]) => unknown
 
-/**
- * Client for a pooler in transaction mode. Statements have no names, because each transaction may use another server connection. Each
- * transaction sets `limits`, because poolers reject them as startup parameters.
- */
+/** Client for a pooler in transaction mode, which rejects startup parameters and does not keep named statements. */
 export function createPooledClientClass(limits: Record<string, number>): typeof pg.Client {
   const settings = Object.entries(limits)
     .map(([name, value]) => `SET LOCAL ${name} = ${value}`)

@@ -30,9 +30,8 @@ const identityStatement = {
 }
 
 /**
- * Reads from a streaming replica if it has every commit that precedes the request, and otherwise from the primary. A request may
- * allow older data. The check compares log positions, so it covers writes by all service replicas. It uses the same connection as
- * the read, so several database replicas may share one address.
+ * Reads from a streaming replica if it has replayed every commit that precedes the request, and otherwise from the primary. The
+ * check and the read use the same connection, so several replicas may share one address.
  */
 export class ReadReplica implements Queries {
   readonly #primary: pg.Pool
@@ -158,10 +157,7 @@ export class ReadReplica implements Queries {
     this.#error = message
   }
 
-  /**
-   * Checks the replica periodically, so that requests need not detect its recovery, and so that older log positions are
-   * available.
-   */
+  /** Checks the replica periodically, so that requests need not detect its recovery. */
   async #checkReplica(): Promise<void> {
     if (this.#ticking) return
     this.#ticking = true

@@ -60,10 +60,7 @@ function classifyError({ code, routine, syscall, message, meta }: FailedQuery): 
   return typeof message === 'string' && unreachableMessages.test(message) ? 'unreachable' : undefined
 }
 
-/**
- * Wraps a statement that runs outside a transaction. Throws an unknown-outcome error if the connection was lost after the
- * statement may have been sent.
- */
+/** Runs a statement outside a transaction. If the connection is lost in the meantime, throws an unknown-outcome error. */
 export async function detectLostCommit<T>(statement: Promise<T>): Promise<T> {
   try {
     return await statement

@@ -12,10 +12,7 @@ interface TenantQueue {
   waiting: (() => void)[]
 }
 
-/**
- * Limits the concurrent statements of one tenant to half of a pool's connections, so that connections remain for other tenants.
- * The first parameter that is a tenant id determines a statement's tenant.
- */
+/** Limits a tenant to half of the connections. The first parameter that is a tenant id determines the tenant. */
 export class TenantQueryLimiter {
   readonly #maxRunning: number
   readonly #queues = new Map<string, TenantQueue>()

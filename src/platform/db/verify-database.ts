@@ -6,10 +6,7 @@ const supported = `Assay supports PostgreSQL ${minVersion} or newer, including A
 
 const config = { application_name: 'assay start', query_timeout: 5000 }
 
-/**
- * Checks that an external database is a recent, writable PostgreSQL server whose sessions stay on one connection. Otherwise,
- * throws an error with a single sentence for the operator.
- */
+/** Checks that an external database is a recent, writable PostgreSQL server whose sessions stay on one connection. */
 export async function verifyDatabase({ url, directUrl }: DatabaseUrls): Promise<void> {
   const pooled = url !== directUrl
   const name = pooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL'
@@ -40,8 +37,7 @@ interface Server {
 const unsupported: Record<string, RegExp> = {
   CockroachDB: /cockroach/i,
   YugabyteDB: /yugabyte|-YB-/i,
-  // PostgreSQL always names its compiler, for example 'PostgreSQL 16.4, compiled by Visual C++ build 1940, 64-bit'. Emulators do not:
-  // PGAdapter of Google Spanner returns 'PostgreSQL 14.1'.
+  // PostgreSQL names its compiler, as in "PostgreSQL 16.4, compiled by gcc". PGAdapter returns only "PostgreSQL 14.1".
   'an unknown database that emulates PostgreSQL': /^(?!PostgreSQL .*, compiled by )/,
 }
 
@@ -69,10 +65,7 @@ function assertServerSettings({ version, encoding, standby }: Server, url: strin
   if (standby) throw new Error(`${place} is read-only or a standby. Use the primary.`)
 }
 
-/**
- * Throws if two clients share server connections, which means that a pooler assigns connections to transactions instead of
- * sessions.
- */
+/** Throws if a pooler assigns connections to transactions, so that two clients share them. */
 async function assertStableSessions(first: pg.Client, second: pg.Client, name: string): Promise<void> {
   const processIds = [
     await getProcessId(first),

@@ -5,11 +5,7 @@ interface BlockReasonRow {
   meaning: string
 }
 
-/**
- * Reasons to reject a file, in the order of the checks. Each new reason needs a row here, a check in src/inspection/checks.ts,
- * and the migration that `npm run migration:reason` prints. Error codes, statuses, schemas and statistics are derived from these
- * rows.
- */
+/** Reasons to reject a file, in the order of the checks. docs/extending.md explains how to add one. */
 const rows = {
   invalid_extension: { status: 422, meaning: 'The extension is not allowed, or does not match the content.' },
   size_exceeded: { status: 413, meaning: 'The file is larger than the context allows.' },
@@ -20,9 +16,7 @@ const rows = {
 
 export type BlockReason = keyof typeof rows
 
-/**
- * Rejections that a context's policy requires. Each has its own error code, but statistics count it as the reason `countedAs`.
- */
+/** Rejections by a context's policy. Each has its own error code, but statistics count it as the reason `countedAs`. */
 export const policyRejections = {
   encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'The file requires a password.' },
   active_content: {

@@ -9,9 +9,7 @@ export const httpStatus = Object.fromEntries(errorCodes.map((code) => [code, err
   number
 >
 
-/**
- * An invalid request field. `field` is its path in the request, and `message` states the rule, such as "must be between 1 and 100".
- */
+/** An invalid request field. `field` is its path, and `message` states the rule, such as "must be between 1 and 100". */
 export interface FieldError {
   field: string
   message: string

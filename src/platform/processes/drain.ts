@@ -21,10 +21,7 @@ async function acceptPendingConnections(): Promise<void> {
   }
 }
 
-/**
- * Returns a function that shuts down the server without failing a call. The server stops accepting connections, closes each
- * active connection after its response, and closes idle connections.
- */
+/** Returns a function that shuts down the server: it stops accepting connections, and closes each one after its response. */
 export function createDrainFunction(server: Server): (options: DrainOptions) => Promise<void> {
   const activeResponses = new Set<ServerResponse>()
   let lastKeptAliveAt = 0

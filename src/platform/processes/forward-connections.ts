@@ -8,9 +8,8 @@ interface ConnectionMessage {
 }
 
 /**
- * Passes on connections that a process received but did not accept before it exited. Otherwise, Node.js would leave them open,
- * and their clients would wait forever. `node:cluster` has no documented event for this, so this file replaces `process.send` and
- * reads internal messages. test/faults/processes.test.ts fails if Node.js changes either.
+ * Passes connections that a process received but did not accept to other processes. Their clients would otherwise wait forever.
+ * Node.js has no event for this, so this file replaces `process.send`. test/faults/processes.test.ts detects changes in Node.js.
  */
 export function forwardConnections(worker: Worker, hasOtherProcesses: () => boolean): void {
   const pending = new Map<number, { close: () => void }>()
@@ -23,8 +22,7 @@ export function forwardConnections(worker: Worker, hasOtherProcesses: () => bool
   process.on('internalMessage', ({ ack }: ConnectionMessage) => pending.delete(ack!))
   // All acknowledgements from the process have been read by now.
   process.once('close', () => {
-    // Node.js does not emit this event if a process exits while it receives a connection, and would continue to send
-    // connections to it.
+    // Node.js does not emit this event if the process exits while it receives a connection.
     process.emit('disconnect')
     for (const [ack, handle] of pending) {
       if (hasOtherProcesses()) process.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack, accepted: false }, undefined)

@@ -42,10 +42,7 @@ function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void>): voi
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 }
 
-/**
- * Returns the time for which the service must continue serving after a signal. Load balancers send requests until their next
- * readiness check fails.
- */
+/** Returns the time to continue serving after a signal, because load balancers still send requests. */
 export const getShutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySeconds }: Config): number =>
   signal === 'SIGTERM' ? shutdownDelaySeconds * 1000 : 0
 

@@ -1,10 +1,7 @@
 /** Path prefix of internal objects, such as readiness probes, which are not listed. */
 export const reservedPrefix = '.assay/'
 
-/**
- * Throws if a store cannot use `path`. The limits are those of buckets (https://cloud.google.com/storage/docs/objects#naming) and
- * file systems combined. An invalid path is a bug, because clients do not choose paths.
- */
+/** Throws if no store can use `path`, which is a bug. Bucket limits: https://cloud.google.com/storage/docs/objects#naming */
 export function assertBlobPath(path: string): void {
   const problem = findPathProblem(path)
   if (problem) throw new TypeError(`'${path}' is not a valid blob path: ${problem}.`)
@@ -26,10 +23,7 @@ function findPathProblem(path: string): string | undefined {
   return undefined
 }
 
-/**
- * Compares paths by their UTF-8 bytes, like buckets and PostgreSQL's collation "C". The `<` operator orders characters above
- * U+FFFF differently.
- */
+/** Compares paths by their UTF-8 bytes, like buckets and PostgreSQL. `<` orders characters above U+FFFF differently. */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let at = 0; at < length; at++) {

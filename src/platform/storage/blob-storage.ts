@@ -41,18 +41,12 @@ export class BlobExistsError extends AssayError {
   }
 }
 
-/**
- * Stores blobs. Paths have forward slashes, are valid in any bucket, and never come from clients. Store errors become `storageUnavailable`
- * within a limited time. `blobStorageContract` in test/contract defines the behavior.
- */
+/** Stores blobs at paths that never come from clients. Failures throw `storageUnavailable`. test/contract tests all stores. */
 export interface BlobStorage {
   readonly kind: 'local' | 'gcs' | 's3'
   /** Location of the blobs, shown at startup. It contains no secrets. */
   readonly description: string
-  /**
-   * Stores a blob, which is durable when the promise resolves. Throws `BlobExistsError`. Do not write to `content.path` afterwards, because
-   * it may have become the blob.
-   */
+  /** Stores a blob durably. Throws `BlobExistsError`. The store may use the file at `content.path` as the blob. */
   put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void>
   /** Opens a blob, or its bytes from `start` to `end`, inclusive. Throws `notFound`. A truncated stream ends with an error. */
   open(path: string, range?: { start: number; end: number }): Promise<Readable>

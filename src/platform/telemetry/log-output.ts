@@ -9,10 +9,7 @@ const atomicPipeWriteBytes = 4096
 const retryDelayMs = 50
 const finalFlushTimeoutMs = 500
 
-/**
- * Writes log lines to a file descriptor in batches, on another thread. If more than `maxBytes` are pending, drops new lines, and
- * logs the number of dropped lines before the next line. Ignores write errors, because they cannot be reported.
- */
+/** Writes log lines in batches, on another thread. Drops lines that exceed the buffer, and logs their number. Ignores errors. */
 export class LogOutput {
   readonly #descriptor: number
   readonly #maxBytes: number
@@ -23,10 +20,7 @@ export class LogOutput {
   #timer: NodeJS.Timeout | undefined
   #isWriting = false
 
-  /**
-   * `isShared` is true if other processes write to the same descriptor. If they do, each write is small enough to be atomic on
-   * a pipe.
-   */
+  /** With `isShared`, each write is small enough to be atomic on a pipe that several processes share. */
   constructor(descriptor: number, { maxBytes = megabyte, isShared = false } = {}) {
     this.#maxWriteBytes = isShared ? atomicPipeWriteBytes : Number.POSITIVE_INFINITY
     this.#descriptor = descriptor

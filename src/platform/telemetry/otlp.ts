@@ -37,10 +37,7 @@ export function openOtlp(endpoint: string): Tracing {
   }
 }
 
-/**
- * Ends exports that the exporter's own timeout misses, such as after a response with status 101. The exporter would count such
- * exports as running, and reject all exports after thirty of them. A new exporter therefore replaces it.
- */
+/** Replaces an exporter whose own timeout fails, as after a status 101. It would reject all spans after 30 hanging exports. */
 export function createExporterWithTimeout(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
   let current = open()
   return {

@@ -155,10 +155,7 @@ export interface LockHolder {
   url?: string | undefined
 }
 
-/**
- * Locks the file at `path`. The lock also excludes processes in other containers. It ends with `release`, or when this process
- * and all processes that inherited `descriptor` have exited.
- */
+/** Locks a file, also against other containers. The lock ends when all processes with `descriptor` have exited. */
 export function tryLock(path: string, purpose: LockHolder['purpose']) {
   const descriptor = openSync(path, 'a', 0o600)
   // The previous holder may have deleted the file after it was opened here.
@@ -179,10 +176,7 @@ export function tryLock(path: string, purpose: LockHolder['purpose']) {
   return { held: true as const, descriptor, publish: writeHolder, release }
 }
 
-/**
- * Node.js has no flock(2). An external program therefore locks the open file, which it inherits as descriptor 3. Perl is used
- * on macOS, which lacks flock(1).
- */
+/** Node.js has no flock(2), so flock(1) locks the inherited descriptor 3. macOS has no flock(1), so Perl is used there. */
 function flock(descriptor: number): boolean {
   const perl = 'open(F, "+<&=", 3) or exit 2; exit(flock(F, 6) ? 0 : $!{EWOULDBLOCK} ? 1 : 2)'
   for (const [program, ...args] of [['flock', '-n', '3'] as const, ['perl', '-e', perl] as const]) {

@@ -37,9 +37,7 @@ export interface EmbeddedOptions {
   settings?: Record<string, string>
   /** Socket directory of the previous server, so that the URL stays the same. */
   socketFolder?: string | undefined
-  /**
-   * Descriptor of the open lock file. The server inherits it, so that the lock lasts until the last server process has exited.
-   */
+  /** Descriptor of the lock file. The server inherits it, so that the lock lasts until its last process has exited. */
   lock?: number | undefined
   print?: (message: string) => void
 }
@@ -56,8 +54,7 @@ const defaultSettings = {
   log_checkpoints: 'off',
 }
 
-// Shell script that runs its arguments as a program. If this process exits, the pipe closes, and the script requests a fast
-// shutdown of the program.
+// Shell script that runs its arguments as a program, and stops the program if this process exits and closes the pipe.
 const endWithParent = 'exec 4<&0; ((read -r _ <&4 || kill -INT $$ 2> /dev/null) 3<&- &); exec "$@" 4<&- < /dev/null'
 
 /** Starts PostgreSQL in `folder`. The caller must hold the folder's lock. */
@@ -79,8 +76,7 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   }
   const flags = Object.entries(parameters).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const [program, ...args] = [...account.prefix, 'sh', '-c', endWithParent, 'sh', programs.postgres, '-D', data, ...flags]
-  // Another program may now have the process id that is in the file, and PostgreSQL would mistake that program for a running
-  // server.
+  // PostgreSQL would mistake another program with the process id in this file for a running server.
   if (lock !== undefined) rmSync(join(data, 'postmaster.pid'), { force: true })
   const log = openLogFile(join(folder, 'postgres.log'))
   // Detach the server, so that Ctrl-C in a terminal does not stop it before the service has finished.
@@ -166,8 +162,7 @@ const nobody = 65534
 
 const createAccount = (uid: number, gid: number): Account => ({ prefix: [], options: { ...options, uid, gid } })
 
-// The server runs as `nobody` in its namespace, but as root for the kernel. Files retain their owner, and directories below /root
-// stay accessible.
+// The server runs as `nobody` in its namespace, but as root for the kernel, so it can access files below /root.
 const userNamespace = { prefix: ['unshare', '--user', `--map-user=${nobody}`, `--map-group=${nobody}`, '--'], options }
 
 /** Returns the first account that can run `program` and enter `folder`. */
@@ -247,9 +242,7 @@ function createPrivateDirectory(path: string, { options: { uid, gid } }: Account
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)
 }
 
-/**
- * True if `data` contains a cluster of this PostgreSQL version, and false if it is empty. Throws if it contains anything else.
- */
+/** True if `data` contains a cluster of this PostgreSQL version. Throws if it contains anything else. */
 function hasCluster(data: string, { postgres }: Programs): boolean {
   const [firstEntry] = existsSync(data) ? readdirSync(data) : []
   if (firstEntry === undefined) return false

@@ -25,10 +25,7 @@ export interface BucketStorageOptions {
   limits?: Partial<BucketLimits>
 }
 
-/**
- * Stores blobs in a bucket. This class manages paths, the prefix, readiness and the proof of guarantees. `BucketApi` sends
- * requests.
- */
+/** Stores blobs in a bucket. Manages paths, readiness and the proof of guarantees. `BucketApi` sends the requests. */
 export class BucketStorage implements BlobStorage {
   readonly kind: 'gcs' | 's3'
   readonly description: string
@@ -138,10 +135,7 @@ export class BucketStorage implements BlobStorage {
     })
   }
 
-  /**
-   * Writes the probe object every ten minutes and reads it on each call. The name is fixed, because a versioned bucket retains
-   * every object.
-   */
+  /** Writes the probe object every ten minutes, because a versioned bucket keeps each version, and reads it on each call. */
   async #probe(): Promise<void> {
     const name = `${this.#prefix}${reservedPrefix}ready`
     const limits = { ...this.#api.limits, callMs: Math.min(5000, this.#api.limits.callMs) }

@@ -29,10 +29,7 @@ export interface BucketResponse {
   body: http.IncomingMessage
 }
 
-/**
- * Replaces the storage SDK's HTTP client, whose requests hang on truncated downloads, cannot cancel uploads, and close the
- * connections of other calls.
- */
+/** Replaces HTTP clients of SDKs, which hang on truncated downloads and cannot cancel uploads. */
 export class BucketConnection {
   readonly #http = new http.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
   readonly #https = new https.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
@@ -58,8 +55,7 @@ export class BucketConnection {
         outgoing.destroy(Object.assign(new Error(`no data received for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
-      // After a response with status 101, only 'close' is emitted. When the connection closes, Node.js also removes the timeout
-      // and the signal's listener.
+      // After a response with status 101, Node.js emits only this event, and no longer applies the timeout.
       outgoing.on('close', () =>
         reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' })),
       )

@@ -111,9 +111,7 @@ class GcsBucket implements BucketApi {
     )
   }
 
-  /**
-   * The bucket deletes unfinished uploads after a week. See https://cloud.google.com/storage/docs/resumable-uploads#session-uris
-   */
+  /** The bucket itself deletes unfinished uploads: https://cloud.google.com/storage/docs/resumable-uploads#session-uris */
   async abortUploads(): Promise<number> {
     return 0
   }
@@ -130,8 +128,7 @@ class GcsBucket implements BucketApi {
     const metadata = { contentType: upload.contentType, crc32c: expectedCrc32c, metadata: { upload: upload.id } }
     const object = { name, bytes, resource: metadata, ifGenerationMatch: '0' }
     const { limits } = this.#access
-    // Leave time for a retry. An aborted call still waits for the response, because a cancelled request might succeed. Retry once
-    // if the bytes changed during the transfer, or if the bucket reports a conflict but the object does not exist.
+    // Leave time for a retry, after changed bytes (400) or a conflict without an object (412).
     const attempts = { action: `store '${path}'`, attemptMs: limits.callMs * 0.6, retryOnceOn: [400, 412] }
     return this.#access.call(attempts, async (signal) => {
       try {

@@ -25,10 +25,7 @@ interface ResumableUpload extends BucketUpload {
 const chunkSize = 8 * megabyte
 const maxStalls = 4
 
-/**
- * Sends a large upload in chunks. Each retry continues at the offset that the bucket reports. If the upload is aborted, cancels
- * it. See https://cloud.google.com/storage/docs/performing-resumable-uploads
- */
+/** Sends a large upload in chunks: https://cloud.google.com/storage/docs/performing-resumable-uploads */
 export async function uploadInChunks(upload: ResumableUpload): Promise<StoredObject> {
   try {
     return await uploadOnce(upload)
@@ -108,9 +105,7 @@ async function sendChunks(upload: ResumableUpload, session: string): Promise<Sto
   }
 }
 
-/**
- * Sends one chunk, with a separate timeout. If the response is lost, queries the number of bytes that the bucket has received.
- */
+/** Sends one chunk. If the response is lost, queries the number of bytes that the bucket has received. */
 async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResult> {
   const { path, access, signal, content } = upload
   let isSent = false
@@ -124,9 +119,7 @@ async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResu
   })
 }
 
-/**
- * Finds the completed object of this upload. The last response may have been lost, and the session may have expired since then.
- */
+/** Finds the completed object of this upload if the last response was lost or the session has expired. */
 async function recoverCompletedUpload({ id, getMetadata, path }: ResumableUpload, error: Error): Promise<ChunkResult> {
   const existing = [404, 410, 412].includes(getCauseHttpStatus(error) ?? 0) ? await getMetadata() : null
   if (existing?.upload === id) return { stored: existing }

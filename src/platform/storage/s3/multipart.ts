@@ -68,9 +68,7 @@ export async function uploadParts(upload: MultipartUpload): Promise<void> {
   }
 }
 
-/**
- * Sends one part of the content. The part is read twice, because the request must contain its SHA-256, which the store verifies.
- */
+/** Sends one part of the content. Reads it twice, because the request contains its SHA-256, which the store verifies. */
 export async function sendContentPart(
   { access, upload, action }: { access: S3Access; upload: BucketUpload; action: string },
   { uploadId, number, start, end }: { uploadId: string; number: number; start: number; end: number },

@@ -6,10 +6,7 @@ interface Command {
   middlewareStack: { add(middleware: never, options: { step: 'build'; name: string }): void }
 }
 
-/**
- * Signs the SHA-256 of the body, which the store verifies. Without this hash, the SDK would read the body twice, send it in
- * aws-chunked encoding, or not sign it.
- */
+/** Signs the SHA-256 of the body, which the store verifies. The SDK itself would read the body twice or use aws-chunked. */
 export function withPayloadHash<T>(command: T & Command, sha256: string): T {
   const middleware = (next: (args: unknown) => unknown) => (args: { request: { headers: Record<string, string> } }) => {
     args.request.headers['x-amz-content-sha256'] = sha256

@@ -134,9 +134,7 @@ class S3Bucket implements BucketApi {
     return { Bucket: this.bucketName, Key: name }
   }
 
-  /**
-   * Stores an object without conditional writes. Detects an existing object only if it is complete or this process is writing it.
-   */
+  /** Stores an object without conditional writes. Detects objects that are complete, or that this process is writing. */
   async #storeIfAbsent(upload: BucketUpload): Promise<void> {
     const { name, path } = upload
     if (this.#writing.has(name)) throw new BlobExistsError(path)
@@ -149,9 +147,7 @@ class S3Bucket implements BucketApi {
     }
   }
 
-  /**
-   * Stores an object. A rejected condition or an unknown upload id may mean that an earlier attempt succeeded but its response was lost.
-   */
+  /** Stores an object. After status 412 or 404, an earlier attempt may have succeeded although its response was lost. */
   async #store(upload: BucketUpload): Promise<void> {
     try {
       await (upload.content.size <= maxSingleRequestBytes ? this.#putSmallObject(upload) : this.#putLargeObject(upload))
@@ -173,8 +169,7 @@ class S3Bucket implements BucketApi {
       Metadata: { upload: id },
       ...(this.requiresConditions && { IfNoneMatch: '*' }),
     }
-    // Leave time for a retry. An aborted call still waits for the response, because a cancelled request might succeed. Retry once
-    // if the bytes changed in transit.
+    // Leave time for a retry, after changed bytes (400).
     const attempts = { action: `store '${path}'`, attemptMs: this.limits.callMs * 0.6, retryOnceOn: [400] }
     await this.#access.call(attempts, async (signal) => {
       const body = toBody(content, { start: 0, end: content.size })

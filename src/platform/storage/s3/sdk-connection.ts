@@ -58,8 +58,7 @@ export class SdkConnection {
   }
 }
 
-// Converts an error so that the SDK keeps its code, which determines whether to retry. The SDK drops the codes of errors from
-// other vm contexts.
+// The SDK drops the codes of errors from other vm contexts, but the code determines whether a call is retried.
 function rethrowWithCode(error: Error & { code?: string }): never {
   throw Object.assign(new Error(error.message, { cause: error }), { code: error.code })
 }
