@@ -6,7 +6,6 @@ export type Scope = (typeof scopes)[number]
 /** Values of `performed_by_type` in the audit log. */
 export type ActorKind = 'api_key' | 'user' | 'system'
 
-/** Client address and User-Agent of a request, for the logs. */
 export interface Origin {
   ip: string
   userAgent: string
@@ -76,13 +75,15 @@ export const createSystemActor = (tenantId: string): Actor => ({
 
 const maxUserAgentBytes = 512
 
-/** Prepares a User-Agent for the logs: removes control characters, and truncates it to at most 512 bytes of whole characters. */
+/** Removes control characters from a User-Agent, and truncates it to at most 512 bytes of whole characters. */
 export function sanitizeUserAgent(header: string | undefined): string {
   if (!header) return ''
   const clean = decodeHeader(header)
     .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '')
     .trim()
-  return truncateUtf8(clean, maxUserAgentBytes)
+  // `encodeInto` writes only whole characters.
+  const { read } = new TextEncoder().encodeInto(clean, new Uint8Array(maxUserAgentBytes))
+  return clean.slice(0, read)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -95,13 +96,4 @@ function decodeHeader(header: string): string {
   } catch {
     return header
   }
-}
-
-function truncateUtf8(text: string, limit: number): string {
-  if (Buffer.byteLength(text) <= limit) return text
-  const bytes = Buffer.from(text)
-  let end = limit
-  // A byte of the form 0b10xxxxxx continues a character. Step back to the character's first byte.
-  while ((bytes[end]! & 0xc0) === 0x80) end--
-  return bytes.toString('utf8', 0, end)
 }

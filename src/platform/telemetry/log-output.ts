@@ -3,7 +3,6 @@ import { megabyte } from '../units.js'
 
 // Lines that are logged within this time are combined into one write. At 1000 calls per second, a write contains ten lines.
 const flushDelayMs = 10
-const maxBatchBytes = 64 * 1024
 // Value of PIPE_BUF on Linux. Longer lines are written separately.
 const atomicPipeWriteBytes = 4096
 const retryDelayMs = 50
@@ -17,8 +16,8 @@ export class LogOutput {
   #lines: string[] = []
   #size = 0
   #droppedLines = 0
-  #timer: NodeJS.Timeout | undefined
-  #isWriting = false
+  /** True from the first pending line until all lines are written. */
+  #isBusy = false
 
   /** With `isShared`, each write is small enough to be atomic on a pipe that several processes share. */
   constructor(descriptor: number, { maxBytes = megabyte, isShared = false } = {}) {
@@ -34,8 +33,9 @@ export class LogOutput {
     }
     this.#lines.push(line)
     this.#size += line.length
-    if (this.#size >= maxBatchBytes) this.#flush()
-    else this.#scheduleFlush()
+    if (this.#isBusy) return
+    this.#isBusy = true
+    setTimeout(() => this.#flush(), flushDelayMs).unref()
   }
 
   /** Writes the pending lines synchronously before the process exits, within a timeout. */
@@ -52,35 +52,20 @@ export class LogOutput {
     }
   }
 
-  #scheduleFlush(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined
-      this.#flush()
-    }, flushDelayMs).unref()
-  }
-
   #flush(): void {
-    if (this.#isWriting || this.#lines.length === 0) return
-    this.#isWriting = true
-    this.#write(this.#dequeueBatch())
+    this.#isBusy = this.#lines.length > 0
+    if (this.#isBusy) this.#write(this.#dequeueBatch())
   }
 
   #write(bytes: Buffer): void {
     fs.write(this.#descriptor, bytes, 0, bytes.length, null, (error, written) => {
-      if (isPipeFullError(error)) {
-        setTimeout(() => this.#write(bytes), retryDelayMs).unref()
-        return
-      }
-      if (!error && written < bytes.length) return this.#write(bytes.subarray(written))
-      this.#isWriting = false
-      if (this.#size >= Math.min(maxBatchBytes, this.#maxWriteBytes)) this.#flush()
-      else if (this.#lines.length > 0) this.#scheduleFlush()
+      if (isPipeFullError(error)) setTimeout(() => this.#write(bytes), retryDelayMs).unref()
+      else if (!error && written < bytes.length) this.#write(bytes.subarray(written))
+      else this.#flush()
     })
   }
 
   #dequeueBatch(): Buffer {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
     const notice =
       this.#droppedLines > 0
         ? `${JSON.stringify({ level: 40, time: Date.now(), left_out: this.#droppedLines, msg: 'Log lines were dropped because the output was blocked.' })}\n`

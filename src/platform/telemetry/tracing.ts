@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 type Attributes = Record<string, string | number | boolean>
 
-/** One operation in a trace. */
 export interface Span {
   readonly traceId: string
   /** Value of the header that continues the trace in another service: https://www.w3.org/TR/trace-context/ */
@@ -16,7 +15,6 @@ export interface Span {
 export interface Tracing {
   /** Starts the span of a request. A `traceparent` header from the client continues the client's trace. */
   request(name: string, options: { traceparent: string | undefined; attributes: Attributes }): Span
-  /** Sends the pending spans. */
   close(): Promise<void>
 }
 
