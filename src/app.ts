@@ -30,7 +30,7 @@ import type { AppDependencies, Application } from './platform/processes/applicat
 import { getProcessShare, singleProcess } from './platform/processes/process-number.js'
 import { Spool } from './platform/spool/spool.js'
 import type { BlobStorage } from './platform/storage/blob-storage.js'
-import { UnsafeBucketError } from './platform/storage/bucket/bucket-guarantees.js'
+import { UnsafeBucketError } from './platform/storage/bucket/bucket-storage.js'
 import type { Tracing } from './platform/telemetry/tracing.js'
 import { megabyte } from './platform/units.js'
 

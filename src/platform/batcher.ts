@@ -11,7 +11,6 @@ interface BatcherOptions<Item, Result> {
   run(items: readonly Item[]): Promise<readonly Result[]>
   /** Returns the group of an item. Batches of different groups run concurrently. */
   getGroup?(item: Item): string
-  /** Returns the pause in milliseconds before the next batch. */
   getPauseMs?(results: readonly Result[]): number
   maxBatch?: number
   maxWaiting?: number

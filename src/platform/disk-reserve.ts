@@ -21,7 +21,6 @@ export class DiskReserve {
   /** True from when the disk is full until the reserve fits again. Callers must not write much data in this state. */
   readonly isFull = (): boolean => this.#isFull
 
-  /** Checks the disk every second. */
   watch(): void {
     this.#timer ??= setInterval(() => void this.adjust(), watchIntervalMs).unref()
   }

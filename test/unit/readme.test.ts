@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 import { commands } from '../../src/cli/run-command.js'
 import { readConfig } from '../../src/platform/config/config.js'
-import { secretVariables } from '../../src/platform/config/secret-files.js'
+import { secretVariables } from '../../src/platform/config/config-reader.js'
 
 const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import { ConfigError, readConfig, readDatabaseConfig } from '../../src/platform/config/config.js'
-import { secretVariables } from '../../src/platform/config/secret-files.js'
+import { secretVariables } from '../../src/platform/config/config-reader.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-secrets-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -4,9 +4,8 @@ import { pathToFileURL } from 'node:url'
 import { parseDatabaseUrl } from '../db/database-url.js'
 import { parseStorageUrl } from '../storage/storage-url.js'
 import { maxMegabytes } from '../units.js'
-import { EnvReader } from './config-reader.js'
+import { EnvReader, secretVariables } from './config-reader.js'
 import { readIdentityConfig } from './identity-config.js'
-import { secretVariables } from './secret-files.js'
 
 const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
@@ -40,11 +39,9 @@ function readVariables(reader: EnvReader) {
     host:
       reader.readPattern('HOST', /^[A-Za-z0-9.:%_-]+$/, 'an address or a host name to listen on, such as 0.0.0.0') ?? '0.0.0.0',
     port,
-    /** Number of processes that serve HTTP on the port. */
     processes,
     publicUrl: reader.readBaseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
     ...database,
-    /** URL of the database's streaming replica. */
     databaseReadUrl: readReplicaUrl(reader, database.databaseUrl),
     databasePoolSize: reader.readInteger('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
     ...readStorage(reader, database.dataDir),
@@ -56,7 +53,6 @@ function readVariables(reader: EnvReader) {
     redisUrl: reader.readUrl('REDIS_URL', ['redis:', 'rediss:'], { example: 'redis://host:6379', secret: true }),
     /** Allowed origins, or `['*']`. If empty, CORS is disabled. */
     corsOrigins: reader.readOrigins('CORS_ORIGINS'),
-    /** True if webhooks may use private addresses and plain HTTP. */
     webhookAllowPrivate: reader.readFlag('WEBHOOK_ALLOW_PRIVATE'),
   }
 }
@@ -72,7 +68,6 @@ function readStorage(reader: EnvReader, dataDir: string) {
     /** HMAC key that signs download URLs for a Google Cloud Storage bucket without calls to IAM. */
     storageHmac: readStorageHmac(reader),
     s3Credentials: readS3Credentials(reader),
-    /** True if an S3 store without conditional writes is acceptable. */
     s3UnconditionalWrites: reader.readFlag('S3_UNCONDITIONAL_WRITES'),
     /** Timeout of one bucket call, including its retries. */
     storageDeadlineSeconds: reader.readInteger('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
@@ -98,12 +93,10 @@ function readOperationSettings(reader: EnvReader) {
   return {
     production,
     graphqlExplorer: (reader.readChoice('GRAPHQL_EXPLORER', ['on', 'off']) ?? (production ? 'off' : 'on')) === 'on',
-    /** True if `/` serves the dashboard. */
     dashboard: reader.readChoice('DASHBOARD', ['on', 'off']) !== 'off',
     logLevel: reader.readChoice('LOG_LEVEL', logLevels) ?? 'info',
     /** Seconds for which the service continues to respond after SIGTERM, while its readiness check fails. */
     shutdownDelaySeconds: reader.readInteger('SHUTDOWN_DELAY_SECONDS', { from: 0, to: 300, fallback: production ? 5 : 0 }),
-    /** Maximum number of seconds that a shutdown waits for calls in progress. */
     shutdownGraceSeconds: reader.readInteger('SHUTDOWN_GRACE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
     /** Token for the metrics endpoint. If undefined, the endpoint needs no credential. */
     metricsToken: reader.readPattern(

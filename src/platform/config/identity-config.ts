@@ -7,7 +7,6 @@ export function readIdentityConfig(reader: EnvReader, masterKeyRequired: boolean
     jwt: readJwtConfig(reader),
     /** Encryption key of 32 bytes. Required with an external database. */
     masterKey: readMasterKey(reader, masterKeyRequired),
-    /** Previous values of MASTER_KEY, with which stored secrets may still be encrypted. */
     previousMasterKeys: readPreviousMasterKeys(reader),
   }
 }

@@ -31,7 +31,6 @@ export interface DatabaseOptions {
   logger: PoolLogger
   /** URL of PostgreSQL itself, if `url` points to a pooler in transaction mode. */
   directUrl?: string
-  /** URL of a streaming replica. */
   readUrl?: string | undefined
   /** Statement timeout that both the server and the client enforce. */
   statementTimeoutMs?: number

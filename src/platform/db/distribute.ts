@@ -57,7 +57,6 @@ const selectTriggers = `
 SELECT tgrelid::regclass::text AS table, quote_ident(tgname) AS name, pg_get_triggerdef(oid) AS definition
 FROM pg_trigger WHERE NOT tgisinternal AND tgparentid = 0 AND tgrelid::regclass::text = ANY ($1) ORDER BY 1, 2`
 
-/** True if no table or function remains to be distributed. */
 const isDistributed = ({ reference, distributed, functions }: DistributionPlan): boolean =>
   reference.length + distributed.length + functions.length === 0
 
@@ -128,7 +127,6 @@ export interface ClusterReport {
   nodes: object[]
   /** Citus type of each table, such as `distributed`. `missing` lists the tables that `distribute` has not distributed yet. */
   tables: { placed: Record<string, string>; missing: string[]; local: string[] }
-  /** Each function of the service, and whether it exists on every node or only on the coordinator. */
   functions: Record<string, 'on every node' | 'coordinator'>
 }
 

@@ -44,7 +44,6 @@ export class ReadReplica implements Queries {
   #behindUntil = 0
   /** Error that currently prevents the service from using the replica. */
   #error: string | undefined
-  /** Number of statements that each server executed. */
   readonly served = { replica: 0, primary: 0 }
 
   /** `pool` opens connections to the replica and calls `verify` for each of them. */
@@ -175,7 +174,6 @@ function parseReplicaPosition({ rows }: { rows: ReplicaStatus[] }): bigint {
   return parseLsn(position)
 }
 
-/** Position in the primary's write-ahead log at a certain time. */
 export interface Position {
   /** The log up to `lsn` includes all commits before this time. Measured by the monotonic clock of this process. */
   at: number
@@ -232,7 +230,6 @@ function parseLsn(text: string): bigint {
   return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`)
 }
 
-/** Properties of a request that affect its reads from a replica. */
 export interface ReplicaReadContext {
   /** Arrival time of the request, by the monotonic clock of this process. */
   arrivedAt: number

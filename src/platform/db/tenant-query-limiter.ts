@@ -44,7 +44,6 @@ export class TenantQueryLimiter {
     }
   }
 
-  /** Waits until another statement of the tenant finishes and frees its slot. */
   #waitForSlot(queue: TenantQueue): Promise<void> {
     return new Promise((resolve, reject) => {
       const rejectOverload = () => reject(overloaded('This tenant has too many reads in progress. Retry later.'))

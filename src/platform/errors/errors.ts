@@ -73,7 +73,6 @@ export const invalidUploadLink = () =>
 export const conflict = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('conflict', message, { details })
 
-/** Error for an upload to a context whose `status` is not active. */
 export const createDisabledContextError = (contextKey: string, status: string) =>
   conflict(`Context '${contextKey}' is disabled. Enable the context, or use another one.`, { context_key: contextKey, status })
 
@@ -108,7 +107,6 @@ export const createIdempotencyMismatchError = (key: string) =>
     `Idempotency-Key '${toPrintableText(key)}' was used with a different request body. Send the same body, or another key.`,
   )
 
-/** Creates the error for a rejected file. `reason` is the reason code of the failed check. */
 export const rejected = (
   reason: BlockReason | PolicyRejection | 'scan_incomplete',
   message: string,

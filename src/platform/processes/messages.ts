@@ -20,7 +20,6 @@ export interface Started {
 }
 
 export interface ClusterState {
-  /** Number of processes that are ready. */
   running: number
   isDiskFull: boolean
 }
@@ -28,9 +27,7 @@ export interface ClusterState {
 export type ToProcess =
   | { kind: 'start'; self: ProcessNumber; state: ClusterState; database: DatabaseUrls }
   | ({ kind: 'state' } & ClusterState)
-  /** Requests the metrics of this process for the supervisor. */
   | { kind: 'metrics requested'; id: number }
-  /** Response with the metrics of all processes. */
   | { kind: 'all metrics'; id: number; text: string }
 
 export type FromProcess =

@@ -30,7 +30,6 @@ export class SupervisorMetrics {
     })
   }
 
-  /** Requests the metrics of all processes. */
   async collect(sendRequests: readonly ((id: number) => void)[]): Promise<string> {
     const texts = sendRequests.map(async (sendRequest) => (await this.requests.send(sendRequest, metricsTimeoutMs)) ?? '')
     return mergeMetrics(await Promise.all([this.registry.metrics(), ...texts]))

@@ -81,7 +81,6 @@ class Supervisor {
     this.#killTimer ??= setTimeout(() => sendSignal(workers, 'SIGKILL'), timeoutMs)
   }
 
-  /** Resolves when all processes have exited. */
   async close(): Promise<void> {
     if (!this.#allExited) this.forwardSignal('SIGINT')
     await this.#allExited

@@ -13,14 +13,12 @@ export interface DownloadGrant {
   expiresInSeconds: number
 }
 
-/** Download permission with additional data for the URL of a bucket. */
 export interface BlobDownloadGrant extends DownloadGrant {
   path: string
   filename: string
   contentType: string
 }
 
-/** A blob in the result of `BlobStorage.list`. */
 export interface StoredBlob {
   path: string
   size: number

@@ -6,11 +6,9 @@ import { DownloadUrls } from './signed-url.js'
 import { parseStorageUrl } from './storage-url.js'
 
 export interface OpenStorageOptions {
-  /** Public URL of the service, used in local download URLs. */
   publicUrl: string
   signingSecrets: SigningSecrets
   emulatorHost?: string
-  /** HMAC key that signs download URLs for a Google Cloud Storage bucket without calls to IAM. */
   hmac?: { accessId: string; secret: string } | undefined
   s3?: Pick<S3Options, 'credentials' | 'unconditionalWrites'>
   /** Timeout of one bucket call, including its retries. */

@@ -6,7 +6,6 @@ interface BucketLocation {
   prefix?: string | undefined
 }
 
-/** Location of an S3 bucket, as in STORAGE_URL. */
 export interface S3Location extends BucketLocation {
   region: string
   /** Base URL of an S3-compatible store. Undefined for Amazon S3. */

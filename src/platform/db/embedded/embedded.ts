@@ -151,7 +151,6 @@ export interface LockHolder {
   host: string
   pid: number
   purpose: 'service' | 'command'
-  /** URL of the database, if it is running. */
   url?: string | undefined
 }
 

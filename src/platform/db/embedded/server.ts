@@ -25,7 +25,6 @@ export interface EmbeddedServer {
   pid: number
   /** Directory of the server's Unix socket. The directory is part of the URL. */
   socketFolder: string
-  /** Resolves when the server has exited. */
   exited: Promise<unknown>
   /** Closes all connections and stops the server. Committed transactions are not lost. */
   stop(): Promise<void>
@@ -222,7 +221,6 @@ async function loadPrograms(): Promise<Programs> {
 const authentication = ['--username=assay', '--auth-local=trust', '--auth-host=reject']
 const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
-/** Creates a PostgreSQL database cluster in the `data` folder. */
 async function createCluster(data: string, { initdb }: Programs, account: Account): Promise<void> {
   // Use a temporary name, so that a crash leaves no incomplete cluster behind.
   const incomplete = `${data}.new`
@@ -236,7 +234,6 @@ async function createCluster(data: string, { initdb }: Programs, account: Accoun
   syncDirectory(join(data, '..'))
 }
 
-/** Creates a directory that only the PostgreSQL account can enter. */
 function createPrivateDirectory(path: string, { options: { uid, gid } }: Account): void {
   mkdirSync(path, { recursive: true, mode: 0o700 })
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)

@@ -28,20 +28,17 @@ export interface BucketPage {
   nextPageToken: string | undefined
 }
 
-/** A small object that tests the bucket. */
 export interface TestWrite {
   name: string
   bytes: Buffer
   /** Bytes whose checksum the request declares. Defaults to `bytes`. */
   declared?: Buffer
-  /** True if the write must fail if an object with this name exists. */
   ifAbsent?: boolean
   limits?: BucketLimits
 }
 
 export interface BucketMetadata {
   size: number
-  /** Id of the upload that stored the object. */
   upload?: unknown
 }
 
@@ -61,7 +58,6 @@ export interface BucketApi {
   read(read: BucketRead): Promise<Readable>
   /** Copies an object within the bucket, so that the service transfers no content. Throws `notFound`. */
   copy(from: BucketObject, to: BucketObject): Promise<void>
-  /** Returns null if the object does not exist. */
   getMetadata(object: BucketObject): Promise<BucketMetadata | null>
   /** Deletes an object. Succeeds if the object does not exist. */
   remove(object: BucketObject): Promise<void>

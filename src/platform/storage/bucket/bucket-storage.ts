@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import { storageUnavailable } from '../../errors/errors.js'
+import { AssayError, storageUnavailable } from '../../errors/errors.js'
 import { reachFaultPoint } from '../../fault-points.js'
 import type { Content } from '../../spool/content.js'
 import { assertBlobPath, reservedPrefix } from '../blob-path.js'
 import type { BlobDownloadGrant, BlobStorage, StoredBlob } from '../blob-storage.js'
-import type { BucketApi, BucketObject } from './bucket-api.js'
-import { assertSafeBucket, type BucketGuarantees, testBucketGuarantees } from './bucket-guarantees.js'
+import type { BucketApi, BucketObject, TestWrite } from './bucket-api.js'
 import { type BucketLimits, getBucketMessage, getCauseHttpStatus } from './retry.js'
 
 const probeText = 'Assay writes this text to check that it can write.'
@@ -106,7 +105,6 @@ export class BucketStorage implements BlobStorage {
     await this.#assertTested()
   }
 
-  /** Tests the bucket's guarantees again. */
   testGuarantees(): Promise<BucketGuarantees> {
     return testBucketGuarantees(this.#api, this.#prefix)
   }
@@ -149,3 +147,64 @@ export class BucketStorage implements BlobStorage {
 }
 
 const readAll = async (stream: Readable): Promise<Buffer> => Buffer.concat(await stream.toArray())
+
+/** Guarantees that only a bucket's server can provide. */
+export interface BucketGuarantees {
+  /** `kept`: the bucket rejects a conditional write if the object already exists. */
+  conditionalWrites: 'kept' | 'ignored' | 'unsupported'
+  /** `kept`: the bucket rejects content that does not match its checksum. */
+  checksums: 'kept' | 'ignored'
+}
+
+/** Thrown if the bucket could lose or damage files. In this case, the service does not start. */
+export class UnsafeBucketError extends AssayError {
+  constructor(message: string) {
+    super('storage_unavailable', message, { retryAfter: 60, cause: new Error(message) })
+  }
+}
+
+/** Tests the guarantees with temporary objects, and deletes them afterwards. */
+async function testBucketGuarantees(api: BucketApi, prefix: string): Promise<BucketGuarantees> {
+  const names = ['condition', 'checksum'].map((what) => `${prefix}${reservedPrefix}proof-${what}-${randomUUID()}`)
+  const [conditional, damaged] = names as [string, string]
+  const [first, second] = [Buffer.from('first'), Buffer.from('other')]
+  try {
+    await findStatus(api, { name: conditional, bytes: first, ifAbsent: true }, [412, 501])
+    const overwritten = await findStatus(api, { name: conditional, bytes: second, ifAbsent: true }, [412, 501])
+    const written = await findStatus(api, { name: damaged, bytes: first, declared: second }, [400])
+    return {
+      conditionalWrites: overwritten === 501 ? 'unsupported' : overwritten === 412 ? 'kept' : 'ignored',
+      checksums: written === 400 ? 'kept' : 'ignored',
+    }
+  } finally {
+    for (const name of names) await api.remove({ name, path: 'a test object' }).catch(() => {})
+  }
+}
+
+/** Returns the status with which the bucket rejects the write, or undefined if it stores the object. Throws any other error. */
+async function findStatus(api: BucketApi, write: TestWrite, expected: number[]): Promise<number | undefined> {
+  try {
+    await api.write(write)
+    return undefined
+  } catch (error) {
+    const status = getCauseHttpStatus(error)
+    if (status === undefined || !expected.includes(status)) throw error
+    return status
+  }
+}
+
+/** Throws an `UnsafeBucketError` if a required guarantee is missing. */
+function assertSafeBucket({ conditionalWrites, checksums }: BucketGuarantees, api: BucketApi): void {
+  if (checksums === 'ignored')
+    throw new UnsafeBucketError(
+      `The bucket '${api.bucketName}' stores content that does not match its checksum. Use a store that verifies checksums.`,
+    )
+  if (conditionalWrites === 'ignored')
+    throw new UnsafeBucketError(
+      `The bucket '${api.bucketName}' ignores write conditions and overwrites objects. Use a store that supports conditional writes.`,
+    )
+  if (conditionalWrites === 'unsupported' && api.requiresConditions)
+    throw new UnsafeBucketError(
+      `The bucket '${api.bucketName}' does not support conditional writes (If-None-Match: *). Set S3_UNCONDITIONAL_WRITES=true to accept this, or use another store.`,
+    )
+}

@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
 
-/** Timeouts for bucket calls. */
 export interface BucketLimits {
   /** Timeout of one request with a small response, until its last byte arrives. */
   requestMs: number

@@ -8,13 +8,11 @@ import { BucketStorage } from '../bucket/bucket-storage.js'
 import { readContent, readText } from '../bucket/connection.js'
 import { readWithChecksum } from '../bucket/content.js'
 import { BucketError, type BucketLimits, getHttpStatus, ignoreHttpStatus, toBucketError } from '../bucket/retry.js'
-import { GcsAccess, type GcsOptions } from './access.js'
+import { GcsAccess, type GcsOptions, type ObjectMetadata, parseObject, uploadObject } from './access.js'
 import { Crc32c } from './crc32c.js'
 import { type StoredObject, uploadInChunks } from './resumable.js'
 import { createHmacSigner, type HmacKey, signUrl } from './sign-url.js'
-import { type ObjectMetadata, parseObject, uploadObject } from './upload-object.js'
 
-/** Maximum size of an upload with a single request. Larger uploads need several requests. */
 const maxSingleRequestBytes = 8 * megabyte
 
 /** Stores blobs in a Google Cloud Storage bucket. */
@@ -104,7 +102,6 @@ class GcsBucket implements BucketApi {
       'response-content-type': contentType,
     }
     const download = { endpoint, bucket, name, expiresInSeconds, query }
-    // An HMAC key needs no credentials and no request.
     if (this.#hmac) return signUrl(createHmacSigner(this.#hmac), download)
     return this.#access.call({ action: `sign a URL for '${path}'` }, async () =>
       signUrl(await this.#access.getServiceAccountSigner(), download),

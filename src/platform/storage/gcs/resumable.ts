@@ -7,11 +7,9 @@ import type { BucketUpload } from '../bucket/bucket-api.js'
 import { type BucketResponse, readText, type StreamedBody } from '../bucket/connection.js'
 import { getPart, updateChecksum } from '../bucket/content.js'
 import { BucketError, createUnavailableError, getCauseHttpStatus, toBucketError } from '../bucket/retry.js'
-import { type GcsAccess, parseJson } from './access.js'
+import { type GcsAccess, type ObjectMetadata, parseJson, parseObject } from './access.js'
 import { Crc32c } from './crc32c.js'
-import { type ObjectMetadata, parseObject } from './upload-object.js'
 
-/** Metadata of the stored object, and the CRC32C of the sent bytes. */
 export interface StoredObject extends ObjectMetadata {
   expectedCrc32c: string
 }

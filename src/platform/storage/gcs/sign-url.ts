@@ -14,7 +14,6 @@ export interface UrlSigner {
 }
 
 interface DownloadRequest {
-  /** Base URL of the API, such as `https://storage.googleapis.com`. */
   endpoint: string
   bucket: string
   name: string

@@ -1,5 +1,11 @@
-import type { ServiceInputTypes, ServiceOutputTypes } from '@aws-sdk/client-s3'
-import { type $Command, S3Client, type S3ClientConfig, type S3ClientResolvedConfig } from '@aws-sdk/client-s3'
+import {
+  type $Command,
+  S3Client,
+  type S3ClientConfig,
+  type S3ClientResolvedConfig,
+  type ServiceInputTypes,
+  type ServiceOutputTypes,
+} from '@aws-sdk/client-s3'
 import { storageUnavailable } from '../../errors/errors.js'
 import type { BucketStorageOptions } from '../bucket/bucket-storage.js'
 import { BucketError, type BucketLimits, defaultLimits, type RetryOptions, retry } from '../bucket/retry.js'
@@ -7,9 +13,7 @@ import type { S3Location } from '../storage-url.js'
 import { SdkConnection } from './sdk-connection.js'
 
 export interface S3Options extends S3Location, BucketStorageOptions {
-  /** If undefined, the AWS SDK finds credentials in its environment variables, files, or the machine's metadata service. */
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
-  /** True if a store without conditional writes is acceptable. */
   unconditionalWrites?: boolean
 }
 

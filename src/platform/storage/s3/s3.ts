@@ -19,9 +19,8 @@ import { readContent } from '../bucket/connection.js'
 import { updateChecksum } from '../bucket/content.js'
 import { BucketError, type BucketLimits, getCauseHttpStatus, getHttpStatus, ignoreHttpStatus } from '../bucket/retry.js'
 import { S3Access, type S3Options } from './access.js'
-import { copyObject } from './copy-object.js'
 import { abortUploads, listObjects } from './lists.js'
-import { getPartSize, maxSingleRequestBytes, sendContentPart, uploadParts } from './multipart.js'
+import { copyObject, getPartSize, maxSingleRequestBytes, sendContentPart, uploadParts } from './multipart.js'
 import { toBody, withPayloadHash } from './payload.js'
 
 /** Stores blobs in an Amazon S3 bucket, or in a compatible store. */
