@@ -14,7 +14,7 @@ import { isSessionExpired, me, signInError, signOut, startError, startSession } 
 import { texts } from './texts.js'
 import { findView } from './views.js'
 
-/** Root component. Shows the page for the current path, or the sign-in page if no user is signed in. */
+/** Shows the page for the current path, or the sign-in page if no user is signed in. */
 export function App() {
   const user = me.value
   if (user === undefined)
@@ -26,7 +26,7 @@ export function App() {
     ) : null
   if (user === null) return <SignInPage />
   if (user.secondFactorDue) return <SecondFactorSetupPage />
-  // The `key` makes Preact discard the page state when another user signs in.
+  // The `key` discards the page state when another user signs in.
   return <Shell key={user.id} view={findView(path.value)} />
 }
 
@@ -70,7 +70,7 @@ const ScannerNotice = () => (
   </p>
 )
 
-/** Page for users who must set up two-factor authentication, because their tenant requires it. They cannot open any other page. */
+/** Page for users who must set up two-factor authentication before they can open any other page. */
 const SecondFactorSetupPage = () => (
   <main class="centered" id="main">
     <p class="notice warn">{texts.account.factorRequired}</p>
@@ -79,7 +79,7 @@ const SecondFactorSetupPage = () => (
   </main>
 )
 
-/** Page for an unknown path, or for a path that the user's scopes do not permit. */
+/** Page for a path that is unknown or that the user's scopes do not permit. */
 const PageNotFound = () => (
   <Page title={texts.errors.pageNotFound}>
     <EmptyState icon="search" title={texts.errors.noPageAt(path.value)}>
@@ -91,7 +91,7 @@ const PageNotFound = () => (
   </Page>
 )
 
-/** Keyboard shortcuts: Ctrl+K opens the palette. `/` focuses the search field on the page, or opens the palette. */
+/** Ctrl+K opens the palette. `/` focuses the search field on the page, or opens the palette if the page has none. */
 function useKeyboardShortcuts() {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 
 type FilesHandler = (files: File[]) => void
 
-/** Handler of the current page's upload area. It receives files that are dropped anywhere in the window. */
+/** Handler for files that the user drops anywhere in the window. */
 let dropHandler: FilesHandler | undefined
 
 /** True while the user drags files over a window with an upload area. */
@@ -13,7 +13,7 @@ const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('
 /** An open dialog blocks the page behind it. */
 const acceptsFiles = () => dropHandler !== undefined && !document.querySelector('dialog[open]')
 
-/** Handles files that are dropped anywhere in the window. By default, the browser would leave the page to open the file. */
+/** Handles files that are dropped anywhere in the window. By default, the browser would leave the page to open them. */
 export function listenForFileDrops(): void {
   addEventListener('dragover', (event) => {
     // A nested upload area has already handled the event.
@@ -35,7 +35,7 @@ export function listenForFileDrops(): void {
   })
 }
 
-/** While the component is mounted, passes files that are dropped anywhere in the window to `onFiles`. */
+/** Passes files that are dropped anywhere in the window to `onFiles` while the component is mounted. */
 export function useFileDrops(onFiles: FilesHandler): void {
   const latest = useRef(onFiles)
   latest.current = onFiles

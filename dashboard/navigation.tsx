@@ -9,7 +9,7 @@ import { texts } from './texts.js'
 import { type Theme, theme, themes } from './theme.js'
 import { getVisibleViews, groups, preloadView } from './views.js'
 
-/** Sidebar with pages, search and current user. Narrow screens show a menu above the page instead. */
+/** Sidebar with pages, search and current user. Narrow screens show a menu instead. */
 export function Navigation() {
   const isOpen = useSignal(false)
   useEffect(() => {
@@ -47,7 +47,7 @@ export function Navigation() {
   )
 }
 
-/** Links to the overview and the page groups. Groups without permitted pages are omitted. */
+/** Links to the overview and to the pages that the user may open, by group. */
 function NavigationLinks() {
   const views = getVisibleViews()
   return (
@@ -93,7 +93,7 @@ export const Logo = () => (
   </svg>
 )
 
-/** Button that opens the palette. The button looks like a search field, because users expect a search field. */
+/** Button that opens the palette. It looks like the search field that users expect. */
 const SearchButton = () => (
   <button type="button" class="search" aria-keyshortcuts="Control+K Meta+K" onClick={() => (isPaletteOpen.value = true)}>
     <Icon name="search" />

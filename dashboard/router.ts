@@ -7,7 +7,7 @@ addEventListener('popstate', () => {
 
 export const path = computed(() => new URL(currentAddress.value, location.origin).pathname)
 
-/** Query parameters of the current page. They include the filters, so that users can share a filtered list. */
+/** Query parameters of the page. They include the filters, so that users can share a filtered list. */
 export const query = computed(() => new URL(currentAddress.value, location.origin).searchParams)
 
 export function navigate(address: string, { replace = false } = {}): void {
@@ -17,7 +17,7 @@ export function navigate(address: string, { replace = false } = {}): void {
   if (!replace) scrollTo(0, 0)
 }
 
-/** Changes query parameters and removes empty ones. Resets the pagination cursors, unless `changes` sets them. */
+/** Changes query parameters and removes empty ones. Resets the cursors unless `changes` sets them. */
 export function updateQuery(changes: Record<string, string | null | undefined>, { replace = false } = {}): void {
   const next = new URLSearchParams(query.value)
   for (const cursor of ['after', 'before']) next.delete(cursor)

@@ -6,7 +6,6 @@ const scannerEngine = signal<string | undefined>(undefined)
 /** Checks whether an engine has only the built-in rules, which do not replace an antivirus. */
 export const isBuiltInEngine = (name: string | null | undefined): boolean => name === 'YARA-X'
 
-/** True if the service scans only with the built-in rules. */
 export const hasOnlyBuiltInRules = computed(() => isBuiltInEngine(scannerEngine.value))
 
 export async function loadScannerEngine(): Promise<void> {

@@ -16,10 +16,10 @@ export type Scope = Me['scopes'][number]
 /** Signed-in user. Undefined while the user is loading, and null if no user is signed in. */
 export const me = signal<Me | null | undefined>(undefined)
 
-/** True if the session ended while the page was open. A sign-in dialog then covers the page, which keeps its state. */
+/** True if the session ended while the page was open. A sign-in dialog then covers the page. */
 export const isSessionExpired = signal(false)
 
-// True during sign-out. Other requests can then fail with 401, but this error must not open the sign-in dialog.
+// True during sign-out. Other requests may then fail with 401, which must not open the sign-in dialog.
 let isSigningOut = false
 
 /** Error from the first request for the current user. */
@@ -30,14 +30,14 @@ export const signInError = signal<ApiError | undefined>(undefined)
 
 const scopes = computed(() => me.value?.scopes ?? [])
 
-/** Checks whether the user has a scope. Scope `admin` includes all scopes. Pages hide actions that are not permitted. */
+/** Checks whether the user has a scope. Scope `admin` includes all scopes. */
 export const hasScope = (scope: Scope): boolean => scopes.value.includes(scope) || scopes.value.includes('admin')
 
-// Other browser tabs share the session cookie, so they must be notified of sign-in and sign-out.
+// Other tabs share the session cookie, so they must be notified of each sign-in and sign-out.
 const otherTabs = new BroadcastChannel('assay.session')
 otherTabs.addEventListener('message', () => void loadCurrentUser())
 
-/** Loads the current user. If the URL contains a welcome token, first removes the token and signs in with it. */
+/** Loads the current user. If the URL contains a welcome token, removes the token and signs in with it first. */
 export async function startSession(): Promise<void> {
   const welcome = /^#welcome=([\w.-]+)$/.exec(location.hash)?.[1]
   if (welcome) {
@@ -48,7 +48,7 @@ export async function startSession(): Promise<void> {
   await loadCurrentUser()
 }
 
-// In a tab that already shows the dashboard, a welcome link changes only the hash, and the page is not reloaded.
+// A welcome link changes only the hash of an open dashboard, so the page does not reload.
 addEventListener('hashchange', () => {
   if (location.hash.startsWith('#welcome=')) void startSession()
 })
@@ -56,7 +56,7 @@ addEventListener('hashchange', () => {
 export async function loadCurrentUser(): Promise<void> {
   const requestClient = client
   const { data, error } = await requestClient.query(meDocument, {}, { requestPolicy: 'network-only' }).toPromise()
-  // The response is out of date, because the user has signed in or out since the request.
+  // The user has signed in or out since the request, so the response is out of date.
   if (requestClient !== client) return
   const apiError = error && toApiError(error)
   if (apiError && apiError.code !== 'UNAUTHENTICATED') {
@@ -83,7 +83,7 @@ export interface Credentials {
   code?: string
 }
 
-/** Signs in, or returns the error if the service rejects the credentials. */
+/** Signs in. Returns the error if the service rejects the credentials. */
 export async function signIn(credentials: Credentials | { welcome: string }): Promise<ApiError | undefined> {
   const error = await sendSessionRequest('POST', credentials)
   if (error) return error

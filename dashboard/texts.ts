@@ -9,7 +9,6 @@ import { overviewTexts } from './texts/overview.js'
 import { validationTexts } from './texts/validation.js'
 import { webhooksTexts } from './texts/webhooks.js'
 
-/** All user interface text in the dashboard. */
 export const texts = {
   ...commonTexts,
   ...navigationTexts,

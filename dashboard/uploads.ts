@@ -23,11 +23,11 @@ export interface Upload {
   connectionLosses: number
 }
 
-/** Uploads that were added since the page was opened, newest first. Uploads continue while the user visits other pages. */
+/** Uploads since the page was opened, newest first. They continue while the user visits other pages. */
 export const uploads = signal<readonly Upload[]>([])
 
 const maxConcurrentUploads = 3
-/** Files above this size are uploaded in chunks, so that a lost connection does not restart the upload. */
+/** Larger files are uploaded in chunks, so that a lost connection does not restart the upload. */
 const minResumableBytes = 16 * 1024 * 1024
 let activeUploads = 0
 let lastKey = 0
@@ -49,10 +49,10 @@ export function addUploads(files: Iterable<File>, context: string): void {
   startWaitingUploads()
 }
 
-/** Retries an upload. A rejected file may be accepted after its context has changed. */
+/** Retries an upload. The service may accept a rejected file after its context has changed. */
 export function retryUpload(upload: Upload): void {
-  // After a rejection, use a new idempotency key, because the service returns the stored response for a known key.
-  // After a lost connection, keep the key, because the service may have stored the file.
+  // After a rejection, use a new idempotency key, because the service repeats its response to a known key. After a lost
+  // connection, keep the key, because the service may have stored the file.
   if (upload.state.peek().kind === 'rejected') upload.idempotencyKey = generateIdempotencyKey()
   upload.abort = new AbortController()
   upload.progress.value = 0
@@ -65,7 +65,7 @@ const generateIdempotencyKey = () =>
 
 const isConnectionLost = (state: UploadState) => state.kind === 'failed' && state.error.code === 'OFFLINE'
 
-// When the browser is online again, retry interrupted uploads.
+// Retry interrupted uploads when the browser is online again.
 addEventListener('online', () => {
   for (const upload of uploads.peek()) {
     upload.connectionLosses = 0
@@ -80,7 +80,7 @@ function scheduleRetry(upload: Upload): void {
   if (delayMs !== undefined) setTimeout(retryIfConnectionLost, delayMs)
 }
 
-/** Asks for confirmation before the user closes or reloads the page during an upload. */
+/** Asks for confirmation if the user leaves the page during an upload. */
 addEventListener('beforeunload', (event) => {
   if (uploads.peek().some(({ state }) => !isFinished(state.peek()))) event.preventDefault()
 })
@@ -92,7 +92,7 @@ export const clearFinishedUploads = (): void => {
 export const isFinished = ({ kind }: UploadState): boolean => kind === 'accepted' || kind === 'rejected' || kind === 'failed'
 
 function startWaitingUploads(): void {
-  // Start the uploads in the order in which the user added them.
+  // Start uploads in the order in which the user added them.
   const waiting = [...uploads.peek()].sort((a, b) => a.key - b.key).filter(({ state }) => state.peek().kind === 'waiting')
   for (const upload of waiting.slice(0, maxConcurrentUploads - activeUploads)) {
     activeUploads++
@@ -115,7 +115,7 @@ async function sendUpload(upload: Upload): Promise<void> {
   if (body) state.value = { kind: 'accepted', fileId: body.file_id }
   else state.value = { kind: isRejection(error) ? 'rejected' : 'failed', error }
   if (isConnectionLost(state.peek())) scheduleRetry(upload)
-  // Reload the lists only once after the last upload, not after each upload.
+  // Reload the lists once after the last upload instead of after each upload.
   if (uploads.peek().every((each) => isFinished(each.state.peek()))) reloadData()
 }
 
@@ -130,5 +130,5 @@ const rejectionCodes = [
   'ACTIVE_CONTENT',
 ]
 
-/** Checks whether the service rejected the file itself, in which case a retry cannot succeed. */
+/** Checks whether the service rejected the file itself. A retry cannot succeed then. */
 const isRejection = ({ code }: ApiError) => rejectionCodes.includes(code)

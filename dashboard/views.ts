@@ -6,7 +6,6 @@ import { texts } from './texts.js'
 
 const t = texts.nav
 
-/** Navigation groups, in display order. */
 export const groups = ['data', 'access', 'operations', 'proof'] as const
 type Group = (typeof groups)[number]
 
@@ -15,9 +14,9 @@ interface View {
   name: string
   title: string
   icon: IconName
-  /** Group in the navigation. Undefined for the overview, which is above the groups, and for the account page. */
+  /** Navigation group. Undefined for the overview, which is above the groups, and for the account page. */
   group?: Group
-  /** The user needs at least one of these scopes to open the view. If undefined, no scope is required. */
+  /** Scopes of which the user needs at least one to open the view. If undefined, no scope is required. */
   scopes?: readonly Scope[]
   Page: LazyPage
   /** Page for a single object, which the path identifies by id or key. */
@@ -147,12 +146,12 @@ const allViews: readonly View[] = [
 
 const isViewPermitted = ({ scopes }: View) => !scopes || scopes.some(hasScope)
 
-/** Returns the views that the user may open, in navigation order, excluding the account page. */
+/** Returns the views that the user may open in navigation order, without the account page. */
 export const getVisibleViews = (): View[] => allViews.filter((view) => isViewPermitted(view) && view.name !== 'account')
 
 const findViewByPath = (path: string) => allViews.find(({ name }) => name === path.split('/')[1])
 
-/** Returns the component for a path and the id in the path, or undefined if the page does not exist or is not permitted. */
+/** Returns the component and the id for a path, or undefined if the page is unknown or not permitted. */
 export function findView(path: string): { View: ComponentType<{ id: string }>; id: string } | undefined {
   const [, , id, ...rest] = path.split('/')
   const named = findViewByPath(path)
@@ -172,10 +171,10 @@ function decodeSegment(segment: string): string | undefined {
   }
 }
 
-/** Loads a page's code in advance, before the current user is loaded or the link is clicked. */
+/** Loads a page's code before the user opens the page. */
 export function preloadView(path: string): void {
   const view = findViewByPath(path)
   const page = path.split('/')[2] ? view?.Detail : view?.Page
-  // If the preload fails, opening the page reports the error.
+  // If this fails, opening the page reports the error.
   void page?.preload().catch(() => {})
 }

@@ -68,7 +68,6 @@ function listFiles(folder, pattern) {
   return paths.filter((path) => pattern.test(path) && !/(^|\/)(node_modules|dist|generated)\//.test(path))
 }
 
-/** Returns all findings in the repository. */
 export function collectFindings() {
   const sources = ['src', 'packages', 'dashboard', 'scripts', 'test'].flatMap((folder) => listFiles(folder, /\.(tsx?|mts|mjs)$/))
   const docs = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...listFiles('docs', /\.md$/)]

@@ -33,7 +33,7 @@ function tryLock(path) {
   }
 }
 
-/** Removes the lock of an ended process if the file is unchanged. A race between two processes causes only a redundant build. */
+/** Removes the lock of an ended process if the file is unchanged. If two processes race, one of them builds redundantly. */
 function removeStaleLock(path, holder) {
   if (readHolder(path) === holder) rmSync(path, { force: true })
 }

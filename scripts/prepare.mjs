@@ -22,7 +22,6 @@ const clientTypes = join(client, 'src', 'generated')
 const dashboard = toRootPath('dashboard')
 const generatedFolders = [prismaClient, clientTypes, join(dashboard, 'generated')].map((folder) => `${folder}/`)
 
-/** Error that is printed without a stack trace. */
 export class Fault extends Error {}
 
 /** Prepares the clone, in one process at a time. `tools` adds development packages, such as jest and the formatter. */

@@ -45,7 +45,6 @@ export const isFileNotInImage = (path) => isUnusedFile(path) || documentation.te
 export const imageScripts = { start: 'node --max-semi-space-size=4 --heap-growing-percent=50 dist/main.js' }
 for (const name of ['migrate', 'admin', 'validate']) imageScripts[name] = `node dist/cli/${name}.js`
 
-/** Removes packages and files that the installation in `root` does not use. */
 export function prune(root, skips = isUnusedDependency, isUnused = isUnusedFile) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
   const needed = findNeededPackages(packages, skips)

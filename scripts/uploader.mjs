@@ -1,4 +1,4 @@
-// Bundles the packages/uploader web component into one script that any site can load.
+// Bundles the web component in packages/uploader into one script that any site can load.
 import { fileURLToPath } from 'node:url'
 
 const entry = fileURLToPath(new URL('../packages/uploader/src/index.ts', import.meta.url))

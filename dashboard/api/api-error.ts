@@ -1,7 +1,6 @@
 import { CombinedError } from '@urql/core'
 import { texts } from '../texts.js'
 
-/** Error returned by a failed GraphQL or REST call. */
 export interface ApiError {
   code: string
   message: string
@@ -23,14 +22,12 @@ export function toApiError(error: unknown): ApiError {
   return { code: code ?? 'INTERNAL_SERVER_ERROR', message: first.message, details: details ?? {} }
 }
 
-/** Converts the body of a REST error response to an `ApiError`. */
 export const parseErrorBody = ({ message, error }: ErrorBody): ApiError => ({
   code: (error?.code ?? 'internal_server_error').toUpperCase(),
   message: message ?? texts.errors.unknown,
   details: error?.details ?? {},
 })
 
-/** Returns the validation errors, keyed by field name. */
 export function toFieldErrors({ details }: ApiError): Record<string, string> {
   const fields = (details.fields ?? []) as { field: string; message: string }[]
   return Object.fromEntries(fields.map(({ field, message }) => [field.replace(/^input\./, ''), message]))

@@ -13,17 +13,17 @@ import { type ApiError, toApiError } from './api-error.js'
 /** Number of `UNAUTHENTICATED` errors since the page was opened. */
 export const unauthenticatedCount = signal(0)
 
-/** Counter whose changes make all queries reload, for example after a mutation or when the browser is online again. */
+/** All queries reload when this counter changes, for example after a mutation or a reconnection. */
 export const reloadCount = signal(0)
 
-/** CSRF protection: the service accepts the session cookie only with this header, which HTML forms cannot send. */
+/** The service accepts the session cookie only with this header. HTML forms cannot send it, which prevents CSRF. */
 export const dashboardHeaders = { 'X-Assay-Request': 'dashboard' }
 
 function createClient(): Client {
   const created: Client = new Client({
     url: '/graphql',
     preferGetMethod: false,
-    // Errors from requests made in an earlier session are not counted.
+    // Errors of requests from an earlier session do not count.
     exchanges: [
       mapExchange({ onError: (error) => created === client && countUnauthenticatedError(error) }),
       cacheExchange,
@@ -40,7 +40,7 @@ function countUnauthenticatedError(error: CombinedError): void {
 
 export let client = createClient()
 
-/** Discards the cache, so that a new user does not see the previous user's data. */
+/** Clears the cache, so that a new user does not see the previous user's data. */
 export function clearCache(): void {
   client = createClient()
   reloadCount.value++
@@ -52,7 +52,6 @@ export const reloadData = (): void => {
 
 addEventListener('online', () => reloadCount.value++)
 
-/** Runs a mutation and returns its data or its error. */
 export async function mutate<Data, Variables extends AnyVariables>(
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,

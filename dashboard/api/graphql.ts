@@ -8,7 +8,7 @@ interface Configuration {
   disableMasking: true
 }
 
-/** Parses a GraphQL document, whose types gql.tada derives from schema.graphql. */
+/** Parses a GraphQL document. gql.tada derives the types of its result from schema.graphql. */
 export const graphql = gql as unknown as ReturnType<typeof initGraphQLTada<Configuration>>
 
 export type { ResultOf, VariablesOf } from 'gql.tada'

@@ -2,18 +2,17 @@ import { signal } from '@preact/signals'
 
 /** Public keys from `/.well-known/jwks.json` that verify receipts. */
 export interface KeySet {
-  /** Text of the JSON Web Key Set. */
   text: string
-  /** Origin of the service or name of the file from which the keys were loaded. */
+  /** Origin of the service, or name of the file from which the keys were loaded. */
   source: string
 }
 
 const storageKey = 'assay.jwks'
 
-/** Keys from a file that the user loaded, or otherwise this service's keys. Undefined until keys are loaded. */
+/** Keys from a file that the user loaded, otherwise the keys of this service. Undefined until keys are loaded. */
 export const keySet = signal<KeySet | undefined>(undefined)
 
-/** Loads this service's keys. If the service is unreachable, uses the keys from the last visit. */
+/** Loads the keys of this service, or the keys from the last visit if the service is unreachable. */
 export async function loadKeySet(): Promise<void> {
   const stored = localStorage.getItem(storageKey)
   try {

@@ -2,12 +2,12 @@ import { dashboardHeaders } from './client.js'
 
 export type Preview = { imageUrl: string; pageCount: number } | { text: string; isTruncated: boolean }
 
-/** Thrown if the service has no preview for the file or could not render it. */
+/** Error for a file that the service cannot preview. */
 export class NoPreviewError extends Error {}
 
 const maxAttempts = 4
 
-/** Requests a preview, and retries while the service is busy. The caller must revoke the URL of an image preview. */
+/** Requests a preview, and retries while the service is busy. The caller must revoke the URL of an image. */
 export async function fetchPreview(fileId: string, size: 'thumbnail' | 'large', page = 1): Promise<Preview> {
   for (let attempt = 1; ; attempt++) {
     const response = await fetch(`/api/v1/files/${fileId}/preview?size=${size}&page=${page}`, {

@@ -1,9 +1,8 @@
-/** Makes the browser save a file with the given name. */
 export function saveFile(content: Blob, name: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(content)
   link.download = name
   link.click()
-  // The browser reads the content after the click, so revoking the URL immediately can cancel the download.
+  // The browser reads the content after the click, so revoking the URL immediately could cancel the download.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }

@@ -7,7 +7,6 @@ const receiptDocument = graphql(
   `query Receipt($fileId: ID, $callId: ID) { receipt(fileId: $fileId, callId: $callId) { receipt } }`,
 )
 
-/** Downloads the receipt for a file or an upload call. */
 export async function saveReceipt(
   id: { fileId: string } | { callId: string },
   name: string,

@@ -5,7 +5,7 @@ import { dashboardHeaders } from './client.js'
 export interface UploadRequest {
   file: File
   context: string
-  /** Uploads with the same idempotency key are stored only once. Without a key, the service only validates the file. */
+  /** The service stores uploads with the same idempotency key only once. Without a key, it only validates the file. */
   idempotencyKey?: string
   /** Called with the fraction of bytes sent, from 0 to 1. */
   onProgress: (fraction: number) => void

@@ -6,9 +6,7 @@ import { canceledError, type UploadRequest, type UploadResult } from './send-fil
 
 const chunkBytes = 8 * 1024 * 1024
 
-/**
- * Uploads a large file in chunks with the tus protocol. Interrupted uploads can be resumed, even after the page has been closed.
- */
+/** Uploads a large file in chunks with the tus protocol. An interrupted upload can resume even after the page was closed. */
 export async function uploadResumable({
   file,
   context,
@@ -28,7 +26,7 @@ export async function uploadResumable({
       chunkSize: chunkBytes,
       retryDelays: retryDelaysMs,
       removeFingerprintOnSuccess: true,
-      // The fingerprint contains the context, because the same file can be uploaded to several contexts.
+      // The fingerprint includes the context, because a file can be uploaded to several contexts.
       fingerprint: async () => ['assay', context, file.name, file.size, file.lastModified].join('|'),
       onProgress: (sent, total) => onProgress(total > 0 ? sent / total : 0),
       onAfterResponse: (_request, response) => {
@@ -38,7 +36,7 @@ export async function uploadResumable({
       onError: (error) => resolve({ error: toUploadError(error) }),
     })
     signal.addEventListener('abort', () => {
-      // Delete the received bytes from the service, so that they do not occupy storage until the upload expires.
+      // Delete the received bytes, so that they do not occupy storage until the upload expires.
       void upload.abort(true).catch(() => {})
       resolve({ error: canceledError })
     })
@@ -51,7 +49,7 @@ export async function uploadResumable({
   })
 }
 
-/** Converts a tus-js-client error. An error without a response means that the connection was lost. */
+/** Converts a tus-js-client error. A missing response means that the connection was lost. */
 function toUploadError(error: Error | DetailedError): ApiError {
   const responseBody = 'originalResponse' in error ? error.originalResponse?.getBody() : undefined
   try {

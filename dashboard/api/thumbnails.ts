@@ -8,7 +8,7 @@ const thumbnails = new Map<string, Promise<string | undefined>>()
 const waitingRequests: (() => void)[] = []
 let activeRequests = 0
 
-/** Loads a file's thumbnail from the cache or the service. Limits the number of parallel requests. */
+/** Loads a thumbnail from the cache or the service. The number of parallel requests is limited. */
 export function loadThumbnail(fileId: string): Promise<string | undefined> {
   const known = thumbnails.get(fileId)
   thumbnails.delete(fileId)
@@ -29,7 +29,7 @@ async function requestThumbnail(fileId: string): Promise<string | undefined> {
     const preview = await fetchPreview(fileId, 'thumbnail')
     return 'imageUrl' in preview ? preview.imageUrl : undefined
   } catch {
-    // Without a thumbnail, the list shows the file type icon.
+    // The list shows the file type icon if no thumbnail exists.
     return undefined
   } finally {
     activeRequests--

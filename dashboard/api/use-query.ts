@@ -5,7 +5,7 @@ import { type ApiError, toApiError } from './api-error.js'
 import { client, reloadCount } from './client.js'
 
 export interface QueryState<Data> {
-  /** Latest data. The previous data stays available while data for new variables is loading. */
+  /** Latest data. It stays available while data for new variables is loading. */
   data: Data | undefined
   error: ApiError | undefined
   /** True until the first data or error arrives. */
@@ -22,7 +22,7 @@ interface Options {
   isEnabled?: boolean
 }
 
-/** Runs a query. Returns cached data immediately, then updates it with the service's response. */
+/** Runs a query. Returns cached data immediately, then the service's response. */
 export function useQuery<Data, Variables extends AnyVariables>(
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,
@@ -38,7 +38,7 @@ export function useQuery<Data, Variables extends AnyVariables>(
     const { unsubscribe } = client
       .query(document, variables, { requestPolicy })
       .subscribe(({ data, error: queryError, stale }) => {
-        // If one root field fails, data for the other root fields is still available.
+        // If one root field fails, the other root fields still have data.
         state.value = {
           ...(data !== undefined && data !== null ? { data } : toDataProperty(state.peek().data)),
           ...(queryError && { error: toApiError(queryError) }),

@@ -1,4 +1,4 @@
-/** The order matters: a browser whose user agent contains the name of another browser must come first. */
+/** A browser whose user agent contains another browser's name must precede that browser. */
 const browsers: [name: string, pattern: RegExp][] = [
   ['Edge', /\bEdg(?:A|iOS)?\/(\d+)/],
   ['Opera', /\bOPR\/(\d+)/],

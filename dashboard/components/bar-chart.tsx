@@ -6,23 +6,22 @@ interface Series {
   title: string
   values: readonly number[]
   tone: 'accent' | 'bad'
-  /** Returns the link URL for the bar at the given index. */
   getHref: (index: number) => string
 }
 
 interface Props {
   title: string
-  /** Formatted total to display, such as the sum of all bars. */
+  /** Formatted total, such as the sum of all bars. */
   total: string
   /** Name of each time interval, and a short form for the axis. */
   labels: readonly { full: string; short: string }[]
   series: readonly Series[]
   format: (value: number) => string
-  /** If false, the legend shows the latest value instead of the sum of all time intervals. Default: true. */
+  /** If false, the legend shows the latest value instead of the sum of all values. Default: true. */
   isSum?: boolean
 }
 
-/** Stacked bar chart whose bars are links. One bar is in the tab order, and the arrow keys move between bars. */
+/** Stacked bar chart whose bars are links. The Tab key focuses one bar, and the arrow keys move between bars. */
 export function BarChart({ title, total, labels, series, format, isSum = true }: Props) {
   const selected = useSignal<number | undefined>(undefined)
   const visible = series.filter(({ values }) => values.some((value) => value > 0))
@@ -83,7 +82,7 @@ interface BarProps {
   isLast: boolean
 }
 
-/** Bar for one time interval. Each segment of the bar is a link. Only the last bar's first segment is in the tab order. */
+/** Bar for one time interval. Each segment is a link, but only the first segment of the last bar is in the tab order. */
 const Bar = ({ at, fullLabel, max, series, format, isLast }: BarProps) => (
   <div class="bar-stack">
     {series
@@ -108,7 +107,7 @@ const sum = (values: readonly number[]) => values.reduce((all, each) => all + ea
 /** The axis has at most five labels, starting with the first time interval. */
 const hasAxisLabel = (at: number, count: number) => at % Math.max(1, Math.ceil(count / 5)) === 0
 
-/** Rounds the axis maximum up to a value whose half is also a short number. Byte values are rounded up to a power of two. */
+/** Rounds the axis maximum up to a value whose half is also a short number. Byte counts are rounded up to a power of two. */
 function roundUpAxisMaximum(value: number, format: (value: number) => string): number {
   if (format(1024).endsWith('KB')) return 2 ** Math.ceil(Math.log2(Math.max(2, value)))
   const power = 10 ** Math.floor(Math.log10(value))

@@ -14,7 +14,7 @@ interface Props {
   onClick?: (event: TargetedMouseEvent<HTMLButtonElement>) => unknown
 }
 
-/** Button that ignores clicks while the promise of its `onClick` handler is pending. */
+/** Button that ignores clicks until the promise of its `onClick` handler settles. */
 export function Button({ children, icon, kind = 'plain', label, type = 'button', disabled, isBusy, onClick }: Props) {
   const isWorking = useSignal(false)
   const isPending = isBusy || isWorking.value

@@ -8,16 +8,15 @@ import { ErrorNotice } from './notices.js'
 
 interface Props {
   title: string
-  /** Warning about the consequences of the action. */
   warning: string
   action: string
-  /** Text that the user must type to enable the confirmation button. */
+  /** Text that the user must type to confirm the action. */
   confirmationText?: string
   onConfirm: () => Promise<ApiError | undefined>
   onClose: () => void
 }
 
-/** Dialog that asks the user to confirm an action. If the action fails, the dialog stays open and shows the error. */
+/** Asks the user to confirm an action. If the action fails, the dialog stays open and shows the error. */
 export function ConfirmDialog({ title, warning, action, confirmationText, onConfirm, onClose }: Props) {
   const typedText = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)

@@ -6,7 +6,6 @@ import { Field, Select } from './field.js'
 
 const t = texts.dateRanges
 
-/** Number of days in each preset range, including today. */
 const presetDays = { today: 1, week: 7, month: 30, quarter: 90 } as const
 type Preset = keyof typeof presetDays
 
@@ -21,7 +20,7 @@ export function DateFilter() {
   const isCustom = useSignal(false)
   const [from, to] = [query.value.get('from') ?? '', query.value.get('to') ?? '']
   const preset = to === '' ? presets.find((each) => from === getFirstDay(each)) : undefined
-  // Bars in hourly charts link to ranges with times, which the date fields cannot show.
+  // Bars in hourly charts link to ranges with times, which date fields cannot show.
   const exactRange = from.includes('T') && to ? t.exact(formatDateTime(from), formatDateTime(to)) : undefined
   const isRange = isCustom.value || (!preset && (from !== '' || to !== ''))
   const selectRange = (value: string) => {

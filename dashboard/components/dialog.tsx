@@ -7,7 +7,7 @@ import { Button } from './button.js'
 interface DialogProps {
   title: string
   children: ComponentChildren
-  /** If true, the dialog is a full-height panel at the right edge, and a click outside closes the panel. */
+  /** If true, the dialog fills the right edge of the window, and a click outside closes it. */
   isPanel?: boolean
   onClose?: () => void
 }
@@ -47,7 +47,6 @@ interface FormFooterProps {
   onCancel: () => void
 }
 
-/** Cancel and submit buttons for a form in a dialog. */
 export const FormFooter = ({ submitLabel, isBusy = false, onCancel }: FormFooterProps) => (
   <footer>
     <Button onClick={onCancel}>{texts.cancel}</Button>

@@ -4,7 +4,6 @@ import { useId } from 'preact/hooks'
 interface CommonProps {
   label: string
   hint?: ComponentChildren
-  /** Validation error from the service. */
   error?: string | undefined
 }
 
@@ -21,7 +20,6 @@ interface TextProps extends CommonProps {
   autofocus?: boolean
 }
 
-/** Labeled text input with a hint or an error below it. */
 export function Field({ label, hint, error, value, onInput, type = 'text', autocomplete, ...more }: TextProps) {
   const id = useId()
   return (
@@ -100,7 +98,6 @@ interface CheckboxGroupProps {
   onChange: (selected: string[]) => void
 }
 
-/** Labeled group of checkboxes. Users can select more than one. */
 export const CheckboxGroup = ({ legend, hint, options, selected, onChange }: CheckboxGroupProps) => (
   <fieldset>
     <legend>{legend}</legend>

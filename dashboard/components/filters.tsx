@@ -6,7 +6,7 @@ import { Field, Select } from './field.js'
 
 const getFilterValue = (name: string) => query.value.get(name) ?? ''
 
-/** Filters for a list, stored in the URL so that users can share a filtered list. */
+/** Filters for a list. The URL stores them, so that users can share a filtered list. */
 export function Filters({ children }: { children: ComponentChildren }) {
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -21,7 +21,7 @@ interface FilterProps {
   label: string
 }
 
-/** Text filter that replaces the current history entry, so that typing does not add an entry per keystroke. */
+/** Text filter that replaces the current history entry, so that typing does not fill the browser history. */
 export function FilterField({ name, ...more }: FilterProps & { type?: 'search' | 'date'; placeholder?: string }) {
   return <Field value={getFilterValue(name)} onInput={(value) => updateQuery({ [name]: value }, { replace: true })} {...more} />
 }

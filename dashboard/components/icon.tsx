@@ -47,7 +47,7 @@ const paths = {
 
 export type IconName = keyof typeof paths
 
-/** Decorative icon, hidden from screen readers. The surrounding element must have text or a label. */
+/** Decorative icon that screen readers skip. The surrounding element must have text or a label. */
 export const Icon = ({ name }: { name: IconName }) => (
   <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
     <path d={paths[name]} />

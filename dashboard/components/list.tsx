@@ -13,11 +13,11 @@ export interface Column<Item> {
   /** Layout of the column: `number` is right-aligned, `wide` fills the width, and `secondary` is hidden on narrow screens. */
   kind?: 'number' | 'wide' | 'secondary' | 'buttons' | 'checkbox-column'
   cell: (item: Item) => ComponentChildren
-  /** If true, the cell is a button that keyboard users can press to open the item. The cell must not contain other controls. */
+  /** If true, the cell is a button with which keyboard users open the item. The cell must not contain other controls. */
   opensDetails?: boolean
   /** Content of the header cell. Default: the title. */
   header?: ComponentChildren
-  /** Sort key for the column. Its header is a button that sets the query parameter, such as `?sort=size_bytes.desc`. */
+  /** Sort key of the column. The header becomes a button that sets a query parameter such as `?sort=size_bytes.desc`. */
   sort?: SortKey
 }
 
@@ -43,16 +43,13 @@ interface Props<Item> {
   items: readonly Item[] | undefined
   columns: readonly Column<Item>[]
   getKey: (item: Item) => string
-  /** Placeholder that is shown if the list has no items. */
   empty: ComponentChildren
   caption: string
-  /** Cursors for the previous and next pages. */
   pageInfo?: PageInfo | undefined
-  /** Total number of items on all pages, if known. */
   total?: number | null | undefined
-  /** Returns the path of the page that opens when a row is clicked. */
+  /** Returns the path of the page that a click on the row opens. */
   href?: (item: Item) => string
-  /** Details that open in a panel when a row is clicked. */
+  /** Details that a click on the row opens in a panel. */
   details?: RowDetails<Item>
 }
 
@@ -147,7 +144,7 @@ function SortButton({ title, sort }: { title: string; sort: SortKey }) {
   )
 }
 
-/** Buttons for the previous and next pages. The cursor is stored in the URL. */
+/** Buttons for the previous and next pages. The URL stores the cursor. */
 const Pager = ({ pageInfo, total, shownCount }: { pageInfo: PageInfo; total: number | null; shownCount: number }) => (
   <nav class="pager" aria-label={texts.pages}>
     <span class="dim">{total === null ? null : texts.countOfTotal(shownCount, total)}</span>

@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
 import { Icon } from './icon.js'
 
-/** Menu of actions for one list item. */
 export function Menu({ label, children }: { label: string; children: ComponentChildren }) {
   const id = useId()
   const button = useRef<HTMLButtonElement>(null)

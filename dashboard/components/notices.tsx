@@ -18,7 +18,7 @@ export function ErrorNotice({ error, onRetry }: { error: ApiError | undefined; o
   )
 }
 
-/** Returns the error message. The end of a sign-in lock is shown in the user's time zone instead of UTC. */
+/** Returns the error message, with the end of a sign-in lock in the user's time zone instead of UTC. */
 function toErrorMessage({ message, details }: ApiError): string {
   if (details.second_factor !== 'locked') return message
   const until = details.locked_until
@@ -45,7 +45,6 @@ export const EmptyState = ({ icon, title, children, curl }: EmptyProps) => (
   </div>
 )
 
-/** Line of code with a copy button. */
 export const CodeLine = ({ text }: { text: string }) => (
   <div class="codeline">
     <code>{text}</code>
@@ -53,7 +52,6 @@ export const CodeLine = ({ text }: { text: string }) => (
   </div>
 )
 
-/** Placeholder for content that is still loading. */
 export const Skeleton = ({ lines = 6 }: { lines?: number }) => (
   <div class="skeleton" role="status" aria-busy="true" aria-label={texts.loading}>
     {Array.from({ length: lines }, (_, at) => (

@@ -6,7 +6,6 @@ import { Icon } from './icon.js'
 interface Props {
   title: string
   description?: ComponentChildren
-  /** Link to the parent page. */
   parent?: { href: string; title: string }
   actions?: ComponentChildren
   children: ComponentChildren

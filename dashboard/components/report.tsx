@@ -22,7 +22,6 @@ const icons: Record<Outcome, IconName> = {
   waiting: 'minus',
 }
 
-/** Scan engine that checked a file for viruses. */
 interface Engine {
   name: string
   version: string
@@ -35,13 +34,13 @@ interface ReportProps {
   engine?: Engine | null | undefined
 }
 
-/** Returns the title of a check. For the built-in rules, the title must not suggest an antivirus. */
+/** Returns the title of a check. The title must not suggest an antivirus if only the built-in rules run. */
 const getCheckTitle = (check: CheckName, engine: Engine | null | undefined): string => {
   const isBuiltIn = engine ? isBuiltInEngine(engine.name) : hasOnlyBuiltInRules.value
   return check === 'virus_detected' && isBuiltIn ? texts.basicMalwareRules : texts.checks[check]
 }
 
-/** Validation report: the results of the five checks in execution order, and the engine that scanned the file. */
+/** Shows the results of the five checks in execution order, and the engine that scanned the file. */
 export const Report = ({ checks, engine }: ReportProps) => (
   <>
     <CheckList checks={checks} engine={engine} />
@@ -66,7 +65,7 @@ const CheckList = ({ checks, engine }: ReportProps) => (
   </ol>
 )
 
-/** Derives the results of all checks from a rejection. Checks after the failed check were skipped. */
+/** Derives the results of all checks from a rejection. The service skipped the checks after the failed one. */
 export function toCheckResults({ code, message }: ApiError, context: CheckSettings | undefined): CheckResult[] {
   const failedCheck = checkByErrorCode[code] ?? 'virus_detected'
   const failedIndex = checkNames.indexOf(failedCheck)
@@ -99,7 +98,6 @@ const checkByErrorCode: Record<string, CheckName> = {
   SCAN_INCOMPLETE: 'virus_detected',
 }
 
-/** Explains an error code and suggests a solution. */
 export function Advice({ code }: { code: string }) {
   const advice = texts.advice[code as keyof typeof texts.advice]
   return advice ? (

@@ -6,7 +6,6 @@ export interface RowDetails<Item> {
   content: (item: Item) => ComponentChildren
 }
 
-/** Side panel with the details of a list item. */
 export const DetailsPanel = <Item,>({
   item,
   details,
@@ -21,7 +20,7 @@ export const DetailsPanel = <Item,>({
   </Dialog>
 )
 
-/** Checks whether a click targets the row itself, not a control in the row or a text selection. */
+/** Checks whether a click targets the row itself, not a control or a text selection in it. */
 export const isRowClick = ({ target }: MouseEvent): boolean =>
   target instanceof Element &&
   !target.closest('a, button, input, select, label, summary, dialog, [popover]') &&

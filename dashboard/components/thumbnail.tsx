@@ -9,7 +9,7 @@ interface Props {
   file: { id: string; contentType: string; quarantinedAt: string | null }
 }
 
-/** Thumbnail of a file, or the icon of its type. Screen readers skip it, because the file name is next to it. */
+/** Shows a thumbnail or the icon of the file type. Screen readers skip it, because the file name is next to it. */
 export function Thumbnail({ file: { id, contentType, quarantinedAt } }: Props) {
   const url = useSignal<string | undefined>(undefined)
   const kind = getPreviewKind(contentType)

@@ -1,7 +1,7 @@
 import { formatDateTime, formatRelativeTime, formatUtc } from '../api/format.js'
 import { texts } from '../texts.js'
 
-/** Time in the user's time zone. The tooltip shows the time in UTC, as in the logs. */
+/** Shows a time in the user's time zone. The tooltip shows it in UTC, like the logs. */
 export const Time = ({ at, relative = false }: { at: string | null | undefined; relative?: boolean }) =>
   at ? (
     <time dateTime={at} title={relative ? `${formatDateTime(at)} · ${formatUtc(at)}` : formatUtc(at)}>

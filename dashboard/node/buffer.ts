@@ -1,2 +1,2 @@
-// `Buffer` for browsers. scripts/dashboard.mjs adds the import to the modules of packages/proofs.
+// Provides `Buffer` in browsers. scripts/dashboard.mjs adds this import to the modules of packages/proofs.
 export { Buffer } from 'buffer/'

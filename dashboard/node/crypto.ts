@@ -2,8 +2,8 @@ import { hashes, verify as verifySignature } from '@noble/ed25519'
 import { sha256, sha512 } from '@noble/hashes/sha2.js'
 import { Buffer } from './buffer.js'
 
-// Functions of node:crypto that packages/proofs needs in browsers. scripts/dashboard.mjs substitutes this module for
-// node:crypto. Unlike WebCrypto, these functions are synchronous, work without HTTPS, and hash files of any size.
+// Provides the node:crypto functions that packages/proofs needs in browsers. Unlike WebCrypto, they are synchronous, work
+// without HTTPS and hash files of any size. scripts/dashboard.mjs substitutes this module for node:crypto.
 
 hashes.sha512 = sha512
 
@@ -38,7 +38,6 @@ export function createHash(algorithm: string): Hash {
 
 export const hash = (algorithm: string, data: Data, _encoding: 'buffer'): Buffer => createHash(algorithm).update(data).digest()
 
-/** Raw Ed25519 public key. */
 class PublicKey {
   constructor(private readonly x: string) {}
 
@@ -53,7 +52,7 @@ class PublicKey {
 
 export const createPublicKey = ({ key }: { key: { x: string }; format: 'jwk' }): PublicKey => new PublicKey(key.x)
 
-/** Verifies an Ed25519 signature according to the strict rules of RFC 8032. */
+/** Verifies an Ed25519 signature with the strict rules of RFC 8032. */
 export function verify(_algorithm: null, data: Uint8Array, key: PublicKey, signature: Uint8Array): boolean {
   return signature.length === 64 && verifySignature(signature, data, key.bytes, { zip215: false })
 }

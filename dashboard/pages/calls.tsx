@@ -164,7 +164,7 @@ function CallFilters({ keyName }: { keyName: string | undefined }) {
   )
 }
 
-/** Filter by API key. Users without scope `admin` cannot list API keys, so they can only remove the filter. */
+/** Filter by API key. Users without scope `admin` can only remove the filter, because they cannot list API keys. */
 function KeyFilter({ keyName }: { keyName: string | undefined }) {
   const keys = useQuery(keysDocument, {}, { isEnabled: hasScope('admin') })
   const selected = query.value.get('key')

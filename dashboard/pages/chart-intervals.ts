@@ -19,7 +19,7 @@ export function toIntervalLabel(period: Period, timestamp: string): { full: stri
   return { full: period === 'weekly' ? `Week of ${date}` : date, short: day }
 }
 
-/** Returns the query parameters that filter a list to one time interval. Both dates of a list filter are inclusive. */
+/** Returns the query parameters for one time interval. Both dates of a list filter are inclusive. */
 export function toIntervalQuery(period: Period, timestamp: string): string {
   const start = Date.parse(timestamp)
   if (period !== 'hourly') {

@@ -17,7 +17,7 @@ interface Values {
 
 const uploadUrl = `${location.origin}/api/v1/files/upload`
 
-/** Complete programs, which test/browser/dashboard-overview.test.ts runs. */
+/** test/browser/dashboard-overview.test.ts runs these programs. */
 const examples: Record<Language, (values: Values) => string> = {
   curl: ({ key, context, file }) => `curl -H "Authorization: Bearer ${key}" \\
   -F context=${context} \\
@@ -50,7 +50,7 @@ print(response.status_code, response.json())`,
 }
 
 interface Props {
-  /** Secret of a new API key. If undefined, the examples contain a placeholder. */
+  /** Secret of a new API key. If it is undefined, the examples contain a placeholder. */
   secret: string | undefined
   contextKey?: string | undefined
   extension?: string | undefined

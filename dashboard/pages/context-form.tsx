@@ -9,7 +9,7 @@ import type { Context } from './context-query.js'
 
 const t = texts.contexts
 
-/** Values of the form fields, as typed by the user. */
+/** Form values, as the user typed them. */
 export interface RulesDraft {
   displayName: string
   description: string
@@ -21,10 +21,8 @@ export interface RulesDraft {
   scanForViruses: boolean
 }
 
-/** Rules and key for a new context. */
 export type ContextDraft = RulesDraft & { contextKey: string }
 
-/** Converts a context's rules to form fields. */
 export const toRulesDraft = (context: Context): RulesDraft => ({
   displayName: context.displayName,
   description: context.description,
@@ -36,7 +34,7 @@ export const toRulesDraft = (context: Context): RulesDraft => ({
   scanForViruses: context.scanForViruses,
 })
 
-/** Converts the form fields to API input without validation, because the API reports invalid values by field. */
+/** Converts the form to API input. Only the API validates the values, because it reports errors by field. */
 export const toRulesInput = ({ extensions, maxFileSizeMb, storageQuotaMb, ...rest }: RulesDraft) => ({
   displayName: rest.displayName,
   description: rest.description,
@@ -88,7 +86,6 @@ export function NewContextForm({ draft, save }: Props) {
   )
 }
 
-/** Form fields for the rules of a new or an existing context. */
 export const ContextFields = (props: FieldsProps) => (
   <>
     <NameFields {...props} />

@@ -5,7 +5,7 @@ import type { Context } from './context-query.js'
 const t = texts.contexts
 
 type Policy = NonNullable<Context['policy']>
-/** Values of the form fields. Numbers are strings, as typed by the user. */
+/** Form values. Numbers are strings, as the user typed them. */
 export type PolicyDraft = Omit<Policy, 'retentionDays' | 'trashDays'> & { retentionDays: string; trashDays: string }
 
 export const toPolicyDraft = (policy: Policy): PolicyDraft => ({

@@ -34,7 +34,7 @@ const more = [
   'sqlite',
 ]
 
-/** Presets with initial values for a new context. The user can change all values. */
+/** Initial values for a new context. The user can change all of them. */
 export const contextPresets: readonly ContextPreset[] = [
   { key: 'images', title: texts.contexts.presets.images, icon: 'image', extensions: images, maxFileSizeMb: 10 },
   { key: 'documents', title: texts.contexts.presets.documents, icon: 'files', extensions: documents, maxFileSizeMb: 25 },

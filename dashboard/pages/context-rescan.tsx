@@ -22,7 +22,6 @@ const progressDocument = graphql(`
 `)
 const rescanDocument = graphql(`mutation RescanContext($key: String!) { rescanContext(contextKey: $key) { status } }`)
 
-/** Shows the rescan progress of a context, and a button that starts a rescan. */
 export function ContextRescan({ contextKey: key }: { contextKey: string }) {
   const result = useQuery(progressDocument, { key }, { pollIntervalMs })
   const error = useSignal<ApiError | undefined>(undefined)

@@ -113,7 +113,7 @@ const toSettingsDraft = (context: Context): Draft => ({
   policy: context.policy ? toPolicyDraft(context.policy) : undefined,
 })
 
-/** Checks whether the draft changes any rule or policy. The name, the description and the quota do not affect stored files. */
+/** Checks whether the draft changes a rule or policy. The name, description and quota do not affect stored files. */
 const hasChangedChecks = (draft: Draft, stored: Draft): boolean => {
   const names = { displayName: '', description: '', storageQuotaMb: '' }
   const serializeChecks = ({ rules, policy }: Draft) => JSON.stringify([{ ...rules, ...names }, policy])

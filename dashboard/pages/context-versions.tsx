@@ -23,7 +23,7 @@ const versionsDocument = graphql(`
 
 type Rules = NonNullable<ResultOf<typeof versionsDocument>['contextVersions']>['data'][number]['rules']
 
-/** Rule versions of a context, newest first, with the changes in each version. */
+/** Lists the versions of a context's rules, newest first, with the changes in each version. */
 export function ContextVersions({ contextKey: key }: { contextKey: string }) {
   const result = useQuery(versionsDocument, { key })
   const versions = result.data?.contextVersions?.data ?? []
@@ -54,7 +54,6 @@ const toFieldEntries = ({ policy, ...rules }: Rules) =>
 
 const formatValue = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value ?? texts.none))
 
-/** Describes the fields that differ from the previous version. */
 function describeChanges(rules: Rules, previous: Rules | undefined): string[] {
   if (!previous) return []
   const previousValues = new Map<string, string>(toFieldEntries(previous))

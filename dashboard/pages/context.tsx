@@ -26,7 +26,7 @@ const updateDocument = graphql(`
 const deleteDocument = graphql(`mutation DeleteContext($key: String!) { deleteContext(contextKey: $key) { contextKey } }`)
 
 export function ContextPage({ id: key }: { id: string }) {
-  // No context has the key `new-context`, because keys cannot contain hyphens.
+  // Keys cannot contain hyphens, so no context has the key `new-context`.
   return key === 'new-context' ? <NewContext /> : <ExistingContext contextKey={key} />
 }
 

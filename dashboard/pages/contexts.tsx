@@ -49,7 +49,7 @@ const columns: Column<ContextRow>[] = [
   { title: texts.status, cell: ({ status }) => <Badge tone={status === 'active' ? 'good' : 'plain'}>{t[status]}</Badge> },
 ]
 
-/** Page that lists up to 100 of the tenant's contexts, without pagination. */
+/** Lists up to 100 of the tenant's contexts without pagination. */
 export function Contexts() {
   const result = useQuery(contextsDocument, {})
   const contexts = result.data?.contexts

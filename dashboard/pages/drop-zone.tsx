@@ -14,12 +14,11 @@ import { useContexts } from './use-contexts.js'
 
 const t = texts.files
 
-/** Upload area with a list of uploads. */
 export function DropZone() {
   const contexts = useContexts()
   const activeContexts = contexts.list.filter(({ status }) => status === 'active')
   const manualSelection = useSignal('')
-  // The upload context defaults to the context selected in the file list filter.
+  // Files go to the context in the file list filter unless the user selects another one.
   const selectedKey = manualSelection.value || query.value.get('context')
   const context = activeContexts.find(({ contextKey }) => contextKey === selectedKey) ?? activeContexts[0]
   if (contexts.isLoading) return null
@@ -58,7 +57,7 @@ export const NoContext = () => (
 interface FileTargetProps {
   onFiles: (files: File[]) => void
   text: string
-  /** Text that is shown while the user drags files over the window. */
+  /** Text to show while the user drags files over the window. */
   dropText: string
   isSingle?: boolean
   children: preact.ComponentChildren

@@ -40,7 +40,7 @@ export function FileFilters() {
       <FilterSelect name="context" label={t.context} options={options} />
       <FilterSelect name="type" label={t.type} options={Object.entries(t.types)} />
       <DateFilter />
-      {/* On narrow screens, the list has no headers that sort it. */}
+      {/* Narrow screens have no table headers to sort by. */}
       <div class="narrow">
         <FilterSelect name="sort" label={t.sort} options={Object.entries(t.sorts)} />
       </div>

@@ -15,7 +15,6 @@ const holdDocument = graphql(
 )
 const releaseDocument = graphql(`mutation ReleaseHold($id: ID!) { releaseHold(fileId: $id) { fileId } }`)
 
-/** Button that places or releases a hold on a file. */
 export function FileHold({
   id,
   isHeld,

@@ -16,8 +16,8 @@ interface Props {
 }
 
 /**
- * Preview of a file. The service renders images and PDFs, and returns the beginning of a text file, so that the browser
- * never displays the original bytes.
+ * Previews a file without showing its original bytes in the browser. The service renders images and PDFs, and returns the
+ * beginning of a text file.
  */
 export function FilePreview({ file }: Props) {
   const kind = getPreviewKind(file.contentType)

@@ -37,7 +37,6 @@ export const SelectFileCheckbox = ({ selection, file: { id, originalFilename, si
 
 type SelectableFile = SelectProps['file']
 
-/** Checkbox that selects or deselects all files on the page. */
 export function SelectAllCheckbox({ selection, files }: { selection: Selection; files: readonly SelectableFile[] }) {
   const selectedCount = files.filter(({ id }) => selection.value.has(id)).length
   const isPartial = selectedCount > 0 && selectedCount < files.length
@@ -65,7 +64,6 @@ export function SelectAllCheckbox({ selection, files }: { selection: Selection; 
   )
 }
 
-/** Bar with actions for the selected files. */
 export function SelectionBar({ selection }: { selection: Selection }) {
   const isConfirming = useSignal(false)
   const files = selection.value

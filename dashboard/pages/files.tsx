@@ -97,7 +97,7 @@ export function Files() {
   )
 }
 
-/** Placeholder for an empty file list. If `hasUnreadFiles` is true, the next page continues the search. */
+/** Placeholder for an empty file list. If `hasUnreadFiles` is true, the search continues on the next page. */
 function NoFiles({ hasUnreadFiles }: { hasUnreadFiles: boolean }) {
   const names = [...query.value.keys()]
   const context = query.value.get('context')

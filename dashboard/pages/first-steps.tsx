@@ -30,7 +30,7 @@ interface Progress {
   files: number
 }
 
-/** Guides a new tenant to its first API call. For users without scope `admin`, the guide explains only how to upload a file. */
+/** Guides a new tenant to its first API call. Users without scope `admin` see only how to upload a file. */
 export function FirstSteps(progress: Progress) {
   if (hasScope('admin')) return <Checklist {...progress} />
   if (progress.files > 0 || progress.contexts === 0 || !hasScope('upload')) return null
@@ -48,7 +48,7 @@ function Checklist({ contexts, files }: Progress) {
   const isHidden = useSignal(localStorage.getItem(storageKey) === 'hidden')
   const wasIncomplete = useSignal(false)
   const { data } = useQuery(progressDocument, {}, { pollIntervalMs, isEnabled: !isHidden.value })
-  // Only this component stores the secret, because the service returns it only once.
+  // The service returns the secret only once, and no other component stores it.
   const secret = useSignal<string | undefined>(undefined)
   const isCreatingKey = useSignal(false)
   if (isHidden.value || !data) return null
@@ -56,7 +56,7 @@ function Checklist({ contexts, files }: Progress) {
   const done = {
     context: contexts > 0,
     upload: files > 0,
-    // The service creates a key when it first starts. That key counts only after its first use.
+    // The key that the service creates at its first start counts only after its first use.
     key: secret.value !== undefined || keys.some(({ createdBy, lastUsedAt }) => createdBy !== 'system' || lastUsedAt !== null),
     call: (data.callLogsConnection?.totalCount ?? 0) > 0,
   }

@@ -33,7 +33,7 @@ export function Health() {
   useEffect(() => {
     const loadReadiness = async () => {
       try {
-        // A 503 response means that a component is down. Its body also contains the status of each component.
+        // A 503 response means that a component is down. Its body still contains the status of each component.
         readiness.value = await (await fetch('/health/ready')).json()
         error.value = undefined
       } catch (cause) {

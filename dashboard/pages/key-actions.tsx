@@ -23,7 +23,7 @@ const rotateDocument = graphql(
   `mutation RotateKey($id: ID!, $grace: Int!) { rotateApiKey(apiKeyId: $id, graceSeconds: $grace) { apiKey } }`,
 )
 
-/** Menu of actions that the API key's status allows. */
+/** Actions that the API key's status allows. */
 export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow }) {
   const openDialog = useSignal<'rotate' | 'disable' | 'revoke' | undefined>(undefined)
   const closeDialog = () => (openDialog.value = undefined)
@@ -79,7 +79,7 @@ export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow })
   )
 }
 
-/** Dialog that rotates an API key. The old key stays valid during the selected grace period. */
+/** Rotates an API key. The old key stays valid during the selected grace period. */
 function RotateDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const grace = useSignal('3600')
   const secret = useSignal<string | undefined>(undefined)

@@ -5,7 +5,7 @@ import { useContexts } from './use-contexts.js'
 
 const t = texts.keys
 
-/** Shows a new API key and example programs. `contextKeys` are the contexts to which the key is restricted, if any. */
+/** Shows a new API key with example programs. `contextKeys` are the contexts to which the key is restricted, if any. */
 export function KeySecretDialog({
   secret,
   contextKeys,

@@ -18,7 +18,7 @@ const t = texts.keys
 const tones: Record<KeyRow['status'], Tone> = { active: 'good', disabled: 'plain', revoked: 'bad' }
 const unusedAfterMs = 90 * 86_400_000
 
-/** The list highlights unused keys, because each unused key is an unnecessary risk. */
+/** The list highlights unused keys, because each of them is an unnecessary risk. */
 const isUnused = ({ status, lastUsedAt, createdAt }: KeyRow) =>
   status === 'active' && Date.now() - Date.parse(lastUsedAt ?? createdAt) > unusedAfterMs
 const isExpired = ({ expiresAt }: KeyRow) => expiresAt !== null && Date.parse(expiresAt) < Date.now()

@@ -59,7 +59,6 @@ const columns: Column<LinkRow>[] = [
   { title: texts.actions, kind: 'buttons', cell: (link) => <LinkActions link={link} /> },
 ]
 
-/** Page on which users list, create and revoke upload links. */
 export function Links() {
   const status = query.value.get('status') as Status
   const result = useQuery(linksDocument, { status })

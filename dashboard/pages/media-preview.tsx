@@ -63,7 +63,7 @@ interface PlayerProps {
   onError: () => void
 }
 
-/** Media player in a frame without scripts. The frame has the page's origin, because other origins cannot load the URL. */
+/** Media player in a frame without scripts. The frame needs the page's origin to load the URL. */
 function MediaPlayer({ kind, url, title, onError }: PlayerProps) {
   const frame = useRef<HTMLIFrameElement>(null)
   useEffect(() => {

@@ -26,7 +26,7 @@ const emptyDraft: ContextDraft = {
   scanForViruses: true,
 }
 
-/** Applies a preset's values to a draft. Preserves a key or name that the user has typed. */
+/** Applies a preset to a draft, but keeps a key or name that the user has typed. */
 function applyPreset(draft: ContextDraft, presetKey: string): ContextDraft {
   const preset = contextPresets.find(({ key }) => key === presetKey)
   if (!preset) return draft

@@ -22,7 +22,7 @@ interface Props {
   onClose: () => void
 }
 
-/** Dialog that creates an API key and then shows its secret. */
+/** Creates an API key and then shows its secret. */
 export function NewKeyDialog({ name: suggestedName = '', onCreated, onClose }: Props) {
   const contexts = useContexts()
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({

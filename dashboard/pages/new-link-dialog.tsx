@@ -36,7 +36,7 @@ const toLinkInput = ({ seconds, maxFiles, maxSizeMb, extensions, origins }: Draf
   origins: splitList(origins),
 })
 
-/** Dialog that creates an upload link and then shows its URL, with a QR code for phones. */
+/** Creates an upload link and then shows its URL, with a QR code for phones. */
 export function NewLinkDialog({ onClose }: { onClose: () => void }) {
   const contexts = useContexts().list.filter(({ status }) => status === 'active')
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft<Draft>({

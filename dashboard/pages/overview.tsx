@@ -29,7 +29,7 @@ type Stats = NonNullable<ResultOf<typeof statsDocument>['stats']>
 
 const pollIntervalMs = 10_000
 
-/** Page with current statistics. Each number links to the corresponding list. */
+/** Shows current statistics. Each number links to the corresponding list. */
 export function Overview() {
   const result = useQuery(statsDocument, {}, { pollIntervalMs })
   const stats = result.data?.stats
@@ -55,7 +55,7 @@ export function Overview() {
   )
 }
 
-/** Formats the change since yesterday. Empty if yesterday's value was zero, because no percentage can be computed. */
+/** Formats the change since yesterday. The result is empty if yesterday's value was zero. */
 const formatChange = (yesterdayCount: number, changePercent: number) =>
   yesterdayCount > 0 ? `${changePercent > 0 ? '+' : ''}${formatPercent(changePercent)}` : ''
 

@@ -30,7 +30,7 @@ interface Entry {
 
 const searchDelayMs = 150
 
-/** Command palette that finds pages, actions, contexts and files, and opens the selected entry. */
+/** Finds pages, actions, contexts and files, and opens the selected entry. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -187,7 +187,7 @@ function usePaletteEntries(text: Signal<string>): Entry[] {
   ]
 }
 
-/** Returns the text after a pause in typing. */
+/** Returns the text only after a pause in typing. */
 function useDebouncedText(text: Signal<string>): string {
   const delayed = useSignal('')
   const current = text.value.trim()

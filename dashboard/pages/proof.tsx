@@ -7,7 +7,7 @@ import { VerifyReceipt } from './verify-receipt.js'
 
 const t = texts.proof
 
-/** Page on which users verify and download receipts, and view the transparency log. */
+/** Page for receipts and the transparency log. */
 export const Proof = () => (
   <Page title={t.title} description={t.about}>
     <VerifyReceipt />

@@ -1,9 +1,9 @@
 import { generate } from 'lean-qr'
 
-/** Width, in modules, of the light border that scanners require around a QR code (ISO/IEC 18004). */
+/** Width in modules of the light border that a QR code requires (ISO/IEC 18004). */
 const margin = 4
 
-/** QR code as an image. The browser renders the image, so that the text is not sent to any server. */
+/** QR code as an image. The browser renders it, so that no server receives the text. */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const code = generate(text)
   const size = code.size + 2 * margin

@@ -1,7 +1,7 @@
 import { formatBytes } from '../api/format.js'
 import { texts } from '../texts.js'
 
-/** Bar that shows quota usage. The bar is amber from 80% and red from 95%. */
+/** Shows quota usage. The bar is amber from 80% and red from 95%. */
 export function Quota({ usedBytes, quotaBytes }: { usedBytes: number; quotaBytes: number }) {
   const percent = Math.min(100, (usedBytes / quotaBytes) * 100)
   return (

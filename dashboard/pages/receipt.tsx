@@ -38,7 +38,7 @@ export function Receipt({ id, name }: { id: string; name: string }) {
   )
 }
 
-/** Describes the log position that a receipt claims, without verifying the claim. */
+/** Describes the log position that a receipt claims, without verifying it. */
 function describeLogPosition(receipt: string): string {
   const payload = atob(receipt.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/'))
   const { log } = JSON.parse(payload) as { log: { index: number; checkpoint: string } }

@@ -18,7 +18,7 @@ const confirmDocument = graphql(
   `mutation ConfirmSecondFactor($code: String!) { confirmSecondFactor(code: $code) { recoveryCodes } }`,
 )
 
-/** Sets up a second factor in steps: password, secret for the app, first code, recovery codes. */
+/** Sets up a second factor in four steps: password, secret for the app, first code and recovery codes. */
 export function SecondFactor() {
   const password = useSignal('')
   const code = useSignal('')

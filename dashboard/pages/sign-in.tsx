@@ -23,7 +23,7 @@ export const SignInPage = () => (
   </main>
 )
 
-/** Dialog that asks the user to sign in again after the session has ended. The page behind it keeps its state. */
+/** Asks the user to sign in again after the session has ended. The page behind the dialog keeps its state. */
 export const SignInDialog = () => (
   <Dialog title={texts.signIn.title}>
     <div class="body stack">

@@ -33,7 +33,7 @@ export type Effect = NonNullable<ResultOf<typeof previewDocument>['previewContex
 
 const dayMs = 86_400_000
 
-/** Computes the effect on stored files and validates the input, without saving the changes. */
+/** Computes the effect of a change on stored files, and validates the input without saving it. */
 export async function fetchEffect(
   key: string,
   input: Input,
@@ -62,7 +62,7 @@ interface Props {
   onClose: () => void
 }
 
-/** Dialog that shows the effect on stored files before the user saves the changes. */
+/** Shows the effect on stored files before the user saves the changes. */
 export const EffectDialog = ({ effect, onSave, onClose }: Props) => {
   const { files, wouldBeRejected, undecided, sample, expired, retentionDays } = effect
   return (

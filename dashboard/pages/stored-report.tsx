@@ -15,7 +15,6 @@ const reportDocument = graphql(`
   }
 `)
 
-/** Stored validation report for a file. */
 export function StoredReport({ fileId }: { fileId: string }) {
   const { data, error } = useQuery(reportDocument, { fileId }, { isEnabled: hasScope('metadata') })
   const report = data?.fileValidation

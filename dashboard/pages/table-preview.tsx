@@ -8,7 +8,7 @@ const t = texts.file
 const maxRows = 200
 const maxColumns = 50
 
-/** Shows the first rows of a CSV file as a table. The first row is the header. */
+/** Shows the first rows of a CSV file. The first row is the header. */
 export function TablePreview({ text, isTruncated }: { text: string; isTruncated: boolean }) {
   const rows = useSignal<readonly string[][] | undefined>(undefined)
   useEffect(() => {

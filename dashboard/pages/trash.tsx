@@ -53,7 +53,7 @@ const createActionColumn = (onRestore: FileHandler, onPurge: FileHandler): Colum
 })
 
 export function Trash() {
-  // The URL parameters for cursors contain page numbers here, because the trash has no cursors.
+  // The trash has no cursors, so its cursor parameters contain page numbers.
   const page = Number(query.value.get('after') ?? query.value.get('before') ?? 1)
   const result = useQuery(trashDocument, { context: query.value.get('context'), page })
   const { list: contexts } = useContexts()

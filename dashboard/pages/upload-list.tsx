@@ -12,7 +12,6 @@ const t = texts.files
 
 type Contexts = ReturnType<typeof useContexts>['list']
 
-/** List of uploads with their progress and result. */
 export function UploadList({ contexts }: { contexts: Contexts }) {
   const states = uploads.value.map(({ state }) => state.value)
   const acceptedCount = states.filter(({ kind }) => kind === 'accepted').length

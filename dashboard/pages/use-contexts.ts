@@ -11,7 +11,7 @@ const contextsDocument = graphql(`
   }
 `)
 
-/** Maps context keys to names, for all contexts loaded so far. */
+/** Names of all contexts loaded so far, by context key. */
 export const contextNames = signal<ReadonlyMap<string, string>>(new Map())
 
 /** Loads up to 100 contexts for select fields, and their names for lists. */

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { type ApiError, toFieldErrors } from '../api/api-error.js'
 
-/** Manages the state of a form: values, validation errors, and whether the form is being submitted. */
+/** Manages the values, validation errors and submission of a form. */
 export function useDraft<Values extends object>(initial: Values) {
   const draft = useSignal(initial)
   const error = useSignal<ApiError | undefined>(undefined)
@@ -11,7 +11,7 @@ export function useDraft<Values extends object>(initial: Values) {
     value: draft.value,
     set: (changes: Partial<Values>) => (draft.value = { ...draft.value, ...changes }),
     fieldErrors,
-    /** Error that is not related to a specific field. */
+    /** Error that concerns no specific field. */
     error: Object.keys(fieldErrors).length === 0 ? error.value : undefined,
     isBusy: isBusy.value,
     onSubmit: (submit: (values: Values) => Promise<ApiError | undefined>) => async (event: SubmitEvent) => {

@@ -20,7 +20,6 @@ const resetDocument = graphql(`mutation ResetPassword($id: ID!) { resetUserPassw
 
 type DialogName = 'edit' | 'disable' | 'signOut' | 'reset' | 'removeFactor'
 
-/** Menu of actions for a user, with the dialogs that the actions open. */
 export function UserActions({ user }: { user: UserRow }) {
   const { id, name, email } = user
   const openDialog = useSignal<DialogName | undefined>(undefined)

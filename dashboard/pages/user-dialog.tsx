@@ -20,7 +20,7 @@ const updateDocument = graphql(
   `mutation UpdateUser($id: ID!, $input: UpdateUserInput!) { updateUser(userId: $id, input: $input) { id } }`,
 )
 
-/** Dialog that creates or edits a user, and shows a password that the service generated. */
+/** Creates or edits a user, and shows a generated password. */
 export function UserDialog({ user, onClose }: { user?: UserRow; onClose: () => void }) {
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
     name: user?.name ?? '',

@@ -13,7 +13,7 @@ import { useContexts } from './use-contexts.js'
 
 const t = texts.dryRun
 
-/** Validation report in the format of the REST API. */
+/** Validation report as the REST API returns it. */
 interface DryRunReport {
   outcome: 'accepted' | 'rejected'
   reason: string | null
@@ -28,7 +28,7 @@ interface DryRun {
   error?: ApiError
 }
 
-/** Page that validates a file without storing it. */
+/** Validates a file without storing it. */
 export function ValidateFile() {
   const contexts = useContexts()
   const dryRun = useSignal<DryRun | undefined>(undefined)
@@ -39,7 +39,7 @@ export function ValidateFile() {
     dryRun.value = { file }
     const { signal } = new AbortController()
     const result = await sendFile<DryRunReport>({ file, context: context.contextKey, onProgress: () => {}, signal })
-    // Ignore the result if the user selected another file in the meantime.
+    // Ignore the result if the user has selected another file since.
     if (dryRun.value?.file === file)
       dryRun.value = { file, ...(result.body ? { report: result.body } : { error: result.error! }) }
   }

@@ -90,7 +90,6 @@ function DropArea({ onFiles }: { onFiles: (files: Iterable<File>) => unknown }) 
   )
 }
 
-/** Shows the names of the selected receipt, file and key set. */
 const VerificationInputs = ({ input: { value } }: { input: Signal<Input> }) => (
   <dl class="facts">
     <dt>{t.receipt}</dt>

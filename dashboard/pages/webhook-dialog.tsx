@@ -24,7 +24,7 @@ interface EditedWebhook {
   description: string
 }
 
-/** Dialog that creates or edits a webhook, and shows a new webhook's secret. */
+/** Creates or edits a webhook, and shows a new webhook's secret. */
 export function WebhookDialog({ webhook, onClose }: { webhook?: EditedWebhook; onClose: () => void }) {
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
     url: webhook?.url ?? '',
@@ -86,7 +86,7 @@ interface EventFieldsProps {
 
 function EventFields({ value, set }: EventFieldsProps) {
   const contexts = useContexts()
-  // Keep individual event types that were selected through the API.
+  // Event types that were selected through the API stay selected.
   const types = [...new Set([...Object.keys(t.typeLabels), ...value.types])]
   return (
     <>

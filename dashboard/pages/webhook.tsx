@@ -24,7 +24,7 @@ type Delivery = NonNullable<ResultOf<typeof webhookDocument>['webhookDeliveries'
 
 const tones: Record<Delivery['status'], Tone> = { pending: 'warn', delivered: 'good', failed: 'bad' }
 
-/** Formats the result of a delivery attempt: the response status, or the error if no response arrived. */
+/** Returns the response status of a delivery attempt, or the error if no response arrived. */
 const formatResponse = ({ responseStatus, error }: Pick<Delivery, 'responseStatus' | 'error'>) =>
   [responseStatus, error].filter((part) => part !== null).join(', ')
 

@@ -1,4 +1,3 @@
-/** User interface text for the pages about API keys, users and the user's own account. */
 export const accessTexts = {
   scopes: {
     upload: ['Upload', 'Upload and validate files'],

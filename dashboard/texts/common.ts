@@ -1,4 +1,3 @@
-/** User interface text shared by several pages. */
 export const commonTexts = {
   product: 'Assay',
   scannerNotice: 'Files are checked only with basic malware rules, which do not replace an antivirus.',

@@ -1,4 +1,3 @@
-/** User interface text for the files, trash and quarantine pages. */
 export const filesTexts = {
   file: {
     open: 'View file details',

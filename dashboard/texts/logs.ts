@@ -1,4 +1,3 @@
-/** User interface text for the call log and audit log pages. */
 export const logsTexts = {
   calls: {
     title: 'Calls',

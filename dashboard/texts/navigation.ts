@@ -1,4 +1,3 @@
-/** User interface text for the navigation, the sign-in page and general errors. */
 export const navigationTexts = {
   nav: {
     main: 'Main',

@@ -1,4 +1,3 @@
-/** User interface text for the overview and health pages. */
 export const overviewTexts = {
   overview: {
     title: 'Overview',

@@ -1,4 +1,3 @@
-/** User interface text for validation reports and the "Validate file" page. */
 export const validationTexts = {
   checks: {
     invalid_extension: 'File type',

@@ -7,19 +7,19 @@ export type Query<Id extends OperationId> = NonNullable<operations[Id]['paramete
 export type Body<Id extends OperationId> = operations[Id]['body']
 export type Data<Id extends OperationId> = operations[Id]['data']
 
-/** Options for a single call. Every client method accepts them as its last parameter. */
+/** Options for a single call. They are the last parameter of every client method. */
 export interface CallOptions {
   signal?: AbortSignal | undefined
 }
 
-/** Options for methods that create an object. A retried request does not create a second object. */
+/** Options for methods that create an object. A retried request creates no second object. */
 export interface CreateOptions extends CallOptions {
   /** Key under which the service stores the response for 24 hours. Default: a random UUID. */
   idempotencyKey?: string | undefined
 }
 
 interface CallInput<Id extends OperationId> extends CreateOptions {
-  /** Values of the path parameters, in the order of the path template. */
+  /** Path parameters, in the order of the path template. */
   path?: readonly string[]
   query?: Query<Id>
   body?: Body<Id>
@@ -45,9 +45,7 @@ export class Caller {
     return this.transport.send(toRequest(id, input), read)
   }
 
-  /**
-   * Iterates over all items of a list by following `rel="next"` links. Concurrent writes do not cause skipped or repeated items.
-   */
+  /** Iterates over a list by following `rel="next"` links. Concurrent writes cause neither skipped nor repeated items. */
   async *listAll<Id extends OperationId>(id: Id, input: CallInput<Id>): AsyncGenerator<ListedItem<Id>> {
     const first = toRequest(id, { ...input, query: { page_size: 100, ...input.query } as Query<Id> })
     for (let path: string | undefined = first.path; path !== undefined; ) {
@@ -76,7 +74,7 @@ function toRequest<Id extends OperationId>(id: Id, { path = [], query, body, sig
   }
 }
 
-/** Fills in the path parameters. Throws a TypeError if a value would change the path, such as an empty id. */
+/** Fills in the path parameters. Throws a TypeError if a value, such as an empty id, would change the path. */
 function fillPathTemplate(template: string, values: readonly string[]): string {
   let index = 0
   return template.replaceAll(/\{(\w+)\}/g, (_parameter, name) => {

@@ -44,12 +44,14 @@ export function isAssayError<Code extends ErrorCode = ErrorCode>(
   error: unknown,
   code?: Code,
 ): error is AssayError & { code: Code; details: ErrorDetails<Code> } {
-  // `instanceof` fails if a program loads the package twice, as an ES module and as CommonJS.
+  // `instanceof` fails if a program loads the package both as an ES module and as CommonJS.
   const isOwn = error instanceof Error && error.name === 'AssayError'
   return isOwn && (code === undefined || (error as AssayError).code === code)
 }
 
-/** Converts an error response to an `AssayError`. Responses from other servers, such as a proxy, become `invalid_response`. */
+/**
+ * Converts an error response to an `AssayError`. The code is `invalid_response` if another server, such as a proxy, responded.
+ */
 export function parseErrorResponse(status: number, headers: Headers, text: string): AssayError {
   const requestId = headers.get('x-request-id') ?? undefined
   const seconds = Number(headers.get('retry-after') ?? Number.NaN)

@@ -21,14 +21,14 @@ export interface UploadOptions extends ValidateOptions, CreateOptions {
 }
 
 export const createFileMethods = (caller: Caller) => ({
-  /** Uploads a file. Throws an `AssayError` with the reason if the service rejects the file. Streams are not retried. */
+  /** Uploads a file. Throws an `AssayError` with the reason if the service rejects the file. Does not retry streams. */
   upload: (source: UploadSource, options: UploadOptions) => upload(caller, source, options),
   /** Validates a file without storing it, and returns the validation report. */
   validate: async (source: UploadSource, options: ValidateOptions): Promise<Schemas['ValidationReport']> =>
     sendForm(caller, '/api/v1/files/validate', await openSource(source, options.filename), options),
   /** Returns one page of files, newest first. */
   list: (query: Query<'listFiles'> = {}, options?: CallOptions) => caller.request('listFiles', { query, ...options }),
-  /** Iterates over all files that match the filters, newest first. Requests one page after another. */
+  /** Iterates over all files that match the filters, newest first, and requests one page at a time. */
   listAll: (query: Query<'listFiles'> = {}, options?: CallOptions) => caller.listAll('listFiles', { query, ...options }),
   /** Returns a file's metadata. */
   get: (fileId: string, options?: CallOptions) => caller.request('getFileMetadata', { path: [fileId], ...options }),
@@ -50,9 +50,9 @@ export const createFileMethods = (caller: Caller) => ({
   /** Returns a preview: a rendered image or the beginning of a text file. Read the returned `Response` as a Blob or text. */
   getPreview: (fileId: string, query: Query<'getFilePreview'> = {}, options?: CallOptions) =>
     caller.fetchResponse('getFilePreview', { path: [fileId], query, ...options }, (response) => response),
-  /** Deletes a file, or moves it to the trash if its context has one. */
+  /** Deletes a file, or moves it to the trash if the trash is enabled for its context. */
   delete: (fileId: string, options?: CallOptions) => caller.request('deleteFile', { path: [fileId], ...options }),
-  /** Deletes up to 100 files. Returns the outcome for each file. Does not throw an error if some files cannot be deleted. */
+  /** Deletes up to 100 files and returns the outcome for each. Does not throw an error if some files cannot be deleted. */
   deleteMany: (fileIds: readonly string[], options?: CallOptions) =>
     caller.request('deleteFiles', { body: { file_ids: [...fileIds] }, ...options }),
 })

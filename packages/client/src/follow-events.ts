@@ -16,15 +16,14 @@ export interface EventsOptions {
 
 const path = '/api/v1/events'
 const pageSize = 1000
-/**
- * A connection that receives no data for this long is treated as lost, because the service sends a comment at least every 15
- * seconds.
- */
+/** The service sends a comment at least every 15 seconds, so a connection without data for this long is treated as lost. */
 const idleTimeoutMs = 45_000
 const reconnectDelayMs = 1_000
 const maxReconnectDelayMs = 30_000
 
-/** Yields events in order, without duplicates. Reconnects if necessary. If the signal is aborted, throws its reason. */
+/**
+ * Yields events in order and without duplicates, and reconnects if necessary. Throws the abort reason if the signal is aborted.
+ */
 export async function* followEvents(transport: Transport, options: EventsOptions): AsyncGenerator<Event> {
   const { follow = true, types, signal } = options
   const filter = { ...(types && { types: types.join(',') }) }
@@ -62,7 +61,7 @@ export async function* followEvents(transport: Transport, options: EventsOptions
       }
     } catch (error) {
       signal?.throwIfAborted()
-      // A lost connection can mean that the service restarted. If the first connection fails, the URL or credential is usually
+      // A lost connection may mean that the service restarted. If the first connection fails, the URL or credential is usually
       // wrong.
       if (error instanceof AssayError && !(hasConnected && (isTemporary(error) || error.status >= 500))) throw error
       failures++

@@ -4,10 +4,10 @@ import type { Schemas } from './schemas.js'
 import { formatUnreachableMessage, type Transport } from './transport.js'
 import type { ProgressListener } from './upload.js'
 
-/** Files above this size are uploaded in several requests, so that the upload can resume after a lost connection. */
+/** Larger files are uploaded in several requests, so that an upload can resume after a lost connection. */
 export const minResumableBytes = 16 * 1_048_576
 const chunkBytes = 8 * 1_048_576
-// After each request that makes progress, tus-js-client starts again with the first delay.
+// tus-js-client starts again with the first delay after each request that makes progress.
 const retryDelaysMs = [0, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
 
 export interface ResumableUpload {
@@ -17,7 +17,7 @@ export interface ResumableUpload {
   /** tus upload metadata: `filename`, and optionally `context` and `metadata` (JSON). */
   metadata: Record<string, string>
   idempotencyKey: string
-  /** URL of an unfinished upload for the same file. The client resumes that upload. */
+  /** URL of an unfinished upload of the same file, which the client resumes. */
   resumeFrom?: string | undefined
   /** Called with the upload URL after the service has created the upload. */
   onUploadUrl?: ((url: string) => void) | undefined
@@ -25,10 +25,10 @@ export interface ResumableUpload {
   signal: AbortSignal | undefined
 }
 
-/** Uploads a file with the tus protocol. Resumes after a lost connection, and fails after about a minute without progress. */
+/** Uploads a file with the tus protocol. Resumes after lost connections, but fails after about a minute without progress. */
 export async function uploadResumable(transport: Transport, upload: ResumableUpload): Promise<Schemas['File']> {
   upload.signal?.throwIfAborted()
-  // The library is loaded on demand, because most programs never upload large files.
+  // Most programs never upload large files, so the library is loaded on demand.
   const { Upload } = await import('tus-js-client')
   // The abort listener is added after the import, so it would miss an abort during the import.
   upload.signal?.throwIfAborted()
@@ -97,7 +97,7 @@ interface UploadOutcome {
   error: { code: AssayError['code']; message: string; details: unknown } | null
 }
 
-/** Thrown if the response to a rejected upload was lost. The upload URL returns the outcome. */
+/** Error for a rejected upload whose response was lost. The upload URL returns the outcome. */
 class RejectedUploadError extends Error {
   constructor(readonly url: string) {
     super('The upload was rejected.')
@@ -133,7 +133,7 @@ const fileReader: FileReader = {
 
 type SlicedContent = Extract<Awaited<ReturnType<FileSource['slice']>>, { value: unknown }>['value']
 
-/** Makes tus-js-client send its requests with the client's credential and `fetch`. */
+/** Sends the requests of tus-js-client with the client's credential and `fetch`. */
 const createHttpStack = (transport: Transport, signal: AbortSignal | undefined): HttpStack => ({
   getName: () => 'AssayTransport',
   createRequest: (method, url) => createHttpRequest({ transport, signal }, method, url),

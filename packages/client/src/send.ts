@@ -2,14 +2,13 @@ export type RequestBody = string | Blob | ReadableStream<Uint8Array>
 
 const chunkBytes = 65_536
 
-/** HTTP request with an absolute URL. */
 export interface SentRequest {
   method: string
   url: string
   headers?: Record<string, string> | undefined
   body?: RequestBody | null | undefined
   signal?: AbortSignal | undefined
-  /** Called with the number of bytes sent so far, if the body is a Blob or a stream. */
+  /** Called with the number of bytes sent so far if the body is a Blob or a stream. */
   onProgress?: ((sentBytes: number) => void) | undefined
 }
 
@@ -31,7 +30,7 @@ export function sendRequest(request: SentRequest, customFetch?: typeof fetch): P
 
 const isBinary = (body: RequestBody | null | undefined) => body instanceof Blob || body instanceof ReadableStream
 
-/** Returns a stream that splits the content into small chunks and calls `onProgress` with the number of bytes read so far. */
+/** Splits the content into small chunks, and calls `onProgress` with the number of bytes read so far. */
 export function createCountingStream(
   content: Blob | ReadableStream<Uint8Array>,
   onProgress: (sentBytes: number) => void,
@@ -41,7 +40,7 @@ export function createCountingStream(
   let sentBytes = 0
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      // The stream of an in-memory Blob returns all bytes as one chunk.
+      // An in-memory Blob streams all of its bytes as one chunk.
       while (rest.length === 0) {
         const { done, value } = await reader.read()
         if (done) return controller.close()
@@ -98,7 +97,7 @@ function toResponse(xhr: Xhr): Response {
     const colon = line.indexOf(':')
     if (colon > 0) headers.append(line.slice(0, colon), line.slice(colon + 1).trim())
   }
-  // The Response constructor rejects any body, even an empty one, for these statuses.
+  // The Response constructor rejects a body for these statuses, even an empty one.
   const body = [204, 205, 304].includes(xhr.status) ? null : xhr.responseText
   return new Response(body, { status: xhr.status, headers })
 }

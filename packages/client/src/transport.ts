@@ -12,14 +12,14 @@ export interface ClientOptions {
   fetch?: typeof fetch
 }
 
-/** The API key is optional, because the URL of an upload link contains the credential. */
+/** The API key is optional, because the URL of an upload link already contains the credential. */
 type TransportOptions = Omit<ClientOptions, 'apiKey'> & Partial<Pick<ClientOptions, 'apiKey'>>
 
 export interface ServiceRequest extends Omit<SentRequest, 'url' | 'body'> {
   /** Path and query relative to `baseUrl`, with a leading slash, or an absolute URL from a response. */
   path: string
   body?: (() => RequestBody) | undefined
-  /** True if the request is idempotent, which allows the client to retry it. */
+  /** True if the request is idempotent, so that the client may retry it. */
   isRepeatable: boolean
 }
 
@@ -76,7 +76,7 @@ export class Transport {
   async fetchOnce({ headers, ...request }: SentRequest): Promise<Response> {
     const { apiKey, fetch } = this.#options
     const credential = typeof apiKey === 'function' ? await apiKey() : apiKey
-    // With an aborted signal, `fetch` in Node.js 24 causes an unhandled rejection, which ends the process.
+    // In Node.js 24, `fetch` with an aborted signal causes an unhandled rejection, which ends the process.
     request.signal?.throwIfAborted()
     return sendRequest(
       { ...request, headers: { ...(credential && { Authorization: `Bearer ${credential}` }), ...headers } },
@@ -88,7 +88,7 @@ export class Transport {
 export const formatUnreachableMessage = (reason: string | undefined): string =>
   `Cannot reach the service (${reason}). Check the URL and the network connection.`
 
-/** Reads a JSON response. A successful response that is not JSON comes from an intermediary, such as a proxy. */
+/** Reads a JSON response. If a successful response is not JSON, it came from another server, such as a proxy. */
 export async function readJson<T>(response: Response): Promise<T> {
   const text = await response.text()
   try {
@@ -106,7 +106,7 @@ function toAssayError(error: unknown, signal: AbortSignal | undefined): AssayErr
   return new AssayError('network_error', formatUnreachableMessage(reason), { cause: error })
 }
 
-// A retry can succeed after a lost connection, an exceeded rate limit or a dependency outage.
+// Checks whether a retry can succeed: after a lost connection, an exceeded rate limit or an outage.
 export const isTemporary = ({ status, code }: AssayError): boolean => status === 429 || status === 503 || code === 'network_error'
 
 function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: AbortSignal | undefined): Promise<void> {
@@ -114,10 +114,10 @@ function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: Ab
   return wait(seconds * 1000, signal)
 }
 
-/** Resolves after a delay. Rejects with the abort reason if the signal is aborted. */
+/** Waits for a number of milliseconds, or rejects with the abort reason. */
 export function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    // A signal that is already aborted emits no `abort` event.
+    // An already aborted signal emits no `abort` event.
     if (signal?.aborted) return reject(signal.reason)
     const timer = setTimeout(resolveWait, milliseconds)
     signal?.addEventListener('abort', rejectWait, { once: true })
@@ -132,7 +132,7 @@ export function wait(milliseconds: number, signal: AbortSignal | undefined): Pro
   })
 }
 
-/** Appends query parameters to a path. Null and undefined values are omitted. */
+/** Appends query parameters to a path, except null and undefined values. */
 export function appendQuery(path: string, query: object): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query))

@@ -8,24 +8,24 @@ import { createFileProgressListener, createUploadForm, type ProgressListener } f
 export interface UploadToOptions {
   /** File name. Required if the source has no name. */
   filename?: string
-  /** Custom metadata to store with the file. The link's metadata takes precedence. */
+  /** Custom metadata to store with the file. Metadata of the link takes precedence. */
   metadata?: Record<string, unknown>
   /** Called repeatedly with the upload progress. */
   onProgress?: ProgressListener
   signal?: AbortSignal | undefined
-  /** Idempotency key. Repeated uploads with the same key are stored only once. Default: a random UUID. */
+  /** Idempotency key. The service stores repeated uploads with the same key only once. Default: a random UUID. */
   idempotencyKey?: string
   /** Splits the upload into several requests, so that it can be resumed. Default: true above 16 MB. Ignored for streams. */
   resumable?: boolean
   /** Called with the URL of a resumable upload. Store the URL to resume the upload later, for example after a page reload. */
   onUploadUrl?: (uploadUrl: string) => void
-  /** URL from `onUploadUrl`. The client resumes that upload of the same file, or starts a new upload if it has expired. */
+  /** URL from `onUploadUrl`. The client resumes this upload, or starts a new one if it has expired. */
   resumeFrom?: string
   /** Custom implementation of `fetch`. Default: the global `fetch`. */
   fetch?: typeof fetch
 }
 
-/** Returns the rules for an upload link. Throws a `not_found` error if the link is unknown, expired, used up or revoked. */
+/** Returns the rules of an upload link. Throws a `not_found` error if the link is unknown, expired, used up or revoked. */
 export function getLinkRules(
   linkUrl: string,
   options: Pick<UploadToOptions, 'signal' | 'fetch'> = {},
@@ -35,8 +35,8 @@ export function getLinkRules(
 }
 
 /**
- * Uploads a file through an upload link, without an API key. Throws an `AssayError` with the reason if the file is rejected.
- * After an abort, the service keeps the received bytes of a resumable upload for 24 hours.
+ * Uploads a file through an upload link without an API key. Throws an `AssayError` with the reason if the file is rejected. The
+ * service keeps the received bytes of an aborted resumable upload for 24 hours.
  */
 export async function uploadTo(linkUrl: string, source: UploadSource, options: UploadToOptions = {}): Promise<Schemas['File']> {
   const { resumeFrom, ...newUpload } = options
@@ -60,7 +60,7 @@ export async function uploadTo(linkUrl: string, source: UploadSource, options: U
 
 function createLinkTransport(linkUrl: string, { fetch }: Pick<UploadToOptions, 'fetch'>): Transport {
   if (!URL.canParse(linkUrl)) throw new TypeError(`The URL of the upload link is '${linkUrl}'. It must be an absolute URL.`)
-  // The query and the fragment are not part of the link. Email campaigns, for example, append tracking parameters.
+  // The query and the fragment are not part of the link. Email campaigns, for example, append tracking parameters to it.
   const { origin, pathname } = new URL(linkUrl)
   return new Transport({ baseUrl: origin + pathname, ...(fetch && { fetch }) })
 }
@@ -68,7 +68,7 @@ function createLinkTransport(linkUrl: string, { fetch }: Pick<UploadToOptions, '
 const fetchLinkRules = (transport: Transport, signal: AbortSignal | undefined) =>
   transport.requestData<Schemas['UploadLinkRules']>({ method: 'GET', path: '', signal, isRepeatable: true })
 
-/** Throws the error that the service would return, before the client sends the file. */
+/** Throws the error that the service would return for a disallowed file, before the client sends the file. */
 function assertFileAllowed(
   { filename, size }: OpenSource,
   { allowed_extensions, max_size_mb }: Schemas['UploadLinkRules'],

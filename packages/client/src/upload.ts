@@ -17,8 +17,8 @@ export interface UploadForm {
 }
 
 /**
- * Creates the multipart form for an upload. A form with a Blob can be sent again, but a form with a stream cannot. `FormData` is
- * unsuitable, because its progress would include the fields and the headers.
+ * Creates the multipart form of an upload. Only a form with a Blob can be sent again. `FormData` is unsuitable, because its
+ * progress would include the fields and headers.
  */
 export function createUploadForm(
   { content, filename }: OpenSource,
@@ -41,7 +41,7 @@ export function createUploadForm(
       body: () => joinBlobs(start, content, end),
       onProgress: createFileProgressListener(onProgress, content.size, start.length),
     }
-  // Count only the bytes of the content, excluding the start and end of the form.
+  // Count only the bytes of the file, not of the form around it.
   const progress = createFileProgressListener(onProgress, undefined)
   const counted = progress ? createCountingStream(content, progress) : content
   return { headers, body: () => wrapStream(counted, start, end), onProgress: undefined }
@@ -49,7 +49,7 @@ export function createUploadForm(
 
 function joinBlobs(start: Uint8Array<ArrayBuffer>, content: Blob, end: Uint8Array<ArrayBuffer>): RequestBody {
   const whole = new Blob([start, content, end])
-  // When Bun 1.4 concatenates Blobs, it omits Blobs that represent files on disk.
+  // Bun 1.4 omits Blobs of files on disk when it concatenates Blobs.
   const isComplete = whole.size === start.length + content.size + end.length
   return isComplete ? whole : wrapStream(content.stream(), start, end)
 }
@@ -62,7 +62,7 @@ function wrapStream(content: ReadableStream<Uint8Array>, start: Uint8Array, end:
   return content.pipeThrough(framing)
 }
 
-/** Converts request body progress to file progress. The file starts at byte `offset` of the body. */
+/** Converts the progress of a request body to the progress of the file, which starts at byte `offset`. */
 export function createFileProgressListener(onProgress: ProgressListener | undefined, total: number | undefined, offset = 0) {
   if (!onProgress) return undefined
   return (sentBytes: number) => {
@@ -71,6 +71,6 @@ export function createFileProgressListener(onProgress: ProgressListener | undefi
   }
 }
 
-// A quote or a line break in a file name would end the header.
-// The escape sequences are from the multipart/form-data encoding algorithm of the HTML Living Standard.
+// A quote or a line break in a file name would end the header. The HTML Living Standard defines these escape sequences for
+// multipart/form-data.
 const escapeQuotes = (name: string): string => name.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22')

@@ -17,7 +17,7 @@ const activeStreamPatterns: [RegExp, string][] = [
 const zipDocuments = new Set('docx docm xlsx xlsm xlsb pptx pptm vsdx ooxml odt ods odp odg odf'.split(' '))
 const oleDocuments = new Set(['doc', 'xls', 'ppt', 'vsd', 'pub', 'msg', 'ole'])
 
-/** Lists macros, scripts and embedded programs that the format reader itself does not report. */
+/** Lists macros, scripts and embedded programs that the format reader does not report. */
 export function findActiveContent(
   source: RandomAccessSource,
   recognized: Recognition,

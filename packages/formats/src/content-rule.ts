@@ -3,8 +3,8 @@ import { getBinaryType } from './extensions.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
 /**
- * Extensions of a binary type that unrelated formats also use, such as .com (DOS program), .lib (SPICE library) and .hdr (ENVI
- * header). Files with these extensions may have any content.
+ * Extensions that unrelated formats also use, such as .com (DOS program), .lib (SPICE library) and .hdr (ENVI header). Their
+ * files may have any content.
  */
 export const sharedExtensions: ReadonlySet<string> = new Set('bin bundle com db gpr hdr lib nib o prn scr so spc sys'.split(' '))
 
@@ -18,7 +18,7 @@ export const typesWithoutSignature: ReadonlySet<string> = new Set('dbf dmg iso m
  */
 export const extensionsWithoutSignature: ReadonlySet<string> = new Set('hwp msu qbw rev sldasm slddrw sldprt wps'.split(' '))
 
-/** Binary types whose files may also be text. For example, a .pub file is a Publisher document or a public key. */
+/** Binary types whose extensions also belong to text. For example, a .pub file is a Publisher document or a public key. */
 const textForms: Record<string, RegExp> = {
   der: /-----BEGIN |^(?:MIME-Version|Content-Type):|^[A-Za-z0-9+/=\r\n]{64,}$/im,
   ps: /%!/,

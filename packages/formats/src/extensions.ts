@@ -5,9 +5,7 @@ export { types }
 const genericExtensions = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', '001', 'z01', ''])
 const programTypes = new Set(['exe', 'macho', 'class', 'wasm', 'lnk', 'chm', 'swf'])
 
-/**
- * Maps each extension to a type: the type with the same name if one exists, otherwise the first type that lists the extension.
- */
+/** Maps each extension to the type with the same name, otherwise to the first type that lists it. */
 function mapExtensionsToTypes(table: Record<string, TypeRow>): Map<string, string> {
   const found = new Map<string, string>()
   for (const [type, { extensions }] of Object.entries(table))

@@ -1,9 +1,7 @@
 import type { MemberObserver } from './member-observer.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
-/**
- * Result of a format reader. A file with a `maliciousConstruction` is rejected as `corrupt_file`. `notes` appear in the report.
- */
+/** Result of a format reader. A `maliciousConstruction` causes a rejection as `corrupt_file`. `notes` appear in the report. */
 export type FormatVerdict =
   | { sound: true; notes?: string[]; evidence?: Record<string, unknown> }
   | { sound: false; problem: string; maliciousConstruction?: string; evidence?: Record<string, unknown> }
@@ -17,7 +15,7 @@ export interface ReaderLimits {
   /** Maximum size of a decoded image: width × height × bits per pixel. */
   maxPictureBits: number
   maxDepth: number
-  /** Milliseconds since the epoch. After this time, a reader throws `DeadlineExceeded`. */
+  /** Time in milliseconds since the epoch, after which a reader throws `DeadlineExceeded`. */
   deadline: number
 }
 
@@ -52,7 +50,7 @@ export const createMaliciousVerdict = (
   evidence,
 })
 
-/** Throws `DeadlineExceeded` after the deadline. Readers must call it in every loop whose length depends on the content. */
+/** Throws `DeadlineExceeded` after the deadline. Every loop whose length depends on the content must call it. */
 export function checkDeadline(limits: Pick<ReaderLimits, 'deadline'>): void {
   if (Date.now() > limits.deadline) throw new DeadlineExceeded('reading the file took too long')
 }
@@ -67,8 +65,6 @@ export function createCountedDeadline(steps: number, deadline = Number.POSITIVE_
   }
 }
 
-/**
- * Accepts audio or video with missing or damaged parts, because players play the intact parts. The report states what is missing.
- */
+/** Accepts audio or video with missing or damaged parts, because players play the rest. The report states what is missing. */
 export const createPartialVerdict = (problem: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
   createValidVerdict([...notes, `${problem}, but players can play the rest`], { ...evidence, incomplete: true })

@@ -20,7 +20,7 @@ import { getReaderName, loadReader } from './readers.js'
 
 const megabyte = 1024 * 1024
 
-/** Returns limits for untrusted files. Files that exceed a limit are rejected. The deadline is `deadlineMs` from now. */
+/** Returns limits for untrusted files, which are rejected if they exceed a limit. The deadline is `deadlineMs` from now. */
 export function defaultLimits(deadlineMs = 30_000): ReaderLimits {
   return {
     maxUnpackedBytes: 4096 * megabyte,
@@ -144,7 +144,7 @@ export async function openDetected(
 
 const volumeProblem = 'the file is one part of a split archive. Join the parts, or upload an archive that is not split'
 
-/** True if an unreadable archive is part of a multi-volume archive, based on its extension (.7z.001, .z01) or its first bytes. */
+/** True if an unreadable archive is part of a split archive, by its extension (.7z.001, .z01) or its first bytes. */
 function isArchiveVolume(
   source: RandomAccessSource,
   recognized: Recognition,
@@ -193,7 +193,7 @@ function addActiveContent(verdict: FormatVerdict, { source, recognized, limits }
 
 const modernFormats: Record<string, string> = { doc: '.docx', dot: '.dotx', xls: '.xlsx', xlt: '.xltx', ppt: '.pptx' }
 
-/** Detects web pages and XML that office programs save with a binary format's extension, such as .doc. */
+/** Detects web pages and XML that office programs save with the extension of a binary format, such as .doc. */
 function findTextDocumentProblem(source: RandomAccessSource, recognized: Recognition): string | undefined {
   if (recognized.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
   const start = source.read(0, 2048).toString('latin1')
@@ -211,7 +211,6 @@ function getUnusualNameNote(extension: string, recognized: Recognition): string 
   return type === 'mkv' && /^web[ma]$/.test(extension) ? 'the document type identifies the file as Matroska' : undefined
 }
 
-/** Checks only the first bytes, because the type has no format reader. */
 function checkSignature(source: RandomAccessSource, recognized: Recognition): FormatVerdict {
   if (recognized.kind === 'binary') return createValidVerdict(["only the file's signature was checked"])
   if (!isSignatureOptional(source, recognized))
@@ -219,7 +218,7 @@ function checkSignature(source: RandomAccessSource, recognized: Recognition): Fo
   return createValidVerdict([recognized.kind === 'text' ? 'the file is text' : 'the file type has no known signature'])
 }
 
-/** Runs a format reader. An unexpected error is treated as damage to the file. */
+/** Runs a format reader. Unexpected errors count as damage to the file. */
 async function runReader(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
   try {
     return await work()

@@ -2,16 +2,16 @@ import type { RandomAccessSource } from './random-access-source.js'
 
 /** Receives the members of a container while a format reader unpacks them, so that a scan does not unpack them again. */
 export interface MemberObserver {
-  /** Receives a member of a zip archive. `offset` is the offset of its local header. */
+  /** Receives a member of a zip archive. `offset` is the position of its local header. */
   visitMember(offset: number, content: RandomAccessSource): Promise<void>
   /**
-   * Returns an observer for a member that is a container. Afterwards, `visitMember` receives that member. Returns undefined if the
-   * nesting is too deep.
+   * Returns an observer for a member that is a container, or undefined if the nesting is too deep. Afterwards, `visitMember`
+   * receives the member itself.
    */
   createNestedObserver(offset: number): MemberObserver | undefined
-  /** Wraps the chunks of a zip member or of a gzip file (`offset` 0), and receives each chunk that the reader consumes. */
+  /** Wraps the chunks of a zip member, or of a gzip file (`offset` 0), and receives each chunk that the reader consumes. */
   visitStream(container: 'zip' | 'gzip', offset: number, chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>
-  /** Returns an observer for the members that 7-Zip unpacks. Returns undefined to skip them. */
+  /** Returns an observer for the members that 7-Zip unpacks, or undefined to skip them. */
   observeSevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined
 }
 
@@ -22,13 +22,13 @@ export interface PartSink {
 
 export interface SevenZipRun {
   exitCode: number
-  /** First 20 lines of standard error, without expected errors. */
+  /** First 20 lines of standard error, excluding expected errors. */
   errors: string[]
 }
 
 export interface PackedMember {
   name: string
-  /** Unpacked size in bytes. Infinity if it is unknown before unpacking. */
+  /** Unpacked size in bytes, or Infinity if it is unknown before unpacking. */
   size: number
   symlink: boolean
   encrypted: boolean

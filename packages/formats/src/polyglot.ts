@@ -27,7 +27,7 @@ export function detectPolyglot(source: RandomAccessSource, recognized: Recogniti
     : undefined
 }
 
-// Types in which a trailing PDF is never accidental. Archives and compound files may contain an uncompressed PDF.
+// Types that never end with a PDF by accident. Archives and compound files may contain an uncompressed PDF.
 const nonContainerTypes = new Set(
   'jpg png gif bmp tif webp heic avif ico psd jp2 mp3 wav flac ogg-audio ogg-opus ogg-video mp4 mp4-audio m4a mov webm mkv avi exe elf'.split(
     ' ',

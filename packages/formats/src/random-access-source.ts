@@ -1,14 +1,12 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 const defaultChunkSize = 64 * 1024
-// Size of the read-ahead window in bytes. Most reads request only a few bytes.
+// Size of the read-ahead window in bytes. Most reads are only a few bytes long.
 const windowSize = 64 * 1024
-/** Files up to this size are read page by page into a buffer that the thread reuses. Each page is read only once. */
+/** Files up to this size are read page by page into a buffer that the thread reuses, and each page only once. */
 const maxCachedBytes = 4 * 1024 * 1024
 const pageBytes = 256 * 1024
-/**
- * Idle read buffer. Undefined while the buffer is in use. Allocating a buffer per file would cause frequent garbage collection.
- */
+/** Idle read buffer, or undefined while it is in use. A new buffer per file would cause frequent garbage collection. */
 let idleBuffer: Buffer | undefined
 
 export class TooLarge extends Error {
@@ -20,7 +18,7 @@ export abstract class RandomAccessSource {
   abstract readonly size: number
   readonly extension: string = ''
 
-  /** Returns `length` bytes from `offset`, or fewer at the end. Later reads do not overwrite the result. */
+  /** Returns `length` bytes from `offset`, or fewer at the end of the file. Later reads do not overwrite them. */
   abstract read(offset: number, length: number): Buffer
 
   readAll(limit: number): Buffer {
@@ -28,7 +26,7 @@ export abstract class RandomAccessSource {
     return this.read(0, this.size)
   }
 
-  /** Like `read`, but reads from disk into the buffer that `getBuffer` returns. This buffer must have at least `length` bytes. */
+  /** Like `read`, but reads from disk into the buffer that `getBuffer` returns, which must have at least `length` bytes. */
   readInto(_getBuffer: () => Buffer, offset: number, length: number): Buffer {
     return this.read(offset, length)
   }
@@ -133,7 +131,7 @@ export class FileSource extends RandomAccessSource {
     }
   }
 
-  /** Closes the file. Buffers that `read` returned become invalid. */
+  /** Closes the file and invalidates the buffers that `read` returned. */
   close(): void {
     closeSync(this.#fd)
     this.#closed = true
@@ -155,7 +153,7 @@ export class FileSource extends RandomAccessSource {
       while (after <= last && !this.#pages[after]) after++
       const [from, to] = [page * pageBytes, Math.min(this.size, after * pageBytes)]
       const filled = this.#readFully(content.subarray(from, to), from)
-      // Clears bytes of the previous file in the reused buffer, in case this file was truncated while it was read.
+      // If the file was truncated during the read, the reused buffer still contains bytes of the previous file.
       content.fill(0, from + filled.length, to)
       this.#pages.fill(1, page, after)
       page = after

@@ -4,8 +4,8 @@ import type { FormatReader } from './format.js'
 
 type ReaderLoader = () => Promise<FormatReader>
 
-// Maps types to readers. Each reader is named after its first type. Readers are loaded on demand, because most workers do not
-// need all of them.
+// Maps types to readers, each of which is named after its first type. Readers load on demand, because most workers need only
+// some of them.
 const readerTable: [types: string, load: ReaderLoader][] = [
   ['pdf', async () => (await import('./pdf/pdf.js')).readPdf],
 

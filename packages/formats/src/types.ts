@@ -117,7 +117,7 @@ export const types: Record<string, TypeRow> = {
   '3gp': createTypeRow('video/3gpp', '3gp 3gpp 3g2 3gpp2 mp4 m4v'),
   mov: createTypeRow('video/quicktime', 'mov qt movie mp4 m4v'),
   'mov-mp4': createTypeRow('video/mp4', 'mp4 m4v mov qt'),
-  // Files that end before the track list. Their exact type is therefore unknown.
+  // Files that end before the track list, so that their exact type is unknown.
   'iso-damaged': createTypeRow('video/mp4', 'mp4 m4a m4v m4b m4p m4r 3gp 3g2 f4v'),
   webm: createTypeRow('video/webm', 'webm weba mkv mka mks mk3d'),
   mkv: createTypeRow('video/x-matroska', 'mkv mka mks mk3d webm weba'),
@@ -163,9 +163,7 @@ export const types: Record<string, TypeRow> = {
   nii: createTypeRow('application/x-nifti', 'nii'),
 }
 
-/**
- * Text types. A file must parse as the type to which its extension belongs. Plain text may have any of the plain-text extensions.
- */
+/** Text types. A file must parse as the type of its extension. Plain text may have any plain-text extension. */
 export const textTypes: Record<string, TypeRow> = {
   json: createTypeRow('application/json', 'json geojson topojson webmanifest jsonld har ipynb gltf'),
   jsonl: createTypeRow('application/x-ndjson', 'jsonl ndjson'),
@@ -187,7 +185,7 @@ export const textTypes: Record<string, TypeRow> = {
   ),
 }
 
-// Content types by extension, if they differ within a file type. For example, docx and dotx belong to one file type.
+// Content types that differ within one file type, by extension. For example, docx and dotx are one file type.
 export const mimeByExtension: Record<string, string> = {
   docm: 'application/vnd.ms-word.document.macroEnabled.12',
   dotx: `${ooxml}.wordprocessingml.template`,

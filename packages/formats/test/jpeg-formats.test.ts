@@ -65,7 +65,7 @@ test('detects a progressive JPEG image only if its frame header is near the star
     Buffer.concat([progressive!.subarray(0, 2), Buffer.from('ffe00002'.repeat(segments), 'hex'), progressive!.subarray(2)])
   expect(isProgressive(new MemorySource(baseline!))).toBe(false)
   expect(isProgressive(new MemorySource(behind(100)))).toBe(true)
-  // If the header is not among the first segments, a worker thread checks the image.
+  // A worker thread checks the image if the header is not among the first segments.
   expect(isProgressive(new MemorySource(behind(60_000)))).toBe(false)
   expect(await read(readJpeg, behind(60_000))).toMatchObject(valid)
 })

@@ -1,6 +1,6 @@
 /**
- * Serializes a value as canonical JSON (RFC 8785): sorted members, no whitespace, numbers and strings as in ECMAScript.
- * NUL and unpaired surrogates, which PostgreSQL cannot store in text, become U+FFFD.
+ * Serializes a value as canonical JSON (RFC 8785): sorted members, no whitespace, numbers and strings as in ECMAScript. Replaces
+ * NUL and unpaired surrogates, which PostgreSQL cannot store in text, with U+FFFD.
  */
 export function toCanonicalJson(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(replaceInvalidCharacters(value))

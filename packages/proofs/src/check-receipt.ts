@@ -5,7 +5,7 @@ import { computeRootFromProof, hashLeaf } from './merkle.js'
 import { getLogOrigin, type Receipt, receiptType } from './receipt.js'
 import { isSignedBy, parseNote } from './signed-note.js'
 
-/** Makes receipt text safe to print: replaces control and bidirectional characters, and truncates it to 100 characters. */
+/** Makes receipt text safe to print. Replaces control and bidirectional characters, and truncates it to 100 characters. */
 function sanitizeText(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
@@ -17,7 +17,7 @@ export interface Finding {
   message: string
 }
 
-/** Public key from /.well-known/jwks.json that verifies receipts and log checkpoints. */
+/** Public key from /.well-known/jwks.json for receipts and log checkpoints. */
 export interface VerificationKey {
   kid: string
   publicKey: KeyObject
@@ -72,7 +72,7 @@ export function checkReceipt({ receipt: jws, keys, file }: CheckReceiptInput): F
   ]
 }
 
-/** `base64` also decodes base64url, which the `buffer` package for browsers does not support as an encoding name. */
+/** The `buffer` package for browsers does not support `base64url`, but `base64` decodes it too. */
 const decodeBase64Url = (text: string): Buffer => Buffer.from(text, 'base64')
 
 /** Verifies the signature without WebCrypto, which browsers provide only to pages served over HTTPS. */

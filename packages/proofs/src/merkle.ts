@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Range of leaf indexes: `from` is inclusive, and `to` is exclusive. */
+/** Range of leaf indexes. `from` is inclusive, and `to` is exclusive. */
 export interface Range {
   from: number
   to: number
@@ -11,7 +11,7 @@ interface Sibling extends Range {
   isLeft: boolean
 }
 
-/** A run of `count` adjacent stored hashes, starting at index `place`. Each hash is the root of 256^level leaves. */
+/** Adjacent stored hashes: `count` hashes from index `place`. Each hash is the root of 256^level leaves. */
 export interface StoredHashes {
   level: number
   place: number
@@ -63,7 +63,7 @@ export function computeRootFromProof(leaf: Buffer, { index, size }: { index: num
   return siblings.reduce((hash, { isLeft }, at) => (isLeft ? hashNode(proof[at]!, hash) : hashNode(hash, proof[at]!)), leaf)
 }
 
-/** Returns the stored hashes from which the root of a range is computed: one run per complete subtree, largest first. */
+/** Returns the stored hashes that determine the root of a range: one run per complete subtree, largest first. */
 export function getStoredHashes({ from, to }: Range): StoredHashes[] {
   const runs: StoredHashes[] = []
   for (let at = from; at < to; ) {

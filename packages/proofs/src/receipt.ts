@@ -25,8 +25,8 @@ export interface Receipt {
 }
 
 /**
- * Inclusion proof of the verdict in the log. `leaf` is the hash of `entry`. `proof` lists the sibling hashes from the leaf
- * to the root. All hashes are in base64.
+ * Inclusion proof of the verdict in the log. `leaf` is the hash of `entry`. `proof` lists the sibling hashes from the leaf to
+ * the root in base64.
  */
 export interface ReceiptProof {
   origin: string
@@ -37,10 +37,10 @@ export interface ReceiptProof {
   proof: string[]
 }
 
-/** Value of the `typ` header, which prevents receipts and session tokens from being accepted in place of each other. */
+/** Value of the `typ` header. It prevents the use of a receipt as a session token, and the reverse. */
 export const receiptType = 'receipt+jws'
 
-/** Returns the origin of a tenant's log, which is also the name of its key. */
+/** Returns the origin of a tenant's log. The origin is also the name of the log's key. */
 export const getLogOrigin = (publicUrl: string, tenantId: string): string => `${new URL(publicUrl).host}/log/${tenantId}`
 
 /** Signs a receipt and returns it as a compact JWS (EdDSA). */

@@ -12,7 +12,7 @@ const maxNoteBytes = 1_000_000
 const maxSignatures = 100
 const signatureLine = /^\u2014 ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/
 
-// `base64` also decodes base64url, which the `buffer` package for browsers does not support as an encoding name.
+// The `buffer` package for browsers does not support `base64url`, but `base64` decodes it too.
 const exportPublicKey = (key: KeyObject): Buffer => Buffer.from(key.export({ format: 'jwk' }).x!, 'base64')
 
 const getKeyId = (name: string, key: KeyObject): Buffer =>

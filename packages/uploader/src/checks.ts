@@ -13,7 +13,7 @@ interface CheckedFile {
 }
 
 /**
- * Checks the type, size and number of files before an upload starts. `remainingCount` is the number of files that the link still
+ * Checks the type, size and number of files before an upload. `remainingCount` is the number of files that the link still
  * accepts.
  */
 export function checkFile(

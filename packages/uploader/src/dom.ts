@@ -1,6 +1,6 @@
 type Child = Node | string | false | undefined
 
-/** Creates an element. Pages can style it with `::part` if it has a `part` attribute. Text is never parsed as markup. */
+/** Creates an element, which pages can style with `::part` if it has a `part` attribute. Text is never parsed as markup. */
 export function createElement<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Record<string, string | boolean | undefined> = {},

@@ -7,13 +7,11 @@ interface DropZoneOptions {
   rules: LinkRules
   texts: Texts
   language: string | undefined
-  /** Called with the files that the user chooses, drops or photographs. */
   onFiles(files: File[]): void
-  /** Called if the user drops a folder. */
   onFolder(): void
 }
 
-/** Area with buttons to choose files or take a photo. The user can also drop files there. */
+/** Area in which the user chooses files, drops files or takes a photo. */
 export class DropZone {
   readonly element: HTMLElement
   readonly #options: DropZoneOptions
@@ -64,7 +62,7 @@ export class DropZone {
     })
     input.addEventListener('change', () => {
       this.#options.onFiles([...(input.files ?? [])])
-      // Without the reset, the browser fires no event if the user chooses the same file again.
+      // Without this reset, the browser fires no event if the user chooses the same file again.
       input.value = ''
     })
     return [createButton(label, { part, onClick: () => input.click() }), input]

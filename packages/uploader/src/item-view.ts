@@ -11,7 +11,6 @@ interface ViewOptions {
   language: string | undefined
 }
 
-/** List item that shows one upload. */
 export class ItemView {
   readonly element: HTMLLIElement
   readonly #options: ViewOptions
@@ -38,14 +37,13 @@ export class ItemView {
     this.render()
   }
 
-  /** Updates the progress bar and the status. Frequent updates must not replace elements that can have the focus. */
+  /** Updates the progress bar and the status. These frequent updates must not replace elements that can have the focus. */
   updateProgress(): void {
     const { item } = this.#options
     this.#progress.value = item.sent
     this.#status.textContent = this.#formatStatus()
   }
 
-  /** Updates the state, the checks and the available actions. */
   render(): void {
     const { item } = this.#options
     this.element.dataset.state = item.state

@@ -5,12 +5,11 @@ export interface LinkRules {
   max_files: number
   /** Number of files that the link still accepts. */
   remaining: number
-  /** Expiration time in RFC 3339 format. */
   expires_at: string
   display_name: string
 }
 
-/** Error for a failed upload or request. The component itself creates the codes `network_error` and `unreadable`. */
+/** Error of a failed upload or request. The component itself creates the codes `network_error` and `unreadable`. */
 export interface UploadError {
   code: string
   message: string

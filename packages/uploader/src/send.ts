@@ -20,9 +20,9 @@ export async function fetchRules(linkUrl: string, signal: AbortSignal): Promise<
 }
 
 const chunkBytes = 8 * 1_048_576
-/** Files up to this size are sent with the request that creates the upload, which saves a round trip. */
+/** Files up to this size are sent in the request that creates the upload, which saves a round trip. */
 const maxSingleRequestBytes = 1_048_576
-// After each request that makes progress, tus-js-client starts again with the first delay.
+// tus-js-client starts again with the first delay after each request that makes progress.
 const retryDelaysMs = [0, 1_000, 2_000, 4_000, 8_000, 15_000]
 
 interface SendOptions {

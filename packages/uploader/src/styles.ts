@@ -1,4 +1,4 @@
-/** Styles for the component. Pages can override them with custom properties and with `::part`. */
+/** Styles of the component. Pages can override them with custom properties and `::part`. */
 export const styles = `
 :host {
   display: block;

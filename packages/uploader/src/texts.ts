@@ -1,4 +1,4 @@
-/** English text for the component. Words in braces, such as `{name}`, are placeholders for values. */
+/** English texts of the component. Words in braces, such as `{name}`, are placeholders. */
 export const defaultTexts = {
   loading: 'Loading the upload link…',
   prompt: 'Drop or paste files here, or choose them from your device.',
@@ -62,7 +62,7 @@ export const defaultTexts = {
 export type TextName = keyof typeof defaultTexts
 export type Texts = Record<TextName, string>
 
-/** Replaces the placeholders in braces with values. Unknown placeholders are preserved. */
+/** Replaces the placeholders in braces with values, but leaves unknown placeholders unchanged. */
 export const fillPlaceholders = (text: string, values: Record<string, string | number> = {}): string =>
   text.replace(/\{(\w+)\}/g, (word, name: string) => String(values[name] ?? word))
 
@@ -77,7 +77,7 @@ const rejectionCodes: readonly string[] = [
   'active_content',
 ] satisfies TextName[]
 
-/** Checks whether the service rejected the file itself, in which case a retry cannot succeed. */
+/** Checks whether the service rejected the file itself. A retry cannot succeed then. */
 export const isFileRejection = (code: string): boolean => rejectionCodes.includes(code)
 
 /** Returns the text for an error code, or the service's message if the code has no text. */

@@ -11,7 +11,6 @@ export interface UploadItem {
   file: File
   state: UploadState
   checks: CheckResult[]
-  /** Number of bytes that the service has received. */
   sent: number
   rate: RateMeter
   idempotencyKey: string
@@ -35,7 +34,7 @@ const maxConcurrentUploads = 3
 const isActive = ({ state }: UploadItem) => state === 'uploading' || state === 'checking'
 const isFinished = ({ state }: UploadItem) => state === 'accepted' || state === 'rejected'
 
-/** Queue that uploads files through one link, up to three in parallel, in the order in which they were added. */
+/** Uploads files through one link in the order in which they were added, up to three in parallel. */
 export class UploadQueue {
   readonly items: UploadItem[] = []
   readonly unfinished: UnfinishedUploads
@@ -55,7 +54,7 @@ export class UploadQueue {
     return this.items.every(isFinished)
   }
 
-  /** Checks a file, and queues its upload if no check fails. */
+  /** Checks a file and queues its upload unless a check fails. */
   addFile(file: File): void {
     const { rules, getTexts, language } = this.#options
     const checks = checkFile(file, rules, {
@@ -86,7 +85,6 @@ export class UploadQueue {
     this.#startNextUploads()
   }
 
-  /** Resumes a paused or interrupted upload. */
   resume(item: UploadItem): void {
     delete item.error
     this.#setState(item, 'queued')
@@ -157,7 +155,7 @@ export class UploadQueue {
     if (fileId) item.fileId = fileId
     const isRejected = error !== undefined && isFileRejection(error.code)
     if (!error || isRejected) this.unfinished.removeRecord(item.file)
-    // The upload may have expired, so the next attempt creates a new upload.
+    // The upload may have expired, so the next attempt creates a new one.
     if (error && error.code !== 'network_error') item.uploadId = undefined
     const state = !error ? 'accepted' : isRejected ? 'rejected' : 'failed'
     this.#setState(item, state, state)

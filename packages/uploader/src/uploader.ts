@@ -39,7 +39,7 @@ export class AssayUploader extends HTMLElement {
     this.setAttribute('url', value)
   }
 
-  /** User interface text in the component. Untranslated text is in English. */
+  /** Texts of the component. Untranslated texts are in English. */
   get texts(): Texts {
     return { ...defaultTexts, ...this.#ownTexts }
   }
@@ -82,7 +82,6 @@ export class AssayUploader extends HTMLElement {
     this.#list.replaceChildren()
   }
 
-  /** Loads the link's rules and shows the drop zone. */
   async #reloadLink(): Promise<void> {
     this.#disconnect()
     if (!this.hasAttribute('url')) return
@@ -176,7 +175,7 @@ export class AssayUploader extends HTMLElement {
     if (hadFocus) this.#dropZone?.focus()
   }
 
-  /** Announces a change to screen readers, and dispatches the corresponding event to the page. */
+  /** Announces a change to screen readers and dispatches the corresponding event to the page. */
   #reportChange(item: UploadItem, change: ItemChange): void {
     const { texts } = this
     const { name } = item.file

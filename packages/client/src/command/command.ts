@@ -7,7 +7,7 @@ export interface CommandInvocation {
   output: Output
   env: Record<string, string | undefined>
   client(): Promise<AssayClient>
-  /** All commands, from which `assay completion` generates its scripts. */
+  /** All commands. `assay completion` generates its scripts from them. */
   commands: Record<string, Command>
 }
 
@@ -17,7 +17,7 @@ interface Option {
   description: string
 }
 
-/** Definition of a command. `run` resolves to false if the service rejected a file or a receipt check failed. */
+/** Definition of a command. `run` resolves to false if a file was rejected or a receipt check failed. */
 export interface Command {
   usage: string
   description: string

@@ -5,5 +5,5 @@ import { tenantCommands } from './tenant-commands.js'
 
 const { login, ...otherLocalCommands } = localCommands
 
-/** All `assay` commands, in the order in which the help text lists them. */
+/** All `assay` commands, in the order of the help text. */
 export const commands: Record<string, Command> = { login: login!, ...fileCommands, ...tenantCommands, ...otherLocalCommands }

@@ -14,7 +14,7 @@ export function createCompletionScript(shell: string, commands: Commands): strin
 
 const getOptionNames = ({ options }: Command): string[] => [...Object.keys(options), 'json', 'help']
 
-/** The script completes commands, subcommands and options. The shell completes all other words as file names. */
+/** Creates a script that completes commands, subcommands and options. Bash completes all other words as file names. */
 const createBashScript = (commands: Commands): string => `_assay() {
   local current="\${COMP_WORDS[COMP_CWORD]}" words=''
   if [ "$COMP_CWORD" -eq 1 ]; then

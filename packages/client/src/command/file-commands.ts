@@ -87,7 +87,7 @@ export const fileCommands: Record<string, Command> = {
         for await (const chunk of body) if (!process.stdout.write(chunk)) await once(process.stdout, 'drain')
         return succeeded
       }
-      // The uploader chose the original file name, so a download without --output must not overwrite an existing file.
+      // The uploader chose the file name, so a download without --output must not overwrite an existing file.
       await pipeline(body, createWriteStream(name, { flags: options.output === undefined ? 'wx' : 'w' }))
       output.row({ file_id: fileId, path: name }, fileId, name)
       return succeeded
@@ -136,7 +136,7 @@ async function runUploadCommand(invocation: CommandInvocation): Promise<boolean>
   })
 }
 
-/** Runs `work` for each argument in turn and reports rejections. Resolves to false if the service rejected any argument. */
+/** Runs `work` for each argument and reports rejections. Resolves to false if any argument was rejected. */
 async function tryForEachArgument(invocation: CommandInvocation, work: (argument: string) => Promise<void>): Promise<boolean> {
   let allAccepted = true
   for (const argument of invocation.positionals) {

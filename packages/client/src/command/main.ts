@@ -9,7 +9,6 @@ import { formatCommandHelp, formatHelp } from './help.js'
 import { createOutput, toErrorFields, UsageError } from './output.js'
 import { readSettings } from './settings.js'
 
-/** Runs a command and returns its exit status. */
 async function main(args: string[]): Promise<number> {
   const [name, ...rest] = args
   if (name === '--version') return printAndReturnSuccess(`${readVersion()}\n`)
@@ -66,7 +65,7 @@ function assertArgumentCount({ usage, argumentCount: [min, max] }: Command, posi
   )
 }
 
-// EPIPE is not an error: the reader closed the pipe, as in `assay ls | head`.
+// EPIPE only means that the reader closed the pipe, as in `assay ls | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 2))
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {

@@ -17,7 +17,7 @@ export interface Output {
   progress(name: string): ((progress: Progress) => void) | undefined
 }
 
-/** Creates the output for a command. Results go to standard output. Notes and progress bars go to standard error. */
+/** Creates the output of a command. Results go to standard output. Notes and progress bars go to standard error. */
 export function createOutput(json: boolean): Output {
   return {
     json,
@@ -34,7 +34,7 @@ export function createOutput(json: boolean): Output {
   }
 }
 
-/** Replaces control and bidirectional characters, because file names from other users can contain terminal escape sequences. */
+/** Replaces control and bidirectional characters, because other users' file names can contain terminal escape sequences. */
 const replaceControlCharacters = (text: string): string =>
   text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�')
 
@@ -44,7 +44,7 @@ function createProgressBar(name: string): (progress: Progress) => void {
   let shown = ''
   return ({ sent, total }) => {
     const text = formatProgress(sent, total)
-    // A progress event occurs every 64 KiB, and most events do not change the text.
+    // Progress events occur every 64 KiB, and most of them do not change the text.
     if (text === shown) return
     shown = text
     process.stderr.write(`\r${replaceControlCharacters(name)} ${text}${sent === total ? '\n' : ''}`)
@@ -65,7 +65,7 @@ const localErrors: Record<string, (path: string) => string> = {
   ENOSPC: (path) => `No space left to write '${path}'.`,
 }
 
-/** Converts an error to the fields that the command prints with --json. */
+/** Returns the fields of an error that the command prints with --json. */
 export function toErrorFields(error: unknown): { code: string; message: string } {
   if (error instanceof AssayError) {
     const { code, message, details, status, requestId } = error

@@ -13,7 +13,7 @@ type Environment = Record<string, string | undefined>
 const getSettingsPath = (env: Environment): string =>
   join(env.XDG_CONFIG_HOME ?? join(env.HOME ?? homedir(), '.config'), 'assay', 'login.json')
 
-/** Reads ASSAY_URL and ASSAY_KEY, with the stored login as the fallback. Throws a UsageError if either value is missing. */
+/** Reads ASSAY_URL and ASSAY_KEY, or the stored login. Throws a UsageError if either value is missing. */
 export async function readSettings(env: Environment): Promise<Settings> {
   const stored = await readFile(getSettingsPath(env), 'utf8').then(
     (text) => JSON.parse(text) as Partial<Settings>,
@@ -25,7 +25,7 @@ export async function readSettings(env: Environment): Promise<Settings> {
   return { url, key }
 }
 
-/** Stores the login in a file that only the current user can read. Returns the file path. */
+/** Stores the login in a file that only the current user can read, and returns its path. */
 export async function storeSettings(env: Environment, settings: Settings): Promise<string> {
   const path = getSettingsPath(env)
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })

@@ -119,7 +119,6 @@ function parseSequenceNumber(after: string): number {
   return Number(after)
 }
 
-/** Formats the id and the name of the object that an event describes. */
 const formatEventSubject = (data: Record<string, unknown>): string => {
   const id = Object.entries(data).find(([name]) => name.endsWith('_id') && name !== 'performed_by_id')?.[1]
   return [id, data.original_filename ?? data.context_key ?? data.name].filter((part) => part != null).join(' ')

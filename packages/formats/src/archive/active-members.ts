@@ -28,9 +28,7 @@ const searchSvg: SearchFunction = async (source, limits) => getActiveContent(awa
 const getActiveContent = (verdict: FormatVerdict | undefined): string[] =>
   (verdict?.evidence?.active_content as string[] | undefined) ?? []
 
-/**
- * Selects how to search a member for active content. Macro projects need no search, because their name is sufficient evidence.
- */
+/** Selects the search for active content in a member. Macro projects need none, because their name is sufficient evidence. */
 export function selectSearchFunction(head: Buffer, name: string): SearchFunction | undefined {
   const start = head.toString('latin1')
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return /vbaProject\.bin$/i.test(name) ? undefined : searchOleFile
@@ -40,7 +38,7 @@ export function selectSearchFunction(head: Buffer, name: string): SearchFunction
   return /\.(html?|xhtml|xht|mht|mhtml)$/i.test(name) || /<(!doctype\s+html|html)[\s>]/i.test(start) ? searchWebPage : undefined
 }
 
-/** Returns a member's active content. A damaged member is not an error, because the archive itself is intact. */
+/** Returns the active content of a member. A damaged member is not an error, because the archive itself is intact. */
 export async function runSearch(source: RandomAccessSource, search: SearchFunction, limits: ReaderLimits): Promise<string[]> {
   try {
     return [...new Set(await search(source, limits))]

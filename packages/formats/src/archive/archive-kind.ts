@@ -1,6 +1,6 @@
 import { looksLikeTar } from './tar/header.js'
 
-/** Detects a nested archive. An end record without a local header is an empty zip, which does not count as an archive. */
+/** Detects a nested archive. An empty zip, which has an end record but no local header, does not count. */
 export function detectArchiveKind(head: Buffer): 'zip' | 'gzip' | 'tar' | '7z' | undefined {
   const start = head.toString('latin1', 0, 6)
   if (start.startsWith('PK\x03\x04')) return 'zip'

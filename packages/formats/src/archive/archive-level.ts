@@ -6,10 +6,10 @@ import { type Container, detectContainer } from './containers.js'
 
 const maxNotes = 10
 
-// Signatures that are too short to be reliable, or that belong to types with a more thorough reader.
+// Signatures that are too short to be reliable, or whose types have a more thorough reader.
 const weakSignatures = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
 
-/** Checks a nested archive. `offset` is the offset of its local header if the outer archive is a zip. */
+/** Checks a nested archive. If the outer archive is a zip, `offset` is the position of the nested archive's local header. */
 export type NestedArchiveReader = (stream: ByteStream, name: string, level: ArchiveLevel, offset?: number) => Promise<void>
 
 export class ArchiveLevel {
@@ -35,7 +35,7 @@ export class ArchiveLevel {
     return new ArchiveLevel(this.budget, this.readNestedArchive, this.notes, this.depth + 1, observer)
   }
 
-  /** Adds a note if a nested archive is damaged. A malicious nested archive causes the whole file to be rejected. */
+  /** Adds a note if a nested archive is damaged. If it is malicious, the whole file is rejected. */
   async checkNestedArchive(stream: ByteStream, name: string, offset?: number): Promise<void> {
     try {
       await this.readNestedArchive(stream, name, this, offset)

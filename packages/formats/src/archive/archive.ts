@@ -18,14 +18,13 @@ export const createArchiveLevel = (source: RandomAccessSource, limits: ReaderLim
 
 const maxListedItems = 20
 
-/** Returns evidence for the virus scan, because encrypted members and unsupported containers must not count as clean. */
+/** Returns evidence for the virus scan, which must not treat encrypted or unsupported content as clean. */
 export const getScanEvidence = ({ budget: { encrypted, containers, activeContent } }: ArchiveLevel) => ({
   ...(activeContent.size > 0 && { active_content: [...activeContent].slice(0, maxListedItems) }),
   ...(encrypted && { encrypted }),
   ...(containers.size > 0 && { containers: [...containers] }),
 })
 
-/** Creates a format reader from a function that checks an archive and returns evidence about it. */
 export const createArchiveReader =
   (check: (source: RandomAccessSource, level: ArchiveLevel) => Promise<Record<string, unknown>>): FormatReader =>
   (source, limits, observer) =>
@@ -77,7 +76,7 @@ export const readSevenZip = createArchiveReader(async (source, level) => {
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
-/** Checks all members of a gzip file, and the archive that they contain, if any. */
+/** Checks all members of a gzip file, and the archive in them, if any. */
 export const readGzip = createArchiveReader(async (source, level) => {
   const facts = { members: 0, unpacked_bytes: 0 }
   const chunks = gunzip(source, {
@@ -117,6 +116,6 @@ async function checkGzipContent(chunks: AsyncIterable<Buffer>, level: ArchiveLev
   } finally {
     await content.close()
   }
-  // Throws the gzip error even if the inner archive's reader reported it as damage to that archive.
+  // The gzip error takes precedence over damage that the inner archive's reader reported.
   if (damage) throw damage
 }

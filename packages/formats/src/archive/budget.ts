@@ -14,9 +14,8 @@ export class ArchiveBudget {
   unpacked = 0
   entries = 0
   encrypted = false
-  /** Nested containers that were not unpacked. A virus scanner may be unable to unpack them either. */
+  /** Nested containers that were not unpacked. A virus scanner may not be able to unpack them either. */
   readonly containers = new Set<string>()
-  /** Active content found in the archive's documents. */
   readonly activeContent = new Set<string>()
 
   constructor(
@@ -49,7 +48,7 @@ export class ArchiveBudget {
     this.#searched += bytes
   }
 
-  /** Total search limit in bytes. It scales with the unpacking limit, because searching a page costs more than inflating it. */
+  /** Total search limit in bytes. It grows with the unpacking limit, because searching costs more than inflating. */
   get #maxSearchedBytes(): number {
     return Math.min(maxSearchedBytes.all, Math.floor(this.limits.maxUnpackedBytes / 8))
   }
@@ -60,8 +59,7 @@ export class ArchiveBudget {
   }
 
   /**
-   * Checks the compression ratio of one member. Incompressible members could hide a bomb by lowering the ratio of the whole
-   * archive.
+   * Checks the compression ratio of one member, because incompressible members could hide a bomb in the archive's total ratio.
    */
   checkMemberRatio(name: string, unpacked: number, packed: number): void {
     if (unpacked > ratioExemptMemberBytes && unpacked > packed * this.limits.maxRatio) {

@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Sequential bytes of a file or an inflater. Skipping bytes of a file does not read them. */
+/** Sequential bytes of a file or an inflater. Skipped bytes of a file are not read. */
 export interface ByteStream {
   peek(length: number): Promise<Buffer>
   read(length: number): Promise<Buffer>
@@ -57,7 +57,7 @@ export class IteratorStream implements ByteStream {
     const parts = [this.held]
     for (let bytes = this.held.length; bytes < length; ) {
       const last = parts.pop()!
-      // Copies the chunk, because it is valid only until the next one is requested.
+      // A chunk is valid only until the next one is requested, so it is copied.
       if (last.length > 0) parts.push(Buffer.from(last))
       const next = await this.iterator.next()
       if (next.done) break

@@ -8,7 +8,7 @@ const createSignatureTest = (offset: number, ...magics: string[]): SignatureTest
   return (head) => wanted.some((magic) => head[offset] === magic[0] && head.subarray(offset, offset + magic.length).equals(magic))
 }
 
-/** Container signatures in the order in which they are checked. The least specific signatures come last. */
+/** Container signatures in the order of detection. The least specific ones come last. */
 const signatures = {
   zip: createSignatureTest(0, 'PK\x03\x04', 'PK\x05\x06', 'PK\x07\x08PK\x03\x04', 'PK00PK\x03\x04'),
   gzip: createSignatureTest(0, '\x1f\x8b\x08'),
@@ -58,7 +58,7 @@ export type Container = keyof typeof signatures
 
 const containerTests = Object.entries(signatures) as [Container, SignatureTest][]
 
-/** Number of bytes that `detectContainer` needs. Mail needs the most, because many headers may precede its MIME header. */
+/** Number of bytes that `detectContainer` needs. Mail needs the most, because many headers can precede its MIME header. */
 export const headLength = 256 * 1024
 
 export function detectContainer(head: Buffer): Container | undefined {
@@ -66,7 +66,7 @@ export function detectContainer(head: Buffer): Container | undefined {
   return containerTests.find(([, matches]) => matches(head))?.[0]
 }
 
-/** Detects raw LZMA, which has no signature, by its default properties, the dictionary size and the declared size. */
+/** Detects raw LZMA, which has no signature, by its default properties, dictionary size and declared size. */
 function isLzma(head: Buffer): boolean {
   if (head.length < 14 || head[0] !== 0x5d || head[13] !== 0) return false
   const dictionary = head.readUInt32LE(1)
@@ -109,7 +109,7 @@ const hasFileSystemSignature = combineSignatureTests(
 )
 const hasExtSignature = createSignatureTest(1080, '\x53\xef')
 
-/** Validates the header checksum, because old tar files have no signature. */
+/** Checks the header checksum, because old tar files have no signature. */
 export function isTar(head: Buffer): boolean {
   return head.length >= tarBlock && head[0] !== 0 && hasValidTarChecksum(head.subarray(0, tarBlock))
 }
@@ -130,7 +130,7 @@ export const tailLength = 66_000
 /** Detects a container by the trailer at its end, regardless of the bytes before it. */
 export function detectContainerAtEnd(tail: Buffer): Container | undefined {
   if (tail.includes('PK\x05\x06', 0, 'latin1')) return 'zip'
-  // Common programs accept trailing bytes after the `koly` trailer.
+  // Common programs accept bytes after the `koly` trailer.
   return tail.includes('koly\0\0\0\x04\0\0\x02\0', 0, 'latin1') ? 'dmg' : undefined
 }
 

@@ -8,7 +8,7 @@ const maxSmallMemberBytes = 64 * 1024
 export interface GzipHandlers {
   onMember(): void
   onUnpacked(bytes: number): void
-  /** Receives errors outside the compressed data, such as a wrong checksum. Unpacking continues unless the handler throws. */
+  /** Receives errors outside the compressed data, such as a wrong checksum. Unpacking continues unless this method throws. */
   onError(error: FormatError): void
 }
 
@@ -63,7 +63,7 @@ async function* unpackMember(source: RandomAccessSource, start: number, handlers
   return verifyTrailerAndGetEnd(source, dataStart + consumed, { sum, size }, handlers)
 }
 
-/** Inflates a small member synchronously. In a file with 100,000 members, one inflater per member would be too slow. */
+/** Inflates a small member synchronously. One inflater per member would be too slow for 100,000 members. */
 function inflateSmallMember(source: RandomAccessSource, dataStart: number): { bytes: Buffer; consumed: number } | undefined {
   try {
     const packed = source.read(dataStart, maxSmallMemberBytes)

@@ -1,6 +1,5 @@
 import { constants, createGunzip, createInflate, createInflateRaw, inflateRawSync, inflateSync } from 'node:zlib'
 
-/** zlib error codes that indicate invalid compressed data. */
 const dataErrorCodes = new Set([
   'Z_DATA_ERROR',
   'Z_BUF_ERROR',
@@ -20,7 +19,6 @@ type Kind = keyof typeof engines
 
 const emptyBuffer = Buffer.alloc(0)
 const outputBytes = 64 * 1024
-/** Idle inflaters that this thread can reuse. */
 const idleInflaters: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
 
 /**
@@ -53,8 +51,8 @@ interface ZlibHandle {
 }
 
 /**
- * Calls Node's internal zlib binding, like npm's `minizlib`. For every chunk, a zlib stream allocates a buffer and switches
- * threads, which takes longer than inflating most chunks.
+ * Calls Node's internal zlib binding, as npm's `minizlib` does. A zlib stream allocates a buffer and switches threads for every
+ * chunk, which takes longer than inflating most chunks.
  */
 class Inflater {
   consumed = 0
@@ -67,7 +65,7 @@ class Inflater {
   #fault: Error | undefined
 
   constructor(kind: Kind) {
-    // Uses the maximum window size, because the handle is reused for streams with other window sizes.
+    // The handle is reused for streams with other window sizes, so it needs the maximum size.
     const stream = engines[kind]({ chunkSize: 64, windowBits: 15 }) as unknown as {
       _handle: ZlibHandle
       _writeState: Uint32Array
@@ -103,7 +101,7 @@ class Inflater {
 
 export const singleCallLimits = { input: 256 * 1024, output: 1024 * 1024 }
 
-/** Size of an output buffer that holds the whole result. With the default size, zlib would concatenate chunks of 16 KiB. */
+/** Returns the size of an output buffer for the whole result. By default, zlib would concatenate chunks of 16 KiB. */
 export const getOutputBufferSize = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), singleCallLimits.output + 1)
 
 /** Inflates data in one call. Returns undefined if the data is damaged or expands to more than `maxBytes`. */

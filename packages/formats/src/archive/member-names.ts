@@ -32,7 +32,7 @@ export class ArchiveLinks {
     const at = symbolic ? toPathSegments(name).slice(0, -1) : []
     for (const segment of toPathSegments(path)) {
       if (segment !== '..') at.push(segment)
-      // The parent of a symbolic link depends on its target, so the resulting path is unknown.
+      // The parent of a symbolic link depends on the link's target, so the path is unknown.
       else if (at.length === 0 || links.has(at.join('/'))) throw createLinkError()
       else at.pop()
     }

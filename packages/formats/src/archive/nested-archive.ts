@@ -35,7 +35,7 @@ async function checkNestedZip(source: RandomAccessSource, name: string, inner: A
   if (facts.otherMethods.size > 0) inner.addNote(`the member ${quoteName(name)} is a zip with members that were not unpacked`)
 }
 
-/** Searches a document or web page for active content, within the archive's search limit. */
+/** Searches a document or web page for active content within the archive's search limit. */
 async function searchForActiveContent(stream: ByteStream, name: string, level: ArchiveLevel): Promise<void> {
   const search = selectSearchFunction(await stream.peek(tarBlock), name)
   if (!search) return
@@ -72,7 +72,7 @@ async function* yieldCountedChunks(chunks: AsyncIterable<Buffer>, level: Archive
   }
 }
 
-/** Provides random access, which zip and 7z archives need. Content that is not part of a file is spooled first. */
+/** Provides random access, which zip and 7z archives need. Spools content that is not part of a file. */
 function withRandomAccessSource(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
   if (stream instanceof SourceStream) return use(toRandomAccessSource(stream))
   return withSpooledBytes(stream.readChunks(Number.POSITIVE_INFINITY), use)

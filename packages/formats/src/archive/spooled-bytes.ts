@@ -3,12 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FileSource, MemorySource, type RandomAccessSource } from '../random-access-source.js'
 
-// Content up to this size stays in memory.
 const maxMemoryBytes = 8 * 1024 * 1024
 
 /**
- * Bytes that are written sequentially and then read at random positions. Large content is moved to a temporary file, so the
- * caller must call `close`.
+ * Bytes that are written sequentially and read at random positions. Large content moves to a temporary file, so the caller must
+ * call `close`.
  */
 export class SpooledBytes {
   #parts: Buffer[] = []
@@ -49,7 +48,7 @@ export async function withSpooledBytes<T>(
   }
 }
 
-/** Opens a temporary file and deletes its name, so that no file remains even if the worker is killed. */
+/** Opens a temporary file and deletes its name, so that no file remains if the worker is killed. */
 function openUnnamedFile(): number {
   const folder = mkdtempSync(join(tmpdir(), 'assay-'))
   try {

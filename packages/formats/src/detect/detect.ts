@@ -13,14 +13,14 @@ import { detectZipType, endsWithZip } from './zip.js'
 
 export type Recognition =
   | { kind: 'empty' }
-  /** `type` is a key of `types` or a file-type extension. Only the latter has a `mime`. */
+  /** `type` is a key of `types`, or an extension from file-type. Only the latter has a `mime`. */
   | { kind: 'binary'; type: string; mime?: string }
   | { kind: 'text'; sign: DetectedText }
   | { kind: 'unknown' }
 
 /**
- * Detects the type of the content. Dedicated checks replace file-type for formats that it cannot distinguish (zip, compound
- * files, MP4, text) or that have a two-byte signature. An unconfirmed result counts as unknown.
+ * Detects the type of the content. Dedicated checks handle formats that file-type cannot distinguish (zip, compound files, MP4,
+ * text) or identifies by only two bytes. An unconfirmed result counts as unknown.
  */
 export async function recognizeType(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
@@ -47,8 +47,8 @@ export async function recognizeType(source: RandomAccessSource, limits: ReaderLi
 }
 
 /**
- * True if the first bytes are binary. Audio and images may look like legacy-encoded text after their header. UTF-16 text is
- * exempt, because it contains zero bytes.
+ * True if the first bytes are binary. Audio and images can look like text after their header. UTF-16 text is exempt, because it
+ * contains zero bytes.
  */
 function startsWithBinaryData(source: RandomAccessSource): boolean {
   const start = source.read(0, 48)
@@ -58,7 +58,8 @@ function startsWithBinaryData(source: RandomAccessSource): boolean {
 const createBinaryRecognition = (type: string, mime?: string): Recognition =>
   types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
 
-// Detects types that file-type handles poorly: it would inflate zip and gzip files, and returns one type for all compound files.
+// Detects types for which file-type is unsuitable. It would inflate zip and gzip files, and returns one type for all compound
+// files.
 function detectTypeByHeader(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 8)
   if (head.length < 4) return undefined
@@ -71,7 +72,7 @@ function detectTypeByHeader(source: RandomAccessSource, limits: ReaderLimits): s
 // Possible first boxes of an ISO base media file. Old QuickTime files have no `ftyp` box.
 const firstBoxPattern = /^(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx)$/
 
-/** True for a DICOM file that TIFF readers can also open, because its preamble contains a TIFF header (DICOM PS3.10, 7.1). */
+/** True for a DICOM file that TIFF readers also open, because its preamble contains a TIFF header (DICOM PS3.10, 7.1). */
 const isDicomWithTiffPreamble = (source: RandomAccessSource, head: Buffer): boolean =>
   /^(II\*\0|MM\0\*|II\+\0|MM\0\+)/.test(head.toString('latin1')) &&
   !/^(geo)?tiff?$/.test(source.extension) &&
@@ -95,7 +96,7 @@ async function detectFileType(source: RandomAccessSource): Promise<{ ext: string
       ? fileTypeFromBuffer(source.readAll(maxBufferedBytes))
       : fileTypeFromBlob(toBlob(source)))
   } catch {
-    // file-type may throw if the file is damaged.
+    // file-type can throw an error for a damaged file.
     return undefined
   }
 }
@@ -126,7 +127,7 @@ const typeAliases: Record<string, string> = {
 }
 
 const textualTypes = new Set(['pdf', 'rtf', 'ps', 'eps'])
-// True if file-type may detect a textual format. For other text, file-type's 150 signatures are not checked, which saves time.
+// True if file-type can detect a textual format. Checking its 150 signatures for other text would waste time.
 const mayBeTextualFormat = (source: RandomAccessSource): boolean =>
   /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
 const textOnlyTypes = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
@@ -168,9 +169,7 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
 // file-type ignores these signatures if unusual bytes follow. The type's reader then decides whether the file is valid.
 const signatures: Record<string, string> = { '89504e47': 'png', '49492a00': 'tif', '4d4d002a': 'tif' }
 
-/**
- * Detects types that file-type misses, such as types with a trailer, a signature at another offset or a recognizable structure.
- */
+/** Detects types that file-type misses, by a trailer, a signature at another offset or a recognizable structure. */
 function detectTypeByStructure(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   if (containsPdf(source)) return 'pdf'
   const signature = signatures[source.read(0, 4).toString('hex')]

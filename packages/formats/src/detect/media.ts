@@ -28,7 +28,7 @@ export function detectIsoMediaType(source: RandomAccessSource, limits: ReaderLim
   return detectTypeByBrands(brands) ?? detectTypeByTracks(source, limits)
 }
 
-// Rejects text such as "Buy free stuff": as a box length, its first four bytes would exceed the file.
+// Rejects text such as "Buy free stuff", whose first four bytes would be a box length beyond the end of the file.
 const hasPlausibleBoxSize = (source: RandomAccessSource, head: Buffer): boolean =>
   head[0]! < 9 || head.readUInt32BE(0) <= source.size
 

@@ -36,7 +36,7 @@ const partFolders: [type: string, folder: string][] = [
 ]
 
 /**
- * Detects the type of a zip-based file by its member names. If the central directory is unreadable, the type is `zip-damaged`,
+ * Detects the type of a zip-based file by its member names. Returns `zip-damaged` if the central directory is unreadable,
  * because the file may be a truncated document.
  */
 export function detectZipType(source: RandomAccessSource, limits: ReaderLimits): string {
@@ -75,8 +75,8 @@ function detectTypeByMimetype(source: RandomAccessSource, entries: ZipEntry[]): 
 }
 
 /**
- * Detects formats by member names. The content of a container or manifest decides, because MusicXML, InDesign, Hancom and XMind
- * use the same names.
+ * Detects formats by member names. MusicXML, InDesign, Hancom and XMind use the same names, so the content of a container or
+ * manifest decides.
  */
 function detectTypeByNames(names: Set<string>, readMember: (name: string) => string): string | undefined {
   const container = 'meta-inf/container.xml'
@@ -89,7 +89,7 @@ function detectTypeByNames(names: Set<string>, readMember: (name: string) => str
   return undefined
 }
 
-/** Returns the start of a member, or an empty string if it is unreadable. The detected type's reader reports the damage. */
+/** Returns the start of a member, or an empty string if it is unreadable. The type's reader reports the damage. */
 function readMemberStart(source: RandomAccessSource, limits: ReaderLimits, name: string): string {
   try {
     return new ZipPackage(source, limits).read(name)?.toString('latin1', 0, 64 * 1024) ?? ''
@@ -101,10 +101,7 @@ function readMemberStart(source: RandomAccessSource, limits: ReaderLimits, name:
 
 const endOfDirectorySignature = Buffer.from('PK\x05\x06', 'latin1')
 
-/**
- * True if the file ends with a zip archive, regardless of the bytes before it. If bytes follow the archive's comment, the archive
- * is only an attachment.
- */
+/** True if the file ends with a zip archive. If bytes follow the archive's comment, the archive is only an attachment. */
 export function endsWithZip(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
   for (

@@ -15,7 +15,7 @@ interface Header {
 // Sizes of BITMAPCOREHEADER (12), of OS/2 2.x and Windows 3 headers (16 to 64), and of versions 4 (108) and 5 (124).
 const isKnownHeaderSize = (size: number) => size === 12 || (size >= 16 && size <= 64) || size === 108 || size === 124
 
-/** Checks the BMP header and the length of the pixel data. The bundled libvips cannot decode BMP. */
+/** Checks the header and the length of the pixel data, because the bundled libvips cannot decode BMP. */
 export const readBmp: FormatReader = (source, limits) => {
   const start = source.read(0, 18)
   if (start.length < 18 || start.toString('latin1', 0, 2) !== 'BM')

@@ -52,7 +52,7 @@ export class GifFrameData {
       this.ended = true
       return
     }
-    // The only valid code that is not yet in the table is the next one to be defined.
+    // A code that is not in the table yet is valid only if it is the next one to be defined.
     const known = code < this.clear || (code > this.clear + 1 && code < this.next)
     if (!known && !(code === this.next && this.previous >= 0 && this.next < 4096)) {
       // Readers stop decoding after the last pixel.

@@ -10,7 +10,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { GifFrameData } from './gif-lzw.js'
 import { checkImageSize } from './image-size.js'
 
-/** Checks each block of a GIF, because libvips ignores damage that other programs reject. Pixels are counted, not stored. */
+/** Checks each block of a GIF, because libvips ignores damage that other programs reject. Counts pixels without storing them. */
 export const readGif: FormatReader = (source, limits) => {
   const head = source.read(0, 13)
   if (head.length < 13 || !/^GIF8[79]a$/.test(head.toString('latin1', 0, 6)))

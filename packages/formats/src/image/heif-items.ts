@@ -10,7 +10,7 @@ export interface Extent {
 export interface HeifItem {
   id: number
   type: string
-  /** Location of the data. Undefined if the data is in another file or item. */
+  /** Location of the data, or undefined if the data is in another file or item. */
   extents: Extent[] | undefined
   properties: Box[]
   sources: number[]
@@ -48,7 +48,7 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
     try {
       readItemReferences(source, limits, boxes.get('iref'), found)
     } catch (error) {
-      // Readers ignore a damaged reference box. Derived images then lack their sources, which is reported later.
+      // Readers ignore a damaged reference box. A later check reports derived images that lack their sources.
       if (!(error instanceof RangeError)) throw error
     }
     return found

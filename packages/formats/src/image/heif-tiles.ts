@@ -3,14 +3,12 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import type { HeifItem, HeifItems } from './heif-items.js'
 import { type BytePatch, decodeImageWithinLimits } from './image-decoder.js'
 
-// libheif errors that indicate damaged data. Other errors may mean that a tile lacks properties that only images need.
+// libheif errors that indicate damage. Other errors may mean that a tile lacks properties that only images need.
 const dataErrorPattern = /corrupt|bitstream|no (compressed )?data|end of file/i
 
 const maxDecodedTiles = 256
 
-/**
- * Decodes each tile of a grid image separately, as the visible primary item, because libheif silently leaves damaged tiles blank.
- */
+/** Decodes each tile of a grid image separately, because libheif leaves damaged tiles blank without an error. */
 export async function findTileProblem(
   source: RandomAccessSource,
   limits: ReaderLimits,

@@ -14,12 +14,12 @@ import { findHevcProblem } from './hevc.js'
 import { type BytePatch, decodeImageWithinLimits } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 
-// Errors that the bundled decoder reports for valid images, because it lacks HEVC (due to patents) and some AV1 layouts.
+// Errors of the bundled decoder for valid images. The decoder lacks HEVC, because of patents, and some AV1 layouts.
 const unsupported = /unsupported|not supported|no decoding plugin|compression format/i
 // libaom supports all AV1 streams, so this error indicates damage.
 const damage = /Bitstream not supported by this decoder/
 
-/** Checks the box structure and the image size of AVIF, then decodes the image with libvips. */
+/** Checks the boxes and the size of an AVIF image, then decodes the image with libvips. */
 export const readAvif: FormatReader = (source, limits) => readHeif(source, limits, 'AVIF', /^(avif|avis|mif1|miaf|MA1A|MA1B)$/)
 
 export const readHeic: FormatReader = (source, limits) =>
@@ -64,15 +64,15 @@ const findProblemWithoutDecoding = (
 ): string | undefined => (typeof items === 'string' ? items : findImageProblem(source, limits, items))
 
 /**
- * Replaces the major brand of an image sequence, because libvips does not support image sequences. The still image in the file is
- * an ordinary image.
+ * Replaces the major brand of an image sequence, which libvips does not support. The still image in the file is an ordinary
+ * image.
  */
 function getBrandPatches(source: RandomAccessSource): BytePatch[] {
   const brand = source.read(8, 4).toString('latin1')
   return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]
 }
 
-/** Decodes the image. Returns a reason if the decoder does not support the image, or a verdict if the image is damaged. */
+/** Decodes the image. Returns a reason if the image is unsupported, or a verdict if it is damaged. */
 async function tryToDecodeImage(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -116,7 +116,7 @@ function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { pr
   return undefined
 }
 
-// Auxiliary type of transparency masks. Depth and gain maps are not checked, because they are optional for readers.
+// Auxiliary type of transparency masks. Depth and gain maps are not checked, because readers may ignore them.
 const transparency = /^urn:(mpeg:mpegB:cicp:systems:auxiliary:alpha|mpeg:(hevc|avc):2015:auxid:1)\0/
 
 const getTransparencyMasks = (source: RandomAccessSource, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>

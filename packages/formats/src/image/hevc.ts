@@ -6,8 +6,8 @@ import type { Extent, HeifItem } from './heif-items.js'
 const maxConfiguration = 1024 * 1024
 
 /**
- * Checks an HEVC image without decoding it and returns the problem, if any. The configuration must be valid, the unit lengths
- * must add up, and no unit may contain a start code.
+ * Checks an HEVC image without decoding it and returns the problem, if any. The configuration and the unit lengths must be
+ * valid, and units must not contain start codes.
  */
 export function findHevcProblem(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const box = item.properties.find(({ type }) => type === 'hvcC')
@@ -63,15 +63,15 @@ const chunkBytes = 64 * 1024
 function findDataProblem(data: ExtentReader, limits: ReaderLimits, start: number, length: number): string | undefined {
   for (let at = 0; at < length; at += chunkBytes) {
     checkDeadline(limits)
-    // Reads two more bytes, so that a sequence across the chunk boundary is found.
+    // Reads two more bytes to find a sequence across the chunk boundary.
     if (hasForbiddenZeros(data.read(start + at, Math.min(chunkBytes + 2, length - at)))) return 'the image data is damaged'
   }
   return undefined
 }
 
 /**
- * True if the bytes contain a start code or another forbidden sequence (0 0 0, 0 0 1 or 0 0 2). Encoders insert a 3 after two
- * zeros to prevent them.
+ * True if the bytes contain a forbidden sequence, such as a start code (0 0 0, 0 0 1 or 0 0 2). Encoders insert a 3 after two
+ * zeros to prevent it.
  */
 function hasForbiddenZeros(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(zeroPair); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(zeroPair, at + 1))

@@ -1,7 +1,7 @@
 import { DeadlineExceeded, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Maximum file size in bytes for decoding. For larger images, only the structure is checked, and the report states this. */
+/** Maximum file size in bytes for decoding. Only the structure of larger images is checked, and the report states this. */
 const maxDecodedFileBytes = 128 * 1024 * 1024
 
 export interface DecodeOptions {
@@ -10,7 +10,7 @@ export interface DecodeOptions {
   pages?: number
   /** Number of pixels that the header declares. Images with more pixels are rejected. Small images are decoded in memory. */
   maxPixels?: number
-  /** Patches to apply before decoding, so that libvips decodes parts that it would otherwise skip. */
+  /** Patches that make libvips decode parts that it would otherwise skip. */
   changes?: BytePatch[]
 }
 
@@ -33,10 +33,7 @@ export type ImageDecoder = (source: RandomAccessSource, task: DecodeTask) => Pro
 
 let decoder: ImageDecoder | undefined
 
-/**
- * Sets the function that decodes images. A service should decode in a child process, because a malicious image can crash libvips
- * and its process.
- */
+/** Sets the function that decodes images. A service should decode in a child process, because a malicious image can crash it. */
 export function decodeImagesWith(newDecoder: ImageDecoder): void {
   decoder = newDecoder
 }

@@ -4,12 +4,13 @@ export interface ImageSize {
   width: number
   height: number
   bits: number
-  /** Factor that raises the limit for decoders that never store the whole image in memory. */
+  /** Factor on the limit for decoders that never store the whole image in memory. */
   times?: number
 }
 
 /**
- * Rejects an image whose header declares too many pixels. The file size does not matter, because uniform pixels compress well.
+ * Rejects an image whose header declares too many pixels. Even a small file can contain them, because uniform pixels compress
+ * well.
  */
 export function checkImageSize(format: string, size: ImageSize, limits: ReaderLimits): FormatVerdict | undefined {
   const { width, height, bits, times = 1 } = size
@@ -19,7 +20,7 @@ export function checkImageSize(format: string, size: ImageSize, limits: ReaderLi
   return createMaliciousVerdict('pixel_flood', problem, { width, height })
 }
 
-// Bits per pixel in a viewer. Viewers store black-and-white scans and small palettes compactly, and expand other images to 24
-// bits or more.
+// Returns the bits per pixel in a viewer. Viewers expand images to 24 bits or more, except black-and-white scans and small
+// palettes.
 const toDisplayBitsPerPixel = (storedBitsPerPixel: number): number =>
   storedBitsPerPixel < 8 || storedBitsPerPixel > 32 ? storedBitsPerPixel : 24

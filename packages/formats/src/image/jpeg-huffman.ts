@@ -2,22 +2,18 @@ import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
 /**
- * Lookup tables from the next bits to the length of their code (high byte) and its symbol (low byte). 0 means that no code
- * matches.
+ * Tables that map the next bits to the length of their code (high byte) and its symbol (low byte). 0 means that no code matches.
  */
 export interface HuffmanTable {
-  /** Lookup table for the next 10 bits, which fits into the CPU cache. 0 means that the code is longer. */
+  /** Table for the next 10 bits, which fits into the CPU cache. 0 means that the code is longer. */
   short: Uint16Array
-  /** Lookup table for the next 16 bits, the maximum code length. */
+  /** Table for the next 16 bits, the maximum code length. */
   whole: Uint16Array
 }
 
 const shortBits = 10
 
-/**
- * Builds a table from a DHT segment, which lists the number of codes per length and their symbols. Returns undefined if the codes
- * overflow.
- */
+/** Builds a table from the code counts and symbols of a DHT segment. Returns undefined if the codes overflow. */
 export function buildHuffmanTable(counts: Buffer, symbols: Buffer): HuffmanTable | undefined {
   const whole = new Uint16Array(65536)
   const short = new Uint16Array(1 << shortBits)
@@ -68,8 +64,8 @@ class ScanBits {
   }
 
   /**
-   * Skips the codes of one block. Returns true if they exceed its 64 coefficients. Like other readers, treats an invalid code as
-   * 17 bits with the value 0. Local variables keep this hot loop fast.
+   * Skips the codes of one block. Returns true if they exceed its 64 coefficients. An invalid code counts as 17 bits with the
+   * value 0, as in other readers. Local variables keep this hot loop fast.
    */
   skipBlockAndDetectOverflow(dc: HuffmanTable, ac: HuffmanTable): boolean {
     let { window, index, held, count } = this
@@ -131,7 +127,7 @@ class ScanBits {
     this.count += 8
   }
 
-  /** Reads the next window. `index` is its offset from the start of the current window. */
+  /** Reads the next window, which starts `index` bytes after the start of the current one. */
   private readNextWindow(index: number): Buffer {
     this.base += index
     return this.source.read(this.base, 16_384)

@@ -10,8 +10,8 @@ export interface ScanResult {
 }
 
 /**
- * Maximum padding before a marker. Cameras write a few bytes or a run of equal bytes. Anything else is image data displaced by
- * damage.
+ * Maximum padding before a marker. Cameras write a few bytes or a run of equal bytes. Other bytes are image data that damage
+ * displaced.
  */
 const maxPaddingBytes = 16
 /** Spectral selection and approximation bytes of a sequential scan. */
@@ -21,15 +21,13 @@ const maxBlocks = 10
 const missingEndMessage = 'the file is truncated: the end marker (EOI) is missing'
 
 /**
- * Checks the entropy-coded data of a sequential JPEG up to its end, more strictly than libvips: excess codes and a missing end
- * are errors. For other coding processes, returns neither a problem nor `plain`.
+ * Checks the entropy-coded data of a sequential JPEG. Unlike libvips, rejects excess codes and a missing end. For other coding
+ * processes, returns neither a problem nor `plain`.
  */
 export const checkScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
   new ScanChecker(source, limits).checkAllScans()
 
-/**
- * True if the `count` bytes before a marker are image data displaced by damage. Padding is shorter, or consists of equal bytes.
- */
+/** True if the `count` bytes before a marker are displaced image data. Padding is shorter, or consists of equal bytes. */
 export function isDisplacedData(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
   if (count <= maxPaddingBytes) return false
   let found = false
@@ -140,7 +138,6 @@ class ScanChecker {
     this.markFileUncommonUnless(at === body.length)
   }
 
-  /** Checks one scan and returns the offset of its end. */
   private checkScan(body: Buffer, start: number): number | ScanResult {
     const parts = this.frame && this.getScanComponents(this.frame, body)
     if (!parts) return unsupportedScan
@@ -157,7 +154,7 @@ class ScanChecker {
         return { problem: 'excess codes follow the last block of a scan or restart interval', plain: false }
       this.markFileUncommonUnless(!followed.displaced)
       if (done >= parts.units) return followed.end
-      // Unexpected markers need no check here, because libvips reports them.
+      // libvips reports unexpected markers, so they need no check here.
       if (marker.code < 0xd0 || marker.code > 0xd7) return unsupportedScan
       this.markFileUncommonUnless(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
       at = marker.after

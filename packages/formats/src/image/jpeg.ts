@@ -20,7 +20,7 @@ interface Frame {
   process: number
 }
 
-// Warnings about deviations that cameras and old encoders produce and every viewer accepts.
+// Warnings about deviations of cameras and old encoders that every viewer accepts.
 const harmlessWarning =
   /extraneous bytes before marker|Invalid SOS parameters|Inconsistent progression|Adobe|JFIF|Ancient|out of order|APP\d|thumbnail/i
 const extraneous = /(\d+) extraneous bytes before marker 0x(\w\w)/
@@ -28,12 +28,12 @@ const extraneous = /(\d+) extraneous bytes before marker 0x(\w\w)/
 const unsupported =
   /Unsupported JPEG (data precision|process)|Unsupported marker type 0xf7|arithmetic|SOF type|Sampling factors too large|CCIR601|fractional sampling/i
 
-// Raises the pixel limit to about 200 megapixels, the resolution of some phone cameras.
+// Factor that raises the pixel limit to about 200 megapixels, the resolution of some phone cameras.
 const cameraLimitFactor = 2.25
 
 /**
- * Checks a JPEG. Common sequential scans are checked here, code by code. libvips decodes all other images. Damaged scans and a
- * missing end are rejected, but bytes after the image are accepted.
+ * Checks a JPEG. Common sequential scans are checked here, code by code. libvips decodes all other images. Bytes after the image
+ * are accepted.
  */
 export const readJpeg: FormatReader = async (source, limits) => {
   const start = source.read(0, 3)
@@ -72,7 +72,7 @@ export const readJpeg: FormatReader = async (source, limits) => {
 // Maximum number of segments before the frame header. Photos have about ten.
 const maxSegments = 500
 
-/** True if the image is not sequential, so only libvips can check it. This function is fast enough for the event loop. */
+/** True if the image is not sequential, so that only libvips can check it. This function is fast enough for the event loop. */
 export function isProgressive(source: RandomAccessSource): boolean {
   try {
     const frame = findFrameHeader(source, createCountedDeadline(maxSegments))

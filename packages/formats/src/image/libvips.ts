@@ -6,10 +6,10 @@ import { type BytePatch, type Decoded, type DecodeTask, noReasonMessage } from '
 sharp.cache(false)
 sharp.concurrency(1)
 
-// Images up to this size are decoded into memory, because opening the null device takes as long as decoding a thumbnail (0.3 ms).
+// Images up to this size are decoded into memory. Opening the null device would take as long as decoding a thumbnail (0.3 ms).
 const maxBufferedPixels = 1_048_576
 
-/** Decodes all pixels of an image. Writing a PNG to the null device makes libvips decode all rows without storing them. */
+/** Decodes all rows of an image without storing them, by writing a PNG to the null device. */
 export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
   const { failOn, page, pages, maxPixels, seconds, changes } = task
   try {
@@ -39,7 +39,8 @@ async function applyPatches(image: Buffer | string, changes: BytePatch[]): Promi
   return copy
 }
 
-// Removes repeated and irrelevant lines of a libvips message: libvips repeats a message per row and also reports sink errors.
+// Removes repeated and irrelevant lines of a libvips message. libvips repeats a message for each row and also reports errors of
+// the sink.
 function summarizeMessage(message: string): string {
   const lines = message
     .replace(/[^\x20-\x7e\n]/g, '?')

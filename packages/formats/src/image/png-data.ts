@@ -65,7 +65,7 @@ class RowChecker {
   #taken = 0
   #pass = 0
   #row = 0
-  /** Offset of the next filter byte from the start of the next chunk. */
+  /** Distance from the start of the next chunk to the next filter byte. */
   #next = 0
 
   constructor({ width, height, bits, interlaced }: PngPicture) {

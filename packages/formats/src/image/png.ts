@@ -64,7 +64,7 @@ function readHeader(chunk: Buffer): Header | string {
   return { width, height, colorType, bits: depth * (channels[colorType] ?? 1), interlaced: interlace === 1 }
 }
 
-/** Checks all chunks. Returns the offset of the end of the image, or an error message. */
+/** Checks all chunks. Returns the end of the image, or an error message. */
 function checkChunksAndFindEnd(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -83,7 +83,7 @@ function checkChunksAndFindEnd(
     if (!/^[A-Za-z]{2}[A-Z][A-Za-z]$/.test(type)) return `the PNG has no valid chunk at byte ${at}`
     if (length > 0x7fffffff || at + 12 + length > source.size) return `the PNG is truncated within its ${type} chunk`
     if (!hasMatchingCrc(source, limits, at + 4, length + 4)) {
-      // Critical chunks have an upper-case first letter. Readers skip damaged optional chunks, except that some need tRNS.
+      // Critical chunks start with an upper-case letter. Readers skip damaged optional chunks, but some need tRNS.
       if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is incorrect`
       notes.push(`the checksum of the ${type} chunk is incorrect, so viewers skip that chunk`)
     }

@@ -11,7 +11,7 @@ interface Field {
   entryAt: number
 }
 
-/** Reads the directories of a TIFF or BigTIFF. Counts from the file never determine the size of an allocation. */
+/** Reads the directories of a TIFF or BigTIFF. Counts in the file never determine the size of an allocation. */
 export class TiffReader {
   private constructor(
     private readonly source: RandomAccessSource,
@@ -42,7 +42,7 @@ export class TiffReader {
     for (let index = 0; index < count; index++) {
       const at = offset + countSize + index * entrySize
       const field = this.parseField(entries.subarray(index * entrySize), at)
-      // If a tag is repeated, readers use its first field.
+      // Readers use the first field of a repeated tag.
       if (!fields.has(field.tag)) fields.set(field.tag, field)
     }
     return { fields, next: this.readNumber(offset + countSize + count * entrySize, this.big ? 8 : 4) }
@@ -90,7 +90,7 @@ export class TiffReader {
     }
   }
 
-  /** Returns the encoded values of a field. Returns undefined if they are truncated or exceed `maxBytes`. */
+  /** Returns the encoded values of a field, or undefined if they are truncated or exceed `maxBytes`. */
   readArray({ type, count, offset }: Field, maxBytes: number): Buffer[] | undefined {
     const size = typeSizes[type] ?? 0
     if (size === 0 || count * size > maxBytes) return undefined

@@ -5,7 +5,9 @@ import type { TiffFields, TiffReader } from './tiff-directory.js'
 
 const tag = { tileOffsets: 324, tileCounts: 325, jpegTables: 347 }
 
-/** Decodes each tile as a JPEG with the page's shared tables. libvips decodes only JPEG tiles with one or three components. */
+/**
+ * Decodes each tile as a JPEG with the page's shared tables, because libvips decodes only tiles with one or three components.
+ */
 export async function tryToDecodeJpegTiles(
   reader: TiffReader,
   fields: TiffFields,
@@ -14,7 +16,7 @@ export async function tryToDecodeJpegTiles(
 ): Promise<boolean> {
   const [offsets, counts, shared] = [tag.tileOffsets, tag.tileCounts, tag.jpegTables].map((number) => fields.get(number))
   if (!offsets || !counts) return false
-  // Removes the end marker of the tables and the start marker of each tile, so that they form one JPEG.
+  // Removes the end marker of the tables and the start marker of each tile, so that both together form one JPEG.
   const tables = shared && shared.count > 4 && shared.count < 65_536 ? source.read(shared.offset, shared.count - 2) : undefined
   const lengths = reader.readValues(counts)
   for (const offset of reader.readValues(offsets)) {

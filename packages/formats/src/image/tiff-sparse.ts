@@ -1,12 +1,12 @@
 import type { BytePatch } from './image-decoder.js'
 import type { TiffField, TiffReader } from './tiff-directory.js'
 
-/** Maximum array size in bytes. An image with larger arrays is rejected, because libvips cannot decode it. */
+/** Maximum array size in bytes. Images with larger arrays are rejected, because libvips cannot decode them. */
 const maxArrayBytes = 256 * 1024
 
 /**
- * Replaces the entries of empty blocks with those of another block, so that libvips decodes the rest. GDAL writes the offset and
- * length 0 for empty tiles and strips. Returns undefined if no block or every block is empty.
+ * Replaces the entries of empty blocks with those of another block, so that libvips decodes the rest. GDAL writes 0 as the
+ * offset and length of empty tiles and strips. Returns undefined if no block or every block is empty.
  */
 export function fillSparseBlocks(
   reader: TiffReader,

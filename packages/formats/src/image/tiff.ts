@@ -14,9 +14,9 @@ import { type TiffFields, TiffReader } from './tiff-directory.js'
 import { tryToDecodeJpegTiles } from './tiff-jpeg-tiles.js'
 import { fillSparseBlocks } from './tiff-sparse.js'
 
-// Factor for the pixel limit, because maps and scans are decoded in strips and tiles. It allows 268 million 24-bit pixels.
+// Factor on the pixel limit for maps and scans, which are decoded in strips and tiles. It allows 268 million 24-bit pixels.
 const stripLimitFactor = 3
-/** Maximum number of pages to decode. For further pages, only the directories and offsets are checked. */
+/** Maximum number of pages to decode. Only the directories and offsets of further pages are checked. */
 const maxDecodedPages = 32
 
 const tag = {
@@ -78,7 +78,7 @@ async function decodePage(
   notes: string[],
 ): Promise<string | undefined> {
   const options = { page: index, pages: 1, maxPixels: page.width * page.height }
-  // For a damaged tile, libvips only emits a warning. It also warns about harmless details, but without a message.
+  // libvips only warns about a damaged tile. It also warns about harmless details, but without a message.
   let decoding = await decodeImageWithinLimits(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
   if (decoding.outcome === 'refused' && decoding.message === noReasonMessage)
     decoding = await decodeImageWithinLimits(source, limits, { ...options, failOn: 'error' })
@@ -175,7 +175,7 @@ function readPage(reader: TiffReader, fields: TiffFields): Page | string {
   if (!placed && !fields.has(tag.oldJpeg)) return 'the location of its data is missing'
   const samples = reader.readValue(fields.get(tag.samples)) ?? 1
   const bits = reader.readValue(fields.get(tag.bits)) ?? 1
-  // Subsampled colors need an unknown, smaller number of bytes.
+  // Subsampled colors need fewer bytes, but their exact number is unknown.
   const bytes = reader.readValue(fields.get(tag.photometric)) === 6 ? 0 : Math.ceil((width * height * samples * bits) / 8)
   return { width, height, compression, tiled: fields.has(tag.tileOffsets), bits: samples * bits, bytes, fields }
 }

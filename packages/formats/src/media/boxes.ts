@@ -12,8 +12,7 @@ export interface Box {
 }
 
 /**
- * Iterates over the boxes between `start` and `end`. Bytes that are not a box yield a truncated box of type '' and end the
- * iteration.
+ * Iterates over the boxes between `start` and `end`. At bytes that are not a box, yields a truncated box of type '' and stops.
  */
 export function* readBoxes(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Generator<Box> {
   // Fewer than 8 bytes at the end are padding. For example, QuickTime ends lists with 4 zero bytes.
@@ -41,7 +40,7 @@ export function* readBoxes(source: RandomAccessSource, limits: ReaderLimits, sta
 }
 
 /**
- * True if the box declares no length, which only the last box of a file may do. QuickTime ends some lists with zeros, which are
+ * True if the box declares no length, which only the last box of a file may do. The zeros at the end of some QuickTime lists are
  * not a box.
  */
 export const hasUndeclaredLength = (box: Box): boolean => box.open && box.type !== '\0\0\0\0'

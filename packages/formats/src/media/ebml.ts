@@ -7,8 +7,8 @@ export interface Element {
 }
 
 /**
- * Reads the element id and length at `at`. Their width is encoded in the leading zero bits. Returns undefined if the bytes are
- * not an element.
+ * Reads the element id and length at `at`, whose leading zero bits encode their widths. Returns undefined if the bytes are not
+ * an element.
  */
 export function readElement(source: RandomAccessSource, at: number): Element | undefined {
   const head = source.read(at, 12)

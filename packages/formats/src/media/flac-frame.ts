@@ -4,7 +4,7 @@
  */
 const blockSizes = [0, 192, 576, 1152, 2304, 4608, 0, 0, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]
 
-/** Returns the number of samples of the frame at `at`. Returns 0 if no frame header exists there. */
+/** Returns the number of samples in the frame at `at`, or 0 if no frame header exists there. */
 export function readSampleCount(bytes: Buffer, at: number): number {
   if (bytes[at] !== 0xff || ((bytes[at + 1] ?? 0) & 0xfe) !== 0xf8) return 0
   const sizeCode = (bytes[at + 2] ?? 0) >> 4

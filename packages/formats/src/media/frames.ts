@@ -1,7 +1,7 @@
 import { checkDeadline, createInvalidVerdict, createValidVerdict, type FormatVerdict, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** An audio frame. `kind` encodes the properties that all frames of a stream share. `length` is in bytes. */
+/** Audio frame. `kind` encodes the properties that all frames of a stream share. `length` is in bytes. */
 export interface Frame {
   kind: number
   length: number
@@ -12,13 +12,12 @@ interface FrameStream {
   start: number
   end: number
   parseFrameAt(at: number, previous: Frame | undefined): Frame | undefined
-  /** Number of consecutive frames that is sufficient to identify the format, even among other bytes, such as a damaged tag. */
+  /** Number of consecutive frames that identifies the format, even between other bytes, such as a damaged tag. */
   minRun: number
 }
 
 /**
- * Checks audio that consists of frames. Rejects a file only if almost none of its bytes belong to frames, because players skip
- * all other bytes.
+ * Checks audio frames. Players skip all other bytes, so a file is rejected only if almost none of its bytes belong to frames.
  */
 export function readFrames(source: RandomAccessSource, limits: ReaderLimits, stream: FrameStream): FormatVerdict {
   const { formatName, start, end, parseFrameAt, minRun } = stream

@@ -35,7 +35,7 @@ export function findCodecProblem(
     if (fits === false) return `the codec description (${box.type}) is damaged`
     if (box.type === wanted) return undefined
   }
-  // Samples with start codes, as in broadcast streams, contain the parameter sets themselves.
+  // Samples with start codes, as in broadcast streams, contain the parameter sets.
   const described = !wanted || (firstSample !== undefined && readUint32(source, firstSample) === 1)
   return described ? undefined : 'the codec description (avcC or hvcC) is missing'
 }

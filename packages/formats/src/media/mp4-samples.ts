@@ -6,9 +6,7 @@ import { readUint32, WindowReader } from './table-window.js'
 export interface SampleCheck {
   problem?: string
   outsideProblem?: string
-  /** Number of chunks that contain samples according to the sample table. */
   declaredChunks: number
-  /** Number of these chunks that start inside the file. */
   presentChunks: number
   first?: number
 }

@@ -11,7 +11,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, findBox, readBoxes } from './boxes.js'
 import { checkTrack, readChildBoxes } from './mp4-track.js'
 
-// Types of boxes that contain media or are required to play it. A truncated box of these types is an error.
+// Boxes that contain media or are required to play it. If one of them is truncated, the file is damaged.
 const requiredBoxes = new Set(['ftyp', 'styp', 'moov', 'moof', 'mdat', 'sidx'])
 const segmentStarts = new Set(['styp', 'moof', 'sidx', 'emsg', 'prft'])
 const printable = /^[\x20-\x7e\xa9]{4}$/
@@ -42,7 +42,7 @@ export const readMp4: FormatReader = (source, limits) => {
     boxes: [...new Set(boxes.map((box) => box.type))].slice(0, 20),
     fragments: fragments.length,
   }
-  // Media segments of a stream have no movie header, because players receive it separately.
+  // A media segment of a stream has no movie header, because players receive it separately.
   if (!movie && fragments.length > 0 && segmentStarts.has(boxes[0]?.type ?? '')) {
     if (topLevel.cut) return createInvalidVerdict(`the segment is truncated within its '${topLevel.cut}' box`, evidence)
     return createValidVerdict([...notes, 'the file is a stream segment, so only its structure was checked'], evidence)
@@ -73,7 +73,7 @@ function createMovieVerdict(movieFile: {
   const plays =
     found.declaredChunks > 0 ? found.presentChunks > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
   if (!plays) return createInvalidVerdict(`${missing}, and all of its audio and video is missing`, evidence)
-  // All data boxes are intact, so samples outside them were removed on purpose. Players skip such samples.
+  // If all data boxes are intact, samples outside them were removed on purpose. Players skip such samples.
   if (!cut && media.length > 0 && !media.some((box) => box.open))
     return createValidVerdict([...notes, `${found.outsideProblem}; players skip such samples`], evidence)
   return createPartialVerdict(missing, notes, evidence)
@@ -90,7 +90,7 @@ function readTopLevelBoxes(source: RandomAccessSource, limits: ReaderLimits): To
       return createInvalidVerdict('the file does not start with an MP4 or QuickTime box')
     const missed = !fits && (requiredBoxes.has(box.type) || !isPlayable(boxes))
     if (missed && quoted && headed && box.type !== 'moov') {
-      // Players can play truncated media data, but need all other boxes to be complete.
+      // Players can play truncated media data, but need all other boxes completely.
       if (box.type === 'mdat') boxes.push(box)
       return { boxes, notes, cut: box.type }
     }

@@ -6,7 +6,6 @@ export interface Page {
   length: number
   first: boolean
   last: boolean
-  /** Number of packets that end on this page. */
   packets: number
   /** True if the granule position is greater than 0. Some programs do not write positions. */
   hasPosition: boolean

@@ -31,7 +31,7 @@ const codecs: Codec[] = [
 ]
 const maxStreams = 1000
 
-/** Checks an Ogg file. The headers must be intact. Like players, skips damaged pages if most pages are intact. */
+/** Checks an Ogg file. The headers must be intact. Damaged pages are skipped, as in players, if most pages are intact. */
 export const readOgg: FormatReader = (source, limits) => new PageWalker(source, limits).checkPages()
 
 function findEndOfZeroBytes(source: RandomAccessSource, at: number): number {
@@ -43,7 +43,6 @@ function findEndOfZeroBytes(source: RandomAccessSource, at: number): number {
 class PageWalker {
   private readonly streams: string[] = []
   private readonly awaited = new Map<number, RegExp | undefined>()
-  /** Number of missing header packets per stream. */
   private readonly known = new Map<number, number>()
   private pages = 0
   private bodies = 0
@@ -80,7 +79,7 @@ class PageWalker {
       if (next < 0 && this.ended && page === 'no page')
         return this.createVerdict([`${source.size - at} bytes follow the last page`])
       const end = next < 0 ? source.size : next
-      // A page that is truncated by the end of the file does not count as damaged data.
+      // A page that the end of the file truncates does not count as damaged data.
       if (page !== 'truncated' || next >= 0) this.lost += end - at
       this.damage ??=
         page === 'truncated' && next < 0

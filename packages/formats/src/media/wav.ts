@@ -44,7 +44,7 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
       `the WAV is truncated: ${data.presentBytes} of ${data.declaredBytes} bytes of audio are present`,
       evidence,
     )
-  // Only the data chunk's length is wrong, so the writer miscounted and nothing is missing.
+  // Only the length of the data chunk is wrong, so no audio is missing.
   return createValidVerdict(
     [...notes, `the header declares ${data.declaredBytes} bytes of audio, but the file contains ${data.presentBytes}`],
     evidence,
@@ -68,5 +68,5 @@ function readWavChunks(source: RandomAccessSource, limits: ReaderLimits, isBigEn
   return shape
 }
 
-/** True for placeholder lengths (0 or near the maximum), which programs write before the actual length is known. */
+/** True for 0 and for values near the maximum, which programs write before they know the actual length. */
 const isPlaceholderSize = (size: number) => size === 0 || size >= 0x7ffff000

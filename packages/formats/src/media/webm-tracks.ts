@@ -4,7 +4,6 @@ import { type Element, readElement } from './ebml.js'
 
 const id = { track: 0xae, number: 0xd7 }
 
-/** Returns the track numbers, or an error message. */
 export function readTrackNumbers(source: RandomAccessSource, limits: ReaderLimits, tracks: Element): Set<number> | string {
   const numbers = new Set<number>()
   for (const element of readElements(source, limits, tracks)) {

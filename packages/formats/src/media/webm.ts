@@ -24,10 +24,7 @@ const id = {
   simpleBlock: 0xa3,
 }
 
-/**
- * Ids of a segment's top-level elements. Each of them ends a cluster of unknown length. After damage, players resume at the next
- * one.
- */
+/** Ids of a segment's top-level elements. They end a cluster of unknown length, and players resume at them after damage. */
 const topLevelIds = new Set([0x114d9b74, 0x1549a966, id.tracks, id.cluster, 0x1c53bb6b, 0x1941a469, 0x1043a770, 0x1254c367])
 
 /** Checks the tracks and the blocks of a WebM or Matroska file. Accepts unknown lengths, which streams use. */
@@ -154,7 +151,7 @@ class SegmentWalker {
         ? 'the file is truncated within an element header'
         : `the file is damaged: there is no valid element at byte ${at}`
     const fits = element.end === undefined || element.end <= end
-    // A cluster that is truncated by the end of the file is playable.
+    // A cluster that the end of the file truncates is playable.
     if (!fits && element.id !== id.cluster) return `the file is damaged or truncated: the element at byte ${at} does not fit`
     return element
   }

@@ -11,7 +11,7 @@ const maxTagLength = 8 * 1024
 export class OfficeActiveContent {
   readonly found = new Set<string>()
 
-  /** Returns a sink for a part that may have active content. Returns undefined for other parts. */
+  /** Returns a sink for a part that may have active content, and undefined for any other part. */
   createSink(name: string): PartSink | undefined {
     const part = toPartKey(name)
     if (part.endsWith('.rels')) return new TextCollector((text) => this.#searchRelationships(text))
@@ -61,7 +61,7 @@ class TextCollector implements PartSink {
   }
 }
 
-/** Collects Word field instructions, which may be split into many elements. */
+/** Collects Word field instructions, which can be split into many elements. */
 class FieldCollector implements PartSink {
   #instructions = ''
   #carried = ''
@@ -70,7 +70,7 @@ class FieldCollector implements PartSink {
   write(chunk: Buffer): void {
     const text = this.#carried + chunk.toString('latin1').replaceAll('\0', '')
     let end = 0
-    // Runs the slow pattern only if the part contains field instructions, because few parts do.
+    // The pattern is slow, so it runs only on the few parts that contain field instructions.
     if (text.includes('instr'))
       for (const match of text.matchAll(/<\w+:instrText\b[^>]*>([^<]*)<|\s\w+:instr\s*=\s*"([^"]*)"/g)) {
         if (this.#instructions.length < maxChars) this.#instructions += unescapeXml(match[1] ?? ` ${match[2]} `)

@@ -19,7 +19,7 @@ export class EntityBombDetector implements PartSink {
   }
 
   end(): void {
-    // Removing zero bytes is sufficient to read UTF-16, because markup is ASCII.
+    // Markup is ASCII, so removing zero bytes is sufficient to read UTF-16.
     const text = this.start.toString('latin1').replaceAll('\0', '')
     const at = text.search(/<!DOCTYPE/i)
     if (at < 0) return

@@ -17,9 +17,9 @@ interface XmlPartOptions {
   onElement?: (element: XmlElement) => void
 }
 
-// For parts above this size, only the checksum is verified, because parsing them would take too long.
+// Only the checksum of larger parts is verified, because parsing them would take too long.
 const maxParsedBytes = 64 * 1024 * 1024
-// Limits the parser's memory. The parser buffers whole text nodes, comments and attributes.
+// Limit on the parser's memory, because the parser buffers whole text nodes, comments and attributes.
 const maxRun = 16 * 1024 * 1024
 const maxPrologue = 2 * 1024 * 1024
 const sniffedBytes = 256
@@ -55,7 +55,7 @@ export class XmlPart implements PartSink {
     }
     this.start = this.start.length === 0 ? chunk : Buffer.concat([this.start, chunk])
     if (this.start.length >= sniffedBytes) this.startParsing()
-    // Copies the chunk, because it is valid only during this call.
+    // The chunk is valid only during this call, so it is copied.
     else this.start = Buffer.from(this.start)
   }
 
@@ -84,7 +84,7 @@ export class XmlPart implements PartSink {
   private parseChunk(chunk: Buffer): void {
     checkDeadline(this.options.limits)
     this.sinceEvent += chunk.length
-    // A document type declaration has a lower limit, because the parser needs a multiple of its size in memory.
+    // The limit for a document type declaration is lower, because the parser needs a multiple of its size in memory.
     const maxLength = this.rootSeen ? maxRun : maxPrologue
     if (this.sinceEvent > maxLength)
       throw createMaliciousError('xml_size', `the part ${this.name} has a single chunk of more than ${maxLength} bytes`)

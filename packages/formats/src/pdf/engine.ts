@@ -40,7 +40,7 @@ interface Pdfium {
 type Imports = Record<string, Record<string, (...values: number[]) => number>>
 type PdfiumLoader = (options: Record<string, unknown>) => Promise<Pdfium>
 
-/** PDFium's memory limit in bytes. If the limit is exceeded, PDFium reports an error. */
+/** Memory limit of PDFium in bytes, above which PDFium reports an error. */
 const heapLimit = 512 * 1024 * 1024
 
 // A WebAssembly table accepts only WebAssembly functions, so this module re-exports an imported JavaScript function: (module
@@ -122,7 +122,7 @@ export class PdfEngine {
     })
   }
 
-  /** Renders a page on a white background to fit a square of `size` pixels. Returns undefined if it cannot be rendered. */
+  /** Renders a page on a white background to fit a square of `size` pixels. Returns undefined if this fails. */
   renderPage(document: number, index: number, size: number): PagePixels | undefined {
     return this.runGuardedCall(() => {
       const page = this.pdfium._FPDF_LoadPage(document, index)
@@ -152,7 +152,7 @@ export class PdfEngine {
     return this.memory.refused
   }
 
-  /** True if the engine uses so much memory that it should be replaced. WebAssembly never releases memory. */
+  /** True if the engine uses so much memory that it should be replaced, because WebAssembly never releases memory. */
   get hasGrown(): boolean {
     return this.pdfium.HEAPU8.length > 128 * 1024 * 1024
   }

@@ -74,7 +74,7 @@ function checkDecodedSize(size: number): number {
   return size
 }
 
-/** Decodes LZW with early change, the default: the code length grows one code early. */
+/** Decodes LZW with early change, the default, in which the code length grows one code early. */
 function decodeLzw(data: Buffer): Buffer {
   const parts: Buffer[] = []
   let size = 0

@@ -45,7 +45,7 @@ export function analyzePageTree(source: RandomAccessSource, limits: ReaderLimits
   return { cycle: circles.find((circle) => circle !== undefined), hiddenPage, activeContent: [...active] }
 }
 
-/** Searches for a cycle depth first, without recursion, because the tree may be arbitrarily deep. */
+/** Searches for a cycle depth first without recursion, because the tree may be arbitrarily deep. */
 function findCycle(kids: Map<number, number[]>, root: number, limits: ReaderLimits): number | undefined {
   const done = new Set<number>()
   const path = new Set<number>([root])
@@ -68,7 +68,7 @@ function findCycle(kids: Map<number, number[]>, root: number, limits: ReaderLimi
   return undefined
 }
 
-/** Collects objects outside of streams. An attached PDF has its own objects, which do not count. */
+/** Collects objects outside of streams, because the objects of an attached PDF do not count. */
 function collectObjects(objects: Objects, source: RandomAccessSource, limits: ReaderLimits): void {
   const encryption = readEncryption(source)
   let [from, unpacked] = [0, 0]

@@ -12,7 +12,7 @@ const windowBytes = 16 * 1024
 export const canFindRoot = (source: RandomAccessSource, headerOffset: number, limits: ReaderLimits): boolean =>
   findXrefOffsets(source, headerOffset).some((start) => hasRootInStream(source, start)) || hasRootInTrailer(source, limits)
 
-/** Returns the offset that follows the last `startxref`, and that of the first cross-reference section in a linearized file. */
+/** Returns the offset after the last `startxref`, and the offset of the first cross-reference section in a linearized file. */
 function findXrefOffsets(source: RandomAccessSource, headerOffset: number): number[] {
   const tail = source.read(Math.max(0, source.size - tailWindow), tailWindow).toString('latin1')
   const last = [...tail.matchAll(/startxref\s*(\d{1,15})/g)].at(-1)

@@ -1,4 +1,3 @@
-/** JSON syntax error with its byte offset. */
 export class JsonSyntaxError extends Error {
   constructor(
     readonly problem: string,
@@ -17,7 +16,7 @@ const hexDigits = Buffer.from('0123456789abcdefABCDEF')
 const isWhitespace = (byte: number): boolean => byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09
 const isDigit = (byte: number): boolean => byte >= zero && byte <= 0x39
 
-/** Validates JSON without building values, so only the open brackets are stored. */
+/** Validates JSON without building values. It stores only the open brackets. */
 export class JsonScanner {
   values = 0
   deepest = 0
@@ -28,7 +27,7 @@ export class JsonScanner {
   #at = 0
   #start = 0
 
-  /** If `many` is true, any number of values is accepted, one per line. */
+  /** If `many` is true, accepts any number of values, one per line. */
   constructor(chunks: Iterable<Uint8Array>, { maxDepth, many }: { maxDepth: number; many: boolean }) {
     this.#chunks = chunks[Symbol.iterator]()
     this.#maxDepth = maxDepth
@@ -56,7 +55,7 @@ export class JsonScanner {
     }
   }
 
-  /** Reads closing brackets until another value may start. Returns true at the end of the file. */
+  /** Reads closing brackets up to the next value. Returns true at the end of the file. */
   #readToNextValueOrEnd(openBrackets: number[]): boolean {
     for (;;) {
       const line = this.#lines
@@ -106,7 +105,7 @@ export class JsonScanner {
     for (;;) {
       const bytes = this.#bytes
       let at = this.#at
-      // Fast path for string content, which accounts for most bytes.
+      // Fast path for the content of strings, to which most bytes belong.
       while (at < bytes.length && bytes[at]! >= 0x20 && bytes[at] !== quote && bytes[at] !== backslash) at++
       this.#at = at
       const byte = this.#peekByte()

@@ -35,7 +35,7 @@ function checkJson(source: RandomAccessSource, limits: ReaderLimits, allowMultip
   }
 }
 
-// Yields UTF-8, which RFC 8259 requires. Also accepts UTF-16 with a byte-order mark, which Windows programs write.
+// Yields UTF-8, which RFC 8259 requires. Also converts UTF-16 with a byte-order mark, which Windows programs write.
 function* readUtf8Chunks(source: RandomAccessSource, limits: ReaderLimits, text: { encoding: string; bom: number }) {
   const chunks = source.chunks(text.bom)
   const isBytes = text.encoding === 'utf-8' || text.encoding === 'legacy'

@@ -8,7 +8,7 @@ interface TextMarks {
   ends?: RegExp
 }
 
-/** Text formats with fixed marks at their start and end, by extension. Some extensions have several formats. */
+/** Fixed marks at the start and end of text formats, by extension. Some extensions have several formats. */
 const marks: Record<string, TextMarks[]> = {
   ics: [{ formatName: 'calendar', begins: /^BEGIN:VCALENDAR/i, ends: /END:VCALENDAR/i }],
   vcf: [
@@ -52,7 +52,7 @@ const facetBytes = 50
 const headBytes = 84
 
 /**
- * Checks STL: text from `solid` to `endsolid`, or as many binary triangles as declared. Accepts EBU subtitles, which have the
+ * Checks STL: text from `solid` to `endsolid`, or the declared number of binary triangles. Accepts EBU subtitles, which have the
  * same extension.
  */
 export const readStl: FormatReader = (source, limits) => {

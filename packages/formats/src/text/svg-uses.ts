@@ -3,7 +3,7 @@ import { createMaliciousError } from '../format-error.js'
 /** Maximum number of shapes to draw. Maps have hundreds of thousands. */
 const maxShapes = 10_000_000
 
-/** Counts the shapes that an SVG draws, because nested `<use>` elements can draw a billion shapes in nine lines. */
+/** Counts the shapes that an SVG draws. Nested `<use>` elements can draw a billion shapes in nine lines. */
 export class SvgUses {
   readonly #drawn = new Map<string, Map<string, number>>([['', new Map()]])
   readonly #shapes = new Map<string, number>()
@@ -41,7 +41,7 @@ export class SvgUses {
     const known = this.#totals.get(id)
     if (known !== undefined) return known
     if (depth > 1000) throw createMaliciousError('svg_use', '<use> elements are nested more than 1000 levels deep')
-    // An element that refers to itself counts as 0 shapes, because renderers do not draw it.
+    // Renderers do not draw an element that refers to itself, so it counts as 0 shapes.
     this.#totals.set(id, 0)
     let total = this.#shapes.get(id) ?? 1
     for (const [each, times] of this.#drawn.get(id) ?? []) total += times * this.#countShapes(each, depth + 1)

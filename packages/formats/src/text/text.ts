@@ -205,7 +205,7 @@ function readWideText(source: RandomAccessSource, limits: ReaderLimits, detected
 const getEncodingNotes = (detected: DetectedText): string[] =>
   detected.bom > 0 ? [`the text starts with a byte-order mark (${detected.encoding.toUpperCase()})`] : []
 
-/** Counts control characters that do not occur in text. Tests four bytes at once, because most groups contain none. */
+/** Counts control characters that do not occur in text. Tests four bytes together, because most groups contain none. */
 export function countNonTextControls(bytes: Buffer): number {
   if (bytes.length < 4) return countNonTextControlsInRange(bytes, 0, bytes.length)
   const start = -bytes.byteOffset & 3
@@ -238,7 +238,7 @@ export const readCsv: FormatReader = async (source, limits) => {
   return { ...verdict, notes: [...(verdict.notes ?? []), 'some cells would be executed as formulas by a spreadsheet'] }
 }
 
-// Matches cells that start a formula. A sign before a digit is a number, not a formula.
+// Matches cells that start a formula. A sign before a digit starts a number instead.
 const formula = /[\r\n,;\t|][ ]*"?(?:=[^=,;\t|"\s]|@[A-Za-z]|[+-][A-Za-z(@=])/
 
 function hasFormulas(source: RandomAccessSource, { bom, encoding }: DetectedText, limits: ReaderLimits): boolean {

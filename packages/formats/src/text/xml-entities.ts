@@ -1,6 +1,6 @@
 import { createMaliciousError } from '../format-error.js'
 
-// Limits as in Expat: entities may expand to 8 MiB or 100 times the file size, whichever is larger.
+// Limits from Expat: entities may expand to 8 MiB or 100 times the file size, whichever is larger.
 const freeExpansion = 8 * 1024 * 1024
 const maxExpansionRatio = 100
 const maxEntityDepth = 100
@@ -12,7 +12,7 @@ interface Declaration {
 
 /** Stores the entities that a DOCTYPE declares, and computes their expanded size without expanding or fetching them. */
 export class XmlEntities {
-  /** True if an external DTD may declare more entities. Unknown entities are then not an error. */
+  /** True if an external DTD may declare more entities, so that unknown entities are not an error. */
   readonly mayBeElsewhere: boolean
   readonly external: string[] = []
   private readonly general = new Map<string, Declaration>()

@@ -35,7 +35,7 @@ interface LevelOptions {
   depth?: number
   container?: Container
   observed?: ObservedMembers | undefined
-  /** Receives the raw bytes of the container. Unset for the whole file, and for members that a reader unpacks. */
+  /** Receives the raw bytes of the container. Undefined for the whole file, and for members that a reader unpacks. */
   parent?: WindowReceiver
   isCommon?: boolean
 }
@@ -139,13 +139,13 @@ export class Level implements Members {
   }
 
   createPushedMembers(maxBytes: number): PushedMembers {
-    // The content counts as uncommon, because other programs support fewer formats and methods than 7-Zip.
+    // Other programs support fewer formats and methods than 7-Zip, so the content counts as uncommon.
     const beginContent = () => this.#beginContent(false)
     const onMissedArchive = () => this.reportUnscannedPart('unsupported', trailingArchiveReason)
     return new PushedMembers({ beginContent, countBytes: (bytes) => this.#run.countBytes(bytes), onMissedArchive, maxBytes })
   }
 
-  /** Visits content and everything inside it, except observed members. */
+  /** Visits content and everything inside it, except members that were observed earlier. */
   async visitContent(source: RandomAccessSource, observed?: ObservedMembers): Promise<void> {
     const parent = this.#beginContent()
     visitSource(source, parent, this.step)
@@ -153,7 +153,7 @@ export class Level implements Members {
     const container = detectContainer(head)
     if (container)
       await this.#openContainer(container, source, { observed, parent, isCommon: isCommonContainer(container, head) })
-    // The file may still be a tar: PDF and mail signatures may occur in its first member or member name.
+    // The file may still be a tar whose first member, or its name, contains a PDF or mail signature.
     if (container !== 'tar' && isTar(head)) await this.#openContainer('tar', source, { parent })
     if (container === 'zip' || container === 'gzip' || container === 'tar') return
     const behind = detectContainerAtEnd(source.read(Math.max(0, source.size - tailLength), tailLength))
@@ -180,7 +180,7 @@ export class Level implements Members {
       await open(source, inside)
     } catch (error) {
       if (error instanceof WalkEnded) throw error
-      // A damaged container behind other content is usually a false detection, so its damage is ignored unless 7-Zip could unpack
+      // A damaged container behind other content is usually a false detection. Its damage is ignored unless 7-Zip could unpack
       // more.
       if (!isTrailing || sevenZipType)
         inside.reportUnscannedPart(
@@ -190,7 +190,7 @@ export class Level implements Members {
     }
   }
 
-  /** Visits a stream. Buffers at most one window. */
+  /** Visits a stream and buffers at most one window of it. */
   async #visitStream(window: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     let filled = 0
     try {
@@ -211,7 +211,7 @@ export class Level implements Members {
     await this.visitContent(new MemorySource(window.subarray(0, filled)))
   }
 
-  /** Visits large content while it is unpacked. Containers that need random access are stored first. */
+  /** Visits large content while it is unpacked. Stores containers that need random access first. */
   async #visitLargeStream(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     const container = detectContainer(window.subarray(0, headLength))
     const rest = this.#yieldCountedChunks(first, iterator)
@@ -254,7 +254,7 @@ const isCommonContainer = (container: Container, head: Buffer): boolean =>
 
 const firstBytes: Partial<Record<Container, string>> = { zip: 'PK\x03\x04', pdf: '%PDF-' }
 
-/** Visits the members of a tar and passes the bytes of the tar itself to `view`, up to the end of the stream. */
+/** Visits the members of a tar and passes the tar's own bytes to `view`, up to the end of the stream. */
 async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, inside: Members): Promise<void> {
   const passing = (async function* () {
     // Copies the window, because its content changes while the members are read.

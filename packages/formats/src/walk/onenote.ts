@@ -10,7 +10,7 @@ const formatOffset = 48
 const fileDataHeader = 36
 const windowBytes = 1024 * 1024
 
-/** Visits the files embedded in a OneNote section. Its text was already visited, because it is not compressed. */
+/** Visits the files embedded in a OneNote section. Its text is not compressed, so it was already visited. */
 export const openOneNote: Opener = async (source, members) => {
   if (!source.read(formatOffset, revisionStore.length).equals(revisionStore))
     return members.reportUnscannedPart('unsupported', 'a OneNote section in the OneDrive format was not unpacked')
@@ -32,7 +32,7 @@ export const openOneNote: Opener = async (source, members) => {
 function* findOccurrences(source: RandomAccessSource, pattern: Buffer, { step }: Members): Generator<number> {
   for (let from = 0; from < source.size; from += windowBytes) {
     step()
-    // Includes the start of the next window, so that a signature across the boundary is found.
+    // Includes the start of the next window to find a signature across the boundary.
     const bytes = Buffer.from(source.read(from, windowBytes + pattern.length - 1))
     for (let at = bytes.indexOf(pattern); at >= 0; at = bytes.indexOf(pattern, at + 1)) yield from + at
   }

@@ -13,13 +13,12 @@ export interface ObservedMembers {
 
 /** Receives the members of a container. Openers must not catch a `WalkEnded` that a method throws. */
 export interface Members {
-  /** Size of the outermost file in bytes. */
   readonly fileSize: number
   readonly limits: WalkLimits
   readonly readerLimits: ReaderLimits
-  /** Returns a receiver for content that other programs may not find or may be unable to unpack. */
+  /** Returns a receiver for content that other programs may fail to find or to unpack. */
   forUncommonMembers(): Members
-  /** True if small parts must be visited separately instead of joined. */
+  /** True if small parts are visited separately instead of joined. */
   readonly visitsPartsSeparately: boolean
   /** Reports the unpacked size that a header declares for a member. */
   reportDeclaredSize(bytes: number): void
@@ -30,13 +29,13 @@ export interface Members {
   getObservedSevenZipResult(type: string): { listing: SevenZipListing; run: SevenZipRun } | undefined
   addContent(source: RandomAccessSource): Promise<void>
   addStream(chunks: AsyncIterable<Buffer>): Promise<void>
-  /** Adds members from a synchronous unpacker. `unpack` writes each member to its own sink, up to `maxBytes` in total. */
+  /** Adds members from a synchronous unpacker. `unpack` writes each member to its own sink, with at most `maxBytes` in total. */
   addPushedMembers(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void>
-  /** Throws if the walk was cancelled. Must be called in every loop whose length depends on the content. */
+  /** Throws if the walk was cancelled. Every loop whose length depends on the content must call it. */
   readonly step: () => void
   /** Reports a part that cannot be opened. The opener continues with the remaining parts. */
   reportUnscannedPart(cause: UnscannedCause, reason: string): void
 }
 
-/** Unpacks a container. Throws if it is damaged, but only after adding everything that can be unpacked. */
+/** Unpacks a container. If the container is damaged, throws after adding everything that can be unpacked. */
 export type Opener = (source: RandomAccessSource, members: Members) => Promise<void>

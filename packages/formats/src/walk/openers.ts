@@ -13,9 +13,9 @@ import { openZip } from './zip.js'
 
 interface ContainerKind {
   name: string
-  /** Undefined if the container is not supported. The walk then reports an `UnscannedPart`. */
+  /** Function that opens the container. If undefined, the container is unsupported, and the walk reports an `UnscannedPart`. */
   open?: Opener
-  /** Format name of 7-Zip, if 7-Zip unpacks the container. */
+  /** Name of the format in 7-Zip, if 7-Zip unpacks the container. */
   sevenZipType?: string
 }
 

@@ -8,7 +8,7 @@ import type { Members, Opener } from './opener.js'
 import { SmallParts } from './small-parts.js'
 import { LimitExceeded, WalkEnded } from './visitor.js'
 
-// Limits on the total number of bytes read, because fake stream keywords may create many overlapping streams.
+// Limits on the number of bytes read, because fake stream keywords can create many overlapping streams.
 const maxRead = { bytes: 64 * 1024 * 1024, times: 16 }
 
 const maxFilters = 8

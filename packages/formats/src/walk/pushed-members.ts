@@ -7,7 +7,7 @@ import { acquireWindow, LimitExceeded, releaseWindow, StreamWindow, type WindowR
 export interface PushedMembersOptions {
   beginContent(): WindowReceiver
   countBytes(bytes: number): void
-  /** Called if a large member ends with an archive, which cannot be opened. */
+  /** Called if a large member ends with an archive that cannot be opened. */
   onMissedArchive(): void
   maxBytes: number
 }

@@ -12,7 +12,10 @@ import type { PackedMember, SevenZipRun } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { Members, Opener } from './opener.js'
 
-/** Maximum unpacked bytes per archive. 7-Zip in WebAssembly unpacks about 40 MB/s, so larger archives would take minutes. */
+/**
+ * Maximum unpacked size of an archive in bytes. 7-Zip in WebAssembly unpacks about 40 MB per second, so larger archives would
+ * take minutes.
+ */
 export const maxUnpackedBytes = 1024 * 1024 * 1024
 
 /** Size in bytes of a 7z archive without members, which consists only of the start header. */
@@ -58,7 +61,7 @@ function inspectStartHeader(source: RandomAccessSource): { isHidden?: boolean; d
 const openIso9660 = createSevenZipOpener('Iso', 'ISO 9660 image')
 const openUdf = createSevenZipOpener('Udf', 'UDF image')
 
-/** Visits both directories of a disk image. Many images have a second one (UDF), which may list other files. */
+/** Visits both directories of a disk image. Many images have a second one (UDF) that can list other files. */
 export const openIso: Opener = async (source, members) => {
   await openIso9660(source, members)
   const head = source.read(0, headLength)

@@ -6,8 +6,8 @@ const joinedBytes = 1024 * 1024
 const separator = Buffer.from('\n')
 
 /**
- * Joins small parts of a document, so that they are scanned together. The WebAssembly scan engine needs several milliseconds per
- * scan, and documents can have thousands of parts. Large parts and containers are visited separately.
+ * Joins small parts of a document for one scan. The WebAssembly scan engine needs several milliseconds per scan, and documents
+ * can have thousands of parts.
  */
 export class SmallParts {
   readonly #members: Members

@@ -15,11 +15,11 @@ export interface Origin {
   container: Container
   /** Receives the raw bytes of the container. */
   parent: WindowReceiver
-  /** False if other programs may not find the content or may be unable to unpack it. */
+  /** False if other programs may fail to find or to unpack the content. */
   isCommon: boolean
 }
 
-/** Receives all unpacked content. A method can end the walk by throwing `WalkEnded`. */
+/** Receives all unpacked content. Each method can throw `WalkEnded` to end the walk. */
 export interface Visitor {
   /** Called at the start of each member. The name is empty if the container does not store one. */
   onMember?(name: string): void
@@ -36,7 +36,7 @@ export interface Visitor {
 
 export type UnscannedCause = 'encrypted' | 'unsupported' | 'limit' | 'damaged'
 
-/** A container, or a part of one, that the walk could not open. Its bytes were visited only in compressed form. */
+/** Container, or part of one, that the walk could not open. Its bytes were visited only in compressed form. */
 export interface UnscannedPart {
   cause: UnscannedCause
   /** Undefined if a limit ended the whole walk. */
@@ -53,7 +53,7 @@ export interface WalkResult {
 
 export interface WalkLimits {
   maxUnpackedBytes: number
-  /** Maximum ratio of unpacked bytes to the file size. The first 64 MiB are exempt, or the first 1 GiB in a PDF. */
+  /** Maximum ratio of unpacked bytes to the file size. The first 64 MiB are exempt, or the first 1 GiB of a PDF. */
   maxRatio: number
   maxMembers: number
   maxNesting: number

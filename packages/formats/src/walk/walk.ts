@@ -34,8 +34,8 @@ export class Walk {
   }
 
   /**
-   * Finishes the walk and returns the unscanned parts. If there are none, the visitor received the whole file. Rethrows errors
-   * from the visitor.
+   * Finishes the walk and returns the unscanned parts. An empty list means that the visitor received the whole file. Rethrows
+   * errors from the visitor.
    */
   async finish(): Promise<WalkResult> {
     try {

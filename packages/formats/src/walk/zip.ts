@@ -14,8 +14,8 @@ const stored = 0
 const deflated = 8
 
 /**
- * Visits the members in the central directory, then all other members with a local header, because programs that read
- * sequentially also unpack them.
+ * Visits the members in the central directory, then all other members with a local header, which sequential programs also
+ * unpack.
  */
 export const openZip: Opener = async (source, members) => {
   if (hasEncryptedZipDirectory(source, members.readerLimits))
@@ -25,7 +25,7 @@ export const openZip: Opener = async (source, members) => {
   let entries: ZipEntry[] = []
   let damage: unknown
   try {
-    // Lists one more member than allowed, so that the walk reports the exceeded limit.
+    // Lists one member above the limit, so that the walk reports the exceeded limit.
     const limits = { ...members.readerLimits, maxEntries: members.limits.maxMembers + 1 }
     entries = readZipDirectory(source, limits, { partial: true }).entries
     for (const entry of entries) {
@@ -97,10 +97,7 @@ async function tryToAddEntry(
   }
 }
 
-/**
- * Visits a deflated member. Inflates small members synchronously, because a stream per member would take longer than inflating
- * it.
- */
+/** Visits a deflated member. Inflates small members synchronously, because a stream per member would take longer. */
 async function addDeflatedMember(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= singleCallLimits.input && uncompressedSize <= singleCallLimits.output) {
@@ -135,14 +132,14 @@ async function addLocalMember(
     if (bytes) await members.addContent(new MemorySource(bytes))
     else await members.addStream(inflateChunks('raw', readLimit.readChunks(source, dataStart, dataEnd)))
   } catch (error) {
-    // Ignores errors, because the bytes may not be a real local header.
+    // The bytes may not be a real local header, so errors are ignored.
     if (error instanceof WalkEnded) throw error
   }
 }
 
 const maxRead = { bytes: 64 * 1024 * 1024, times: 16 }
 
-/** Limits the total number of bytes read, because members without a central directory entry may overlap. */
+/** Limits the number of bytes read, because members without a central directory entry can overlap. */
 class ReadLimit {
   readonly #members: Members
   #bytes = 0

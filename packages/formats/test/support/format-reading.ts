@@ -13,7 +13,6 @@ const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   ...changes,
 })
 
-/** Returns a format reader's verdict on the given bytes. */
 export const read = (reader: FormatReader, bytes: Buffer, changes?: Partial<ReaderLimits>): Promise<FormatVerdict> =>
   Promise.resolve().then(() => reader(new MemorySource(bytes, ''), limits(changes)))
 

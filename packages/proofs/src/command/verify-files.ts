@@ -8,7 +8,6 @@ const maxTextFileBytes = 10_000_000
 
 interface VerifiedFiles {
   receiptPath: string
-  /** File to compare with the receipt. */
   filePath: string | undefined
   keysPath: string
 }

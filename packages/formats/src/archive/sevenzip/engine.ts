@@ -34,7 +34,7 @@ export interface SevenZipCommand {
 
 const maxErrors = 20
 
-// Memory limit in bytes, which allows a 256 MiB dictionary. If an archive needs more memory, the report states this.
+// Memory limit in bytes, sufficient for a 256 MiB dictionary. If an archive needs more, the report states this.
 const maxMemory = 384 * 1024 * 1024
 const pageSize = 64 * 1024
 
@@ -49,7 +49,7 @@ function loadEngine() {
   return compiledEngine
 }
 
-/** Runs 7-Zip in WebAssembly. 7-Zip reads the source through a virtual file, so no copy of the source is needed. */
+/** Runs 7-Zip in WebAssembly. 7-Zip reads the source through a virtual file, which requires no copy. */
 export async function runSevenZip(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -57,7 +57,7 @@ export async function runSevenZip(
 ): Promise<SevenZipRun> {
   const errors = new ErrorLines(expectedErrors)
   const { factory, module } = await loadEngine()
-  // 7-Zip swallows exceptions that a callback throws while the output is flushed at the end.
+  // 7-Zip swallows exceptions that a callback throws during the final flush of the output.
   let thrown: { error: unknown } | undefined
   const printLine = (text: string) => {
     if (thrown) return
@@ -85,7 +85,7 @@ export async function runSevenZip(
   } as Parameters<SevenZipModuleFactory>[0])
   mountSource(sevenZip, source, limits)
   if (onOutput) redirectOutput(sevenZip, onOutput)
-  // `-p-` passes a dummy password. Otherwise, 7-Zip would prompt for one and report a different error.
+  // Without the dummy password in `-p-`, 7-Zip would prompt for one and report a different error.
   const exitCode = callMain(sevenZip, [...command, '-bd', '-y', '-p-', `-t${type}`, '/archive'])
   if (thrown) throw thrown.error
   return { exitCode: errors.areAllExpected ? 0 : exitCode, errors: errors.lines }
@@ -113,7 +113,7 @@ class ErrorLines {
   }
 }
 
-/** Calls 7-Zip and returns its exit code. A crash counts as exit code 2. Errors that callbacks throw are rethrown. */
+/** Calls 7-Zip and returns its exit code, which is 2 after a crash. Rethrows errors from callbacks. */
 function callMain(sevenZip: SevenZipModule, command: string[]): number {
   // 7-Zip sets `process.exitCode`, like a command-line program.
   const { exitCode } = process
@@ -130,9 +130,7 @@ function callMain(sevenZip: SevenZipModule, command: string[]): number {
   }
 }
 
-/**
- * Limits the memory of 7-Zip, which could otherwise grow to 2 GiB. If growth is rejected, 7-Zip reports that it is out of memory.
- */
+/** Limits the memory of 7-Zip, which could otherwise grow to 2 GiB. At the limit, 7-Zip reports that it is out of memory. */
 function limitMemory(instance: WebAssembly.Instance): void {
   for (const value of Object.values(instance.exports)) {
     if (!(value instanceof WebAssembly.Memory)) continue

@@ -11,7 +11,7 @@ export const createMemberOfUnknownSize = (name: string): PackedMember => ({
   encrypted: false,
 })
 
-/** Lists the members of an archive. `onMember` is called at the start of each member. It can throw to stop the listing. */
+/** Lists the members of an archive. `onMember` receives each member at its start, and can throw to stop the listing. */
 export async function listMembers(
   source: RandomAccessSource,
   type: string,
@@ -40,7 +40,7 @@ export async function listMembers(
     if (key === 'Packed Size') packed = value === '' ? Number.NaN : Number(value)
     if (!key?.endsWith(' Link') || value === '' || packed !== 0) return
     member.target = value
-    // 7-Zip unpacks a RAR 5 file reference as a copy of the referenced file. Other links have no content.
+    // 7-Zip unpacks a RAR 5 file reference as a copy of the file. Other links have no content.
     if (key !== 'Copy Link') member.size = 0
   }
   const run = await runSevenZip(source, limits, { command: ['l', '-slt', '-ba'], type, onLine: parseLine })
@@ -54,7 +54,7 @@ export interface UnpackMembersOptions {
   createSink(member: PackedMember): PartSink | undefined
 }
 
-/** Unpacks all members in one synchronous run of 7-Zip. The sinks must therefore also be synchronous. */
+/** Unpacks all members in one synchronous run of 7-Zip, so the sinks must be synchronous too. */
 export function unpackMembers(
   source: RandomAccessSource,
   { type, members, limits, createSink }: UnpackMembersOptions,

@@ -51,7 +51,7 @@ export class NestedMembers {
     for (const { bytes } of this.#archives) bytes.close()
   }
 
-  /** True if the member is searched for active content. Searched documents share one storage limit with nested archives. */
+  /** True if the member is searched for active content. Searched documents and nested archives share one storage limit. */
   #shouldSearch({ name, size }: PackedMember, head: Buffer): boolean {
     if (!selectSearchFunction(head.subarray(0, tarBlock), name)) return false
     const fits = size <= this.#level.budget.maxSearchableBytes && this.#keptBytes + size <= maxSpooledBytes

@@ -36,7 +36,7 @@ const checkVariantWithoutSignature = (source: RandomAccessSource, variant: strin
     ? createValidVerdict(['the file type has no known signature'])
     : createInvalidVerdict(`the file does not start as a .${source.extension} file should`)
 
-// Maximum size of a stream to unpack. 7-Zip in WebAssembly unpacks bzip2 at only about 15 MB/s.
+// Maximum size of a stream to unpack. 7-Zip in WebAssembly unpacks only about 15 MB of bzip2 per second.
 const maxStreamBytes = 32 * 1024 * 1024
 
 export const createCompressedStreamReader =

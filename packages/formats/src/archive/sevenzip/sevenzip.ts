@@ -9,7 +9,7 @@ import { combineSinks } from '../zip/member.js'
 import { listMembers, unpackMembers } from './members.js'
 import { NestedMembers } from './nested-members.js'
 
-// 7-Zip in WebAssembly unpacks LZMA at about 40 MB/s. This value allows for machines that are half as fast.
+// 7-Zip in WebAssembly unpacks about 40 MB of LZMA per second. This value allows for machines that are half as fast.
 const bytesPerMillisecond = 20_000
 
 export interface SevenZipFacts {
@@ -17,7 +17,7 @@ export interface SevenZipFacts {
   unpackedBytes: number
 }
 
-/** Checks a 7z archive like `7z t`. The headers, which reveal malicious archives, are checked before the member data. */
+/** Checks a 7z archive like `7z t`. Checks the headers, which reveal malicious archives, before the data. */
 export async function checkSevenZip(source: RandomAccessSource, level: ArchiveLevel): Promise<SevenZipFacts> {
   const start = readStartHeader(source)
   if (isDirectoryEncrypted(source, start)) {
@@ -80,7 +80,7 @@ function readStartHeader(source: RandomAccessSource): { position: number; size: 
   return { position: 32 + Number(offset), size: Number(size) }
 }
 
-/** True if the directory is encrypted: its list of compression methods contains AES (06F10701). */
+/** True if the directory's compression methods include AES (06F10701). */
 function isDirectoryEncrypted(source: RandomAccessSource, { position, size }: { position: number; size: number }): boolean {
   const header = source.read(position, Math.min(size, 4096))
   return header[0] === 0x17 && header.includes(Buffer.from('06f10701', 'hex'))
@@ -121,7 +121,7 @@ interface UnpackOptions {
   type: string
   members: PackedMember[]
   links: ArchiveLinks
-  /** Member listing that is passed to the observer. If omitted, the observer receives no members. */
+  /** Member listing for the observer. If it is omitted, the observer receives no members. */
   listing?: SevenZipListing
   isAlreadyChecked?(member: PackedMember): boolean
 }
@@ -139,7 +139,7 @@ export async function unpackWithNestedArchives(
     const createSink = (member: PackedMember) =>
       isAlreadyChecked?.(member) ? undefined : combineSinks(inside.createSink(member), observer?.begin())
     run = await unpackMembers(source, { type, members, limits: level.limits, createSink })
-    // After an error, output bytes cannot be attributed to members.
+    // After an error, output bytes cannot be assigned to members.
     if (run.exitCode <= 1 && run.errors.length === 0) await inside.checkNestedArchives()
     return run
   } finally {

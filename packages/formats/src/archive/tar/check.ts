@@ -13,7 +13,7 @@ export interface TarFacts {
   contentBytes: number
 }
 
-/** Checks that all headers are valid and all data exists, as `tar -t` does. Throws a `FormatError`. */
+/** Checks that all headers are valid and all data exists, as `tar -t` does. Throws a `FormatError` otherwise. */
 export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise<TarFacts> {
   const facts: TarFacts = { entries: 0, contentBytes: 0 }
   const links = new ArchiveLinks()
@@ -26,7 +26,7 @@ export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise
       checkTarMember(header, level, links)
     },
     onData: async (header, data) => {
-      // Reads regular files only, because the size of a directory may be only a hint. Files below `minArchiveBytes` cannot be
+      // Reads only regular files, because the size of a directory may be only a hint. Files below `minArchiveBytes` cannot be
       // archives.
       if (header.size >= minArchiveBytes && (header.type === '0' || header.type === '\0' || header.type === '7'))
         await level.checkNestedArchive(data, header.name)
@@ -39,11 +39,11 @@ export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise
 const devices: Record<string, string> = { 3: 'a character device', 4: 'a block device', 6: 'a pipe' }
 
 function checkTarMember(header: TarHeader, level: ArchiveLevel, links: ArchiveLinks): void {
-  // Volume labels and members continued from another volume are not files.
+  // Volume labels and members that continue from another volume are not files.
   if (header.type === 'V' || header.type === 'M') return
   checkMemberName(header.name)
   const device = devices[header.type]
-  // An unpacked device file could give access to a disk. A pipe would block every program that opens it.
+  // An unpacked device file could give access to a disk. A pipe would block any program that opens it.
   if (device) throw createMaliciousError('archive_device', `the member ${quoteName(header.name)} is ${device}`)
   if (header.type === '1' || header.type === '2') links.addLink(header.name, header.linkName, header.type === '2')
   const realSize = header.sparse?.realSize ?? 0

@@ -16,7 +16,7 @@ export function looksLikeTar(block: Buffer): boolean {
 
 export const isZeroBlock = (block: Buffer) => block.every((byte) => byte === 0)
 
-/** Validates the header checksum. Like other readers, accepts the sum of unsigned or of signed bytes. */
+/** Validates the header checksum. Like other programs, accepts the sum of signed or unsigned bytes. */
 export function hasValidTarChecksum(block: Buffer): boolean {
   const announced = parseOctal(block.subarray(148, 156))
   if (announced === undefined) return false
@@ -30,7 +30,7 @@ export function hasValidTarChecksum(block: Buffer): boolean {
   return announced === unsigned || announced === signed
 }
 
-/** Parses a header. `onError` receives errors in fields that do not affect the data position. Throws other errors. */
+/** Parses a header. `onError` receives errors that do not affect the position of the data. Other errors are thrown. */
 export function readTarHeader(block: Buffer, onError: (error: FormatError) => void): TarHeader {
   const type = String.fromCharCode(block[156]!)
   const magic = block.toString('latin1', 257, 265)
@@ -73,7 +73,7 @@ function parseOctal(field: Buffer): number | undefined {
   return found ? Number.parseInt(found[1]!, 8) : undefined
 }
 
-/** Parses octal digits or the base-256 encoding of GNU tar. An empty field is 0. Other content is an error, as in GNU tar. */
+/** Parses octal digits or GNU tar's base-256 encoding. An empty field is 0. Other content is an error, as in GNU tar. */
 function parseNumber(field: Buffer, fieldName: string, min: number, max: number): number {
   const value = field[0]! & 0x80 ? parseBase256(field) : (parseOctal(field) ?? parseBlankField(field, fieldName))
   if (value < min || value > max) throw createDamageError(`the ${fieldName} in a tar header is out of range`)

@@ -5,7 +5,7 @@ export type PaxRecords = Map<string, string>
 
 const wanted = new Set(['path', 'linkpath', 'size', 'GNU.sparse.name', 'GNU.sparse.realsize', 'GNU.sparse.size'])
 
-/** Parses pax records of the form `length keyword=value\n`. A malformed record means damage, as in GNU tar. */
+/** Parses pax records of the form `length keyword=value\n`. A malformed record counts as damage, as in GNU tar. */
 export function parsePaxRecords(bytes: Buffer, records: PaxRecords): void {
   for (let at = 0; at < bytes.length && bytes[at] !== 0; ) {
     const blank = bytes.indexOf(0x20, at)
@@ -22,7 +22,7 @@ export function parsePaxRecords(bytes: Buffer, records: PaxRecords): void {
   }
 }
 
-/** Overrides header fields with values from the extended header. Empty values are ignored. */
+/** Overrides header fields with the values that are not empty in the extended header. */
 export function applyPaxRecords(header: TarHeader, records: PaxRecords): void {
   header.name = records.get('GNU.sparse.name') || records.get('path') || header.name
   header.linkName = records.get('linkpath') || header.linkName

@@ -3,7 +3,7 @@ import { type ByteStream, IteratorStream } from '../byte-stream.js'
 import { hasValidTarChecksum, isZeroBlock, readTarHeader, type TarHeader, tarBlock } from './header.js'
 import { applyPaxRecords, type PaxRecords, parsePaxRecords } from './pax.js'
 
-// Maximum size of long names and extended headers, because they are read into memory. Most are a few hundred bytes long.
+// Maximum size of long names and extended headers, which are read into memory. Most are a few hundred bytes long.
 const maxExtensionBytes = 1024 * 1024
 
 export interface TarHandlers {
@@ -46,7 +46,7 @@ const toErrorHandler =
     onError(error)
   }
 
-/** Returns the next header block. Returns undefined at the end: at a block of zeros or, as in GNU tar, at the end of the file. */
+/** Returns the next header block, or undefined at a block of zeros or, as in GNU tar, at the end of the file. */
 async function readNextHeader(stream: ByteStream, isFirst: boolean, handlers: TarHandlers): Promise<Buffer | undefined> {
   let block = await stream.read(tarBlock)
   // `tar -i` skips blocks of zeros and continues after them.

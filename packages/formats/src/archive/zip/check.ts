@@ -46,8 +46,8 @@ export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, 
 }
 
 /**
- * Rejects an archive whose central directory is empty although the archive contains a member. Programs that ignore the central
- * directory would unpack the member.
+ * Rejects an archive that contains a member although its central directory is empty. Programs that ignore the central directory
+ * would unpack the member.
  */
 function rejectHiddenMembers(source: RandomAccessSource, level: ArchiveLevel): void {
   const [at] = findUnknownHeaders(source, new Map(), { maxCount: 1, step: () => checkDeadline(level.limits) })

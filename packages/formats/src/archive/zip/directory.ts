@@ -20,12 +20,9 @@ export interface ZipEntry {
 
 export interface ZipDirectory {
   entries: ZipEntry[]
-  /** Offset of the central directory. No member may extend beyond this offset. */
+  /** Offset of the central directory, before which every member must end. */
   start: number
-  /**
-   * Number of bytes before the archive, such as a self-extracting program. All offsets in the archive are relative to the start
-   * of the archive.
-   */
+  /** Number of bytes before the archive, such as a self-extracting program. Offsets in the archive do not include them. */
   prefix: number
   commentTruncated: boolean
 }
@@ -42,17 +39,13 @@ interface EndRecord {
   size: number
   offset: number
   zip64: boolean
-  /** Difference between the actual offset of the zip64 end record and the offset in its locator. */
   shift?: number
   commentTruncated: boolean
 }
 
 const splitArchive = 'the file is one part of a split zip archive. Join the parts, or upload an archive that is not split'
 
-/**
- * Lists up to `maxEntries` members. Returns null if the central directory cannot be read. This function is fast enough for type
- * detection.
- */
+/** Lists up to `maxEntries` members fast enough for type detection. Returns null if the central directory is unreadable. */
 export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits): ZipEntry[] | null {
   try {
     return readZipDirectory(source, limits, { partial: true }).entries
@@ -62,7 +55,7 @@ export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits)
   }
 }
 
-/** True if the central directory is intact. A central directory with too many members also counts as intact. */
+/** True if the central directory is intact, even if it has too many members. */
 export function isCentralDirectoryIntact(source: RandomAccessSource, limits: ReaderLimits): boolean {
   try {
     return readZipDirectory(source, limits) !== undefined
@@ -133,8 +126,8 @@ function findLastEndRecord(tail: Buffer): number {
 }
 
 function readZip64End(source: RandomAccessSource, end: EndRecord): EndRecord | undefined {
-  // The zip64 end record is optional. Some programs write saturated numbers without one, and Info-ZIP writes one in addition to
-  // the plain numbers if it compresses standard input.
+  // The zip64 end record is optional. Some programs omit it despite saturated numbers. Info-ZIP adds one to plain numbers if it
+  // compresses standard input.
   const locator = source.read(end.position - 20, 20)
   if (end.position < 20 || locator.length < 20 || locator.readUInt32LE(0) !== 0x07064b50) return undefined
   if (locator.readUInt32LE(16) > 1) throw createDamageError(splitArchive)

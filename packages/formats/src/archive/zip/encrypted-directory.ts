@@ -7,7 +7,7 @@ import { listZipEntries } from './directory.js'
  */
 const maskedMember = 0x2041
 
-/** True if the central directory of the archive is encrypted. Archives without an end record are truncated, not encrypted. */
+/** True if the central directory is encrypted. An archive without an end record is truncated, not encrypted. */
 export function hasEncryptedZipDirectory(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const head = source.read(0, 8)
   if (head.length < 8 || head.readUInt32LE(0) !== 0x04034b50) return false

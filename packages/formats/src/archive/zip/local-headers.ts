@@ -1,7 +1,7 @@
 import type { RandomAccessSource } from '../../random-access-source.js'
 import type { ZipEntry } from './directory.js'
 
-/** A member as described by its local header. Programs that read the archive sequentially use only this header. */
+/** Member as its local header describes it. Programs that read the archive sequentially use only this header. */
 export interface LocalMember {
   offset: number
   name: Buffer
@@ -34,15 +34,15 @@ export function readLocalMember(source: RandomAccessSource, offset: number): Loc
   }
 }
 
-/** True if the local header and the central directory entry refer to the same content, so reading it once is sufficient. */
+/** True if the local header and the central directory entry describe the same content, so that reading it once is sufficient. */
 export function describesSameContent(local: LocalMember, entry: ZipEntry): boolean {
   const sameEnd = local.dataEnd === undefined || local.dataEnd === local.dataStart + entry.compressedSize
   return sameEnd && local.method === entry.method && local.name.equals(entry.nameBytes)
 }
 
 /**
- * Finds up to `maxCount` local headers that `known` does not contain. `known` maps the offset of each known header to the end of
- * its data, or to undefined if the header does not state the size. The search skips known data.
+ * Finds up to `maxCount` local headers that are not in `known`, and skips known data. `known` maps the offset of each header to
+ * the end of its data, if the header states the size.
  */
 export function findUnknownHeaders(
   source: RandomAccessSource,

@@ -11,7 +11,7 @@ export interface ZipMember {
   dataStart: number
 }
 
-/** Compares every local header with the central directory and rejects overlapping members. Does not inflate any data. */
+/** Compares every local header with the central directory and rejects overlapping members, without inflating data. */
 export function locateMembers(source: RandomAccessSource, directory: ZipDirectory, limits: ReaderLimits): ZipMember[] {
   const entries = [...directory.entries].sort((a, b) => a.localHeaderOffset - b.localHeaderOffset)
   const members: ZipMember[] = []
@@ -65,10 +65,7 @@ function findHeaderMismatch(entry: ZipEntry, header: Buffer, name: Buffer, nameL
 const saturatedSize = 0xffffffff
 const sizesDiffer = (localValue: number, centralValue: number) => localValue !== saturatedSize && localValue !== centralValue
 
-/**
- * Checks that the zip64 field contains the actual value of a saturated size. If a data descriptor follows, only its presence is
- * checked.
- */
+/** Checks the zip64 field of a saturated size. If a data descriptor follows, the field only has to exist. */
 function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Buffer): void {
   const [packed, unpacked] = [header.readUInt32LE(18) === saturatedSize, header.readUInt32LE(22) === saturatedSize]
   if (!packed && !unpacked) return

@@ -41,7 +41,7 @@ export async function verifyMember(
   if (!small && method !== 0) return verifyDeflatedMember(source, member, level, sink)
   const end = dataStart + compressedSize
   const sum = new MemberChecksum(entry, level)
-  // Inflates small members synchronously. Most members are small, and a stream per member would take longer than inflating it.
+  // Inflates small members synchronously, because a stream for each of them would take longer.
   const held = small ? readMemberContent(source, member, singleCallLimits.output) : undefined
   for (const chunk of held ? [held] : source.chunks(dataStart, end)) {
     sum.addChunk(chunk)
@@ -72,7 +72,7 @@ async function verifyDeflatedMember(
   let passing: IteratorStream | undefined
   try {
     const kind = sink ? undefined : detectArchiveKind(await stream.peek(tarBlock))
-    // The readers of nested zip and 7z archives pass the members that they unpack to the observer themselves.
+    // The readers of nested zip and 7z archives pass the unpacked members to the observer themselves.
     const isObservedInside = kind === 'zip' || kind === '7z'
     passing = new IteratorStream((!isObservedInside && level.observer?.visitStream('zip', localHeaderOffset, chunks)) || chunks)
     if (!sink) await level.checkNestedArchive(passing, name, localHeaderOffset)
@@ -108,7 +108,7 @@ function toUnpackingError(error: unknown, entry: ZipEntry): unknown {
   return problem ? createDamageError(`the member ${quoteName(entry.name)} cannot be unpacked: ${problem}`) : error
 }
 
-/** Returns the content of a small member. Returns undefined if it is larger, encrypted, or neither stored nor deflated. */
+/** Returns the content of a small stored or deflated member, and undefined for any other member. */
 export function readSmallMember(source: RandomAccessSource, member: ZipMember, limit: number): Buffer | undefined {
   const { encrypted, uncompressedSize, compressedSize, method } = member.entry
   if (encrypted || uncompressedSize > limit || compressedSize > limit + 1024) return undefined

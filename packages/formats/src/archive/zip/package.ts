@@ -4,7 +4,7 @@ import { readZipDirectory } from './directory.js'
 import { readSmallMember } from './member.js'
 import { locateMembers, type ZipMember } from './member-locations.js'
 
-// Maximum size of relationship parts and manifests. Even large ones contain only a few hundred kilobytes.
+// Maximum size of relationship parts and manifests. Even large ones are only a few hundred kilobytes long.
 const maxPartBytes = 16 * 1024 * 1024
 
 export class ZipPackage {

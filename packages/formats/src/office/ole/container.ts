@@ -10,10 +10,7 @@ const free = 0xffffffff
 const maxRegularSector = 0xfffffffa
 const miniUnit = 64
 
-/**
- * Lists streams without reading their content. Returns null if the directory is unreadable. This function is fast enough for type
- * detection.
- */
+/** Lists streams without reading their content, fast enough for type detection. Returns null if the directory is unreadable. */
 export function listOleStreams(source: RandomAccessSource): OleEntry[] | null {
   try {
     return new OleContainer(source).entries
@@ -73,7 +70,9 @@ export class OleContainer {
     return new OleStream(this.source, layout)
   }
 
-  /** Opens all streams except `excludedEntry`. Throws if a chain of sectors is circular or shares sectors with another stream. */
+  /**
+   * Opens all streams except `excludedEntry`. Throws if a chain of sectors is circular or shares sectors with another stream.
+   */
   openAllStreams(limits: ReaderLimits, excludedEntry?: OleEntry): void {
     const used = { mini: new Set<number>(), regular: new Uint8Array((this.sectorCount >> 3) + 1) }
     for (const entry of this.entries) {
@@ -117,7 +116,7 @@ export class OleContainer {
       for (let at = 0; at < perSector - 1; at++) if (!this.tryToAddFatSector(sectors, sector.readUInt32LE(at * 4))) break
       next = sector.readUInt32LE((perSector - 1) * 4)
     }
-    // The table may be shorter than declared. Chains that use a missing part cause an error later.
+    // The table may be shorter than declared. A chain that uses a missing part causes an error later.
     const announced = sectors.slice(0, header.readUInt32LE(44))
     const fat = new Uint32Array(Math.min(this.sectorCount, announced.length * perSector)).fill(free)
     for (const [index, number] of announced.entries())

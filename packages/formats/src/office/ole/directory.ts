@@ -11,7 +11,7 @@ export interface OleEntry {
 export const entrySize = 128
 
 const noStream = 0xffffffff
-// Word and Excel use far fewer entries. Larger directories are attempts to exhaust CPU time.
+// Word and Excel use far fewer entries. A larger directory is an attempt to exhaust CPU time.
 const maxEntries = 100_000
 const maxStorages = 100
 
@@ -22,7 +22,7 @@ export function readOleDirectory(read: (id: number) => Buffer, sectorSize: numbe
   return { root, entries: walkDirectoryTree(bytes.readUInt32LE(76), read, sectorSize) }
 }
 
-/** Traverses the red-black trees depth first, without recursion. Visits each id at most once. */
+/** Traverses the red-black trees depth first without recursion, and visits each id at most once. */
 function walkDirectoryTree(rootChild: number, read: (id: number) => Buffer, sectorSize: number): OleEntry[] {
   const entries: OleEntry[] = []
   const seen = new Set<number>()

@@ -12,7 +12,10 @@ const byProgram: Record<string, (container: OleContainer) => boolean> = {
   PowerPoint: isEncryptedPresentation,
 }
 
-/** Returns the encrypted stream or program of a compound file, or undefined if the file is not encrypted ([MS-OFFCRYPTO]). */
+/**
+ * Returns the name of the encrypted stream, or of the program whose document is encrypted ([MS-OFFCRYPTO]). Returns undefined if
+ * nothing is encrypted.
+ */
 export function detectOleEncryption(container: OleContainer): string | undefined {
   return (
     encryptedStreams.find((name) => container.findStream(name)) ??

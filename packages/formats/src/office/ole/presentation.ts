@@ -36,7 +36,7 @@ export function isEncryptedPresentation(container: OleContainer): boolean {
   return user?.length === 16 && user.readUInt32LE(12) === encryptedToken
 }
 
-/** Checks the chain of edits. Each edit points to the previous one, which has a lower offset. */
+/** Checks the chain of edits, in which each edit points to the previous one at a lower offset. */
 function checkUserEdits(document: OleStream, lastOffset: number): void {
   const seen = new Set<number>()
   for (let offset = lastOffset; offset !== 0 || seen.size === 0; ) {

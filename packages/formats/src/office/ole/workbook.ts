@@ -28,7 +28,7 @@ export function checkWorkbook(container: OleContainer): OleFacts {
   return { stream: entry.name, encrypted, active: [...active] }
 }
 
-// Number of records to search. The record that declares encryption is one of the first.
+// Number of records to search, because the record that declares encryption is one of the first.
 const leadingRecords = 64
 
 export function isEncryptedWorkbook(container: OleContainer): boolean {
@@ -63,7 +63,7 @@ function readWorkbookGlobals(stream: OleStream): { sheets: number[]; encrypted: 
   throw createDamageError("the Excel workbook's globals have no end record")
 }
 
-/** Iterates over BIFF records through a window, so that each small record does not require its own read. */
+/** Iterates over BIFF records through a window, because a separate read for each small record would be slow. */
 class RecordReader {
   private window: Buffer = Buffer.alloc(0)
   private windowAt = 0

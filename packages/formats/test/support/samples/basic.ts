@@ -75,7 +75,6 @@ export function pdf({ extra = '', pages = 1 } = {}): Buffer {
   return Buffer.from(`${text}trailer\n<</Size ${objects.length + 1}/Root 1 0 R>>\nstartxref\n${start}\n%%EOF\n`, 'latin1')
 }
 
-/** Creates a zip archive with stored members. */
 export function zip(members: Record<string, string | Buffer>, comment = Buffer.alloc(0)): Buffer {
   const locals: Buffer[] = []
   const central: Buffer[] = []

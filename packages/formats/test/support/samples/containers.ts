@@ -77,7 +77,6 @@ export function rpm(file: File): Buffer {
   return Buffer.concat([lead, padded(header([]), 8), header(tags), gzipSync(cpio(file))])
 }
 
-/** Creates an ISO 9660 image with one file. */
 export function iso({ name, bytes }: File): Buffer {
   const sector = 2048
   const both16 = (value: number) => Buffer.concat([u16le(value), be(2, value)])
@@ -116,7 +115,6 @@ export function iso({ name, bytes }: File): Buffer {
   return Buffer.concat([Buffer.alloc(16 * sector), descriptor, end, directory, paths, padded(bytes, sector)])
 }
 
-/** Creates an ARJ archive with one stored file. */
 export function arj({ name, bytes }: File): Buffer {
   const block = (type: number, entry: string, data: Buffer) => {
     const basic = Buffer.concat([
@@ -135,7 +133,6 @@ export function arj({ name, bytes }: File): Buffer {
   return Buffer.concat([block(2, 'made.arj', Buffer.alloc(0)), block(0, name, bytes), Buffer.from([0x60, 0xea, 0, 0])])
 }
 
-/** Creates an LHA archive (header level 0) with one stored file. */
 export function lzh({ name, bytes }: File): Buffer {
   let crc = 0
   for (const byte of bytes) {
@@ -277,7 +274,6 @@ export function szdd(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0x53, 0x5a, 0x44, 0x44, 0x88, 0xf0, 0x27, 0x33, 0x41, 0]), u32le(bytes.length), ...groups])
 }
 
-/** Creates a macOS disk image (dmg) with one stored block. */
 export function dmg(bytes: Buffer): Buffer {
   const disk = padded(bytes, 512)
   const sectors = disk.length / 512
@@ -310,7 +306,6 @@ export function dmg(bytes: Buffer): Buffer {
   return Buffer.concat([packed, plist, trailer])
 }
 
-/** Creates a cabinet with one stored file. */
 export function cab({ name, bytes }: File): Buffer {
   const head = Buffer.concat([
     latin('MSCF'),
@@ -361,7 +356,6 @@ export function oneNote(bytes: Buffer, { format = '3fdd9a101b91f549a5d01791edc8a
   return Buffer.concat([head, Buffer.alloc(960), key, object, facts, bytes, footer])
 }
 
-/** Creates an ALZ archive with one stored member. */
 export function alz({ name, bytes }: File): Buffer {
   const sizes = Buffer.concat([u32le(bytes.length), u32le(bytes.length)])
   return Buffer.concat([
@@ -379,7 +373,6 @@ export function alz({ name, bytes }: File): Buffer {
   ])
 }
 
-/** Creates an EGG archive with one stored member. */
 export function egg({ name, bytes }: File): Buffer {
   const end = u32le(0x08e28222)
   return Buffer.concat([

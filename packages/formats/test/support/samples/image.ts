@@ -14,7 +14,6 @@ export const webp = () => picture().webp({ lossless: true }).toBuffer()
 export const tiff = (compression: 'none' | 'lzw' | 'deflate' = 'lzw') => picture().tiff({ compression }).toBuffer()
 export const avif = () => picture().avif({ effort: 0 }).toBuffer()
 
-/** Creates an animation of three frames. */
 export async function animation(format: 'gif' | 'webp'): Promise<Buffer> {
   const frames = await Promise.all([0, 90, 180].map((hue) => picture().modulate({ hue }).raw().toBuffer()))
   const film = sharp(Buffer.concat(frames), {

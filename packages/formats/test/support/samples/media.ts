@@ -131,7 +131,7 @@ const unknownLength = (id: string, ...bodies: Buffer[]) =>
 
 interface WebmParts {
   live?: boolean
-  /** Document type. An empty string omits it. */
+  /** Document type, which an empty string omits. */
   type?: string
   /** Track number in the blocks. */
   track?: number
