@@ -1,6 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { createOutcomeUnknownError, overloaded } from '../platform/errors/errors.js'
-import { getIdTime, newId } from '../platform/ids.js'
+import { overloaded } from '../platform/errors/errors.js'
 import { usageColumns } from './counters.js'
 import type { Entry } from './entry.js'
 import {
@@ -9,10 +8,10 @@ import {
   LockTimeoutError,
   type PendingEntry,
   type Statement,
-  toUnavailableError,
   UnserializableError,
+  writeWithConnection,
 } from './group-commit.js'
-import { sumDeltas, toCallRow, toDatabaseJson, toUsageDeltas } from './rows.js'
+import { getCallTime, sumDeltas, toCallRow, toDatabaseJson, toUsageDeltas } from './rows.js'
 
 const maxLockAttempts = 10
 const maxConcurrentGroups = 2
@@ -70,20 +69,12 @@ export class AppendLane {
     return group
   }
 
-  async #commitGroup(group: PendingEntry[]): Promise<void> {
-    let client: PoolClient | undefined
-    let broken: Error | undefined
-    try {
-      client = await this.options.pool.connect()
-      await this.#writeGroup(client, group)
-    } catch (error) {
-      broken = error as Error
-      const failure =
-        client && !(error instanceof LockTimeoutError) ? createOutcomeUnknownError(error) : toUnavailableError(error)
-      for (const waiting of group) waiting.reject(failure)
-    } finally {
-      client?.release(broken)
-    }
+  #commitGroup(group: PendingEntry[]): Promise<void> {
+    return writeWithConnection(
+      this.options.pool,
+      (client) => this.#writeGroup(client, group),
+      () => group,
+    )
   }
 
   // Retries after a lock timeout, because only partition changes hold such a lock, and only briefly.
@@ -131,8 +122,8 @@ function createAppendStatement(entries: Entry[]): Statement {
     const downloads = new Map<string, DownloadDelta>()
     const usage = entries.flatMap((entry) => {
       const call = entry.call && toCallRow(entry.call)
-      if (call) calls.push(call.row)
-      const at = call?.at ?? getIdTime(newId('call'))
+      if (call) calls.push(call)
+      const at = getCallTime(call)
       if (entry.download) addDownload(downloads, entry.download, at)
       return toUsageDeltas(entry, at)
     })

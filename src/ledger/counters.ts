@@ -1,16 +1,8 @@
 import { startOfDay } from '../platform/clock.js'
 import { type BlockReason, blockReasons } from '../platform/errors/errors.js'
+import { operations } from './entry.js'
 
-const callColumns = [
-  'upload_success',
-  'upload_failure',
-  'download_success',
-  'download_failure',
-  'metadata_success',
-  'metadata_failure',
-  'delete_success',
-  'delete_failure',
-] as const
+const callColumns = operations.flatMap((operation) => [`${operation}_success`, `${operation}_failure`] as const)
 const fileColumns = [
   'files_uploaded',
   'bytes_uploaded',

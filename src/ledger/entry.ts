@@ -1,7 +1,9 @@
 import type { Actor } from '../platform/actor.js'
 import type { BlockReason, PublicError } from '../platform/errors/errors.js'
 
-export type Operation = 'upload' | 'download' | 'metadata' | 'delete'
+/** Operations in the call log. */
+export const operations = ['upload', 'download', 'metadata', 'delete'] as const
+export type Operation = (typeof operations)[number]
 const auditTypes = ['api_key', 'file', 'context', 'tenant', 'security'] as const
 export type AuditType = (typeof auditTypes)[number]
 export type AuditAction = 'created' | 'enabled' | 'disabled' | 'revoked' | 'updated' | 'deleted'
@@ -152,7 +154,9 @@ export const createFileAuditRow = (
 export const getAuditRows = ({ upload, deletion, audit = [] }: Entry): AuditRow[] => [
   ...audit,
   ...(upload ? [createUploadAuditRow(upload)] : []),
-  ...(deletion ? [createDeletionAuditRow(deletion)] : []),
+  ...(deletion
+    ? [createFileAuditRow(deletion.actor, 'deleted', deletion.file, { size_bytes: deletion.file.sizeBytes, ...deletion.details })]
+    : []),
 ]
 
 const createUploadAuditRow = ({ actor, file }: NonNullable<Entry['upload']>): AuditRow =>
@@ -172,9 +176,6 @@ const createUploadAuditRow = ({ actor, file }: NonNullable<Entry['upload']>): Au
 
 /** Returns the upload link's id if the actor used a link. */
 export const getUploadLinkField = ({ uploadLink }: AuditRow['actor']) => uploadLink && { upload_link_id: uploadLink.linkId }
-
-const createDeletionAuditRow = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
-  createFileAuditRow(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })
 
 export const toFailedCall = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({
   ...call,

@@ -44,8 +44,8 @@ export const eventTypes = {
 export type EventType = keyof typeof eventTypes
 
 /**
- * Event types that are not named after the entity type and action of their audit log entry. Some keys also contain the change,
- * reason or finding from the details.
+ * Event types that are not named after the entity type and action of their audit log entry. Some keys also contain the change from
+ * the details, or the word `finding`.
  */
 const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'file.deleted purged': 'file.purged',
@@ -65,18 +65,13 @@ const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'log_share.created': 'tenant.updated',
   'log_share.revoked': 'tenant.updated',
   'webhook.enabled': 'webhook.updated',
-  'security.created sign_in_failed': 'security.sign_in_failed',
-  'security.created second_factor_locked': 'security.second_factor_locked',
-  'security.created credential_refused': 'security.credential_refused',
-  'security.created scope_refused': 'security.scope_refused',
-  'security.created limit_reached': 'security.limit_reached',
 }
 
 /** Throws if the entry has no event type, because every committed change must have an event. */
 export function getEventType(row: { entityType: string; action: string; details: Record<string, unknown> }): EventType {
-  const name = `${row.entityType}.${row.action}`
   const { change, reason, finding } = row.details
-  const type = eventTypeExceptions[`${name} ${change ?? (finding ? 'finding' : reason)}`] ?? eventTypeExceptions[name]
+  const name = `${row.entityType}.${row.entityType === 'security' ? reason : row.action}`
+  const type = eventTypeExceptions[`${name} ${change ?? (finding ? 'finding' : '')}`] ?? eventTypeExceptions[name]
   if (type) return type
   if (Object.hasOwn(eventTypes, name)) return name as EventType
   throw new Error(`The audit log entry '${name}' has no event type. Add it to eventTypeExceptions in src/ledger/event-types.ts.`)

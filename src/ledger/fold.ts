@@ -96,7 +96,8 @@ export class Fold {
 
   async #foldMarkedTenants(everyTenant: boolean, maxTenants: number): Promise<void> {
     if (everyTenant) {
-      for (const tenantId of await this.#findTenantsWithDeltas()) this.#tenants.add(tenantId)
+      const deltas = 'SELECT tenant_id FROM usage_deltas UNION SELECT tenant_id FROM download_deltas'
+      for (const row of (await this.pool.query<{ tenant_id: string }>(deltas)).rows) this.#tenants.add(row.tenant_id)
       // Condition for rows that a crashed process left behind. No move will use them.
       const old = `created_at < now() - interval '1 minute'`
       const { rows } = await this.pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM pending_moves WHERE ${old}`)
@@ -123,15 +124,8 @@ export class Fold {
   }
 
   /** Folds in one transaction, because one commit per tenant would take longer than the fold. */
-  async #foldInTransaction(tenants: string[]): Promise<void> {
-    await withTransaction(this.pool, (client) => foldTenants(client, tenants))
-  }
-
-  async #findTenantsWithDeltas(): Promise<string[]> {
-    const { rows } = await this.pool.query<{ tenant_id: string }>(
-      'SELECT tenant_id FROM usage_deltas UNION SELECT tenant_id FROM download_deltas',
-    )
-    return rows.map((row) => row.tenant_id)
+  #foldInTransaction(tenants: string[]): Promise<void> {
+    return withTransaction(this.pool, (client) => foldTenants(client, tenants))
   }
 }
 

@@ -1,6 +1,6 @@
-import type { PoolClient } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
-import { AssayError, databaseUnavailable } from '../platform/errors/errors.js'
+import { AssayError, createOutcomeUnknownError, databaseUnavailable } from '../platform/errors/errors.js'
 import type { Entry } from './entry.js'
 import { ensurePartitionsWithClient } from './partitions.js'
 
@@ -116,6 +116,30 @@ export class LockTimeoutError extends Error {
   override readonly name = 'LockTimeoutError'
 }
 
+/**
+ * Calls `write` with a connection of the pool. If it fails, rejects the entries for which `getUnanswered` returns callbacks, and
+ * closes the connection.
+ */
+export async function writeWithConnection(
+  pool: Pool,
+  write: (client: PoolClient) => Promise<void>,
+  getUnanswered: () => Pick<PendingEntry, 'reject'>[],
+): Promise<void> {
+  let client: PoolClient | undefined
+  let broken: Error | undefined
+  try {
+    client = await pool.connect()
+    await write(client)
+  } catch (error) {
+    broken = error as Error
+    const isUnwritten = !client || error instanceof LockTimeoutError
+    const failure = isUnwritten ? toUnavailableError(error) : createOutcomeUnknownError(error)
+    for (const { reject } of getUnanswered()) reject(failure)
+  } finally {
+    client?.release(broken)
+  }
+}
+
 const maxAttempts = 5
 
 /**
@@ -168,7 +192,7 @@ function isStatementRejection(error: unknown): boolean {
   return error instanceof UnserializableError || (severity === 'ERROR' && typeof code === 'string' && !/^(08|57P)/.test(code))
 }
 
-export const toUnavailableError = (error: unknown) =>
+const toUnavailableError = (error: unknown) =>
   error instanceof AssayError || getSqlErrorKind(error) === 'unreachable'
     ? error
     : databaseUnavailable('The call could not be stored in the database. Retry later.', error)

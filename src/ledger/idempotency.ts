@@ -44,15 +44,12 @@ export class IdempotencyService {
   async performOnce<T>(
     actor: Actor,
     { key, operation, request }: IdempotentRequest,
-    {
-      perform,
-      replay,
-    }: {
+    handlers: {
       perform: (createResponse: CreateResponse | undefined) => Promise<T>
       replay: (response: Record<string, unknown>) => T | Promise<T>
     },
   ): Promise<T> {
-    if (key === undefined) return perform(undefined)
+    if (key === undefined) return handlers.perform(undefined)
     if (!/^[\x21-\x7e]{1,255}$/.test(key))
       throw badUserInput([{ field: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
     const id = { tenantId: actor.tenantId, actorId: getCredentialId(actor), key }
@@ -60,13 +57,13 @@ export class IdempotencyService {
       .update(`${operation}\n${toCanonicalJson(request)}`)
       .digest('hex')
     for (;;) {
-      const known = await this.#acquireLease(id, operation, hash)
-      if ('response' in known) return replay(known.response)
-      const { token } = known
+      const token = randomUUID()
+      const known = await this.#acquireLease(id, token, operation, hash)
+      if (known) return handlers.replay(known)
       const lease = toLease(id, token)
       const renewing = startLeaseRenewal(lease, () => renewLease(this.pool, lease))
       try {
-        return await perform((response) => ({ ...id, token, response }))
+        return await handlers.perform((response) => ({ ...id, token, response }))
       } catch (error) {
         await this.#releaseLease(id, token)
         // Another request leased the key in the meantime. Return the response that it stored.
@@ -104,13 +101,8 @@ export class IdempotencyService {
     }
   }
 
-  /** Leases the key with a new token, or returns its stored response. Waits while another request has the lease. */
-  async #acquireLease(
-    id: KeyId,
-    operation: string,
-    hash: string,
-  ): Promise<{ token: string } | { response: Record<string, unknown> }> {
-    const token = randomUUID()
+  /** Leases the key, or returns its stored response. Waits while another request has the lease. */
+  async #acquireLease(id: KeyId, token: string, operation: string, hash: string): Promise<Record<string, unknown> | undefined> {
     const deadline = performance.now() + maxWaitMs
     for (let pauseMs = pollMs.first; performance.now() < deadline; pauseMs = Math.min(2 * pauseMs, pollMs.max)) {
       const { rows } = await this.pool.query<{ taken: boolean; request_hash: string; response: Record<string, unknown> | null }>({
@@ -131,9 +123,9 @@ export class IdempotencyService {
       const row = rows[0]
       // The statement found no row, because another request released the key in the meantime. Retry.
       if (!row) continue
-      if (row.taken) return { token }
+      if (row.taken) return undefined
       if (row.request_hash !== hash) throw createIdempotencyMismatchError(id.key)
-      if (row.response) return { response: row.response }
+      if (row.response) return row.response
       await sleep(pauseMs)
     }
     throw overloaded('Another request with this Idempotency-Key is still in progress. Retry later.')
@@ -142,15 +134,9 @@ export class IdempotencyService {
   /**
    * Releases the key for the next attempt. If this attempt still commits, or if the release fails, the lease prevents a second result.
    */
-  async #releaseLease(id: KeyId, token: string): Promise<void> {
-    await this.pool
-      .query('DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND lease_token = $4', [
-        id.tenantId,
-        id.actorId,
-        id.key,
-        token,
-      ])
-      .catch(() => {})
+  async #releaseLease({ tenantId, actorId, key }: KeyId, token: string): Promise<void> {
+    const text = 'DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND lease_token = $4'
+    await this.pool.query(text, [tenantId, actorId, key, token]).catch(() => {})
   }
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Database } from '../platform/db/client.js'
 import type { EventType } from './event-types.js'
@@ -110,7 +111,8 @@ export class JournalService {
         if (after < page.lastSequence || signal.aborted) continue
         this.#wakes.recordJournalLength(filter.tenantId, page.lastSequence)
         await woken
-        await waitForDelayOrAbort(minReadIntervalMs - (performance.now() - began), signal)
+        const pauseMs = Math.max(0, minReadIntervalMs - (performance.now() - began))
+        await sleep(pauseMs, undefined, { signal }).catch(() => {})
       }
     } finally {
       signal.removeEventListener('abort', onWake)
@@ -118,18 +120,6 @@ export class JournalService {
     }
   }
 }
-
-const waitForDelayOrAbort = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (ms <= 0 || signal.aborted) return resolve()
-    const finish = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', finish)
-      resolve()
-    }
-    const timer = setTimeout(finish, ms)
-    signal.addEventListener('abort', finish, { once: true })
-  })
 
 // Reads the journal length in the same snapshot as the events, so the page is complete up to that length.
 const createPageStatement = (durabilityExpression: string, eventsSql: string) => `

@@ -94,24 +94,22 @@ export class Ledger {
    * logged as a failed call. Throws `StaleWriteError` if the caller must retry.
    */
   commit(entry: Entry): Promise<void> {
-    return withSpan('ledger wait', () => this.#commit(entry))
+    const enqueue = () =>
+      new Promise<void>((resolve, reject) => {
+        const rejectEntry = (error: unknown) => {
+          this.options.events?.emit('failed', entry)
+          reject(error)
+        }
+        const tenantId = getLockedTenantId(entry)
+        if (tenantId === undefined) this.#appends.enqueue({ entry, resolve, reject: rejectEntry })
+        else this.#moves.enqueue(tenantId, { entry, resolve, reject: rejectEntry })
+      })
+    return withSpan('ledger wait', enqueue)
   }
 
   /** Announces that `work` will be followed by an entry. The next group waits up to 2 ms for that entry. */
   announceEntryAfter<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
     return (kind === 'move' ? this.#moves : this.#appends).scheduler.announceEntryAfter(work)
-  }
-
-  #commit(entry: Entry): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const rejectEntry = (error: unknown) => {
-        this.options.events?.emit('failed', entry)
-        reject(error)
-      }
-      const tenantId = getLockedTenantId(entry)
-      if (tenantId === undefined) this.#appends.enqueue({ entry, resolve, reject: rejectEntry })
-      else this.#moves.enqueue(tenantId, { entry, resolve, reject: rejectEntry })
-    })
   }
 
   /**
@@ -191,13 +189,9 @@ export class Ledger {
   }
 
   #publishCommit(entry: Entry): void {
-    this.#markForFold(entry)
-    this.options.events?.emit('committed', entry)
-  }
-
-  #markForFold(entry: Entry): void {
     const tenantId = entry.call?.tenantId ?? entry.blocked?.tenantId ?? entry.download?.tenantId ?? getLockedTenantId(entry)
     if (tenantId) this.options.fold?.markForFold(tenantId)
+    this.options.events?.emit('committed', entry)
   }
 
   /** Logs the rejected call before the caller receives the error. The log line needs no lock. */

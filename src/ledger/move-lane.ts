@@ -1,8 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
-import { createOutcomeUnknownError, databaseUnavailable, overloaded } from '../platform/errors/errors.js'
+import { databaseUnavailable, overloaded } from '../platform/errors/errors.js'
 import { reachFaultPoint } from '../platform/fault-points.js'
-import { getIdTime, newId } from '../platform/ids.js'
 import { type Entry, getAuditRows } from './entry.js'
 import {
   CommitScheduler,
@@ -10,11 +9,21 @@ import {
   LockTimeoutError,
   type PendingEntry,
   type Statement,
-  toUnavailableError,
   UnserializableError,
+  writeWithConnection,
 } from './group-commit.js'
 import type { Rejection } from './rejections.js'
-import { toAuditRow, toCallRow, toDatabaseJson, toDeletionRow, toEventRows, toFileRow, toUsageDeltas } from './rows.js'
+import {
+  getCallTime,
+  sumDeltas,
+  toAuditRow,
+  toCallRow,
+  toDatabaseJson,
+  toDeletionRow,
+  toEventRows,
+  toFileRow,
+  toUsageDeltas,
+} from './rows.js'
 
 /** A change that runs in its own transaction, under its tenant's lock. */
 export interface Change {
@@ -150,11 +159,8 @@ export class MoveLane {
     }
   }
 
-  async #commitMoves(groups: Map<TenantQueue, Group>): Promise<void> {
-    let client: PoolClient | undefined
-    let broken: Error | undefined
-    try {
-      client = await this.options.pool.connect()
+  #commitMoves(groups: Map<TenantQueue, Group>): Promise<void> {
+    const write = async (client: PoolClient) => {
       reachFaultPoint('commit.begun')
       const entries = [...groups].map(([{ tenantId }, group]) => [tenantId, group.map(({ entry }) => entry)] as const)
       const timeoutMs = groups.size > 1 ? lockTimeoutMs.together : lockTimeoutMs.exclusive
@@ -168,13 +174,8 @@ export class MoveLane {
         else this.#onGroupWritten(tenant, group, outcome.refusals)
       }
       for (const [tenant, group] of groups) await this.#commitMovesOneByOne(client, tenant, group)
-    } catch (error) {
-      broken = error as Error
-      const failure = client ? createOutcomeUnknownError(error) : toUnavailableError(error)
-      for (const { reject } of [...groups.values()].flat()) reject(failure)
-    } finally {
-      client?.release(broken)
     }
+    return writeWithConnection(this.options.pool, write, () => [...groups.values()].flat())
   }
 
   #onGroupWritten(tenant: TenantQueue, group: Group, rejections: Rejection[]): void {
@@ -238,12 +239,12 @@ function toMoveRows(entries: Entry[]): Record<string, unknown> {
   }
   entries.forEach((entry, n) => {
     const call = entry.call && toCallRow(entry.call)
-    if (call) addRows('calls', n, [call.row])
-    addRows(entry.blocked ? 'blocked' : 'usage', n, toUsageDeltas(entry, call?.at ?? getIdTime(newId('call'))))
+    if (call) addRows('calls', n, [call])
+    addRows(entry.blocked ? 'blocked' : 'usage', n, sumDeltas(toUsageDeltas(entry, getCallTime(call))))
     if (entry.upload) addRows('uploads', n, [toFileRow(entry.upload)])
     if (entry.deletion) addRows('deletions', n, [toDeletionRow(entry.deletion)])
     addRows('audit', n, getAuditRows(entry).map(toAuditRow))
-    addRows('events', n, toEventRows(entry, call?.callId ?? null))
+    addRows('events', n, toEventRows(entry, call?.call_id ?? null))
     if (entry.idempotentResponse) {
       const { actorId, key, token, response } = entry.idempotentResponse
       addRows('answers', n, [{ actor_id: actorId, key, token, response }])
@@ -256,7 +257,7 @@ function toMoveRows(entries: Entry[]): Record<string, unknown> {
  * Outcome of one tenant's group. `refusals`: the group is durable, except for the rejected entries. `locked`: another transaction holds the
  * tenant's lock. `faulty`: an entry is invalid. If `locked` or `faulty`, nothing was written.
  */
-export type Outcome = { refusals: Rejection[] } | 'locked' | 'faulty'
+type Outcome = { refusals: Rejection[] } | 'locked' | 'faulty'
 
 type MoveResult = { tenant: string } & ({ refusals: Rejection[] } | { left: true } | { again: true })
 

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { getCurrentTime } from '../platform/clock.js'
 import { runInTransaction, withConnection } from '../platform/db/queries.js'
+import { getSqlErrorKind } from '../platform/db/sql-errors.js'
 import { getFirstId } from '../platform/ids.js'
 
 /** Returns the start of the UTC month that is `monthOffset` months after `time`. */
@@ -54,14 +55,12 @@ export async function dropPartitionsBefore(pool: Pool, horizon: Date): Promise<s
         await client.query(`SET LOCAL lock_timeout = '200ms'`)
         await client.query(`DROP TABLE IF EXISTS ${name}`)
       }
-      const done = await withPartitionLock(client, dropPartition).then(
-        () => true,
-        (error: { code?: string }) => {
-          if (error.code !== '55P03') throw error
-          return false
-        },
-      )
-      if (done) dropped.push(name)
+      try {
+        await withPartitionLock(client, dropPartition)
+        dropped.push(name)
+      } catch (error) {
+        if (getSqlErrorKind(error) !== 'locked') throw error
+      }
     }
     return dropped
   })

@@ -13,25 +13,15 @@ import {
 import { megabyte } from '../platform/units.js'
 import type { Entry } from './entry.js'
 
-/** Reason why `ledger_move` rejected the entry with index `n`. */
-export type Rejection = { n: number } & (
-  | {
-      why:
-        | 'no_tenant'
-        | 'no_file'
-        | 'no_context'
-        | 'inactive'
-        | 'suspended'
-        | 'answered'
-        | 'swept'
-        | 'rules'
-        | 'on_hold'
-        | 'quarantined'
-        | 'link'
-    }
-  | { why: 'disabled'; status: string }
-  | { why: 'context_quota' | 'tenant_quota'; quota: number; held: number }
-)
+/** Quota and used storage, in bytes. */
+interface StorageUsage {
+  quota: number
+  held: number
+}
+
+/** Entry with index `n` that `ledger_move` rejected. Only the reasons that use `status` or a quota contain these values. */
+export type Rejection = { n: number; why: keyof typeof rejectionErrors } & RejectionValues
+type RejectionValues = StorageUsage & { status: string }
 
 /**
  * Thrown if the caller of the ledger must retry. Either another request with the same Idempotency-Key finished first, the blob
@@ -50,46 +40,28 @@ const staleReasons = {
   rules: 'The context was changed or deleted.',
 }
 
-export function toRejectionError(rejection: Rejection, { upload, deletion }: Entry): AssayError | StaleWriteError {
-  switch (rejection.why) {
-    case 'answered':
-      return new StaleWriteError('answer')
-    case 'swept':
-      return new StaleWriteError('sweep')
-    case 'rules':
-    case 'no_context':
-      return new StaleWriteError('rules')
-    case 'no_file':
-      return notFound('file', deletion!.file.fileId)
-    case 'link':
-      return invalidUploadLink()
-    case 'on_hold':
-      return createOnHoldError(deletion!.file.fileId)
-    case 'quarantined':
-      return createQuarantinedError(deletion!.file.fileId)
-    // The API key or user was disabled during the upload, so the file is not stored.
-    case 'inactive':
-      return unauthenticated(
-        `This ${upload!.actor.kind === 'user' ? 'user' : 'API key'} is no longer active. Use an active credential.`,
-      )
-    case 'no_tenant':
-      return unauthenticated("This credential's tenant was deleted. Use another tenant's credential.")
-    case 'suspended':
-      return forbidden('This tenant is suspended. Contact the operator of this service.')
-    case 'disabled':
-      return createDisabledContextError(upload!.file.contextKey, rejection.status)
-    case 'context_quota':
-      return createContextQuotaError(upload!.actor, upload!.file.contextKey, rejection, upload!.file.sizeBytes)
-    case 'tenant_quota':
-      return createTenantQuotaError(upload!.actor, rejection, upload!.file.sizeBytes)
-  }
+const rejectionErrors = {
+  answered: () => new StaleWriteError('answer'),
+  swept: () => new StaleWriteError('sweep'),
+  rules: () => new StaleWriteError('rules'),
+  no_context: () => new StaleWriteError('rules'),
+  no_file: ({ deletion }: Entry) => notFound('file', deletion!.file.fileId),
+  link: () => invalidUploadLink(),
+  on_hold: ({ deletion }: Entry) => createOnHoldError(deletion!.file.fileId),
+  quarantined: ({ deletion }: Entry) => createQuarantinedError(deletion!.file.fileId),
+  // The API key or user was disabled during the upload, so the file is not stored.
+  inactive: ({ upload }: Entry) =>
+    unauthenticated(`This ${upload!.actor.kind === 'user' ? 'user' : 'API key'} is no longer active. Use an active credential.`),
+  no_tenant: () => unauthenticated("This credential's tenant was deleted. Use another tenant's credential."),
+  suspended: () => forbidden('This tenant is suspended. Contact the operator of this service.'),
+  disabled: ({ upload }: Entry, { status }: RejectionValues) => createDisabledContextError(upload!.file.contextKey, status),
+  context_quota: ({ upload }: Entry, usage: StorageUsage) =>
+    createContextQuotaError(upload!.actor, upload!.file.contextKey, usage, upload!.file.sizeBytes),
+  tenant_quota: ({ upload }: Entry, usage: StorageUsage) => createTenantQuotaError(upload!.actor, usage, upload!.file.sizeBytes),
 }
 
-/** Quota and used storage, in bytes. */
-interface StorageUsage {
-  quota: number
-  held: number
-}
+export const toRejectionError = (rejection: Rejection, entry: Entry): AssayError | StaleWriteError =>
+  rejectionErrors[rejection.why](entry, rejection)
 
 export const createContextQuotaError = (
   { uploadLink }: Actor,
@@ -102,9 +74,7 @@ export const createContextQuotaError = (
 export const createLinkQuotaError = (sizeBytes: number): AssayError =>
   quotaExceeded(
     `The file has ${sizeBytes} bytes, which exceeds the remaining storage quota. Contact the person who sent the link.`,
-    {
-      size_bytes: sizeBytes,
-    },
+    { size_bytes: sizeBytes },
   )
 
 export function createTenantQuotaError({ contexts, uploadLink }: Actor, usage: StorageUsage, sizeBytes: number): AssayError {
@@ -113,9 +83,7 @@ export function createTenantQuotaError({ contexts, uploadLink }: Actor, usage: S
   // API keys that are restricted to contexts must not learn the tenant's total storage.
   return quotaExceeded(
     `The file has ${sizeBytes} bytes, which exceeds the tenant's remaining storage quota. Delete files or increase the quota.`,
-    {
-      size_bytes: sizeBytes,
-    },
+    { size_bytes: sizeBytes },
   )
 }
 
@@ -124,11 +92,6 @@ function createQuotaError(owner: string, { quota, held }: StorageUsage, sizeByte
   const quotaMb = quota / megabyte
   return quotaExceeded(
     `${owner} has ${remaining} bytes left of its ${quotaMb} MB quota. The file has ${sizeBytes} bytes. Delete files or increase the quota.`,
-    {
-      quota_mb: quotaMb,
-      used_bytes: held,
-      remaining_bytes: remaining,
-      size_bytes: sizeBytes,
-    },
+    { quota_mb: quotaMb, used_bytes: held, remaining_bytes: remaining, size_bytes: sizeBytes },
   )
 }

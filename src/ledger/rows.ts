@@ -7,74 +7,72 @@ import { type AuditRow, type CallRow, type Entry, getAuditRows, getUploadLinkFie
 import { type EventType, getEventType } from './event-types.js'
 
 /** Converts a call to a row of the call log. The row's id determines its time. */
-export function toCallRow(call: CallRow): { callId: string; row: Record<string, unknown>; at: Date } {
+export function toCallRow(call: CallRow) {
   const callId = newId('call')
-  const at = getIdTime(callId)
   return {
-    callId,
-    at,
-    row: {
-      call_id: callId,
-      tenant_id: call.tenantId,
-      api_key_id: call.apiKeyId,
-      api_key_name: call.apiKeyName,
-      operation: call.operation,
-      status: call.status,
-      file_id: call.fileId,
-      context_key: call.contextKey,
-      error_code: call.errorCode,
-      error_message: call.errorMessage,
-      ...(call.validation !== null && { validation: call.validation }),
-      ip_address: call.ipAddress,
-      user_agent: call.userAgent,
-      created_at: at.toISOString(),
-    },
+    call_id: callId,
+    tenant_id: call.tenantId,
+    api_key_id: call.apiKeyId,
+    api_key_name: call.apiKeyName,
+    operation: call.operation,
+    status: call.status,
+    file_id: call.fileId,
+    context_key: call.contextKey,
+    error_code: call.errorCode,
+    error_message: call.errorMessage,
+    ...(call.validation !== null && { validation: call.validation }),
+    ip_address: call.ipAddress,
+    user_agent: call.userAgent,
+    created_at: getIdTime(callId).toISOString(),
   }
 }
+
+/** Returns the time of a call, or the current time by the clock for ids if the entry contains no call. */
+export const getCallTime = (row: { call_id: string } | undefined): Date => getIdTime(row?.call_id ?? newId('call'))
 
 type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: string | null; hour: string } & Partial<
   Record<UsageColumn, number>
 >
 
 /**
- * Returns the counts that an entry adds. `callTime` is the time of its call. A file that was created in another hour is counted
- * in a separate row.
+ * Returns the counts that an entry adds. `callTime` is the time of its call. Several counts may be for the same tenant, API key,
+ * context and hour.
  */
 export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, callTime: Date): UsageDelta[] {
-  const rows: UsageDelta[] = []
-  const addCounts = (
-    subject: { tenantId: string; apiKeyId: string | null; contextId: string | null },
-    time: Date,
-    counts: Partial<Record<UsageColumn, number>>,
-  ) => {
-    const hour = startOfHour(time).toISOString()
-    const same = rows.find(
-      (row) => row.hour === hour && row.api_key_id === subject.apiKeyId && row.context_id === subject.contextId,
-    )
-    if (same) Object.assign(same, counts)
-    else rows.push({ tenant_id: subject.tenantId, api_key_id: subject.apiKeyId, context_id: subject.contextId, hour, ...counts })
-  }
-  if (call) addCounts(call, callTime, { [`${call.operation}_${call.status}`]: 1 })
-  if (blocked) addCounts(blocked, callTime, { [blocked.reason]: 1 })
-  // Use the time in the file's row, so that recounting the rows yields the same hours.
-  if (upload)
-    addCounts({ ...upload.file, apiKeyId: toApiKeyId(upload.actor.id) }, upload.file.createdAt, {
-      files_uploaded: 1,
-      bytes_uploaded: upload.file.sizeBytes,
-    })
-  if (deletion)
-    addCounts(
-      { tenantId: deletion.actor.tenantId, apiKeyId: toApiKeyId(deletion.actor.id), contextId: deletion.file.contextId },
-      callTime,
-      {
+  const deltas = [
+    call && toDelta(call, callTime, { [`${call.operation}_${call.status}`]: 1 }),
+    blocked && toDelta(blocked, callTime, { [blocked.reason]: 1 }),
+    // Use the time in the file's row, so that recounting the rows yields the same hours.
+    upload &&
+      toDelta({ ...upload.file, apiKeyId: toApiKeyId(upload.actor.id) }, upload.file.createdAt, {
+        files_uploaded: 1,
+        bytes_uploaded: upload.file.sizeBytes,
+      }),
+    deletion &&
+      toDelta({ ...deletion.file, ...deletion.actor, apiKeyId: toApiKeyId(deletion.actor.id) }, callTime, {
         files_deleted: 1,
         bytes_deleted: deletion.file.sizeBytes,
-      },
-    )
-  if (download)
-    addCounts({ ...download, apiKeyId: call?.apiKeyId ?? null }, callTime, { downloads: 1, bytes_downloaded: download.sizeBytes })
-  return rows
+      }),
+    download &&
+      toDelta({ ...download, apiKeyId: call?.apiKeyId ?? null }, callTime, {
+        downloads: 1,
+        bytes_downloaded: download.sizeBytes,
+      }),
+  ]
+  return deltas.filter((delta) => delta !== undefined)
 }
+
+const toDelta = (
+  { tenantId, apiKeyId, contextId }: { tenantId: string; apiKeyId: string | null; contextId: string | null },
+  time: Date,
+  counts: Partial<Record<UsageColumn, number>>,
+): UsageDelta => ({
+  tenant_id: tenantId,
+  api_key_id: apiKeyId,
+  context_id: contextId,
+  hour: startOfHour(time).toISOString(),
+  ...counts,
+})
 
 /** Returns null for users, because only API keys have separate counters. */
 const toApiKeyId = (id: string): string | null => (id.startsWith('key_') ? id : null)
@@ -181,12 +179,8 @@ function toAcceptedEvent({ actor, file }: NonNullable<Entry['upload']>): EventRo
     uploaded_by: actor.id,
     ...getUploadLinkField(actor),
   })
-  return toEventRow('file.accepted', {
-    subject: file.fileId,
-    contextKey: file.contextKey,
-    data,
-    checks: summarizeChecks(file.validation),
-  })
+  const checks = summarizeChecks(file.validation)
+  return toEventRow('file.accepted', { subject: file.fileId, contextKey: file.contextKey, data, checks })
 }
 
 function toRejectedEvent({ actor, ...upload }: RejectedUpload, callId: string | null): EventRow {
@@ -202,12 +196,8 @@ function toRejectedEvent({ actor, ...upload }: RejectedUpload, callId: string | 
     uploaded_by: actor.id,
     ...getUploadLinkField(actor),
   })
-  return toEventRow('file.rejected', {
-    subject: callId,
-    contextKey: upload.contextKey,
-    data,
-    checks: summarizeChecks(upload.validation),
-  })
+  const checks = summarizeChecks(upload.validation)
+  return toEventRow('file.rejected', { subject: callId, contextKey: upload.contextKey, data, checks })
 }
 
 function toChangeEvent(row: AuditRow): EventRow {
