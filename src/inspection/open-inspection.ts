@@ -64,7 +64,6 @@ export async function openConfiguredScanner(
   options: { pool: WorkerPool; directory: string },
 ): Promise<{ url: string; scanner: VirusScanner }> {
   const url = config.scannerUrl ?? (await findLocalClamd()) ?? 'yara:'
-  const { rulesDir } = config
   const clamd = { connections: getProcessShare(clamdConnections, siblings?.self ?? singleProcess) }
-  return { url, scanner: await openScanner(url, { ...options, logger, clamd, ...(rulesDir && { rulesDir }) }) }
+  return { url, scanner: await openScanner(url, { ...options, logger, clamd, rulesDir: config.rulesDir }) }
 }

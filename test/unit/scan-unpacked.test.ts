@@ -11,7 +11,7 @@ import { cpio, oldCpio, rar5 } from '../../packages/formats/test/support/samples
 import { compound, doc, encryptedPackage } from '../../packages/formats/test/support/samples/office.js'
 import { createPdf, pdf, protectedPdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
-import { Search } from '../../src/inspection/scanners/yara/search.js'
+import { Search } from '../../src/inspection/scanners/yara/engine.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { clean, createMemoryContent, createZip, eicar, toIncompleteVerdict } from '../support/eicar.js'
 import { createSubmission, ScriptedScanner } from '../support/validation.js'

@@ -26,8 +26,8 @@ export interface ClamdOptions {
   connector?: ClamdConnector
   pool?: WorkerPool | undefined
   /** Folder for content that is unpacked for the daemon. Defaults to the system's temporary folder. */
-  directory?: string
-  logger?: ScannerLogger
+  directory?: string | undefined
+  logger?: ScannerLogger | undefined
 }
 
 const defaultDeadlines: ClamdDeadlines = { connectMs: 2_000, idleMs: 15_000, answerMs: 130_000, overallMs: 300_000 }

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import type { MemberObserver, RandomAccessSource } from '@assay/formats'
+import { type Visitor, Walk, WalkEnded, type WalkLimits, type WindowPosition } from '@assay/formats/walk'
 import { eicar } from '../eicar.js'
-import { ownRules, type RuleSource } from './rules.js'
-import { ScriptSearch, SearchState } from './script-search.js'
+import type { UnverifiedVerdict } from '../verdict.js'
+import { findDeceptiveName, ownRules, type RuleSource } from './rules.js'
+import { findInMacros, ScriptSearch, SearchState } from './script-search.js'
 
 export type EngineKind = 'native' | 'wasm'
 
@@ -26,9 +29,9 @@ export interface YaraEngine {
 export type MatchRules = (bytes: Buffer, isText: boolean, state?: SearchState) => string | undefined
 
 /** Returns the signatures of the matching rules. */
-type Search = (bytes: Buffer) => string[]
+type RuleSearch = (bytes: Buffer) => string[]
 /** Compiles rules. For rules that count matches, `maxMatchesPerPattern` limits the number of reported matches per pattern. */
-type Compile = (text: string, maxMatchesPerPattern?: number) => Search
+type Compile = (text: string, maxMatchesPerPattern?: number) => RuleSearch
 
 export class InvalidRulesError extends Error {
   override readonly name = 'InvalidRulesError'
@@ -88,7 +91,7 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
  * Compiles all rule files in one namespace, like `yr scan`, so that they can reference each other. An error names the file that
  * caused it.
  */
-function compileAll(compile: Compile, sources: RuleSource[]): Search {
+function compileAll(compile: Compile, sources: RuleSource[]): RuleSearch {
   try {
     return compile(sources.map(({ text }) => text).join('\n'))
   } catch (error) {
@@ -113,8 +116,7 @@ function findRuleError(compile: Compile, text: string): string | undefined {
   }
 }
 
-const getErrorMessage = (error: unknown) =>
-  (error instanceof Error || (error as Error)?.message ? (error as Error).message : String(error)).trim()
+const getErrorMessage = (error: unknown) => String((error as Error)?.message ?? error).trim()
 
 // Counts rules in the source text, because neither binding reports their number.
 const countRules = (text: string) =>
@@ -166,3 +168,90 @@ async function openWasm(): Promise<{ compile: Compile; version: string }> {
 }
 
 const getSignature = (description: unknown, rule: string) => (typeof description === 'string' && description ? description : rule)
+
+class Found extends WalkEnded {}
+class Cancelled extends WalkEnded {}
+class EngineFailed extends WalkEnded {}
+
+/** Searches a file and all content that is unpacked from it. */
+export class Search implements Visitor {
+  /** Receives unpacked members from the reader that reads the same file. */
+  readonly observer: MemberObserver
+  /** Time spent in the engine, in milliseconds. */
+  spentMs = 0
+  readonly #walk: Walk
+  readonly #find: MatchRules
+
+  constructor(
+    source: RandomAccessSource,
+    { find, limits, cancelled }: { find: MatchRules; limits: WalkLimits; cancelled(): boolean },
+  ) {
+    this.#find = find
+    const step = () => {
+      if (cancelled()) throw new Cancelled()
+    }
+    this.#walk = new Walk(source, { visitor: this, limits, step })
+    this.observer = this.#walk.observer
+  }
+
+  onMember(name: string): void {
+    throwIfFound(findDeceptiveName(name))
+  }
+
+  onContent() {
+    const state = new SearchState()
+    return (bytes: Buffer, position: WindowPosition) => throwIfFound(this.#search(bytes, position, state))
+  }
+
+  async finish(): Promise<UnverifiedVerdict> {
+    try {
+      const { unscannedParts } = await this.#walk.finish()
+      return unscannedParts[0] ? { verdict: 'incomplete', reason: unscannedParts[0].reason } : { verdict: 'clean' }
+    } catch (error) {
+      if (error instanceof Found) return { verdict: 'infected', signature: error.message }
+      throw error
+    }
+  }
+
+  #search(bytes: Buffer, position: WindowPosition, state: SearchState): string | undefined {
+    const start = performance.now()
+    try {
+      return findInWindow(bytes, position, state, this.#find) ?? findInMacros(bytes, this.#find)
+    } catch (error) {
+      // Wrap engine failures, so that neither the reader nor the walk treats them as damage to the file.
+      throw new EngineFailed((error as Error).message, { cause: error })
+    } finally {
+      this.spentMs += performance.now() - start
+    }
+  }
+}
+
+function throwIfFound(signature: string | undefined): void {
+  if (signature !== undefined) throw new Found(signature)
+}
+
+const endBytes = 256 * 1024
+
+/** Searches a window. Script rules take a few ms per MiB, so they apply only to text and to both ends of other files. */
+function findInWindow(bytes: Buffer, { first, last }: WindowPosition, state: SearchState, find: MatchRules): string | undefined {
+  if (bytes.length <= 2 * endBytes || looksLikeText(bytes)) return find(bytes, true, state)
+  return (
+    find(bytes, false) ??
+    (first ? find(bytes.subarray(0, endBytes), true, state) : undefined) ??
+    (last ? find(bytes.subarray(-endBytes), true, state) : undefined)
+  )
+}
+
+const samples = 16
+const sampleBytes = 256
+
+function looksLikeText(bytes: Buffer): boolean {
+  for (let sample = 0; sample < samples; sample++) {
+    const start = Math.floor(((bytes.length - sampleBytes) * sample) / (samples - 1))
+    for (let at = start; at < start + sampleBytes; at++) {
+      const byte = bytes[at] as number
+      if (byte < 9 || (byte > 13 && byte < 32 && byte !== 27)) return false
+    }
+  }
+  return true
+}

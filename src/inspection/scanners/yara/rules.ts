@@ -5,6 +5,12 @@ export interface RuleSource {
   text: string
 }
 
+/** The operator's rule files, and the date of the latest change. */
+export interface OperatorRules {
+  sources: RuleSource[]
+  changedAt: Date | null
+}
+
 export const ownRulesDate = new Date('2026-11-22T00:00:00Z')
 
 // Escape quotes and backslashes for use in a YARA string.

@@ -2,9 +2,8 @@ import { FileSource, MemorySource, type RandomAccessSource } from '@assay/format
 import type { WalkLimits } from '@assay/formats/walk'
 import type { WorkerCall } from '../../workers/work.js'
 import type { ScanVerdict } from '../verdict.js'
-import { type EngineKind, InvalidRulesError, openEngine, type YaraEngine } from './engine.js'
+import { type EngineKind, InvalidRulesError, openEngine, Search, type YaraEngine } from './engine.js'
 import type { RuleSource } from './rules.js'
-import { Search } from './search.js'
 
 export interface EngineSetup {
   /** Id of the rule set. Each worker compiles the rule set once. */

@@ -18,12 +18,13 @@ interface Window {
 
 /** Searches for all anchors in one fast pass. YARA then searches only for rule parts whose anchors occur. */
 export class ScriptSearch {
-  readonly #rules: ScriptRule[]
   readonly #anchors: AnchorSearch
   readonly #searches = new Map<RulePart, Search>()
 
-  constructor(rules: ScriptRule[], compile: (rule: string) => Search) {
-    this.#rules = rules
+  constructor(
+    private readonly rules: ScriptRule[],
+    compile: (rule: string) => Search,
+  ) {
     const parts = rules.flatMap((rule) => rule.parts)
     this.#anchors = new AnchorSearch(parts.flatMap(({ anchors }) => anchors ?? []))
     for (const part of parts) {
@@ -37,7 +38,7 @@ export class ScriptSearch {
     const window = { bytes, state, first: !state.begun, anchors: this.#anchors.findAnchors(bytes) }
     state.begun = true
     if (window.anchors.size === 0 && state.parts.size === 0) return undefined
-    return this.#rules.find((rule) => this.#matches(rule, window))?.signature
+    return this.rules.find((rule) => this.#matches(rule, window))?.signature
   }
 
   #matches({ parts }: ScriptRule, window: Window): boolean {
@@ -56,18 +57,18 @@ function mayMatch({ anchors, atStart }: RulePart, parts: RulePart[], window: Win
   return anchors ? anchors.some((anchor) => window.anchors.has(anchor)) : parts.some((part) => window.state.parts.has(part))
 }
 
-interface EncodedAnchor {
+interface LongAnchor {
   anchor: Anchor
   /** The string in lower case. A byte matches if it equals the lower-case or upper-case byte. */
   lower: Buffer
   upper: Buffer
 }
 
-interface ShortAnchorGroup {
-  start: Buffer
+interface ShortAnchor {
+  anchor: Anchor
+  /** The one or two characters before the first letter, which are rare in most text. */
+  start: string
   end: number
-  longest: number
-  anchors: Anchor[]
   pattern: RegExp
 }
 
@@ -77,37 +78,36 @@ const wordBytes = 4
 /** Sets the case bit of each byte. Different bytes may become equal, so matches are compared again. */
 const fold = 0x20202020
 const filterBits = 14
-/** Number of occurrences of a short prefix after which a regular expression searches the rest, because it is faster. */
-const maxOccurrences = 64
 const spread = 0x9e3779b1
 
 /**
- * Searches for all anchors in one case-insensitive pass at several GB/s. It finds long anchors by looking up aligned 4-byte words of
- * the data in a table, and short anchors (`<?`) by the characters before their first letter.
- * Short anchors with the same start are reported together.
+ * Searches for all anchors in one case-insensitive pass at several GB/s. The search looks up aligned 4-byte words of the data in
+ * a table of words from long anchors. Short anchors, such as `<?=`, are searched for separately.
  */
 export class AnchorSearch {
   readonly #filter = new Uint8Array(1 << filterBits)
-  readonly #words = new Map<number, { sought: EncodedAnchor; offset: number }[]>()
-  readonly #short: ShortAnchorGroup[]
+  readonly #words = new Map<number, { sought: LongAnchor; offset: number }[]>()
+  readonly #short: ShortAnchor[] = []
 
   constructor(anchors: Anchor[]) {
-    const hasLongText = ({ text }: Anchor) => text.length >= minBytesWithWord
-    for (const anchor of anchors.filter(hasLongText)) this.#addWords(encodeAnchor(anchor))
-    this.#short = groupShortAnchors(anchors.filter((anchor) => !hasLongText(anchor)))
+    for (const anchor of anchors) {
+      if (anchor.text.length < minBytesWithWord) this.#short.push(toShortAnchor(anchor))
+      else this.#addWords(toLongAnchor(anchor))
+    }
   }
 
   findAnchors(bytes: Buffer): Set<Anchor> {
     const found = new Set<Anchor>()
     this.#searchWords(bytes, found)
-    for (const short of this.#short) if (containsAnyAnchor(bytes, short)) for (const anchor of short.anchors) found.add(anchor)
+    for (const short of this.#short) if (containsShortAnchor(bytes, short)) found.add(short.anchor)
     return found
   }
 
-  #addWords(sought: EncodedAnchor): void {
+  #addWords(sought: LongAnchor): void {
     for (let offset = 0; offset < wordBytes; offset++) {
       // Use the processor's byte order, as for the words of the content.
-      const word = (new Int32Array(Uint8Array.from(sought.lower.subarray(offset, offset + wordBytes)).buffer)[0] as number) | fold
+      const [first] = new Int32Array(Uint8Array.from(sought.lower.subarray(offset, offset + wordBytes)).buffer)
+      const word = first! | fold
       this.#filter[getSlot(word)] = 1
       this.#words.set(word, [...(this.#words.get(word) ?? []), { sought, offset }])
     }
@@ -140,45 +140,27 @@ export class AnchorSearch {
 
 const getSlot = (word: number): number => Math.imul(word, spread) >>> (32 - filterBits)
 
-function encodeAnchor(anchor: Anchor): EncodedAnchor {
+function toLongAnchor(anchor: Anchor): LongAnchor {
   const { text, nocase } = anchor
   const [lower, upper] = nocase ? [text.toLowerCase(), text.toUpperCase()] : [text, text]
   return { anchor, lower: Buffer.from(lower, 'latin1'), upper: Buffer.from(upper, 'latin1') }
 }
 
-function groupShortAnchors(anchors: Anchor[]): ShortAnchorGroup[] {
-  const groups = new Map<string, Anchor[]>()
-  for (const anchor of anchors) {
-    const start = /^[^a-z]{0,2}/i.exec(anchor.text)![0]
-    if (!start) throw new Error(`The anchor '${anchor.text}' is too short for an anchor that begins with a letter.`)
-    const group = `${start} ${anchor.within}`
-    groups.set(group, [...(groups.get(group) ?? []), anchor])
-  }
-  return [...groups].map(([group, alike]) => {
-    const longest = Math.max(...alike.map(({ text }) => text.length))
-    return {
-      start: Buffer.from(group.slice(0, group.indexOf(' '))),
-      end: (alike[0]!.within ?? Number.POSITIVE_INFINITY) + longest,
-      longest,
-      anchors: alike,
-      pattern: new RegExp(alike.map(({ text }) => text.replace(/[^\w]/g, '\\$&')).join('|'), 'i'),
-    }
-  })
+function toShortAnchor(anchor: Anchor): ShortAnchor {
+  const { text, nocase, within = Number.POSITIVE_INFINITY } = anchor
+  const start = /^[^a-z]{1,2}/i.exec(text)?.[0]
+  if (!start) throw new Error(`The anchor '${text}' is too short for an anchor that begins with a letter.`)
+  const pattern = new RegExp(text.replace(/\W/g, '\\$&'), nocase ? 'i' : '')
+  return { anchor, start, end: within + text.length, pattern }
 }
 
-function containsAnyAnchor(bytes: Buffer, { start, end, longest, anchors, pattern }: ShortAnchorGroup): boolean {
+function containsShortAnchor(bytes: Buffer, { start, end, pattern }: ShortAnchor): boolean {
   const searched = end < bytes.length ? bytes.subarray(0, end) : bytes
   const first = searched.indexOf(start)
-  if (first < 0 || anchors[0]!.text.length === start.length) return first >= 0
-  for (let at = first, left = maxOccurrences; at >= 0; at = searched.indexOf(start, at + 1)) {
-    const end = left-- > 0 ? at + longest : searched.length
-    if (pattern.test(searched.toString('latin1', at, end))) return true
-    if (end === searched.length) return false
-  }
-  return false
+  return first >= 0 && pattern.test(searched.toString('latin1', first))
 }
 
-function hasAnchorAt(bytes: Buffer, offset: number, { lower, upper }: EncodedAnchor): boolean {
+function hasAnchorAt(bytes: Buffer, offset: number, { lower, upper }: LongAnchor): boolean {
   if (offset < 0 || offset + lower.length > bytes.length) return false
   for (let each = 0; each < lower.length; each++) {
     const byte = bytes[offset + each]

@@ -13,19 +13,17 @@ import { eicar } from '../eicar.js'
 import type { ScanVerdict } from '../verdict.js'
 import { type EngineIdentity, getVerdictOrThrow, type ScanOptions, type VirusScanner, type WorkerScan } from '../virus-scanner.js'
 import { createCentralDirectory, createLocalHeader } from '../zip-writer.js'
-import { type EngineKind, hasNativeEngine, InvalidRulesError, openEngine, type YaraEngine } from './engine.js'
-import { ownRulesDate, ownRulesText } from './rules.js'
-import type { OperatorRules } from './rules-dir.js'
+import { type EngineKind, hasNativeEngine, InvalidRulesError, openEngine, Search, type YaraEngine } from './engine.js'
+import { type OperatorRules, ownRulesDate, ownRulesText } from './rules.js'
 import type { EngineInfo, EngineSetup, ScanJob, ScanResult } from './scanning.js'
-import { Search } from './search.js'
 
 export interface YaraOptions {
   /** Engine to use. Defaults to native if its binding loads, and otherwise to WebAssembly. */
   kind?: EngineKind
-  operators?: OperatorRules
+  operators?: OperatorRules | undefined
   /** A shared pool, which the scanner does not close. The WebAssembly engine has a separate pool because of its memory use. */
   pool?: WorkerPool | undefined
-  workers?: number
+  workers?: number | undefined
   limits?: Partial<WalkLimits>
   maxWaiting?: number
   deadlineOf?(size: number): number
@@ -176,7 +174,7 @@ export class YaraScanner implements VirusScanner {
 /** Opens the worker pool. The WebAssembly engine uses about 70 MB per worker, and the native one almost nothing. */
 function openPool(kind: EngineKind, { workers, maxWaiting: maxQueue = 512, idleMs }: YaraOptions): WorkerPool {
   const maxWorkers = workers ?? (kind === 'native' ? Math.min(4, availableParallelism()) : 1)
-  return new WorkerPool({ workers: maxWorkers, maxQueue, ...(idleMs !== undefined && { idleMs }) })
+  return new WorkerPool({ workers: maxWorkers, maxQueue, idleMs })
 }
 
 function toIdentity(engineInfo: EngineInfo, operators: OperatorRules | undefined): EngineIdentity {
