@@ -68,7 +68,7 @@ const layerOf = (file: string) => partOf(file, 0)
 const featureOf = (file: string) => (layerOf(file) === 'features' ? partOf(file, 1) : '')
 
 test('does not read `this` in the initializers of #private fields', () => {
-  // Tests are compiled by SWC, in another order than by TypeScript. Only the compiled service would fail.
+  // SWC, which compiles the tests, orders initializers differently from TypeScript, so only the compiled service would fail.
   const initializer = /^ {2}(readonly )?#\w+(: [^=]+)? = (?!.*=>).*\bthis\./
   const found = [...sources].flatMap(([file, path]) =>
     readFileSync(path, 'utf8')

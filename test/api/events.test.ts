@@ -17,7 +17,6 @@ afterAll(() => world.close())
 
 const last = async (admin = tenant.admin): Promise<number> => (await admin.get('/events?limit=1')).body.data.last_sequence
 
-/** Returns the events that `work` creates. */
 async function collectEvents(work: () => Promise<unknown>) {
   const after = await last()
   await work()

@@ -12,7 +12,6 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 let count = 0
-/** Returns headers with a new Idempotency-Key. */
 const createKeyHeader = () => ({ 'idempotency-key': `key-${++count}` })
 const upload = (caller: Caller, content: string, headers: Record<string, string>, more: object = {}, context = 'notes') =>
   caller.upload(context, 'a.txt', content, { headers, ...more })

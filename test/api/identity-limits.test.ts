@@ -136,7 +136,6 @@ test('limits invalid credentials per IP address without rejecting valid credenti
     expect((await world.unauthenticated.raw('/health/live')).status).toBe(200)
   }))
 
-/** Counts how often the service executes a named statement. */
 function countStatements({ database: { pool } }: Pick<World, 'database'>, name: string): () => number {
   const query = pool.query.bind(pool) as (...args: unknown[]) => unknown
   let count = 0

@@ -33,7 +33,6 @@ async function holdLock(lock: string, values: unknown[]): Promise<{ query: pg.Cl
 }
 const lockHead = (tenant: TestTenant) => holdLock('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
 
-/** Waits until a database session waits for a lock. */
 async function waitForLockedSession(): Promise<void> {
   for (let waiting = 0; waiting === 0; )
     waiting = (await query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"))
@@ -277,7 +276,7 @@ describe('rule changes during an upload', () => {
 })
 
 describe('uploads that start with outdated context rules', () => {
-  /** Sends a file as if this process had read the context before the change, at least when the form arrived. */
+  /** Sends a file after the change, with the old rules for the whole request or only when the form arrives. */
   async function sendWithOldRules(
     tenant: TestTenant,
     change: object,

@@ -202,7 +202,6 @@ test('returns documented errors for a missing credential or scope and for unknow
   }
 })
 
-/** Returns values that violate a schema's limits. */
 function createInvalidValues(schema: Json): unknown[] {
   const { minimum, maximum, minLength, maxLength, pattern, minItems, maxItems, type } = schema as Record<
     string,

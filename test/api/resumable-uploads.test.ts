@@ -26,7 +26,6 @@ const getUploadId = (path: string) => path.split('/').at(-1)!
 const calls = async (of: TestTenant) => (await of.admin.get('/stats/logs?operation=upload')).body.data
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
-/** Downloads a file's content. */
 async function downloadBytes(id: string, of = tenant): Promise<Buffer> {
   const { download_url: url } = (await of.admin.get(`/files/${id}`)).body.data
   return Buffer.from(await (await fetch(url)).arrayBuffer())

@@ -52,7 +52,6 @@ async function createWebhook(to = receiver, admin: Caller = tenant.admin): Promi
 }
 const events = (...drafts: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, drafts)
 
-/** Polls until the result satisfies the predicate. */
 async function until<T>(poll: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
   for (;;) {
     const value = await poll()

@@ -17,7 +17,6 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** Creates a webhook that points to the test receiver. */
 async function createWebhook(more: Record<string, unknown> = {}) {
   const { status, body } = await tenant.admin.post('/webhooks', { url: receiver.url, ...more })
   expect([status, body]).toEqual([201, expect.anything()])

@@ -44,7 +44,6 @@ try {
 async function compareUploads() {
   const [as, without] = [await openService('as_it_is'), await openService('without')]
   await runOnDatabase('without', (client) => removeEvents(client, 'ledger_move'))
-  // Warms up both services.
   for (const service of [as, without]) await measure(service, 8)
   for (const connections of [1, 8, 32]) {
     const measured = { rate: [], cpu: [] }
@@ -104,7 +103,7 @@ function getCpuMs({ pid, database }) {
       if (isOurs || readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(` ${database} `))
         ticks += Number(fields[11]) + Number(fields[12])
     } catch {
-      // Ignores a process that has ended.
+      // The process has ended.
     }
   }
   return ticks * 10

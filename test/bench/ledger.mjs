@@ -108,7 +108,7 @@ function readDatabaseCpuMs() {
       if (pid === postmaster || parent === postmaster)
         for (const time of fields.slice(9, pid === postmaster ? 13 : 11)) ticks += Number(time)
     } catch {
-      // Ignores a process that has ended.
+      // The process has ended.
     }
   return ticks * tickMs
 }

@@ -34,7 +34,6 @@ describeWith('chromium')('GraphQL explorer in a browser', () => {
     await page.goto('/graphql')
     return isReady(page)
   }
-  /** Opens the explorer with a dashboard session. */
   const openSignedIn = async (): Promise<Page> => {
     const page = await dashboard.openSignedIn(tenant)
     await page.goto('/graphql')

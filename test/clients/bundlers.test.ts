@@ -127,7 +127,6 @@ export const allowed = (error: unknown): string[] | undefined =>
   }, 600_000)
 })
 
-/** Serves the files in a folder over HTTP. */
 async function serve(folder: string): Promise<Server> {
   const types: Record<string, string> = { html: 'text/html', js: 'text/javascript', css: 'text/css' }
   const server = createServer((request, response) => {

@@ -29,7 +29,6 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Returns the code blocks in a guide, in order. */
 function listCodeBlocks(title: string): string[] {
   const page = readFileSync(new URL('../../docs/guides.md', import.meta.url), 'utf8')
   const section = page.slice(page.indexOf(`\n## ${title}`)).split('\n## ')[1]!

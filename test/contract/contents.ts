@@ -6,7 +6,6 @@ import type { Content } from '../../src/platform/spool/content.js'
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-/** Creates an upload in memory. */
 export const inMemory = (bytes: Buffer): Content => ({
   size: bytes.length,
   sha256: sha256(bytes),
@@ -14,7 +13,6 @@ export const inMemory = (bytes: Buffer): Content => ({
   stream: (range) => Readable.from([range ? bytes.subarray(range.start, range.end + 1) : bytes]),
 })
 
-/** Creates an upload in a temporary file. */
 export async function inFile(path: string, bytes: Buffer): Promise<Content> {
   await writeFile(path, bytes)
   return { size: bytes.length, sha256: sha256(bytes), path, stream: (range) => createReadStream(path, range) }

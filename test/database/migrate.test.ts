@@ -24,7 +24,6 @@ function createFolderWithMore(name: string, ...scripts: string[]): string {
   return add(folder, name, ...scripts)
 }
 
-/** Creates a folder with only these migrations. */
 function createFolder(name: string, ...scripts: string[]): string {
   const folder = join(scratch, name)
   mkdirSync(folder)

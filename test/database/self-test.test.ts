@@ -17,7 +17,6 @@ const ready = async () => {
 
 const query = async (text: string) => (await world.database.pool.query(text)).rows
 
-/** Replaces a database function with one that fails. */
 const breakFunction = (signature: string, returns: string) =>
   query(`CREATE OR REPLACE FUNCTION ${signature} RETURNS ${returns} LANGUAGE plpgsql AS $$ BEGIN RAISE 'broken'; END $$`)
 

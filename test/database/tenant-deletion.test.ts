@@ -28,7 +28,6 @@ async function createTenant(files: number): Promise<TestTenant> {
 
 const query = async (text: string, values: unknown[] = []) => (await world.database.pool.query(text, values)).rows
 
-/** Returns the tables that still contain rows for the tenant. */
 async function listTablesWithRows(tenantId: string): Promise<string[]> {
   const tables = await query(
     `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' WHERE c.relkind = 'r' AND c.relname <> 'blob_garbage'`,

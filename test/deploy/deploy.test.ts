@@ -15,7 +15,6 @@ const text = (name: string) => readFileSync(path(name), 'utf8')
 // biome-ignore lint/suspicious/noExplicitAny: a YAML file has arbitrary content.
 type Yaml = any
 
-/** Returns all variables that the service reads. */
 function listVariables(): Set<string> {
   const known = new Set<string>(secretVariables.map((name) => `${name}_FILE`))
   readConfig(new Proxy({} as NodeJS.ProcessEnv, { get: (_target, name) => void known.add(String(name)) }))

@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const megabyte = 1 << 20
 
-/** Moves these groups, rolls back, and returns the rejections and rows without time-dependent and random values. */
+/** Executes the groups and rolls them back. Returns the rejections and rows without times and random values. */
 async function commitAndRollBack(groups: Entry[][]): Promise<{ refusals: object[]; journal: unknown }> {
   await client.query('SAVEPOINT before')
   const rejections: object[] = []

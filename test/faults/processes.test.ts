@@ -34,7 +34,6 @@ async function start(more: NodeJS.ProcessEnv = {}): Promise<Service> {
 
 const headers = { authorization: `Bearer ${key}` }
 
-/** Returns a service's worker processes. */
 function listWorkers(service: Service): number[] {
   const children = readFileSync(`/proc/${service.child.pid}/task/${service.child.pid}/children`, 'utf8').trim().split(' ')
   return children.map(Number).filter((pid) => commandOf(pid).includes('serving-process'))

@@ -24,7 +24,6 @@ function createReconciler(pace: Partial<Pace> = {}): Reconciler {
   })
 }
 
-/** Runs a complete reconciler pass from the start. */
 async function runPass(pace: Partial<Pace> = {}): Promise<void> {
   await world.database.prisma.serviceState.deleteMany({ where: { key: 'reconcile' } })
   await createReconciler(pace).continueComparison(1)

@@ -8,10 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startMonitoredService } from './monitored-service.mjs'
 
-/**
- * Returns results of the valid client, the service and the attackers after `notes` attackers have received a response or been
- * disconnected.
- */
+/** Returns the results when the numbers of attackers in `notes` have received a response or been disconnected. */
 export async function attack({ counts, seed, calls, notes = {}, port }) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
   const key = `assay_${randomBytes(32).toString('base64url')}`

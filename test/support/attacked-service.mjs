@@ -26,7 +26,6 @@ export async function startAttackedService() {
     service,
     attackerKey,
     otherKey: JSON.parse(stdout).api_key,
-    /** Returns the resident memory of the main process. */
     memoryMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))[1]) / 1024,
     stop: async () => {
       await service.stop()

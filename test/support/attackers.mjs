@@ -104,7 +104,6 @@ function shuffle(list) {
   }
 }
 
-/** Returns a seeded random number generator. */
 function createRandom(seed) {
   let state = seed
   return () => {

@@ -92,7 +92,6 @@ export class Visitor {
       .locator('[part=choose-input]')
       .setInputFiles(files.map(({ name, content }) => ({ name, mimeType: '', buffer: Buffer.from(content) })))
 
-  /** Locates a file's list item. */
   file = (name: string) => this.page.locator('[part~=file]', { hasText: name })
 
   button = (name: string) => this.page.getByRole('button', { name, exact: true })

@@ -81,7 +81,6 @@ export class Dashboard {
   }
 }
 
-/** Selects files for upload. */
 export const selectFiles = (page: Page, ...files: { name: string; content: Buffer | string }[]): Promise<void> =>
   page
     .locator('input[type=file]')

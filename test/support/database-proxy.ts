@@ -23,7 +23,6 @@ export class DatabaseProxy {
     return proxy
   }
 
-  /** Database URL through the proxy. */
   get url(): string {
     const url = new URL(this.target)
     url.hostname = '127.0.0.1'

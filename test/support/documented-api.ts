@@ -82,7 +82,6 @@ export class DocumentedApi {
     return this.checker.findErrors(value, header.schema as Json, `${place} ${name}`)
   }
 
-  /** Returns the request body with resolved schemas. */
   #resolveSchemas({ required, content }: RequestBody): RequestBody {
     const complete = Object.entries(content).map(([type, media]) => [type, { ...media, schema: this.#resolveRefs(media.schema) }])
     return { required, content: Object.fromEntries(complete) }

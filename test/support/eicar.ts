@@ -49,7 +49,6 @@ export interface Member {
   declaredSize?: number
 }
 
-/** Creates a zip archive with these members. */
 export function createZip(...members: Member[]): Buffer {
   const locals: Buffer[] = []
   const records: Buffer[] = []

@@ -284,7 +284,6 @@ const header = fc.constantFrom<[string, string]>(
 const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 const oddMethods = ['PUT', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH', 'QUERY', 'SEARCH', 'get', 'BREW', 'CONNECT']
 
-/** Generates an arbitrary invalid request. */
 export const createHostileRequest = (known: KnownObjects): fc.Arbitrary<RawRequest> =>
   fc
     .record({

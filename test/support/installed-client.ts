@@ -14,7 +14,6 @@ interface Run {
   output: string
 }
 
-/** Runs a program and returns its exit status and its output on both streams. */
 export function runProgram(program: string, args: string[], options: { cwd: string; env?: NodeJS.ProcessEnv }): Promise<Run> {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, CI: 'true', ...options.env, NODE_OPTIONS: '', NODE_ENV: undefined }
@@ -29,7 +28,6 @@ export function runProgram(program: string, args: string[], options: { cwd: stri
 export class InstalledClient {
   private constructor(
     readonly folder: string,
-    /** Path of the package archive. */
     readonly archive: string,
   ) {}
 
@@ -52,9 +50,7 @@ export class InstalledClient {
     return new InstalledClient(folder, archive)
   }
 
-  /** Returns the path of a tool. */
   program = (name: string): string => (isAbsolute(name) ? name : join(tools, '.bin', name))
-  /** Copies a file of test/clients. */
   copy = (path: string): Promise<void> => cp(join(clients, path), join(this.folder, path), { recursive: true })
   read = (path: string): Promise<string> => readFile(join(this.folder, path), 'utf8')
   remove = (): Promise<void> => rm(this.folder, { recursive: true, force: true })

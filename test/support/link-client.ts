@@ -24,7 +24,6 @@ export class LinkClient {
     return this.path.split('/')[2]!
   }
 
-  /** Creates a link to the context. */
   static async create(by: Caller, context: string, more: Record<string, unknown> = {}): Promise<LinkClient> {
     const { status, body } = await by.post('/upload-links', { context, ...more })
     if (status !== 201) throw new Error(JSON.stringify(body))

@@ -1,6 +1,5 @@
 import type { TestTenant, World } from './world.js'
 
-/** Creates a quarantined file in the context and returns its id. */
 export async function createQuarantinedFile(world: World, tenant: TestTenant, context: string): Promise<string> {
   const fileId = (await tenant.admin.upload(context, 'infected.txt', 'infected')).body.data.file_id
   const at = [tenant.tenantId, fileId]

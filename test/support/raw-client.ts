@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** An HTTP response as received. */
 export interface RawResponse {
   status: number
   headers: Record<string, string>

@@ -12,7 +12,6 @@ import { getProgramPath } from './installed-programs.js'
 export interface RealClamd {
   tcpUrl: string
   unixUrl: string
-  /** Path of clamd.conf. */
   configFile: string
   /** Resolves when the process has ended. */
   kill(signal: NodeJS.Signals): Promise<void>

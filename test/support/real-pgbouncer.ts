@@ -7,7 +7,6 @@ import { findFreePort } from './free-port.js'
 import { getProgramPath } from './installed-programs.js'
 
 export interface RealPgbouncer {
-  /** Database URL through PgBouncer. */
   url: string
   close(): Promise<void>
 }

@@ -52,7 +52,6 @@ export function getInvalidFields(response: ApiResponse): string[] {
   return fields.map(({ field }) => field).sort()
 }
 
-/** Returns the code of the first GraphQL error, or undefined. */
 export const getGraphqlCode = (response: ApiResponse): string | undefined => response.body.errors?.[0]?.extensions?.code
 
 /** Returns the items on a page and checks its shape. */

@@ -25,7 +25,6 @@ export class SmallDisk {
     this.#ballast = join(this.root, 'ballast')
   }
 
-  /** Fills the disk except for a number of bytes. */
   async fillExcept(bytes: number): Promise<void> {
     await rm(this.#ballast, { force: true })
     const free = await this.#free()

@@ -2,7 +2,6 @@ import type { ApiResponse, Caller } from './world.js'
 
 type Headers = Record<string, string | undefined>
 
-/** Encodes the value of an Upload-Metadata header. */
 export const encodeUploadMetadata = (values: Record<string, string>): string =>
   Object.entries(values)
     .map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`)

@@ -96,7 +96,6 @@ export interface TestTenant {
   tenantId: string
   name: string
   admin: Caller
-  /** Creates an API key with these scopes. */
   createKey(scopes: string[], more?: Record<string, unknown>): Promise<Caller>
   /** Creates a context that accepts txt, csv, json, png and pdf files up to 5 MB by default. */
   createContext(contextKey: string, more?: Record<string, unknown>): Promise<Record<string, unknown>>
@@ -153,12 +152,10 @@ export class World {
     return new World(app, `http://127.0.0.1:${port}`, database, databaseUrl, dataDir, log, config, !shared)
   }
 
-  /** Client without credentials. */
   get unauthenticated(): Caller {
     return new Caller(this.url, undefined)
   }
 
-  /** Client with the first tenant's key. */
   get firstAdmin(): Caller {
     return new Caller(this.url, this.app.firstRun?.apiKey)
   }

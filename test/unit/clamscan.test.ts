@@ -40,7 +40,6 @@ describe('command-line scanner addresses', () => {
   })
 })
 
-/** Writes a program with this script. */
 async function writeProgram(script: string): Promise<string> {
   const path = join(folder, `program-${Math.random().toString(36).slice(2)}`)
   await writeFile(path, `#!/bin/sh\n${script}\n`)

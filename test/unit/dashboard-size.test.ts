@@ -8,7 +8,6 @@ const built = new URL('../../dist/dashboard/public/', import.meta.url)
 
 const readBuilt = (name: string) => readFileSync(new URL(name, built), 'utf8')
 
-/** Returns the names of the scripts and styles that the first page loads. */
 function findFirstPageFiles(): Set<string> {
   const found = new Set<string>()
   const add = (name: string) => {

@@ -5,7 +5,6 @@ import { hasTooManyValues, maxJsonValues } from '../../src/api/bodies/json.js'
 import { createList, stringifyInSlices } from '../../src/api/bodies/json-responses.js'
 import { findBreadthError } from '../../src/api/graphql/document-breadth.js'
 
-/** Returns the number of event loop turns during `work`. */
 async function countTurns<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {
   let turns = 0
   let going = true

@@ -24,7 +24,6 @@ const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z0-9_]+)` \| (
   standard: standard!,
 }))
 
-/** Returns the variables that the configuration reads. */
 function listVariablesRead(): string[] {
   const requested = new Set<string>()
   const env = new Proxy({} as NodeJS.ProcessEnv, {

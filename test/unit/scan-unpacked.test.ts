@@ -261,7 +261,6 @@ async function packTar(bytes: Buffer): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** Creates a PDF with an additional stream. */
 function createPdfWithStream(entries: string, data: Buffer): Buffer {
   const body = `<< ${entries} /Length ${data.length} >>\nstream\n${data.toString('latin1')}\nendstream`
   return createPdf([

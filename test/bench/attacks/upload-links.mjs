@@ -92,7 +92,6 @@ async function raceForLastFile({ create, get }) {
   return { excess, urls }
 }
 
-/** Uploads empty files until the link is revoked. */
 async function floodWithUploads({ create, get }) {
   const link = await create()
   for (let round = 0; round < 10; round++)

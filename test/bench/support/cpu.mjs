@@ -40,7 +40,6 @@ function getDatabaseMs(dataDir) {
   return used
 }
 
-/** Returns the total idle milliseconds of all cores. */
 export const getIdleCpu = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
 
 export const subtractTimes = (later, earlier) =>

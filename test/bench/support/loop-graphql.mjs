@@ -1,7 +1,6 @@
 import { getIntrospectionQuery } from 'graphql'
 import { uploadDocument } from './loop-scenarios.mjs'
 
-/** Returns the largest accepted GraphQL documents, variables and lists. */
 export const createLargestGraphqlRequests = (client, world) => [
   ['introspection', () => client.graphql(getIntrospectionQuery(), {}, { expect: 200 })],
   [

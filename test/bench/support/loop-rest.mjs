@@ -1,5 +1,3 @@
-// Returns the largest accepted REST requests.
-
 export const createLargestRestRequests = (client) => [
   ['100 files', () => client.get('/api/v1/files?page_size=100')],
   ['100 call logs', () => client.get('/api/v1/stats/logs?page_size=100')],

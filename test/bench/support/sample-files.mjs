@@ -12,7 +12,6 @@ export const createLandscape = (hue) =>
     .jpeg({ quality: 88 })
     .toBuffer()
 
-/** Generates a two-page invoice as a PDF. */
 export function createInvoicePdf(number) {
   const drawText = (x, y, size, text) => `BT /F1 ${size} Tf ${x} ${y} Td (${text}) Tj ET`
   const items = ['Paper, A4, 500 sheets', 'Envelopes, C5', 'Toner, black', 'Labels, 70 x 37 mm', 'Ring binders'].map(

@@ -118,7 +118,6 @@ export function request(agent, url, { method = 'GET', headers = {}, body } = {})
   })
 }
 
-/** Builds the multipart body for an upload. */
 export function createMultipartForm(context, name, content) {
   const boundary = `----assay${randomBytes(8).toString('hex')}`
   const createPart = (head) => Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`)

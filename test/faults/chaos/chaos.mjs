@@ -331,7 +331,6 @@ async function runSweeps(run) {
   }
 }
 
-/** Deletes tenants while clients use them. */
 async function deleteTenants(run) {
   for (let turn = 0; !run.over; turn++) {
     const tenant = await createTenant(run, `gone ${turn}`)

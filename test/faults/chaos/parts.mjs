@@ -45,7 +45,7 @@ export async function startDatabase(folder) {
       try {
         process.kill(pid, name)
       } catch {
-        // Ignores a process that has ended.
+        // The process has ended.
       }
   }
   return {

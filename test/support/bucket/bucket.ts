@@ -38,9 +38,7 @@ export class BucketEmulator {
   readonly objects = new Objects()
   readonly sessions = new Sessions(this.objects)
   readonly faults = new FaultPlan()
-  /** Received calls in order of arrival. */
   readonly calls: BucketCall[] = []
-  /** Trace headers of the received calls. */
   readonly traceparents: string[] = []
   /** Omits a size of 0, like emulators written in Go. */
   omitsZeroSize = false

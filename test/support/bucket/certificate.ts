@@ -1,6 +1,5 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
-/** A certificate and its key in PEM format. */
 export interface Certificate {
   cert: string
   key: string

@@ -18,7 +18,6 @@ export interface ObjectDraft {
   metadata?: Record<string, string>
 }
 
-/** An error with the bucket's message. */
 export class BucketError extends Error {
   constructor(
     readonly status: number,
@@ -28,7 +27,6 @@ export class BucketError extends Error {
   }
 }
 
-/** Objects of one bucket in memory. */
 export class Objects {
   readonly #byName = new Map<string, StoredObject>()
   #generation = 1_700_000_000_000_000
@@ -85,7 +83,6 @@ export class Objects {
   }
 }
 
-/** Returns the object resource of the JSON API. */
 export const toObjectResource = (object: StoredObject, wrong?: 'wrong-crc32c' | 'wrong-size') => ({
   kind: 'storage#object',
   name: object.name,

@@ -11,7 +11,6 @@ export interface SignedRequest {
 
 export interface SignatureCheck {
   getKey: (email: string) => KeyObject | undefined
-  /** Returns the secret of an HMAC key by access id. */
   getSecret?: (accessId: string) => string | undefined
   now: Date
 }

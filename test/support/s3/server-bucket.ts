@@ -3,7 +3,6 @@ import { newId } from '../../../src/platform/ids.js'
 import { S3Storage } from '../../../src/platform/storage/s3/s3.js'
 import type { StoreUnderTest } from '../../contract/blob-storage.contract.js'
 
-/** A real server with an S3 interface. */
 export interface S3Server {
   readonly url: string
   readonly credentials: { accessKeyId: string; secretAccessKey: string }

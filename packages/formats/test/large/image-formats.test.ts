@@ -118,7 +118,7 @@ describe.each(readers)('image reader for %s', (name, reader) => {
   })
 
   test('stops decoding an image at the deadline', async () => {
-    if (name === 'bmp') return // one look at its header decides
+    if (name === 'bmp') return // The header of a BMP image is sufficient to check it.
     await expect(read(reader, sample(name), { deadline: Date.now() - 1 })).rejects.toThrow(DeadlineExceeded)
   })
 })
