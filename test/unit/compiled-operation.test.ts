@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { buildSchema, execute, type GraphQLSchema, Kind, parse } from 'graphql'
 import type { Call } from '../../src/access/call.js'
 import { stringifyInSlices } from '../../src/api/bodies/json-responses.js'
-import { compileOperation } from '../../src/api/rest/compiled-operation.js'
+import { compileOperation } from '../../src/api/rest/operations.js'
 
 const schema = buildSchema(`
   enum Colour { RED BLUE }
