@@ -102,82 +102,77 @@ export function coerceVariables(
   const variables: Record<string, unknown> = {}
   const errors: FieldError[] = []
   for (const { name, type } of operation.variables) {
-    const input = raw.get(name)
-    if (input === undefined || input.value === undefined || (input.value === null && !rejectsNull)) {
-      // Omit the variable, so that the schema's default applies.
-      if (!isNonNullType(type)) continue
-      errors.push({ field: name, message: 'is required' })
-      variables[name] = createPlaceholder(type)
-      continue
-    }
-    if (input.value === null && nullable.includes(name)) {
-      variables[name] = null
-      continue
-    }
-    const result =
-      input.value === null ? { error: 'must not be null' } : coerceValue(getNullableType(type) as GraphQLInputType, input)
-    if ('value' in result) {
-      variables[name] = result.value
-      continue
-    }
-    errors.push(...toFieldErrors(result).map((error) => prefixFieldName(name, error)))
-    if (isNonNullType(type)) variables[name] = createPlaceholder(type)
+    const { value, from } = raw.get(name) ?? { value: undefined, from: 'text' }
+    const isOmitted = value === undefined || (value === null && !rejectsNull)
+    // Omit the variable, so that the schema's default applies.
+    if (isOmitted && !isNonNullType(type)) continue
+    const found: FieldError[] = []
+    let coerced: unknown = null
+    if (isOmitted) found.push({ field: name, message: 'is required' })
+    else if (value !== null) coerced = coerceValue(type, { value, from }, name, found)
+    else if (!nullable.includes(name)) found.push({ field: name, message: 'must not be null' })
+    if (found.length === 0) variables[name] = coerced
+    else if (isNonNullType(type)) variables[name] = createPlaceholder(type)
+    errors.push(...found)
   }
   return { variables, errors }
 }
 
-/** `error` describes the problem with the value. `rejected` is the value if it is not a valid number. */
-type CoercionResult = { value: unknown } | { error: string; rejected?: string | number | undefined } | { errors: FieldError[] }
-
-const toFieldErrors = (result: Exclude<CoercionResult, { value: unknown }>): FieldError[] => {
-  if ('errors' in result) return result.errors
-  const { error: message, rejected } = result
-  return [{ field: '', message, ...(rejected !== undefined && { value: rejected }) }]
-}
-
-const prefixFieldName = (name: string, { field, ...error }: FieldError): FieldError => ({
-  field: field ? `${name}.${field}` : name,
-  ...error,
-})
-
-function coerceValue(type: GraphQLInputType, { value, from }: RawValue): CoercionResult {
-  if (isNonNullType(type)) return value === null ? { error: 'must not be null' } : coerceValue(type.ofType, { value, from })
-  if (isListType(type)) return coerceList(type.ofType, from === 'text' && typeof value === 'string' ? value.split(',') : value)
+/** Converts the value of a field, and adds its errors to `errors`. The result is undefined if the value is invalid. */
+function coerceValue(type: GraphQLInputType, { value, from }: RawValue, field: string, errors: FieldError[]): unknown {
+  const reject = (message: string) => void errors.push({ field, message })
+  if (isNonNullType(type))
+    return value === null ? reject('must not be null') : coerceValue(type.ofType, { value, from }, field, errors)
+  if (isListType(type)) {
+    const items = from === 'text' && typeof value === 'string' ? value.split(',') : value
+    return Array.isArray(items) ? coerceItems(type.ofType, items, reject) : reject('must be an array')
+  }
   if (isEnumType(type)) {
     const names = type.getValues().map(({ name }) => name)
-    return typeof value === 'string' && names.includes(value)
-      ? { value }
-      : { error: `must be ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}` }
+    return names.includes(value as string) ? value : reject(`must be ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}`)
   }
-  if (isInputObjectType(type)) return coerceObject(type, value)
-  return (coercions[type.toString()] ?? coercions.String!)(value, from)
+  if (isInputObjectType(type)) return isJsonObject(value) ? coerceMembers(type, value, field, errors) : reject(notObject)
+  const result = (coercions[type.toString()] ?? coercions.String!)(value, from)
+  if ('value' in result) return result.value
+  const { error: message, rejected } = result
+  errors.push({ field, message, ...(rejected !== undefined && { value: rejected }) })
+  return undefined
 }
 
-/** Coerces a nested object with snake_case members. Null is passed on for nullable members, whose rules accept or reject it. */
-function coerceObject(type: GraphQLInputObjectType, value: unknown): CoercionResult {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: 'must be a JSON object' }
-  const fields = new Map(Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), field]))
-  const errors = findUnknownNames(Object.keys(value), [...fields.keys()], 'a member of this object')
+/** Converts the members of a nested object from snake_case. The rules of a nullable member accept or reject null. */
+function coerceMembers(
+  type: GraphQLInputObjectType,
+  value: Record<string, unknown>,
+  field: string,
+  errors: FieldError[],
+): Record<string, unknown> {
+  const fields = new Map(Object.values(type.getFields()).map((member) => [toSnakeCase(member.name), member]))
+  for (const error of findUnknownNames(Object.keys(value), [...fields.keys()], 'a member of this object'))
+    errors.push({ ...error, field: `${field}.${error.field}` })
   const members: Record<string, unknown> = {}
-  for (const [name, field] of fields) {
-    const member = (value as Record<string, unknown>)[name]
-    if (!Object.hasOwn(value, name) || member === undefined) continue
-    const result =
-      member === null && !isNonNullType(field.type) ? { value: null } : coerceValue(field.type, { value: member, from: 'json' })
-    if ('value' in result) members[field.name] = result.value
-    else errors.push(...toFieldErrors(result).map((error) => prefixFieldName(name, error)))
+  for (const [name, { name: target, type: memberType }] of fields) {
+    const member = Object.hasOwn(value, name) ? value[name] : undefined
+    if (member === null && !isNonNullType(memberType)) members[target] = null
+    else if (member !== undefined)
+      members[target] = coerceValue(memberType, { value: member, from: 'json' }, `${field}.${name}`, errors)
   }
-  return errors.length > 0 ? { errors } : { value: members }
+  return members
 }
 
-function coerceList(item: GraphQLInputType, value: unknown): CoercionResult {
-  if (!Array.isArray(value)) return { error: 'must be an array' }
-  const items = value.map((member) => coerceValue(item, { value: member, from: 'json' }))
-  const error = items.find((member) => 'error' in member)
-  return error && 'error' in error
-    ? { error: `must be an array in which every item ${error.error}` }
-    : { value: items.map((member) => ('value' in member ? member.value : null)) }
+/** Converts the items of a list. Reports only the first invalid item. */
+function coerceItems(type: GraphQLInputType, values: unknown[], reject: (message: string) => void): unknown[] {
+  const errors: FieldError[] = []
+  const items = values.map((value) => coerceValue(type, { value, from: 'json' }, '', errors))
+  if (errors[0]) reject(`must be an array in which every item ${errors[0].message}`)
+  return items
 }
+
+const notObject = 'must be a JSON object'
+const isJsonObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** `error` describes the problem with the value. `rejected` is the value if it is not a valid number. */
+type CoercionResult = { value: unknown } | { error: string; rejected?: string | number | undefined }
 
 /**
  * Text must consist only of decimal digits, and must not have more digits than `max`. Signed, fractional and empty numbers are
@@ -199,8 +194,7 @@ const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coer
     return typeof known === 'boolean' ? { value: known } : { error: 'must be true or false' }
   },
   String: (value) => (typeof value === 'string' ? { value } : { error: 'must be a string' }),
-  JSONObject: (value) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value) ? { value } : { error: 'must be a JSON object' },
+  JSONObject: (value) => (isJsonObject(value) ? { value } : { error: notObject }),
   Upload: (value) => (value instanceof IncomingFile ? { value } : { error: 'must be a file' }),
 }
 
