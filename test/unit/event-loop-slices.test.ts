@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { execute, parse } from 'graphql'
 import { hasTooManyValues, maxJsonValues } from '../../src/api/bodies/json.js'
 import { createList, stringifyInSlices } from '../../src/api/bodies/json-responses.js'
-import { findBreadthError } from '../../src/api/graphql/document-breadth.js'
+import { screenDocument } from '../../src/api/graphql/document-limits.js'
 
 async function countTurns<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {
   let turns = 0
@@ -87,7 +87,7 @@ describe('number of values in a JSON body', () => {
 })
 
 describe('GraphQL document breadth', () => {
-  const fault = (text: string) => findBreadthError(parse(text))
+  const fault = (text: string) => screenDocument(text).error?.message
   const many = (count: number, make: (at: number) => string) => Array.from({ length: count }, (_, at) => make(at)).join(' ')
 
   test.each<[string, (count: number) => string, number]>([
@@ -96,9 +96,9 @@ describe('GraphQL document breadth', () => {
     ['variables', (count) => `query (${many(count, (at) => `$v${at}: Int`)}) { a }`, 100],
     ['arguments', (count) => `{ a(${many(count, (at) => `v${at}: 1`)}) }`, 50],
     ['arguments of a directive', (count) => `{ a @b(${many(count, (at) => `v${at}: 1`)}) }`, 50],
-    ['fields with one name', (count) => `{ ${many(count, () => 'x: a')} }`, 50],
-    ['fields with one name in inline fragments', (count) => `{ ${many(count, () => '... { a }')} }`, 50],
-    ['spreads of one fragment', (count) => `{ ${many(count, () => '...F')} }`, 50],
+    ['fields with one name', (count) => `{ r { ${many(count, () => 'x: a')} } }`, 50],
+    ['fields with one name in inline fragments', (count) => `{ r { ${many(count, () => '... { a }')} } }`, 50],
+    ['spreads of one fragment', (count) => `{ r { ${many(count, () => '...F')} } }`, 50],
     ['list literals', (count) => `{ a(b: [${many(count, () => '1')}]) }`, 1000],
     ['object literals', (count) => `{ a(b: { ${many(count, (at) => `k${at}: 1`)} }) }`, 1000],
   ])('limits the number of %s in a GraphQL document', (_what, make, max) => {

@@ -1,4 +1,5 @@
 import {
+  type DefinitionNode,
   type DocumentNode,
   type FragmentDefinitionNode,
   GraphQLError,
@@ -10,65 +11,137 @@ import {
   type SelectionSetNode,
   Source,
   TokenKind,
+  visit,
 } from 'graphql'
 import { type CostRequest, computeCost, maxCost } from '../../access/request-cost.js'
-import { type AssayError, badUserInput } from '../../platform/errors/errors.js'
-import { findBreadthError } from './document-breadth.js'
+import { AssayError, badUserInput } from '../../platform/errors/errors.js'
 
+const maxCharacters = 50_000
+export const maxTokens = 4_000
+const maxDirectives = 50
+/** Maximum nesting of braces, brackets and parentheses. This protects the parser's stack. */
+const maxNesting = 100
 const maxDepth = 12
 /** Allows the standard introspection query, whose type references are nine levels deep. */
 const maxIntrospectionDepth = 24
 const maxSelections = 1_000
 export const maxRootFields = 20
 const maxIntrospections = 2
-const maxDirectives = 50
-/** Maximum nesting of braces, brackets and parentheses. This protects the parser's stack. */
-const maxNesting = 100
-const maxCharacters = 50_000
-export const maxTokens = 4_000
-
-const createDocumentError = (message: string) => badUserInput([{ field: 'query', message }])
+/**
+ * Limits for repeated elements. graphql-js compares all pairs of operations, fragments and fields with the same name, and its
+ * error messages list every invalid node. Without these limits, validation could block the event loop for 100 ms.
+ */
+const maxCounts = { operations: 20, fragments: 50, variables: 100, arguments: 50, sameName: 50, literals: 1_000 }
 
 /**
  * Rejects documents that are too expensive to process. Runs before graphql-js validation, which overflows the stack on cyclic
  * fragments and takes quadratic time on repeated elements. Returns the parsed document for the call log, or undefined if it
  * cannot be parsed.
  */
-export function screenDocument(text: string): {
-  document: DocumentNode | undefined
-  error: AssayError | undefined
-} {
-  const error = findTokenError(text)
-  if (error) return { document: undefined, error }
+export function screenDocument(text: string): { document: DocumentNode | undefined; error: AssayError | undefined } {
+  let document: DocumentNode | undefined
   try {
-    const document = parse(text, { maxTokens: maxTokens, noLocation: true })
-    const broad = findBreadthError(document)
-    return { document, error: broad === undefined ? new DocumentScreener(document).findError() : createDocumentError(broad) }
-  } catch {
+    checkTokens(text)
+    document = parse(text, { maxTokens, noLocation: true })
+    checkCounts(document)
+    checkSizes(document)
+    return { document, error: undefined }
+  } catch (error) {
     // Apollo Server parses the document again and reports the syntax error.
-    return { document: undefined, error: undefined }
+    return { document, error: error instanceof AssayError ? error : undefined }
   }
 }
 
-function findTokenError(text: string): AssayError | undefined {
-  if (text.length > maxCharacters)
-    return createDocumentError(`must have at most ${maxCharacters} characters. Send long values as variables`)
+const createDocumentError = (message: string) => badUserInput([{ field: 'query', message }])
+
+function checkLimit(count: number, max: number, createMessage: (max: number) => string): void {
+  if (count > max) throw createDocumentError(createMessage(max))
+}
+
+function checkTokens(text: string): void {
+  checkLimit(text.length, maxCharacters, (max) => `must have at most ${max} characters. Send long values as variables`)
   const lexer = new Lexer(new Source(text))
   let nesting = 0
   let directives = 0
-  try {
-    for (let tokens = 0; lexer.advance().kind !== TokenKind.EOF; tokens++) {
-      if (tokens >= maxTokens) return createDocumentError(`must have at most ${maxTokens} tokens`)
-      const { kind } = lexer.token
-      if (kind === TokenKind.BRACE_L || kind === TokenKind.BRACKET_L || kind === TokenKind.PAREN_L) nesting++
-      if (kind === TokenKind.BRACE_R || kind === TokenKind.BRACKET_R || kind === TokenKind.PAREN_R) nesting--
-      if (kind === TokenKind.AT) directives++
-      if (nesting > maxNesting) return createDocumentError(`must not be nested more than ${maxNesting} levels deep`)
-      if (directives > maxDirectives) return createDocumentError(`must have at most ${maxDirectives} directives`)
-    }
-  } catch {}
-  return undefined
+  for (let tokens = 1; lexer.advance().kind !== TokenKind.EOF; tokens++) {
+    checkLimit(tokens, maxTokens, (max) => `must have at most ${max} tokens`)
+    const { kind } = lexer.token
+    if (kind === TokenKind.BRACE_L || kind === TokenKind.BRACKET_L || kind === TokenKind.PAREN_L) nesting++
+    if (kind === TokenKind.BRACE_R || kind === TokenKind.BRACKET_R || kind === TokenKind.PAREN_R) nesting--
+    if (kind === TokenKind.AT) directives++
+    checkLimit(nesting, maxNesting, createNestingMessage)
+    checkLimit(directives, maxDirectives, (max) => `must have at most ${max} directives`)
+  }
 }
+
+const createNestingMessage = (max: number) => `must not be nested more than ${max} levels deep`
+
+/** Visits each node once. The depth of the document must already be limited. */
+function checkCounts(document: DocumentNode): void {
+  const countDefinitions = (kind: Kind) => document.definitions.filter((node) => node.kind === kind).length
+  checkLimit(countDefinitions(Kind.OPERATION_DEFINITION), maxCounts.operations, (max) => `must have at most ${max} operations`)
+  checkLimit(countDefinitions(Kind.FRAGMENT_DEFINITION), maxCounts.fragments, (max) => `must have at most ${max} fragments`)
+  const checkArguments = (args: readonly unknown[] = [], owner: string) =>
+    checkLimit(args.length, maxCounts.arguments, (max) => `must not pass more than ${max} arguments to a ${owner}`)
+  let literals = 0
+  const countLiterals = ({ length }: readonly unknown[]) => {
+    literals += length
+    checkLimit(literals, maxCounts.literals, createLiteralsMessage)
+  }
+  visit(document, {
+    OperationDefinition: ({ variableDefinitions = [] }) =>
+      checkLimit(variableDefinitions.length, maxCounts.variables, (max) => `must have at most ${max} variables`),
+    SelectionSet: (node) =>
+      checkLimit(
+        countRepetitions(node, new Map()),
+        maxCounts.sameName,
+        (max) => `must not repeat a name more than ${max} times in one selection set`,
+      ),
+    Field: (node) => checkArguments(node.arguments, 'field'),
+    Directive: (node) => checkArguments(node.arguments, 'directive'),
+    ListValue: ({ values }) => countLiterals(values),
+    ObjectValue: ({ fields }) => countLiterals(fields),
+  })
+}
+
+const createLiteralsMessage = (max: number) =>
+  `must have at most ${max} values in its lists and objects. Send long values as variables`
+
+/** Returns the count of the most frequent field or fragment name in one selection set, including inline fragments. */
+function countRepetitions({ selections }: SelectionSetNode, counts: Map<string, number>): number {
+  let highest = 0
+  for (const selection of selections) {
+    if (selection.kind === Kind.INLINE_FRAGMENT) {
+      highest = Math.max(highest, countRepetitions(selection.selectionSet, counts))
+      continue
+    }
+    const name = selection.kind === Kind.FIELD ? (selection.alias ?? selection.name).value : `...${selection.name.value}`
+    const count = (counts.get(name) ?? 0) + 1
+    counts.set(name, count)
+    highest = Math.max(highest, count)
+  }
+  return highest
+}
+
+const isFragment = (node: DefinitionNode): node is FragmentDefinitionNode => node.kind === Kind.FRAGMENT_DEFINITION
+
+function checkSizes(document: DocumentNode): void {
+  const sizes = new DocumentSizes(document)
+  for (const node of document.definitions) {
+    if (node.kind !== Kind.OPERATION_DEFINITION && !isFragment(node)) continue
+    const { depth, selections, rootFields, introspections } = sizes.measure(node.selectionSet)
+    if (isFragment(node) && node.typeCondition.name.value.startsWith('__')) rejectAliases(node.selectionSet)
+    checkLimit(introspections, maxIntrospections, (max) => `must not contain more than ${max} introspection fields`)
+    if (!isFragment(node)) {
+      checkLimit(rootFields, maxRootFields, (max) => `must not select more than ${max} root fields`)
+      checkLimit(depth, introspections > 0 ? maxIntrospectionDepth : maxDepth, (max) => `must be at most ${max} levels deep`)
+    }
+    checkLimit(selections, maxSelections, createSelectionsMessage)
+  }
+}
+
+const createSelectionsMessage = (max: number) =>
+  `must request at most ${max} fields, including the fields of every fragment spread`
 
 interface Size {
   depth: number
@@ -76,8 +149,6 @@ interface Size {
   rootFields: number
   introspections: number
 }
-
-const onceEach = 'must select each introspection field at most once, without aliases'
 
 const nothing: Size = { depth: 0, selections: 0, rootFields: 0, introspections: 0 }
 
@@ -88,51 +159,18 @@ const addSizes = (a: Size, b: Size): Size => ({
   introspections: a.introspections + b.introspections,
 })
 
-class DocumentScreener {
-  readonly #document: DocumentNode
-  readonly #fragments = new Map<string, FragmentDefinitionNode>()
+/** Measures selection sets including their fragments. Each fragment is measured once. */
+class DocumentSizes {
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>
   readonly #sizes = new Map<string, Size>()
   readonly #open = new Set<string>()
-  #error: string | undefined
 
-  constructor(document: DocumentNode) {
-    this.#document = document
-    for (const node of document.definitions)
-      if (node.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(node.name.value, node)
-  }
-
-  findError(): AssayError | undefined {
-    for (const node of this.#document.definitions) {
-      if (node.kind !== Kind.OPERATION_DEFINITION && node.kind !== Kind.FRAGMENT_DEFINITION) continue
-      const size = this.measure(node.selectionSet)
-      if (
-        node.kind === Kind.FRAGMENT_DEFINITION &&
-        node.typeCondition.name.value.startsWith('__') &&
-        this.#hasAlias(node.selectionSet)
-      )
-        this.recordFirstError(onceEach)
-      if (size.introspections > maxIntrospections)
-        this.recordFirstError(`must not contain more than ${maxIntrospections} introspection fields`)
-      if (node.kind === Kind.OPERATION_DEFINITION && size.rootFields > maxRootFields)
-        this.recordFirstError(`must not select more than ${maxRootFields} root fields`)
-      const depth = size.introspections > 0 ? maxIntrospectionDepth : maxDepth
-      if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth)
-        this.recordFirstError(`must be at most ${depth} levels deep`)
-      if (size.selections > maxSelections)
-        this.recordFirstError(`must request at most ${maxSelections} fields, including the fields of every fragment spread`)
-      if (this.#error) return createDocumentError(this.#error)
-    }
-    return undefined
-  }
-
-  recordFirstError(message: string): Size {
-    this.#error ??= message
-    return nothing
+  constructor({ definitions }: DocumentNode) {
+    this.#fragments = new Map(definitions.filter(isFragment).map((node) => [node.name.value, node]))
   }
 
   measure({ selections }: SelectionSetNode, level = 0): Size {
-    if (this.#error) return nothing
-    if (level > maxNesting) return this.recordFirstError(`must not be nested more than ${maxNesting} levels deep`)
+    checkLimit(level, maxNesting, createNestingMessage)
     return selections.map((selection) => this.#measureSelection(selection, level)).reduce(addSizes, nothing)
   }
 
@@ -141,7 +179,7 @@ class DocumentScreener {
     const inner = selection.selectionSet ? this.measure(selection.selectionSet, level + 1) : nothing
     if (selection.kind === Kind.INLINE_FRAGMENT) return { ...inner, selections: inner.selections + 1 }
     const introspects = selection.name.value === '__schema' || selection.name.value === '__type'
-    if (introspects && selection.selectionSet && this.#hasAlias(selection.selectionSet)) this.recordFirstError(onceEach)
+    if (introspects && selection.selectionSet) rejectAliases(selection.selectionSet)
     return {
       depth: inner.depth + 1,
       selections: inner.selections + 1,
@@ -155,7 +193,7 @@ class DocumentScreener {
     if (!fragment) return { ...nothing, selections: 1 }
     const known = this.#sizes.get(name)
     if (known) return known
-    if (this.#open.has(name)) return this.recordFirstError(`must not have cyclic fragments ('${name.slice(0, 100)}')`)
+    if (this.#open.has(name)) throw createDocumentError(`must not have cyclic fragments ('${name.slice(0, 100)}')`)
     this.#open.add(name)
     const inner = this.measure(fragment.selectionSet, level + 1)
     this.#open.delete(name)
@@ -163,16 +201,14 @@ class DocumentScreener {
     this.#sizes.set(name, size)
     return size
   }
+}
 
-  // Returns true if an introspection uses aliases. Each alias of a nested list would multiply the size of the response.
-  #hasAlias({ selections }: SelectionSetNode): boolean {
-    return selections.some(
-      (selection) =>
-        (selection.kind === Kind.FIELD && selection.alias !== undefined) ||
-        (selection.kind !== Kind.FRAGMENT_SPREAD &&
-          selection.selectionSet !== undefined &&
-          this.#hasAlias(selection.selectionSet)),
-    )
+/** Rejects aliases in an introspection, because each alias of a nested list multiplies the size of the response. */
+function rejectAliases({ selections }: SelectionSetNode): void {
+  for (const selection of selections) {
+    if (selection.kind === Kind.FIELD && selection.alias !== undefined)
+      throw createDocumentError('must select each introspection field at most once, without aliases')
+    if (selection.kind !== Kind.FRAGMENT_SPREAD && selection.selectionSet) rejectAliases(selection.selectionSet)
   }
 }
 
