@@ -2,13 +2,14 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import cors from 'cors'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import helmet from 'helmet'
+import type { Logger } from 'pino'
 import { toPublicError } from '../../access/public-error.js'
 import { AssayError, badUserInput, type FieldError, notFound, rejectMethod } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import { type Span, type Tracing, withActiveSpan } from '../../platform/telemetry/tracing.js'
 import { sendError } from '../bodies/json-responses.js'
+import type { RestHandler } from '../rest/router.js'
 import { addAgeHeader } from './age-header.js'
-import type { ApplicationDependencies } from './application-dependencies.js'
 import {
   createAddressReader,
   createCall,
@@ -18,10 +19,40 @@ import {
   type IdentifiedRequest,
   toLoggedPath,
 } from './caller.js'
-import { createGraphqlHandler, sendGraphqlError } from './graphql-handler.js'
+import type { Dashboard } from './dashboard.js'
+import { createGraphqlHandler, type GraphqlHandlerDependencies, sendGraphqlError } from './graphql-handler.js'
+import type { Health } from './health.js'
 import { isHalfClosed } from './http-messages.js'
 import { createMetricsEndpoint } from './metrics.js'
 import { mountUploader } from './uploader.js'
+
+export interface ApplicationDependencies extends GraphqlHandlerDependencies {
+  rest: RestHandler
+  /** Serves downloads from the local store. Undefined for a bucket, which serves its own downloads. */
+  download: RequestHandler<{ fileId: string }> | undefined
+  exports: RequestHandler | undefined
+  /** Serves event streams. The REST handler serves all other event requests. */
+  events: RequestHandler
+  log: RequestHandler
+  /** Dashboard pages. Undefined if the dashboard is disabled. */
+  dashboard: Dashboard | undefined
+  /** Handlers for resumable uploads and for their OPTIONS requests. */
+  resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
+  /** Serves upload links, which have separate CORS rules. */
+  uploadLinks: RequestHandler
+  documentation: (app: Express) => void
+  jwks(): Promise<unknown>
+  health: Health
+  metricsToken: string | undefined
+  /** Trace exporter. Undefined if tracing is disabled. */
+  tracing: Tracing | undefined
+  metricsElsewhere: boolean
+  /** True if a read replica may serve lists. */
+  readsFromReplica: boolean
+  corsOrigins: string[]
+  trustProxy: false | number | string[]
+  logger: Logger
+}
 
 export interface Application {
   app: Express

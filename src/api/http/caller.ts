@@ -1,20 +1,27 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { Express } from 'express'
+import type { Admission } from '../../access/admission.js'
+import type { Authentication } from '../../access/authenticate.js'
 import { Call } from '../../access/call.js'
+import type { SecurityTrail } from '../../access/security-trail.js'
 import { type Origin, sanitizeUserAgent } from '../../platform/actor.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
-import type { ApplicationDependencies } from './application-dependencies.js'
+import type { Metrics } from './metrics.js'
 
 export interface IdentifiedRequest extends IncomingMessage {
   callId: string
   address: string
 }
 
-export type CallerDependencies = Pick<
-  ApplicationDependencies,
-  'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'
->
+export interface CallerDependencies {
+  authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
+  /** Counts a rejected credential that belongs to no tenant. Throws 429 if its address has sent too many such credentials. */
+  countRejectedCredential(ip: string): Promise<void>
+  admission: Admission
+  security: SecurityTrail
+  metrics: Metrics
+}
 
 /** Authenticates a request before its body is read. */
 export function createCall(dependencies: CallerDependencies, request: IncomingMessage): Promise<Call> {

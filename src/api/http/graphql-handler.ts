@@ -1,13 +1,22 @@
-import type { Request, RequestHandler, Response } from 'express'
+import type { Express, Request, RequestHandler, Response } from 'express'
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
 import { createErrorHeaders, toGraphqlError } from '../../access/public-error.js'
 import { badUserInput, httpStatus, methodNotAllowed, notFound, type PublicError } from '../../platform/errors/errors.js'
+import type { Spool } from '../../platform/spool/spool.js'
 import { readJson } from '../bodies/json.js'
 import { sendContinue } from '../bodies/request-body.js'
+import type { GraphqlHandler } from '../graphql/server.js'
 import { readUploadRequest } from '../graphql/upload-request.js'
-import type { ApplicationDependencies } from './application-dependencies.js'
-import { createCall, getTarget } from './caller.js'
+import { type CallerDependencies, createCall, getTarget } from './caller.js'
+import { createPagePolicy, readBuiltFiles, serveHashedFiles } from './static-files.js'
+
+export interface GraphqlHandlerDependencies extends CallerDependencies {
+  graphql: GraphqlHandler
+  /** GraphQL explorer at /graphql. Undefined if it is disabled. */
+  graphqlPage: GraphqlPage | undefined
+  spool: Spool
+}
 
 // Content Security Policy that allows only the sources that Apollo Sandbox needs.
 const sandboxPolicy = [
@@ -26,7 +35,7 @@ const sandboxPolicy = [
  * Creates the handler of /graphql, which executes GraphQL requests with Apollo Server. Browsers receive the GraphQL explorer or
  * Apollo Sandbox.
  */
-export function createGraphqlHandler(dependencies: ApplicationDependencies): RequestHandler {
+export function createGraphqlHandler(dependencies: GraphqlHandlerDependencies): RequestHandler {
   return async (request, response, next) => {
     if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
       if (!dependencies.graphqlPage) throw notFound('page', '/graphql')
@@ -49,7 +58,7 @@ export function createGraphqlHandler(dependencies: ApplicationDependencies): Req
   }
 }
 
-function readRequest({ spool }: ApplicationDependencies, request: Request, response: Response, call: Call): Promise<unknown> {
+function readRequest({ spool }: GraphqlHandlerDependencies, request: Request, response: Response, call: Call): Promise<unknown> {
   if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])
     throw badUserInput([
       {
@@ -73,4 +82,31 @@ export function sendGraphqlError(request: Request, response: Response, error: Pu
     .status(httpStatus[error.code])
     .set(createErrorHeaders(error, request.headers.authorization))
     .json({ errors: [toGraphqlError(error)] })
+}
+
+// GraphiQL adds style elements while a dialog is open. Its icons and fonts are data: URLs.
+const explorerPolicy = createPagePolicy(
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  'font-src data:',
+  "connect-src 'self'",
+)
+
+/** GraphQL explorer at /graphql. It loads no resources from other hosts. */
+export interface GraphqlPage {
+  send: RequestHandler
+  /** Registers the page's scripts and styles. */
+  mount(app: Express): void
+}
+
+export async function openGraphqlPage(): Promise<GraphqlPage> {
+  const files = await readBuiltFiles('explorer')
+  return {
+    send: (request, response) => {
+      response.vary('Accept').set({ 'Content-Security-Policy': explorerPolicy, 'Cache-Control': 'no-cache' })
+      return files.get('page.html')!.send(request, response.type('html'))
+    },
+    mount: (app) => app.get('/graphql/:file', serveHashedFiles(files)),
+  }
 }
