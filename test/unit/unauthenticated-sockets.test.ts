@@ -1,8 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import type { WebSocket } from 'ws'
-import { createMessageLimiter, sendWithinBufferLimit } from '../../src/api/http/socket-limits.js'
-import { UnauthenticatedSockets } from '../../src/api/http/unauthenticated-sockets.js'
+import { createMessageLimiter, sendWithinBufferLimit, UnauthenticatedSockets } from '../../src/api/http/socket-limits.js'
 
 beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())

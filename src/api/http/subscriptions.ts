@@ -23,8 +23,14 @@ import { computeCostWithinLimit, maxTokens, screenDocument } from '../graphql/do
 import { formatError, isInternalError } from '../graphql/public-errors.js'
 import { rejectInvalidVariables } from '../graphql/variable-errors.js'
 import { authenticateCall, type CallerDependencies, type GetAddress } from './caller.js'
-import { closeCodes, closeSocket, createMessageLimiter, sendWithinBufferLimit } from './socket-limits.js'
-import { UnauthenticatedSockets, type WaitingSlot } from './unauthenticated-sockets.js'
+import {
+  closeCodes,
+  closeSocket,
+  createMessageLimiter,
+  sendWithinBufferLimit,
+  UnauthenticatedSockets,
+  type WaitingSlot,
+} from './socket-limits.js'
 
 interface SubscriptionDependencies extends CallerDependencies {
   schema: GraphQLSchema
