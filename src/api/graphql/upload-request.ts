@@ -1,11 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
-import { processRequest, Upload } from 'graphql-upload-ts'
 import { type AssayError, badUserInput } from '../../platform/errors/errors.js'
-import type { Spooled } from '../../platform/spool/content.js'
-import { IncomingFile } from '../../platform/spool/content.js'
+import { IncomingFile, type Spooled } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { createImpreciseNumberMessage, findImpreciseNumber, hasTooManyValues, maxJsonValues } from '../bodies/json.js'
 import { type FilePart, Multipart } from '../bodies/multipart.js'
@@ -16,14 +11,15 @@ const maxMapBytes = 10_000
 
 interface UploadRequestOptions {
   spool: Spool
+  /** Maximum size of a file in bytes. */
   ceiling: number
   idleMs: number
 }
 
 /**
- * Reads a request in the GraphQL multipart format. Returns the request when its first file starts to arrive. The files stream
- * into the spool while the request is executed. graphql-upload-ts is used only to parse `operations` and `map`, because it
- * would write each whole file to the temporary folder first. Throws 400 for a malformed request.
+ * Reads a request in the GraphQL multipart format (https://github.com/jaydenseric/graphql-multipart-request-spec). Returns the
+ * request when its `map` field has arrived. The files stream into the spool while the request is executed. Throws 400 for a
+ * malformed request.
  */
 export function readUploadRequest(
   request: IncomingMessage,
@@ -37,7 +33,7 @@ export function readUploadRequest(
   })
 }
 
-/** A file listed in the `map` field. The promise settles when the file starts to arrive, or can no longer arrive. */
+/** A file listed in the `map` field. The resolver can use it before it arrives. */
 class Expected {
   arrived = false
   arrive!: (part: { filename: string; received: Promise<Spooled> }) => void
@@ -67,20 +63,20 @@ class Expected {
 class UploadRequest {
   readonly #body: Multipart
   readonly #ceiling: number
-  readonly #texts: { name: string; value: string }[] = []
-  readonly #expected = new Map<string, Expected>()
+  readonly #begin: (request: object) => void
   readonly #received: Promise<Spooled>[] = []
-  readonly #begin: (request: unknown) => void
-  #beginning: Promise<void> | undefined
+  #operations: object | undefined
+  /** Files by the name of their part. Undefined until the `map` field arrives. */
+  #expected: Map<string, Expected> | undefined
 
-  constructor(request: IncomingMessage, options: UploadRequestOptions, begin: (request: unknown) => void) {
+  constructor(request: IncomingMessage, options: UploadRequestOptions, begin: (request: object) => void) {
     this.#ceiling = options.ceiling
     this.#begin = begin
     this.#body = new Multipart(request, {
       ...options,
       limits,
       onField: (name, value, truncated) => this.#onField(String(name), value, truncated),
-      onFile: (file) => void this.#onFile(file),
+      onFile: (file) => this.#onFile(file),
       onTooMany: () =>
         this.#body.stop(createMalformedError(`a request can contain at most ${limits.files} files and ${limits.fields} fields`)),
       broken: createMalformedError,
@@ -90,14 +86,18 @@ class UploadRequest {
   async read(): Promise<void> {
     try {
       await this.#body.read()
-      await this.#parseOnce()
-      this.#failExpectedFiles(
+      if (!this.#expected) throw createMalformedError("the fields 'operations' and 'map' are required")
+      this.#failMissingFiles(
         badUserInput([{ field: 'file', message: 'is listed in the `map` field, but the request contains no such part' }]),
       )
     } catch (error) {
-      this.#failExpectedFiles(error)
+      this.#failMissingFiles(error)
       throw error
     }
+  }
+
+  #failMissingFiles(error: unknown): void {
+    for (const expected of this.#expected?.values() ?? []) expected.fail(error)
   }
 
   /** Releases files that no resolver read. Called after the response is sent or the client has disconnected. */
@@ -109,25 +109,38 @@ class UploadRequest {
       if (received.status === 'fulfilled') await received.value.dispose()
   }
 
-  #failExpectedFiles(error: unknown): void {
-    for (const expected of this.#expected.values()) expected.fail(error)
-  }
-
   #onField(name: string, value: string, truncated: boolean): void {
     const error = findFieldError(name, value, truncated)
     if (error) throw error
-    if ((name === 'operations' || name === 'map') && !this.#beginning) this.#texts.push({ name, value })
+    if (this.#expected) return
+    if (name === 'operations') this.#operations = parseObject(name, value)
+    if (name !== 'map') return
+    if (!this.#operations) throw createMalformedError("'map' must follow 'operations'")
+    this.#expected = this.#insertFiles(this.#operations, parseObject(name, value))
+    // Begin after parsing the rest of the chunk, so that a small malformed form is rejected before its request is executed.
+    setImmediate(this.#begin, this.#operations)
   }
 
-  async #onFile(file: FilePart): Promise<void> {
-    try {
-      // Parse the map before reading the file.
-      await this.#parseOnce()
-    } catch (error) {
-      return this.#body.stop(error)
-    }
+  #insertFiles(operations: object, map: Record<string, unknown>): Map<string, Expected> {
+    const files = Object.entries(map)
+    if (files.length > limits.files) throw createMalformedError(`'map' must list at most ${limits.files} files`)
+    return new Map(
+      files.map(([name, paths]) => {
+        const expected = new Expected(this.#ceiling)
+        if (!Array.isArray(paths)) throw createMalformedError("'map' must contain a list of paths for each file")
+        for (const path of paths) insertFile(operations, String(path), expected.incoming)
+        return [name, expected]
+      }),
+    )
+  }
+
+  #onFile(file: FilePart): void {
+    if (!this.#expected) throw createMalformedError("files must follow 'map'")
     const expected = this.#expected.get(file.name ?? '')
-    if (!expected || expected.arrived) return file.skip()
+    if (!expected || expected.arrived) {
+      file.skip()
+      return
+    }
     expected.arrived = true
     const received = file.receive(() => expected.limit())
     this.#received.push(received)
@@ -136,25 +149,6 @@ class UploadRequest {
       (error) => this.#body.stop(error),
     )
     expected.arrive({ filename: file.filename, received })
-  }
-
-  /** Parses the request once: when the first file arrives, or at the end of a body without files. */
-  #parseOnce(): Promise<void> {
-    this.#beginning ??= this.#parse()
-    return this.#beginning
-  }
-
-  async #parse(): Promise<void> {
-    const request = await parseRequest(this.#texts).catch((error) => {
-      throw createMalformedError((error as Error).message)
-    })
-    const map = this.#texts.find(({ name }) => name === 'map')!
-    for (const [field, paths] of Object.entries(JSON.parse(map.value) as Record<string, string[]>)) {
-      const expected = new Expected(this.#ceiling)
-      this.#expected.set(field, expected)
-      for (const path of paths) replaceUpload(request, path.split('.'), expected.incoming)
-    }
-    this.#begin(request)
   }
 }
 
@@ -166,24 +160,25 @@ function findFieldError(name: string, value: string, truncated: boolean): AssayE
   return inexact ? badUserInput([{ field: 'operations', message: createImpreciseNumberMessage(inexact) }]) : undefined
 }
 
-/** Parses `operations` and `map` with graphql-upload-ts, which inserts an `Upload` at each path in the map. */
-function parseRequest(texts: readonly { name: string; value: string }[]): Promise<unknown> {
-  const boundary = `assay-${randomUUID()}`
-  const parts = texts.map(
-    ({ name, value }) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
-  )
-  const fields = Object.assign(Readable.from([Buffer.from(`${parts.join('')}--${boundary}--\r\n`)]), {
-    headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
-  })
-  const options = { maxFieldSize: limits.fieldSize, maxFiles: limits.files }
-  return processRequest(fields as never, new EventEmitter() as never, options)
+function parseObject(name: string, text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  } catch {}
+  throw createMalformedError(`'${name}' must be a JSON object`)
 }
 
-function replaceUpload(request: unknown, path: string[], file: IncomingFile): void {
-  let at = request as Record<string, unknown>
-  for (const step of path.slice(0, -1)) at = at[step] as Record<string, unknown>
-  if (at[path.at(-1)!] instanceof Upload) at[path.at(-1)!] = file
+/** Replaces the null at a path such as `variables.file` or `variables.files.0` by the file. */
+function insertFile(operations: object, path: string, file: IncomingFile): void {
+  const steps = path.split('.')
+  const name = steps.pop()!
+  const parent = steps.reduce(getMember, operations)
+  if (getMember(parent, name) !== null) throw createMalformedError(`'operations' must be null at the path '${path}' in 'map'`)
+  Object.assign(parent as object, { [name]: file })
 }
+
+const getMember = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? value[name as never] : undefined
 
 const createMalformedError = (reason: string): AssayError =>
   badUserInput([{ field: 'body', message: `must follow the GraphQL multipart request specification (${reason.slice(0, 200)})` }])
