@@ -190,7 +190,7 @@ async function createFeatureHandlers(dependencies: HandlerDependencies, schema: 
     resumable: {
       describe: createProtocolHeadersHandler(maxBytes),
       exposedHeaders,
-      handle: createResumableUploadHandler({ ...protocol, createCall }),
+      handle: createResumableUploadHandler(protocol, createCall),
     },
     uploadLinks: createUploadLinkHandler({
       ...callers,
@@ -239,8 +239,9 @@ function createDownloadHandler({
 }
 
 function createProtocolDependencies(dependencies: HandlerDependencies): ProtocolDependencies {
-  const { config, services, uploads, uploadStorage, spool, scanner } = dependencies
+  const { config, services, uploads, uploadStorage, spool, scanner, database } = dependencies
   return {
+    pool: database.pool,
     prefix: new URL(config.publicUrl).pathname.replace(/\/$/, ''),
     rows: services.resumableUploads,
     uploads,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { maxUnfinished } from '../../src/features/uploads/unfinished-uploads.js'
+import { maxUnfinished } from '../../src/features/uploads/upload-limits.js'
 import { eicar } from '../support/eicar.js'
 import { toStatusAndCode } from '../support/response-assertions.js'
 import { encodeUploadMetadata, Tus } from '../support/tus.js'

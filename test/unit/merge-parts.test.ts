@@ -1,5 +1,6 @@
+import 'reflect-metadata'
 import { describe, expect, test } from '@jest/globals'
-import { countPartsToMerge, largePartBytes, maxSmallParts } from '../../src/features/uploads/merge-parts.js'
+import { countPartsToMerge, largePartBytes, maxSmallParts } from '../../src/features/uploads/upload-parts.js'
 
 /** Adds requests of these sizes. Returns the parts, the maximum number of small parts, and the number of written bytes. */
 function receive(requests: Iterable<number>) {

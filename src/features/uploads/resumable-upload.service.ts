@@ -2,26 +2,26 @@ import type { Pool } from 'pg'
 import { type Actor, getCredentialId } from '../../platform/actor.js'
 import { getCurrentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
-import { getLeaseEndSql, isLeaseFree, type Lease, releaseLease, renewLease, startLeaseRenewal } from '../../platform/db/lease.js'
+import { getLeaseEndSql } from '../../platform/db/lease.js'
 import { processRowsByTenant } from '../../platform/db/queries.js'
 import { notFound, type PublicError } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
-import { largePartBytes, maxSmallParts } from './merge-parts.js'
-import { createUnfinishedUploadsLimitError, maxUnfinished, type UnfinishedUsage } from './unfinished-uploads.js'
-import type { UploadQuotas } from './upload-quota.js'
+import { createUnfinishedUploadsLimitError, maxUnfinished, type UnfinishedUsage, type UploadQuotas } from './upload-limits.js'
+import { isOwned, lockSeconds } from './upload-lock.js'
 
 /** Maximum duration of an upload. Its outcome is stored for the same time. */
 const lifeMs = 24 * 3_600_000
 // Parts are retained longer than their upload, so that a validation that started in time can still read them.
 const partLifeMs = 3_600_000
-const leaseSeconds = 5
 const firstRetrySeconds = 5
 const maxRetrySeconds = 300
 const sweptAtOnce = 500
 
+type StoredError = Pick<PublicError, 'code' | 'message' | 'details'>
+
 /** Outcome of an upload: the file, as in the response of `POST /files/upload`, or the error. */
-export type Outcome = { file: Record<string, unknown> } | { error: Pick<PublicError, 'code' | 'message' | 'details'> }
+export type Outcome = { file: Record<string, unknown> } | { error: StoredError }
 
 export interface ResumableUpload {
   tenantId: string
@@ -38,7 +38,7 @@ export interface ResumableUpload {
   offsetBytes: number
   outcome: Outcome | null
   /** Error from the last validation attempt, if it produced no verdict. */
-  decisionError: Pick<PublicError, 'code' | 'message' | 'details'> | null
+  decisionError: StoredError | null
   decisionAttempts: number
   /** Seconds until the next validation attempt. 0 or null if it can start now. */
   retryInSeconds: number | null
@@ -61,7 +61,6 @@ const columns = `tenant_id AS "tenantId", upload_id AS "uploadId", context_key A
   idempotency_key AS "idempotencyKey", size_bytes AS "sizeBytes", most_bytes AS "maxBytes", offset_bytes AS "offsetBytes", outcome,
   decision_error AS "decisionError", decision_attempts AS "decisionAttempts",
   ceil(greatest(0, extract(epoch FROM decision_retry_at - now())))::int AS "retryInSeconds", created_at AS "createdAt", expires_at AS "expiresAt"`
-const owned = 'tenant_id = $1 AND upload_id = $2 AND actor_id = $3 AND expires_at > now()'
 
 /** Stores the state of resumable uploads. Each statement that changes a row also checks its owner, expiry, lock and offset. */
 export class ResumableUploadService {
@@ -81,7 +80,7 @@ export class ResumableUploadService {
         FROM resumable_uploads WHERE tenant_id = $1 AND decided_at IS NULL AND expires_at > now()),
       made AS (INSERT INTO resumable_uploads (tenant_id, upload_id, actor_id, context_key, filename, metadata, upload_metadata, idempotency_key, size_bytes, most_bytes,
           lease_token, leased_until, created_at, expires_at)
-        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::bigint, $11, ${getLeaseEndSql(leaseSeconds)}, now(), now() + make_interval(secs => $12)
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::bigint, $11, ${getLeaseEndSql(lockSeconds)}, now(), now() + make_interval(secs => $12)
         FROM held WHERE own < $13 / 2 AND uploads < $13 AND "ownBytes" + $10 <= $14::bigint / 2 AND bytes + $10 <= $14::bigint RETURNING *)
       SELECT held.*, ${columns} FROM held LEFT JOIN made ON true`,
       [
@@ -99,7 +98,7 @@ export class ResumableUploadService {
   /** Returns an upload. Throws 404 if it does not exist, has expired, or belongs to another credential. */
   async find(actor: Actor, uploadId: string): Promise<ResumableUpload> {
     const { rows } = isId('upl', uploadId)
-      ? await this.#db.query<ResumableUpload>(`SELECT ${columns} FROM resumable_uploads WHERE ${owned}`, [
+      ? await this.#db.query<ResumableUpload>(`SELECT ${columns} FROM resumable_uploads WHERE ${isOwned}`, [
           actor.tenantId,
           uploadId,
           getCredentialId(actor),
@@ -107,35 +106,6 @@ export class ResumableUploadService {
       : { rows: [] }
     if (!rows[0]) throw notFound('upload', uploadId)
     return rows[0]
-  }
-
-  /** Leases the upload. If another request holds the lease, marks it as requested and returns false. Throws 404 like `find`. */
-  async tryLock(actor: Actor, uploadId: string, token: string): Promise<boolean> {
-    if (!isId('upl', uploadId)) throw notFound('upload', uploadId)
-    const place = [actor.tenantId, uploadId, getCredentialId(actor)]
-    const { rowCount } = await this.#db.query(
-      `UPDATE resumable_uploads SET lease_token = $4, leased_until = ${getLeaseEndSql(leaseSeconds)}, lock_wanted = false, incoming_bytes = 0
-       WHERE ${owned} AND ${isLeaseFree}`,
-      [...place, token],
-    )
-    if (rowCount === 1) return true
-    const asked = await this.#db.query(`UPDATE resumable_uploads SET lock_wanted = true WHERE ${owned}`, place)
-    if (asked.rowCount === 0) throw notFound('upload', uploadId)
-    return false
-  }
-
-  /** Renews the lease on an upload. Calls `onInterrupted` if the lease was lost or another request waits for it. */
-  startRenewingLock(tenantId: string, uploadId: string, token: string, onInterrupted: () => void): NodeJS.Timeout {
-    const lease = toLease(tenantId, uploadId, token)
-    return startLeaseRenewal(lease, async () => {
-      const row = await renewLease<{ wanted: boolean }>(this.#db, lease, 'lock_wanted AS wanted')
-      if (!row || row.wanted) onInterrupted()
-    })
-  }
-
-  async unlock(tenantId: string, uploadId: string, token: string): Promise<void> {
-    const also = 'lock_wanted = false, incoming_bytes = 0'
-    await releaseLease(this.#db, toLease(tenantId, uploadId, token), { also })
   }
 
   /** Sets the size of an upload whose length was deferred. */
@@ -146,23 +116,13 @@ export class ResumableUploadService {
     )
   }
 
-  /** Returns all parts of an upload in order. */
-  async getParts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
-    const { rows } = await this.#db.query<Part>(
-      'SELECT start_byte AS start, size_bytes AS size, blob_path AS path FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 ORDER BY start_byte',
-      [tenantId, uploadId],
-    )
-    return rows
-  }
-
-  /** Returns the small parts at the end of an upload, in order. All of them follow the last large part. */
-  async getSmallParts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
+  /** Returns the last `limit` parts of an upload, in order. */
+  async getParts({ tenantId, uploadId }: ResumableUpload, limit: number | null = null): Promise<Part[]> {
     const { rows } = await this.#db.query<Part>(
       'SELECT start_byte AS start, size_bytes AS size, blob_path AS path FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 ORDER BY start_byte DESC LIMIT $3',
-      [tenantId, uploadId, maxSmallParts],
+      [tenantId, uploadId, limit],
     )
-    const large = rows.findIndex(({ size }) => size >= largePartBytes)
-    return rows.slice(0, large === -1 ? rows.length : large).reverse()
+    return rows.reverse()
   }
 
   /** Returns the quotas that apply to an upload, with the storage that counts against each of them. */
@@ -222,9 +182,7 @@ export class ResumableUploadService {
     return rows[0]!.leased ? 'overtaken' : 'swept'
   }
 
-  /**
-   * Records that a complete upload could not be validated. If `isRead` is true, the bytes were read, which increases the delay.
-   */
+  /** Schedules another validation attempt. If the last attempt read the bytes (`isRead`), the delay doubles. */
   async postponeValidation(
     { tenantId, uploadId, decisionAttempts }: ResumableUpload,
     { code, message, details }: PublicError,
@@ -279,13 +237,6 @@ export class ResumableUploadService {
     }
   }
 }
-
-const toLease = (tenantId: string, uploadId: string, token: string): Lease => ({
-  table: 'resumable_uploads',
-  key: { tenant_id: tenantId, upload_id: uploadId },
-  token,
-  seconds: leaseSeconds,
-})
 
 const buildDeletePartsSql = (uploads: string) =>
   `parts AS (DELETE FROM upload_parts p USING ${uploads} u WHERE p.tenant_id = $1 AND p.upload_id = u.upload_id RETURNING p.blob_path)`

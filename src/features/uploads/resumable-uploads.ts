@@ -1,4 +1,5 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
+import type { Pool } from 'pg'
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
 import { toPublicError } from '../../access/public-error.js'
@@ -35,21 +36,17 @@ const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
 
 export interface ProtocolDependencies extends ReceptionDependencies {
+  pool: Pool
   /** Path of PUBLIC_URL, with which all paths of the service begin. */
   prefix: string
   /** Called with errors that clients did not cause. */
   onError(error: unknown): void
 }
 
-interface HandlerDependencies extends ProtocolDependencies {
-  createCall(request: Request): Promise<Call>
-}
-
-/** A tus protocol request and the path to which it was sent. */
 interface ProtocolRequest {
   request: Request
   response: Response
-  /** Path to which clients send requests that create uploads. */
+  /** Path at which clients create uploads. */
   collection: string
   /** ID of the upload. Empty if the request creates an upload. */
   uploadId: string
@@ -63,18 +60,19 @@ interface UploadRequest extends ProtocolRequest {
 }
 
 /** Creates the handler for resumable uploads, which implements tus 1.0.0 (https://tus.io). */
-export function createResumableUploadHandler(dependencies: HandlerDependencies): RequestHandler {
+export function createResumableUploadHandler(
+  dependencies: ProtocolDependencies,
+  createCall: (request: Request) => Promise<Call>,
+): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
-  router.all([path, `${path}/:uploadId`], async (request, response) => {
+  router.all([path, `${path}/:uploadId`], (request, response) => {
     const uploadId = String(request.params.uploadId ?? '')
-    await handleProtocolRequest(dependencies, { request, response, collection: path, uploadId }, () =>
-      dependencies.createCall(request),
-    )
+    const protocolRequest = { request, response, collection: path, uploadId }
+    return handleProtocolRequest(dependencies, protocolRequest, () => createCall(request))
   })
   return router
 }
 
-/** Handles a tus protocol request. `createCall` authenticates the request. */
 async function handleProtocolRequest(
   dependencies: ProtocolDependencies,
   protocolRequest: ProtocolRequest,
@@ -119,7 +117,6 @@ export function createProtocolHeadersHandler(maxUploadBytes: number): RequestHan
   }
 }
 
-/** Returns the headers that describe the tus protocol in a response to OPTIONS. */
 const getProtocolHeaders = (maxUploadBytes: number): Record<string, string> => ({
   'Tus-Resumable': tusVersion,
   'Tus-Version': tusVersion,
@@ -197,7 +194,7 @@ async function withLock<T>(
   { request, call, method, uploadId }: UploadRequest,
   work: (reception: UploadReception) => Promise<T>,
 ): Promise<T> {
-  const lock = new UploadLock(dependencies.rows, call.requireActor(), uploadId)
+  const lock = new UploadLock(dependencies.pool, call.requireActor(), uploadId)
   if (method !== 'POST') await lock.acquire()
   try {
     return await work(new UploadReception(dependencies, { call, request, lock }))

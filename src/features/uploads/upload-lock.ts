@@ -1,17 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Actor } from '../../platform/actor.js'
-import { conflict } from '../../platform/errors/errors.js'
-import type { ResumableUploadService } from './resumable-upload.service.js'
+import { type Actor, getCredentialId } from '../../platform/actor.js'
+import { getLeaseEndSql, isLeaseFree, type Lease, releaseLease, renewLease, startLeaseRenewal } from '../../platform/db/lease.js'
+import type { Queries } from '../../platform/db/queries.js'
+import { conflict, notFound } from '../../platform/errors/errors.js'
+import { isId } from '../../platform/ids.js'
 import { ProtocolError } from './tus-request.js'
 
+/** Time after which the lock of a process that died expires. */
+export const lockSeconds = 5
 const pollMs = 100
 const maxWaitMs = 10_000
 
+/** SQL condition that selects an unexpired upload of a credential. */
+export const isOwned = 'tenant_id = $1 AND upload_id = $2 AND actor_id = $3 AND expires_at > now()'
+
 /**
- * Locks an upload with a lease on its row. One request on any replica can hold the lock. If a newer request waits for it, the
- * older request stops reading and stores the received bytes, because its connection is probably dead. The statement that adds
- * bytes checks the token, so that only the lock's holder can add bytes.
+ * Locks an upload with a lease on its row. If a newer request waits for the lock, the holder stops reading and stores the received
+ * bytes, because its connection is probably dead. The statement that adds bytes also checks the token.
  */
 export class UploadLock {
   readonly token = randomUUID()
@@ -19,7 +25,7 @@ export class UploadLock {
   #renewing: NodeJS.Timeout | undefined
 
   constructor(
-    private readonly rows: ResumableUploadService,
+    private readonly database: Queries,
     private readonly actor: Actor,
     private readonly uploadId: string,
   ) {}
@@ -29,23 +35,46 @@ export class UploadLock {
     return this.#interrupt.signal
   }
 
-  /** Throws 423 if the current holder does not release the lock in time. */
+  /** Throws 404 if the upload does not exist, and 423 if the current holder does not release the lock in time. */
   async acquire(): Promise<void> {
+    if (!isId('upl', this.uploadId)) throw notFound('upload', this.uploadId)
     for (const deadline = performance.now() + maxWaitMs; performance.now() < deadline; await sleep(pollMs))
-      if (await this.rows.tryLock(this.actor, this.uploadId, this.token)) return this.renew()
+      if (await this.#tryAcquire()) return this.renew()
     throw new ProtocolError(423, 'upload', 'is locked by another request or is being validated. Retry later')
   }
 
   /** Starts renewing the lease. A new upload is created with the token in its row, so it is already locked. */
   renew(): void {
-    const onInterrupted = () => this.#interrupt.abort(createUploadInterruptedError())
-    this.#renewing = this.rows.startRenewingLock(this.actor.tenantId, this.uploadId, this.token, onInterrupted)
+    this.#renewing = startLeaseRenewal(this.#lease, async () => {
+      const row = await renewLease<{ wanted: boolean }>(this.database, this.#lease, 'lock_wanted AS wanted')
+      if (!row || row.wanted) this.#interrupt.abort(createUploadInterruptedError())
+    })
   }
 
   async release(): Promise<void> {
     clearInterval(this.#renewing)
+    const also = 'lock_wanted = false, incoming_bytes = 0'
     // Ignore errors, because the lease expires without a renewal.
-    await this.rows.unlock(this.actor.tenantId, this.uploadId, this.token).catch(() => {})
+    await releaseLease(this.database, this.#lease, { also }).catch(() => {})
+  }
+
+  /** If another request holds the lease, asks it to release the lock, and returns false. */
+  async #tryAcquire(): Promise<boolean> {
+    const key = [this.actor.tenantId, this.uploadId, getCredentialId(this.actor)]
+    const leased = await this.database.query(
+      `UPDATE resumable_uploads SET lease_token = $4, leased_until = ${getLeaseEndSql(lockSeconds)}, lock_wanted = false, incoming_bytes = 0
+       WHERE ${isOwned} AND ${isLeaseFree}`,
+      [...key, this.token],
+    )
+    if (leased.rowCount === 1) return true
+    const requested = await this.database.query(`UPDATE resumable_uploads SET lock_wanted = true WHERE ${isOwned}`, key)
+    if (requested.rowCount === 0) throw notFound('upload', this.uploadId)
+    return false
+  }
+
+  get #lease(): Lease {
+    const key = { tenant_id: this.actor.tenantId, upload_id: this.uploadId }
+    return { table: 'resumable_uploads', key, token: this.token, seconds: lockSeconds }
   }
 }
 

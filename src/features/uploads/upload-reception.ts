@@ -7,17 +7,15 @@ import type { Actor } from '../../platform/actor.js'
 import { detectLostCommit } from '../../platform/db/sql-errors.js'
 import { AssayError, badUserInput, conflict, httpStatus } from '../../platform/errors/errors.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
-import { IncomingFile } from '../../platform/spool/content.js'
+import { type Content, IncomingFile } from '../../platform/spool/content.js'
 import type { File } from '../files/file.types.js'
 import type { UploadService } from '../files/upload.service.js'
-import { largePartBytes } from './merge-parts.js'
-import { readParts } from './part-reader.js'
-import { appendBytes, type PartWriterDependencies } from './part-writer.js'
-import { assertNoExcessBytes, BodyTooLong, createExcessBytesError, receiveParts } from './receive-parts.js'
+import { BodyTooLong, receiveParts } from './receive-parts.js'
 import type { Outcome, ResumableUpload } from './resumable-upload.service.js'
-import { type Creation, type Patch, parseChecksum } from './tus-request.js'
+import { type Checksum, type Creation, type Patch, parseChecksum } from './tus-request.js'
+import { createUnfinishedUploadsQuotaError, fitsQuotas, QuotaExceededError } from './upload-limits.js'
 import type { UploadLock } from './upload-lock.js'
-import { createUnfinishedUploadsQuotaError, fitsQuotas, QuotaExceededError } from './upload-quota.js'
+import { appendBytes, largePartBytes, type PartWriterDependencies, readParts } from './upload-parts.js'
 
 export interface ReceptionDependencies extends PartWriterDependencies {
   uploads: UploadService
@@ -95,20 +93,12 @@ export class UploadReception {
 
   /** Receives the request's body. Returns the upload with its new offset and, after the last byte, its outcome. */
   async receive(upload: ResumableUpload): Promise<ResumableUpload> {
-    const { call, request, lock } = this.turn
     const left = upload.maxBytes - upload.offsetBytes
     let current = upload
     try {
       await this.#assertDeclaredBytesFit(upload, left)
-      await receiveParts(request, {
-        spool: this.parts.spool,
-        maxBytes: left,
-        idleMs: call.admission.bodies.idleMs,
-        checksum: parseChecksum(request.headers),
-        interrupted: lock.interruptSignal,
-        storePart: async (content) => {
-          current = await appendBytes(this.parts, current, content, lock.token)
-        },
+      await this.#receiveParts(left, parseChecksum(this.turn.request.headers), async (content) => {
+        current = await appendBytes(this.parts, current, content, this.turn.lock.token)
       })
     } catch (error) {
       if (error instanceof QuotaExceededError) throw await this.#createQuotaError(current, error)
@@ -117,6 +107,13 @@ export class UploadReception {
       return this.#rejectTooLargeUpload(current, upload.offsetBytes + error.received)
     }
     return current.offsetBytes === current.sizeBytes ? this.#validateUpload(current) : current
+  }
+
+  #receiveParts(maxBytes: number, checksum: Checksum | undefined, storePart: (part: Content) => Promise<void>): Promise<void> {
+    const { call, request, lock } = this.turn
+    const { idleMs } = call.admission.bodies
+    const options = { spool: this.parts.spool, maxBytes, idleMs, checksum, interrupted: lock.interruptSignal, storePart }
+    return receiveParts(request, options)
   }
 
   async remove(uploadId: string): Promise<void> {
@@ -134,18 +131,12 @@ export class UploadReception {
     if (!fitsQuotas(quotas, added)) throw new QuotaExceededError(quotas, added)
   }
 
-  /**
-   * Returns the error for received bytes that exceed a quota. If the stored files alone exceed the quota, the upload is rejected,
-   * as a new upload would be, and its bytes are deleted. Otherwise, the client can resume it once other unfinished uploads have ended.
-   */
+  /** Rejects the upload if stored files use the quota. Otherwise, returns an error, and the client can resume the upload later. */
   async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
     await this.#runAndSaveOutcome(upload, async (attempt) => {
-      await this.parts.uploads.checkBeforeUpload(attempt, {
-        context,
-        filename,
-        sizeBytes: sizeBytes ?? offsetBytes + error.added,
-      })
+      const description = { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added }
+      await this.parts.uploads.checkBeforeUpload(attempt, description)
       // The upload can continue, so this request is not logged as a call.
       attempt.outcome = { status: 'unlogged' }
       return undefined
@@ -153,13 +144,16 @@ export class UploadReception {
     return createUnfinishedUploadsQuotaError(this.turn.call.requireActor(), context, error)
   }
 
-  /**
-   * Checks a repeated PATCH of a complete upload, whose first response may have been lost. Throws if its body exceeds the
-   * upload's length.
-   */
-  #assertNoExcessBytes(offset: number, size: number): Promise<void> {
-    if (offset > size) throw createWrongOffsetError(size)
-    return assertNoExcessBytes(this.turn.request, size - offset, this.turn.call.admission.bodies.idleMs)
+  /** Throws if the body of a request that adds no bytes exceeds the upload's length. Only a chunked body is read. */
+  async #assertNoExcessBytes(offset: number, size: number): Promise<void> {
+    const left = size - offset
+    if (left < 0) throw createWrongOffsetError(size)
+    const { 'content-length': length = 0, 'transfer-encoding': encoding } = this.turn.request.headers
+    if (Number(length) > left) throw createExcessBytesError(left)
+    if (encoding !== undefined)
+      await this.#receiveParts(left, undefined, async () => {}).catch((error) => {
+        throw error instanceof BodyTooLong ? createExcessBytesError(left) : error
+      })
   }
 
   /** Validates a complete upload again after an attempt without a verdict. Reads the bytes only if the attempt can succeed. */
@@ -172,7 +166,6 @@ export class UploadReception {
     return this.#validateUpload(upload)
   }
 
-  /** Validates the stored bytes like any other upload. */
   async #validateUpload(upload: ResumableUpload): Promise<EndedUpload> {
     const { rows, storage, spool } = this.parts
     const parts = await rows.getParts(upload)
@@ -213,10 +206,7 @@ export class UploadReception {
     return ended!
   }
 
-  /**
-   * Runs `work` as the upload's only call and stores the outcome: the file, or the rejection that `work` throws. The upload
-   * continues if `work` returns undefined.
-   */
+  /** Runs `work` as the upload's only logged call and stores its outcome. The upload continues if `work` returns undefined. */
   async #runAndSaveOutcome(
     upload: ResumableUpload,
     work: (attempt: Attempt) => Promise<File | undefined>,
@@ -250,15 +240,17 @@ const toFileResponse = ({ fileId, originalFilename, contentType, sizeBytes, cont
 
 const finalStatuses = [404, 409, 413, 422]
 
-/**
- * Converts an error to the outcome of the upload. Rethrows errors that are not a verdict, because the upload can be validated
- * again.
- */
+/** Converts an error to the outcome of the upload. Rethrows an error that is not a verdict, so that validation is retried. */
 function toRejectedOutcome(error: unknown): Outcome {
   if (!(error instanceof AssayError) || !finalStatuses.includes(httpStatus[error.code])) throw error
   const { code, message, details } = error
   return { error: { code, message, details } }
 }
+
+const createExcessBytesError = (remainingBytes: number) =>
+  badUserInput([
+    { field: 'body', message: `must be at most ${remainingBytes} bytes, the number of bytes remaining in the upload` },
+  ])
 
 const createWrongOffsetError = (offset: number) =>
   conflict(`The current upload offset is ${offset}. Resume from that offset.`, { upload_offset: offset, resumable: true })
