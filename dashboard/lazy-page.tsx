@@ -45,7 +45,7 @@ export function createLazyPage(load: () => Promise<PageComponent>): LazyPage {
   return Object.assign(LazyPageComponent, { preload })
 }
 
-/** Browsers do not retry a failed module import, so the second button reloads the whole page. */
+/** Browsers do not retry a failed module import, so a second button reloads the whole page. */
 const LoadError = ({ onRetry }: { onRetry: () => void }) => (
   <div class="notice bad" role="alert">
     <p>{texts.errors.pageNotLoaded}</p>

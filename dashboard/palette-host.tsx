@@ -6,7 +6,7 @@ export const isPaletteOpen = signal(false)
 
 const loadPalette = async () => (await import('./pages/palette.js')).Palette
 
-/** Shows the palette. Its code loads when the palette is first opened, or two seconds after the page. */
+/** Shows the palette. Its code loads when the palette is first opened, or two seconds after the page loads. */
 export function PaletteHost() {
   const loaded = useSignal<{ Palette: ComponentType<{ onClose: () => void }> } | undefined>(undefined)
   useEffect(() => {

@@ -37,7 +37,7 @@ export const hasScope = (scope: Scope): boolean => scopes.value.includes(scope) 
 const otherTabs = new BroadcastChannel('assay.session')
 otherTabs.addEventListener('message', () => void loadCurrentUser())
 
-/** Loads the current user. If the URL contains a welcome token, removes the token and signs in with it first. */
+/** Loads the current user. If the URL contains a welcome token, signs in with it first and removes it from the URL. */
 export async function startSession(): Promise<void> {
   const welcome = /^#welcome=([\w.-]+)$/.exec(location.hash)?.[1]
   if (welcome) {

@@ -130,5 +130,5 @@ const rejectionCodes = [
   'ACTIVE_CONTENT',
 ]
 
-/** Checks whether the service rejected the file itself. A retry cannot succeed then. */
+/** Checks whether the service rejected the file itself, so that a retry cannot succeed. */
 const isRejection = ({ code }: ApiError) => rejectionCodes.includes(code)

@@ -16,7 +16,7 @@ interface View {
   icon: IconName
   /** Navigation group. Undefined for the overview, which is above the groups, and for the account page. */
   group?: Group
-  /** Scopes of which the user needs at least one to open the view. If undefined, no scope is required. */
+  /** Scopes that allow the user to open the view. One of them is sufficient. If undefined, no scope is required. */
   scopes?: readonly Scope[]
   Page: LazyPage
   /** Page for a single object, which the path identifies by id or key. */
@@ -146,7 +146,7 @@ const allViews: readonly View[] = [
 
 const isViewPermitted = ({ scopes }: View) => !scopes || scopes.some(hasScope)
 
-/** Returns the views that the user may open in navigation order, without the account page. */
+/** Returns the views that the user may open, in navigation order and without the account page. */
 export const getVisibleViews = (): View[] => allViews.filter((view) => isViewPermitted(view) && view.name !== 'account')
 
 const findViewByPath = (path: string) => allViews.find(({ name }) => name === path.split('/')[1])
@@ -175,6 +175,6 @@ function decodeSegment(segment: string): string | undefined {
 export function preloadView(path: string): void {
   const view = findViewByPath(path)
   const page = path.split('/')[2] ? view?.Detail : view?.Page
-  // If this fails, opening the page reports the error.
+  // If the preload fails, opening the page reports the error.
   void page?.preload().catch(() => {})
 }

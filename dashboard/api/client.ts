@@ -23,7 +23,7 @@ function createClient(): Client {
   const created: Client = new Client({
     url: '/graphql',
     preferGetMethod: false,
-    // Errors of requests from an earlier session do not count.
+    // Errors from requests made in an earlier session do not count.
     exchanges: [
       mapExchange({ onError: (error) => created === client && countUnauthenticatedError(error) }),
       cacheExchange,

@@ -2,7 +2,7 @@ import { texts } from '../texts.js'
 
 const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB']
 
-/** Formats a byte count like the service: with base 1024 and at most two decimal places. */
+/** Formats a byte count with base 1024 and at most two decimal places, as the service does. */
 export function formatBytes(count: number): string {
   const unitIndex = Math.min(count < 1 ? 0 : Math.floor(Math.log2(count) / 10), units.length - 1)
   return `${(count / 1024 ** unitIndex).toLocaleString('en', { maximumFractionDigits: 2 })} ${units[unitIndex]}`
@@ -17,7 +17,7 @@ const dateTimeFormat = new Intl.DateTimeFormat('en', { dateStyle: 'medium', time
 /** Formats a time in the user's time zone. */
 export const formatDateTime = (iso: string): string => dateTimeFormat.format(new Date(iso))
 
-/** Formats a time in UTC, like the logs. */
+/** Formats a time in UTC, which the logs also use. */
 export const formatUtc = (iso: string): string => `${iso.slice(0, 19).replace('T', ' ')} UTC`
 
 const relativeUnits: [Intl.RelativeTimeFormatUnit, number][] = [

@@ -13,7 +13,7 @@ export interface Column<Item> {
   /** Layout of the column: `number` is right-aligned, `wide` fills the width, and `secondary` is hidden on narrow screens. */
   kind?: 'number' | 'wide' | 'secondary' | 'buttons' | 'checkbox-column'
   cell: (item: Item) => ComponentChildren
-  /** If true, the cell is a button with which keyboard users open the item. The cell must not contain other controls. */
+  /** If true, keyboard users can open the item with this cell, which must not contain other controls. */
   opensDetails?: boolean
   /** Content of the header cell. Default: the title. */
   header?: ComponentChildren

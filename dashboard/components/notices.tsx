@@ -18,7 +18,7 @@ export function ErrorNotice({ error, onRetry }: { error: ApiError | undefined; o
   )
 }
 
-/** Returns the error message, with the end of a sign-in lock in the user's time zone instead of UTC. */
+/** Returns the error message. It states the end of a sign-in lock in the user's time zone instead of UTC. */
 function toErrorMessage({ message, details }: ApiError): string {
   if (details.second_factor !== 'locked') return message
   const until = details.locked_until

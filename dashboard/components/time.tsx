@@ -1,7 +1,7 @@
 import { formatDateTime, formatRelativeTime, formatUtc } from '../api/format.js'
 import { texts } from '../texts.js'
 
-/** Shows a time in the user's time zone. The tooltip shows it in UTC, like the logs. */
+/** Shows a time in the user's time zone. The tooltip shows it in UTC, which the logs also use. */
 export const Time = ({ at, relative = false }: { at: string | null | undefined; relative?: boolean }) =>
   at ? (
     <time dateTime={at} title={relative ? `${formatDateTime(at)} · ${formatUtc(at)}` : formatUtc(at)}>

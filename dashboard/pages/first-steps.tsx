@@ -56,7 +56,7 @@ function Checklist({ contexts, files }: Progress) {
   const done = {
     context: contexts > 0,
     upload: files > 0,
-    // The key that the service creates at its first start counts only after its first use.
+    // The initial key of the service counts only after it has been used.
     key: secret.value !== undefined || keys.some(({ createdBy, lastUsedAt }) => createdBy !== 'system' || lastUsedAt !== null),
     call: (data.callLogsConnection?.totalCount ?? 0) > 0,
   }

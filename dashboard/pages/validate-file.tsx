@@ -39,7 +39,7 @@ export function ValidateFile() {
     dryRun.value = { file }
     const { signal } = new AbortController()
     const result = await sendFile<DryRunReport>({ file, context: context.contextKey, onProgress: () => {}, signal })
-    // Ignore the result if the user has selected another file since.
+    // Ignore the result if the user has selected another file in the meantime.
     if (dryRun.value?.file === file)
       dryRun.value = { file, ...(result.body ? { report: result.body } : { error: result.error! }) }
   }

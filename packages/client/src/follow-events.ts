@@ -16,7 +16,7 @@ export interface EventsOptions {
 
 const path = '/api/v1/events'
 const pageSize = 1000
-/** The service sends a comment at least every 15 seconds, so a connection without data for this long is treated as lost. */
+/** The service sends a comment at least every 15 seconds, so a connection that is idle for this long is treated as lost. */
 const idleTimeoutMs = 45_000
 const reconnectDelayMs = 1_000
 const maxReconnectDelayMs = 30_000

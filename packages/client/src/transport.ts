@@ -106,7 +106,7 @@ function toAssayError(error: unknown, signal: AbortSignal | undefined): AssayErr
   return new AssayError('network_error', formatUnreachableMessage(reason), { cause: error })
 }
 
-// Checks whether a retry can succeed: after a lost connection, an exceeded rate limit or an outage.
+// Checks whether a retry can succeed, for example after a lost connection or an outage.
 export const isTemporary = ({ status, code }: AssayError): boolean => status === 429 || status === 503 || code === 'network_error'
 
 function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: AbortSignal | undefined): Promise<void> {

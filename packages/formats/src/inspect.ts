@@ -144,7 +144,7 @@ export async function openDetected(
 
 const volumeProblem = 'the file is one part of a split archive. Join the parts, or upload an archive that is not split'
 
-/** True if an unreadable archive is part of a split archive, by its extension (.7z.001, .z01) or its first bytes. */
+/** True if the extension (.7z.001, .z01) or the first bytes of an unreadable archive show that it is part of a split archive. */
 function isArchiveVolume(
   source: RandomAccessSource,
   recognized: Recognition,

@@ -11,7 +11,7 @@ interface Sibling extends Range {
   isLeft: boolean
 }
 
-/** Adjacent stored hashes: `count` hashes from index `place`. Each hash is the root of 256^level leaves. */
+/** Run of `count` adjacent stored hashes that starts at index `place`. Each hash is the root of 256^level leaves. */
 export interface StoredHashes {
   level: number
   place: number

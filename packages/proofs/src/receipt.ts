@@ -37,7 +37,7 @@ export interface ReceiptProof {
   proof: string[]
 }
 
-/** Value of the `typ` header. It prevents the use of a receipt as a session token, and the reverse. */
+/** Value of the `typ` header, which distinguishes receipts from session tokens. */
 export const receiptType = 'receipt+jws'
 
 /** Returns the origin of a tenant's log. The origin is also the name of the log's key. */

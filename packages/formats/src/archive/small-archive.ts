@@ -9,7 +9,7 @@ const maxEntries = 64
 /** Archives within these limits are checked on the event loop, because starting a worker would take longer. */
 export const smallLimits = { maxUnpackedBytes: 256 * 1024, maxRatio: 200, maxEntries: maxEntries, maxNesting: 0 }
 
-/** True if the archive has only few members, and zlib can unpack all of them. */
+/** True if the archive has few members and zlib can unpack all of them. */
 export function isSmallArchive(source: RandomAccessSource): boolean {
   if (source.size > maxBytes) return false
   const kind = detectContainer(source.read(0, headLength))

@@ -198,7 +198,7 @@ function isTarWithoutSignature(source: RandomAccessSource): boolean {
   return block.length === 512 && block[0] !== 0 && hasValidTarChecksum(block)
 }
 
-/** Returns PDF for text that a PDF reader could also open. */
+/** Returns the type PDF for text that a PDF reader could also open. */
 function createTextRecognition(source: RandomAccessSource, detected: DetectedText): Recognition {
   const at = findPdfHeader(source)
   return at >= 0 && at < 16 && containsPdf(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign: detected }

@@ -4,7 +4,7 @@ export interface ImageSize {
   width: number
   height: number
   bits: number
-  /** Factor on the limit for decoders that never store the whole image in memory. */
+  /** Factor that raises the limit for decoders that never store the whole image in memory. */
   times?: number
 }
 

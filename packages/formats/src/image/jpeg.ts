@@ -20,7 +20,7 @@ interface Frame {
   process: number
 }
 
-// Warnings about deviations of cameras and old encoders that every viewer accepts.
+// Warnings that files from cameras and old encoders cause, and that every viewer ignores.
 const harmlessWarning =
   /extraneous bytes before marker|Invalid SOS parameters|Inconsistent progression|Adobe|JFIF|Ancient|out of order|APP\d|thumbnail/i
 const extraneous = /(\d+) extraneous bytes before marker 0x(\w\w)/

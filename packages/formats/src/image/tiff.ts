@@ -14,7 +14,8 @@ import { type TiffFields, TiffReader } from './tiff-directory.js'
 import { tryToDecodeJpegTiles } from './tiff-jpeg-tiles.js'
 import { fillSparseBlocks } from './tiff-sparse.js'
 
-// Factor on the pixel limit for maps and scans, which are decoded in strips and tiles. It allows 268 million 24-bit pixels.
+// Factor that raises the pixel limit for maps and scans, which are decoded in strips and tiles. It allows 268 million 24-bit
+// pixels.
 const stripLimitFactor = 3
 /** Maximum number of pages to decode. Only the directories and offsets of further pages are checked. */
 const maxDecodedPages = 32

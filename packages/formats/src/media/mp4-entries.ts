@@ -59,7 +59,7 @@ function areParameterSetsValid(source: RandomAccessSource, box: Box): boolean {
   return at <= bytes.length
 }
 
-/** Checks the tag of an elementary stream descriptor, and that its length fits into the box. */
+/** Checks that an elementary stream descriptor has the correct tag and fits into the box. */
 function isDescriptorValid(source: RandomAccessSource, box: Box): boolean {
   const bytes = source.read(box.start + 4, Math.min(16, box.end - box.start - 4))
   if (bytes[0] !== 3) return bytes[0] === 4

@@ -90,7 +90,7 @@ function readTopLevelBoxes(source: RandomAccessSource, limits: ReaderLimits): To
       return createInvalidVerdict('the file does not start with an MP4 or QuickTime box')
     const missed = !fits && (requiredBoxes.has(box.type) || !isPlayable(boxes))
     if (missed && quoted && headed && box.type !== 'moov') {
-      // Players can play truncated media data, but need all other boxes completely.
+      // Players can play truncated media data, but all other boxes must be complete.
       if (box.type === 'mdat') boxes.push(box)
       return { boxes, notes, cut: box.type }
     }

@@ -79,7 +79,7 @@ class PageWalker {
       if (next < 0 && this.ended && page === 'no page')
         return this.createVerdict([`${source.size - at} bytes follow the last page`])
       const end = next < 0 ? source.size : next
-      // A page that the end of the file truncates does not count as damaged data.
+      // A page that is truncated at the end of the file does not count as damaged data.
       if (page !== 'truncated' || next >= 0) this.lost += end - at
       this.damage ??=
         page === 'truncated' && next < 0

@@ -105,7 +105,7 @@ export class JsonScanner {
     for (;;) {
       const bytes = this.#bytes
       let at = this.#at
-      // Fast path for the content of strings, to which most bytes belong.
+      // Fast path for string content, which makes up most of the bytes.
       while (at < bytes.length && bytes[at]! >= 0x20 && bytes[at] !== quote && bytes[at] !== backslash) at++
       this.#at = at
       const byte = this.#peekByte()

@@ -39,7 +39,7 @@ export type UnscannedCause = 'encrypted' | 'unsupported' | 'limit' | 'damaged'
 /** Container, or part of one, that the walk could not open. Its bytes were visited only in compressed form. */
 export interface UnscannedPart {
   cause: UnscannedCause
-  /** Undefined if a limit ended the whole walk. */
+  /** Container that could not be opened. Undefined if a limit ended the whole walk. */
   container?: Container
   /** Nesting depth of the container. The outermost file has depth 1. */
   depth: number
@@ -75,7 +75,7 @@ const ratioExemptBytes = 64 * 1024 * 1024
 // Allows about 40 blank pages of a color scan (A4, 300 dpi), which Deflate compresses 1000:1.
 const ratioExemptPdfBytes = 1024 * 1024 * 1024
 
-/** Limits, usage and results of one walk over all nesting levels. */
+/** Limits, usage and results of one walk at all nesting levels. */
 export class WalkRun {
   readonly unscannedParts: UnscannedPart[] = []
   /** Error that ended the walk while it was observing a reader. */
@@ -117,7 +117,7 @@ export class WalkRun {
       throw new LimitExceeded(`the file expands to more than ${maxRatio} times its size`)
   }
 
-  /** Raises the number of bytes that the ratio limit ignores, because PDF images are unpacked one by one. */
+  /** Exempts more bytes from the ratio limit, because PDF images are unpacked one by one. */
   raiseRatioExemption(): void {
     this.#ratioExemptBytes = ratioExemptPdfBytes
   }
@@ -140,7 +140,7 @@ export const overlapBytes = 68 * 1024
 const maxIdleWindows = 8
 const idleWindows: Buffer[] = []
 
-/** Returns a buffer that an earlier walk in this thread released, because allocating 4 MiB for every member would be too slow. */
+/** Returns a buffer from an earlier walk in this thread, because allocating 4 MiB for every member would be too slow. */
 export const acquireWindow = (): Buffer => idleWindows.pop() ?? Buffer.allocUnsafeSlow(windowBytes)
 
 export function releaseWindow(window: Buffer): void {

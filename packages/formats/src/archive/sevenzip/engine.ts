@@ -49,7 +49,7 @@ function loadEngine() {
   return compiledEngine
 }
 
-/** Runs 7-Zip in WebAssembly. 7-Zip reads the source through a virtual file, which requires no copy. */
+/** Runs 7-Zip in WebAssembly. 7-Zip reads the source through a virtual file, so it needs no copy. */
 export async function runSevenZip(
   source: RandomAccessSource,
   limits: ReaderLimits,

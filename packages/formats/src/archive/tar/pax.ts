@@ -22,7 +22,7 @@ export function parsePaxRecords(bytes: Buffer, records: PaxRecords): void {
   }
 }
 
-/** Overrides header fields with the values that are not empty in the extended header. */
+/** Overrides header fields with the non-empty values from the extended header. */
 export function applyPaxRecords(header: TarHeader, records: PaxRecords): void {
   header.name = records.get('GNU.sparse.name') || records.get('path') || header.name
   header.linkName = records.get('linkpath') || header.linkName

@@ -61,11 +61,11 @@ function findHeaderMismatch(entry: ZipEntry, header: Buffer, name: Buffer, nameL
   return undefined
 }
 
-// The zip64 field contains the actual value of a saturated number.
+// If a number has its maximum value, the zip64 field contains the actual value.
 const saturatedSize = 0xffffffff
 const sizesDiffer = (localValue: number, centralValue: number) => localValue !== saturatedSize && localValue !== centralValue
 
-/** Checks the zip64 field of a saturated size. If a data descriptor follows, the field only has to exist. */
+/** Checks the zip64 field of a size that has its maximum value. If a data descriptor follows, the field only has to exist. */
 function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Buffer): void {
   const [packed, unpacked] = [header.readUInt32LE(18) === saturatedSize, header.readUInt32LE(22) === saturatedSize]
   if (!packed && !unpacked) return

@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../../random-access-source.js'
 
-// Excel 2 to 4 and Word 1 and 2 for Windows did not use compound files. The first record identifies their files.
+// Excel 2 to 4 and Word 1 and 2 for Windows did not use compound files, so the first record identifies these files.
 
 const windowsWord = new Set([0xa59b, 0xa5db])
 

@@ -48,7 +48,7 @@ function checkTableStream(container: OleContainer, document: OleStream, name: st
   const entry = container.findStream(name)
   if (!entry) throw createDamageError(`the ${name} stream required by the Word document is missing`)
   const table = container.openStream(entry)
-  // Only the first bytes of the file information block are not encrypted.
+  // In an encrypted document, only the first bytes of the file information block are readable.
   if (encrypted) return
   const place = document.read(0x1a2, 8)
   if (place.length < 8) throw createDamageError("the Word document's file information block is truncated")
