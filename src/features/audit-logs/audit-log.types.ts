@@ -1,19 +1,21 @@
-import { ID } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
+import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, createConnectionType, createPageType, PageArgs } from '../../api/graphql/page.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
-import { extendArgs, field, nodeId, nodeType, nullable, optional } from '../../api/graphql/type-declarations.js'
+import type { Scope } from '../../platform/actor.js'
 import { ScopeName } from '../api-keys/api-key.types.js'
 
-const AuditTypeName = createEnum('AuditType', 'Category of an audit log entry.', {
+export const AuditTypeName = createEnum('AuditType', 'Category of an audit log entry.', {
   api_key: "Changes to the tenant's API keys.",
   file: "Changes to the tenant's files.",
   context: "Changes to the tenant's contexts.",
   tenant: 'Changes to the tenant and its users, sessions, webhooks and upload links.',
   security: 'Rejected sign-ins and credentials, missing scopes, and exceeded limits. The number of these entries is limited.',
 })
+export type AuditTypeName = keyof typeof AuditTypeName
 
-const AuditActionName = createEnum('AuditAction', 'Kind of change that an audit log entry records.', {
+export const AuditActionName = createEnum('AuditAction', 'Kind of change that an audit log entry records.', {
   created: 'The entity was created.',
   enabled: 'The entity was enabled.',
   disabled: 'The entity was disabled.',
@@ -21,8 +23,9 @@ const AuditActionName = createEnum('AuditAction', 'Kind of change that an audit 
   updated: 'The entity was changed.',
   deleted: 'The entity was deleted.',
 })
+export type AuditActionName = keyof typeof AuditActionName
 
-const EntityTypeName = createEnum('EntityType', 'Kind of entity that an audit log entry refers to.', {
+export const EntityTypeName = createEnum('EntityType', 'Kind of entity that an audit log entry refers to.', {
   api_key: 'The entity is an API key.',
   file: 'The entity is a file.',
   context: 'The entity is a context.',
@@ -32,6 +35,7 @@ const EntityTypeName = createEnum('EntityType', 'Kind of entity that an audit lo
   webhook: 'The entity is a webhook.',
   upload_link: 'The entity is an upload link.',
 })
+export type EntityTypeName = keyof typeof EntityTypeName
 
 export const PerformerTypeName = createEnum('PerformerType', 'Kind of actor that made a change.', {
   user: 'A dashboard user, signed in with a password or a token.',
@@ -40,41 +44,75 @@ export const PerformerTypeName = createEnum('PerformerType', 'Kind of actor that
 })
 export type PerformerTypeName = keyof typeof PerformerTypeName
 
-export const AuditLog = nodeType('AuditLog', 'An audit log entry, with a snapshot of the actor at the time of the change.', {
-  auditId: nodeId('ID of the audit log entry: `aud_` followed by a ULID.'),
-  auditType: field(AuditTypeName, 'Category of the audit log entry.'),
-  action: field(AuditActionName, 'Kind of change that was made.'),
-  entityType: field(String, 'Kind of entity that was changed.'),
-  entityId: field(ID, 'ID of the entity that was changed.'),
-  entityName: field(String, 'Name of the entity at the time of the change.'),
-  performedById: field(ID, 'ID of the user or API key that made the change, or `system`.'),
-  performedByName: field(String, 'Name of the actor at the time of the change.'),
-  performedByEmail: nullable(String, 'Email address of the actor at the time of the change. Null if the actor is not a user.'),
-  performedByType: field(PerformerTypeName, 'Kind of actor that made the change.'),
-  performedByScopes: field([ScopeName], 'Scopes of the actor at the time of the change.'),
-  details: field(JsonObjectScalar, 'Details of the change, such as the previous and new status.'),
-  ipAddress: field(String, 'IP address of the actor that made the change.'),
-  userAgent: field(String, '`User-Agent` header that the actor sent.'),
-  createdAt: field(Date, 'Time at which the change was made.'),
+@ObjectType({
+  implements: Node,
+  simpleResolvers: true,
+  description: 'An audit log entry, with a snapshot of the actor at the time of the change.',
 })
-export type AuditLog = InstanceType<typeof AuditLog>
+export class AuditLog {
+  @AsNodeId()
+  @Field(() => ID, { description: 'ID of the audit log entry: `aud_` followed by a ULID.' })
+  auditId!: string
+  @Field(() => AuditTypeName, { description: 'Category of the audit log entry.' })
+  auditType!: AuditTypeName
+  @Field(() => AuditActionName, { description: 'Kind of change that was made.' })
+  action!: AuditActionName
+  @Field(() => String, { description: 'Kind of entity that was changed.' })
+  entityType!: string
+  @Field(() => ID, { description: 'ID of the entity that was changed.' })
+  entityId!: string
+  @Field(() => String, { description: 'Name of the entity at the time of the change.' })
+  entityName!: string
+  @Field(() => ID, { description: 'ID of the user or API key that made the change, or `system`.' })
+  performedById!: string
+  @Field(() => String, { description: 'Name of the actor at the time of the change.' })
+  performedByName!: string
+  @Field(() => String, {
+    nullable: true,
+    description: 'Email address of the actor at the time of the change. Null if the actor is not a user.',
+  })
+  performedByEmail!: string | null
+  @Field(() => PerformerTypeName, { description: 'Kind of actor that made the change.' })
+  performedByType!: PerformerTypeName
+  @Field(() => [ScopeName], { description: 'Scopes of the actor at the time of the change.' })
+  performedByScopes!: Scope[]
+  @Field(() => JsonObjectScalar, { description: 'Details of the change, such as the previous and new status.' })
+  details!: Record<string, unknown>
+  @Field(() => String, { description: 'IP address of the actor that made the change.' })
+  ipAddress!: string
+  @Field(() => String, { description: '`User-Agent` header that the actor sent.' })
+  userAgent!: string
+  @Field(() => Date, { description: 'Time at which the change was made.' })
+  createdAt!: Date
+}
 
 export const AuditLogPage = createPageType(AuditLog, 'AuditLog')
 export const AuditLogConnection = createConnectionType(AuditLog, 'AuditLog')
 
-const filters = {
-  auditType: optional(AuditTypeName, 'Returns only entries in this category.'),
-  action: optional(AuditActionName, 'Returns only entries with this action.'),
-  entityId: optional(ID, 'Returns only entries for the entity with this ID.'),
+// Adds the filters that audit log pages and connections share.
+const withFilters = <Base extends ClassType<object>>(base: Base) => {
+  @ArgsType()
+  class Filters extends base {
+    @Field(() => AuditTypeName, { nullable: true, description: 'Returns only entries in this category.' })
+    auditType?: AuditTypeName | null
+    @Field(() => AuditActionName, { nullable: true, description: 'Returns only entries with this action.' })
+    action?: AuditActionName | null
+    @Field(() => ID, { nullable: true, description: 'Returns only entries for the entity with this ID.' })
+    entityId?: string | null
+  }
+  return Filters
 }
 
-export const AuditLogsArgs = extendArgs(PageArgs, filters)
-export type AuditLogsArgs = InstanceType<typeof AuditLogsArgs>
-export const AuditLogsConnectionArgs = extendArgs(ConnectionArgs, filters)
-export type AuditLogsConnectionArgs = InstanceType<typeof AuditLogsConnectionArgs>
+@ArgsType()
+export class AuditLogsArgs extends withFilters(PageArgs) {}
 
-export const AuditLogsOfEntityArgs = extendArgs(PageArgs, {
-  entityType: field(EntityTypeName, 'Kind of entity whose audit log entries are returned.'),
-  entityId: field(ID, 'ID of the entity whose audit log entries are returned.'),
-})
-export type AuditLogsOfEntityArgs = InstanceType<typeof AuditLogsOfEntityArgs>
+@ArgsType()
+export class AuditLogsConnectionArgs extends withFilters(ConnectionArgs) {}
+
+@ArgsType()
+export class AuditLogsOfEntityArgs extends PageArgs {
+  @Field(() => EntityTypeName, { description: 'Kind of entity whose audit log entries are returned.' })
+  entityType!: EntityTypeName
+  @Field(() => ID, { description: 'ID of the entity whose audit log entries are returned.' })
+  entityId!: string
+}

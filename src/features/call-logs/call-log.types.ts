@@ -1,53 +1,88 @@
-import { ID } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
+import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, createConnectionType, createPageType, PageArgs } from '../../api/graphql/page.js'
 import { DateString } from '../../api/graphql/rules.js'
-import { extendArgs, field, nodeId, nodeType, nullable, optional } from '../../api/graphql/type-declarations.js'
+import type { ErrorCode } from '../../platform/errors/error-codes.js'
 
-const OperationName = createEnum('Operation', 'Category of a call, named after the scope that its endpoint requires.', {
+export const OperationName = createEnum('Operation', 'Category of a call, named after the scope that its endpoint requires.', {
   upload: 'File uploads and dry runs.',
   download: 'Requests for a download URL.',
   metadata: 'Requests that read lists, file metadata, statistics or logs.',
   delete: 'File deletions and trash operations.',
 })
+export type OperationName = keyof typeof OperationName
 
-const CallStatusName = createEnum('CallStatus', 'Result of an API call.', {
+export const CallStatusName = createEnum('CallStatus', 'Result of an API call.', {
   success: 'The service completed the call.',
   failure: 'The service rejected the call, or the call failed.',
 })
+export type CallStatusName = keyof typeof CallStatusName
 
-export const CallLog = nodeType('CallLog', 'A log entry for a successful or failed call made with an API key.', {
-  callId: nodeId('ID of the call: `call_` followed by a ULID.'),
-  apiKeyId: field(ID, 'ID of the API key that made the call.'),
-  apiKeyName: field(String, 'Name of the API key at the time of the call.'),
-  operation: field(OperationName, 'Category of the call.'),
-  status: field(CallStatusName, 'Result of the call.'),
-  fileId: nullable(ID, 'ID of the file involved in the call. Null if no file was involved.'),
-  contextKey: nullable(String, 'Key of the context involved in the call. Null if no context was involved.'),
-  errorCode: nullable(ErrorCodeName, 'Error code of a failed call. Null on success.'),
-  errorMessage: nullable(String, 'Error message that explains why the call failed. Null on success.'),
-  ipAddress: field(String, 'IP address of the client.'),
-  userAgent: field(String, '`User-Agent` header sent by the client, at most 512 bytes.'),
-  createdAt: field(Date, 'Time at which the call was made.'),
+@ObjectType({
+  implements: Node,
+  simpleResolvers: true,
+  description: 'A log entry for a successful or failed call made with an API key.',
 })
-export type CallLog = InstanceType<typeof CallLog>
+export class CallLog {
+  @AsNodeId()
+  @Field(() => ID, { description: 'ID of the call: `call_` followed by a ULID.' })
+  callId!: string
+  @Field(() => ID, { description: 'ID of the API key that made the call.' })
+  apiKeyId!: string
+  @Field(() => String, { description: 'Name of the API key at the time of the call.' })
+  apiKeyName!: string
+  @Field(() => OperationName, { description: 'Category of the call.' })
+  operation!: OperationName
+  @Field(() => CallStatusName, { description: 'Result of the call.' })
+  status!: CallStatusName
+  @Field(() => ID, { nullable: true, description: 'ID of the file involved in the call. Null if no file was involved.' })
+  fileId!: string | null
+  @Field(() => String, {
+    nullable: true,
+    description: 'Key of the context involved in the call. Null if no context was involved.',
+  })
+  contextKey!: string | null
+  @Field(() => ErrorCodeName, { nullable: true, description: 'Error code of a failed call. Null on success.' })
+  errorCode!: ErrorCode | null
+  @Field(() => String, { nullable: true, description: 'Error message that explains why the call failed. Null on success.' })
+  errorMessage!: string | null
+  @Field(() => String, { description: 'IP address of the client.' })
+  ipAddress!: string
+  @Field(() => String, { description: '`User-Agent` header sent by the client, at most 512 bytes.' })
+  userAgent!: string
+  @Field(() => Date, { description: 'Time at which the call was made.' })
+  createdAt!: Date
+}
 
 export const CallLogPage = createPageType(CallLog, 'CallLog')
 export const CallLogConnection = createConnectionType(CallLog, 'CallLog')
 
-const filters = {
-  apiKeyId: optional(ID, 'Returns only calls with this API key.'),
-  operation: optional(OperationName, 'Returns only calls in this category.'),
-  status: optional(CallStatusName, 'Returns only calls with this result.'),
-  startDate: optional(String, 'Earliest call time, inclusive, in ISO 8601 format.', DateString()),
-  endDate: optional(
-    String,
-    'Latest call time, inclusive, in ISO 8601 format. A date without a time includes the whole day.',
-    DateString(),
-  ),
+// Adds the filters that call log pages and connections share.
+const withFilters = <Base extends ClassType<object>>(base: Base) => {
+  @ArgsType()
+  class Filters extends base {
+    @Field(() => ID, { nullable: true, description: 'Returns only calls with this API key.' })
+    apiKeyId?: string | null
+    @Field(() => OperationName, { nullable: true, description: 'Returns only calls in this category.' })
+    operation?: OperationName | null
+    @Field(() => CallStatusName, { nullable: true, description: 'Returns only calls with this result.' })
+    status?: CallStatusName | null
+    @Field(() => String, { nullable: true, description: 'Earliest call time, inclusive, in ISO 8601 format.' })
+    @DateString()
+    startDate?: string | null
+    @Field(() => String, {
+      nullable: true,
+      description: 'Latest call time, inclusive, in ISO 8601 format. A date without a time includes the whole day.',
+    })
+    @DateString()
+    endDate?: string | null
+  }
+  return Filters
 }
 
-export const CallLogsArgs = extendArgs(PageArgs, filters)
-export type CallLogsArgs = InstanceType<typeof CallLogsArgs>
-export const CallLogsConnectionArgs = extendArgs(ConnectionArgs, filters)
-export type CallLogsConnectionArgs = InstanceType<typeof CallLogsConnectionArgs>
+@ArgsType()
+export class CallLogsArgs extends withFilters(PageArgs) {}
+
+@ArgsType()
+export class CallLogsConnectionArgs extends withFilters(ConnectionArgs) {}

@@ -1,28 +1,33 @@
-import { ID, Int } from 'type-graphql'
+import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
 import { IntegerRange, Rule } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
-import { argsType, extendArgs, field, objectType, optional, withDefault } from '../../api/graphql/type-declarations.js'
 import { type EventType, eventTypes } from '../../ledger/event-types.js'
 
-export const Event = objectType('Event', "A change to the tenant's data, or a verdict on an uploaded file.", {
-  sequence: field(
-    LongScalar,
-    'Position of the event in the journal, starting at 1. Positions have no gaps and follow the commit order.',
-    AsNodeId(),
-  ),
-  eventId: field(ID, 'ID of the event: `evt_` followed by a ULID.'),
-  type: field(String, 'Type of the event, such as `file.accepted`.'),
-  occurredAt: field(Date, 'Time at which the event was committed.'),
-  data: field(JsonObjectScalar, 'Event data: the changes and the actor that made them, or the validated file.'),
-})
-export type Event = InstanceType<typeof Event>
+@ObjectType({ simpleResolvers: true, description: "A change to the tenant's data, or a verdict on an uploaded file." })
+export class Event {
+  @AsNodeId()
+  @Field(() => LongScalar, {
+    description: 'Position of the event in the journal, starting at 1. Positions have no gaps and follow the commit order.',
+  })
+  sequence!: number
+  @Field(() => ID, { description: 'ID of the event: `evt_` followed by a ULID.' })
+  eventId!: string
+  @Field(() => String, { description: 'Type of the event, such as `file.accepted`.' })
+  type!: string
+  @Field(() => Date, { description: 'Time at which the event was committed.' })
+  occurredAt!: Date
+  @Field(() => JsonObjectScalar, { description: 'Event data: the changes and the actor that made them, or the validated file.' })
+  data!: Record<string, unknown>
+}
 
-export const EventPage = objectType('EventPage', 'A page of events that follow a journal position.', {
-  data: field([Event], 'Events in ascending order of `sequence`.'),
-  lastSequence: field(LongScalar, 'Sequence number of the last event in the journal.'),
-})
-export type EventPage = InstanceType<typeof EventPage>
+@ObjectType({ simpleResolvers: true, description: 'A page of events that follow a journal position.' })
+export class EventPage {
+  @Field(() => [Event], { description: 'Events in ascending order of `sequence`.' })
+  data!: Event[]
+  @Field(() => LongScalar, { description: 'Sequence number of the last event in the journal.' })
+  lastSequence!: number
+}
 
 const known = Object.keys(eventTypes) as EventType[]
 const kinds = [...new Set(known.map((type) => `${type.slice(0, type.indexOf('.'))}.*`))]
@@ -45,22 +50,26 @@ export const EventTypes = () =>
     { minItems: 1, maxItems: maxTypes },
   )
 
-export const EventsArgs = argsType({
-  after: withDefault(
-    LongScalar,
-    0,
-    'Journal position after which events are returned. 0 starts at the first event.',
-    IntegerRange(0, Number.MAX_SAFE_INTEGER),
-  ),
-  types: optional(
-    [String],
-    'Event types to return, such as `file.accepted`, or `file.*` for all file events. Null means all types.',
-    EventTypes(),
-  ),
-})
-export type EventsArgs = InstanceType<typeof EventsArgs>
+@ArgsType()
+export class EventsArgs {
+  @Field(() => LongScalar, {
+    defaultValue: 0,
+    description: 'Journal position after which events are returned. 0 starts at the first event.',
+  })
+  @IntegerRange(0, Number.MAX_SAFE_INTEGER)
+  after!: number
 
-export const EventPageArgs = extendArgs(EventsArgs, {
-  limit: withDefault(Int, 100, 'Maximum number of events to return, 1 to 1,000.', IntegerRange(1, 1000)),
-})
-export type EventPageArgs = InstanceType<typeof EventPageArgs>
+  @Field(() => [String], {
+    nullable: true,
+    description: 'Event types to return, such as `file.accepted`, or `file.*` for all file events. Null means all types.',
+  })
+  @EventTypes()
+  types?: string[] | null
+}
+
+@ArgsType()
+export class EventPageArgs extends EventsArgs {
+  @Field(() => Int, { defaultValue: 100, description: 'Maximum number of events to return, 1 to 1,000.' })
+  @IntegerRange(1, 1000)
+  limit!: number
+}

@@ -1,147 +1,203 @@
-import { ID, Int } from 'type-graphql'
+import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
+import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { createPageType, PageArgs } from '../../api/graphql/page.js'
-import { ContextKeys, IntegerRange, MultiLineText, Text } from '../../api/graphql/rules.js'
+import { ContextKeys, IntegerRange, MultiLineText, Text, UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
-import {
-  argsType,
-  extendArgs,
-  field,
-  inputType,
-  nodeId,
-  nodeType,
-  nullable,
-  objectType,
-  optional,
-  update,
-  withDefault,
-} from '../../api/graphql/type-declarations.js'
 import { EventTypes } from '../events/event.types.js'
 
-const WebhookStatus = createEnum('WebhookStatus', 'Status of a webhook, which determines whether the webhook receives events.', {
-  active: 'The webhook receives events.',
-  disabled:
-    'The webhook receives no events. After the webhook is enabled again, delivery continues with the next undelivered event.',
-})
+export const WebhookStatus = createEnum(
+  'WebhookStatus',
+  'Status of a webhook, which determines whether the webhook receives events.',
+  {
+    active: 'The webhook receives events.',
+    disabled:
+      'The webhook receives no events. After the webhook is enabled again, delivery continues with the next undelivered event.',
+  },
+)
+export type WebhookStatus = keyof typeof WebhookStatus
 
 const WebhookDisabledReason = createEnum('WebhookDisabledReason', 'Reason why a webhook is disabled.', {
   requested: 'An admin disabled the webhook.',
   gone: 'The endpoint returned HTTP status 410 (Gone).',
   failing: 'All delivery attempts have failed for the past five days.',
 })
+type WebhookDisabledReason = keyof typeof WebhookDisabledReason
 
-const DeliveryStatus = createEnum('DeliveryStatus', 'Status of a webhook delivery.', {
+export const DeliveryStatus = createEnum('DeliveryStatus', 'Status of a webhook delivery.', {
   pending: 'The last attempt failed, and the service will retry.',
   delivered: 'The endpoint returned a 2xx status.',
   failed: 'All attempts failed, and the service no longer retries.',
 })
+export type DeliveryStatus = keyof typeof DeliveryStatus
 
-const webhookFields = {
-  webhookId: field(ID, 'ID of the webhook: `whk_` followed by a ULID.'),
-  url: field(String, 'URL that receives events as POST requests.'),
-  types: field([String], 'Event types that are sent. `file.*` matches all file events, and `*` matches all events.'),
-  contexts: nullable(
-    [String],
-    'Keys of the contexts whose events are sent. Null means all. Events without a context are always sent.',
-  ),
-  description: field(String, "Free-text description of the webhook's purpose."),
-  status: field(WebhookStatus, 'Status of the webhook.'),
-  disabledReason: nullable(WebhookDisabledReason, 'Reason why the webhook is disabled. Null if it is active.'),
-  lastSequence: field(LongScalar, 'Sequence number of the last processed event.'),
-  failingSince: nullable(Date, 'Start of the period in which all attempts have failed. Null if the last delivery succeeded.'),
-  nextAttemptAt: nullable(Date, 'Time of the next retry. Null if no retry is scheduled.'),
-  previousSecretExpiresAt: nullable(
-    Date,
-    'End of the period in which deliveries are also signed with the previous secret. Null if there is no previous secret.',
-  ),
-  createdBy: field(ID, 'ID of the user or API key that created the webhook, or `system`.'),
-  createdAt: field(Date, 'Time at which the webhook was created.'),
-  updatedAt: field(Date, 'Time at which the webhook was last changed.'),
+@ObjectType({ simpleResolvers: true })
+abstract class WebhookFields {
+  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
+  webhookId!: string
+  @Field(() => String, { description: 'URL that receives events as POST requests.' })
+  url!: string
+  @Field(() => [String], {
+    description: 'Event types that are sent. `file.*` matches all file events, and `*` matches all events.',
+  })
+  types!: string[]
+  @Field(() => [String], {
+    nullable: true,
+    description: 'Keys of the contexts whose events are sent. Null means all. Events without a context are always sent.',
+  })
+  contexts!: string[] | null
+  @Field(() => String, { description: "Free-text description of the webhook's purpose." })
+  description!: string
+  @Field(() => WebhookStatus, { description: 'Status of the webhook.' })
+  status!: WebhookStatus
+  @Field(() => WebhookDisabledReason, {
+    nullable: true,
+    description: 'Reason why the webhook is disabled. Null if it is active.',
+  })
+  disabledReason!: WebhookDisabledReason | null
+  @Field(() => LongScalar, { description: 'Sequence number of the last processed event.' })
+  lastSequence!: number
+  @Field(() => Date, {
+    nullable: true,
+    description: 'Start of the period in which all attempts have failed. Null if the last delivery succeeded.',
+  })
+  failingSince!: Date | null
+  @Field(() => Date, {
+    nullable: true,
+    description: 'Time of the next retry. Null if no retry is scheduled.',
+  })
+  nextAttemptAt!: Date | null
+  @Field(() => Date, {
+    nullable: true,
+    description:
+      'End of the period in which deliveries are also signed with the previous secret. Null if there is no previous secret.',
+  })
+  previousSecretExpiresAt!: Date | null
+  @Field(() => ID, { description: 'ID of the user or API key that created the webhook, or `system`.' })
+  createdBy!: string
+  @Field(() => Date, { description: 'Time at which the webhook was created.' })
+  createdAt!: Date
+  @Field(() => Date, { description: 'Time at which the webhook was last changed.' })
+  updatedAt!: Date
 }
 
-export const Webhook = nodeType('Webhook', 'An endpoint that receives events as POST requests. The secret is not included.', {
-  ...webhookFields,
-  webhookId: nodeId('ID of the webhook: `whk_` followed by a ULID.'),
+@ObjectType({
+  implements: Node,
+  simpleResolvers: true,
+  description: 'An endpoint that receives events as POST requests. The secret is not included.',
 })
-export type Webhook = InstanceType<typeof Webhook>
+export class Webhook extends WebhookFields {
+  @AsNodeId()
+  override webhookId!: string
+}
 
-export const WebhookWithSecret = objectType('WebhookWithSecret', 'A webhook with its secret, which is returned only once.', {
-  ...webhookFields,
-  secret: field(
-    String,
-    'Secret used to sign deliveries as specified by Standard Webhooks: `whsec_` followed by base64. It is returned only once.',
-  ),
-  webhook: field(Webhook, 'The webhook without its secret, which makes it safe to cache.'),
-})
-export type WebhookWithSecret = InstanceType<typeof WebhookWithSecret>
+@ObjectType({ simpleResolvers: true, description: 'A webhook with its secret, which is returned only once.' })
+export class WebhookWithSecret extends WebhookFields {
+  @Field(() => String, {
+    description:
+      'Secret used to sign deliveries as specified by Standard Webhooks: `whsec_` followed by base64. It is returned only once.',
+  })
+  secret!: string
+  @Field(() => Webhook, { description: 'The webhook without its secret, which makes it safe to cache.' })
+  webhook!: Webhook
+}
 
-export const WebhookDelivery = objectType('WebhookDelivery', 'Delivery of an event to a webhook, including all attempts.', {
-  deliveryId: nodeId('ID of the delivery: `dlv_` followed by a ULID.'),
-  eventId: field(ID, 'ID of the event: `evt_` followed by a ULID. Each attempt sends the ID in the `webhook-id` header.'),
-  type: field(String, 'Type of the delivered event.'),
-  sequence: nullable(LongScalar, 'Sequence number of the event in the journal. Null for a test event.'),
-  status: field(DeliveryStatus, 'Status of the delivery.'),
-  attempts: field(Int, 'Number of attempts so far.'),
-  responseStatus: nullable(Int, 'HTTP status of the last response. Null if no response was received.'),
-  error: nullable(String, 'Error from the last attempt. Null if it succeeded.'),
-  durationMs: nullable(Int, 'Duration of the last attempt in milliseconds. Null if nothing was sent.'),
-  createdAt: field(Date, 'Time of the first attempt.'),
-  attemptedAt: field(Date, 'Time of the last attempt.'),
-  nextAttemptAt: nullable(Date, 'Time of the next retry. Null if no retry is scheduled.'),
-})
-export type WebhookDelivery = InstanceType<typeof WebhookDelivery>
+@ObjectType({ simpleResolvers: true, description: 'Delivery of an event to a webhook, including all attempts.' })
+export class WebhookDelivery {
+  @AsNodeId()
+  @Field(() => ID, { description: 'ID of the delivery: `dlv_` followed by a ULID.' })
+  deliveryId!: string
+  @Field(() => ID, {
+    description: 'ID of the event: `evt_` followed by a ULID. Each attempt sends the ID in the `webhook-id` header.',
+  })
+  eventId!: string
+  @Field(() => String, { description: 'Type of the delivered event.' })
+  type!: string
+  @Field(() => LongScalar, { nullable: true, description: 'Sequence number of the event in the journal. Null for a test event.' })
+  sequence!: number | null
+  @Field(() => DeliveryStatus, { description: 'Status of the delivery.' })
+  status!: DeliveryStatus
+  @Field(() => Int, { description: 'Number of attempts so far.' })
+  attempts!: number
+  @Field(() => Int, { nullable: true, description: 'HTTP status of the last response. Null if no response was received.' })
+  responseStatus!: number | null
+  @Field(() => String, { nullable: true, description: 'Error from the last attempt. Null if it succeeded.' })
+  error!: string | null
+  @Field(() => Int, { nullable: true, description: 'Duration of the last attempt in milliseconds. Null if nothing was sent.' })
+  durationMs!: number | null
+  @Field(() => Date, { description: 'Time of the first attempt.' })
+  createdAt!: Date
+  @Field(() => Date, { description: 'Time of the last attempt.' })
+  attemptedAt!: Date
+  @Field(() => Date, { nullable: true, description: 'Time of the next retry. Null if no retry is scheduled.' })
+  nextAttemptAt!: Date | null
+}
 
 export const WebhookPage = createPageType(Webhook, 'Webhook')
 export const WebhookDeliveryPage = createPageType(WebhookDelivery, 'WebhookDelivery')
 
-export const DeletedWebhook = objectType('DeletedWebhook', 'A webhook that was deleted.', {
-  webhookId: field(ID, 'ID of the webhook: `whk_` followed by a ULID.'),
-  deleted: field(Boolean, 'Always true. If the deletion fails, the response contains an error instead.'),
-})
-export type DeletedWebhook = InstanceType<typeof DeletedWebhook>
+@ObjectType({ simpleResolvers: true, description: 'A webhook that was deleted.' })
+export class DeletedWebhook {
+  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
+  webhookId!: string
+  @Field(() => Boolean, { description: 'Always true. If the deletion fails, the response contains an error instead.' })
+  deleted!: boolean
+}
 
-export const CreateWebhookInput = inputType('CreateWebhookInput', 'Properties of a new webhook.', {
-  url: field(
-    String,
-    'URL that receives events. It must use `https:`, have a public address and contain no credentials.',
-    Text(1, 2048),
-  ),
-  types: withDefault(
-    [String],
-    ['*'],
-    'Event types to send. `file.*` matches all file events, and `*` matches all events.',
-    EventTypes(),
-  ),
-  contexts: optional([String], 'Keys of the contexts whose events are sent. Null means all.', ContextKeys()),
-  description: withDefault(String, '', 'Free-text description of the webhook, at most 1,000 characters.', MultiLineText(0, 1000)),
-})
-export type CreateWebhookInput = InstanceType<typeof CreateWebhookInput>
+@InputType({ description: 'Properties of a new webhook.' })
+export class CreateWebhookInput {
+  @Field(() => String, {
+    description: 'URL that receives events. It must use `https:`, have a public address and contain no credentials.',
+  })
+  @Text(1, 2048)
+  url!: string
+  @Field(() => [String], {
+    defaultValue: ['*'],
+    description: 'Event types to send. `file.*` matches all file events, and `*` matches all events.',
+  })
+  @EventTypes()
+  types!: string[]
+  @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
+  @ContextKeys()
+  contexts?: string[] | null
+  @Field(() => String, { defaultValue: '', description: 'Free-text description of the webhook, at most 1,000 characters.' })
+  @MultiLineText(0, 1000)
+  description!: string
+}
 
-export const UpdateWebhookInput = inputType('UpdateWebhookInput', 'Webhook fields to change. Omitted fields keep their values.', {
-  url: update(
-    String,
-    'URL that receives events. It must use `https:`, have a public address and contain no credentials.',
-    Text(1, 2048),
-  ),
-  types: update([String], 'Event types to send. `file.*` matches all file events, and `*` matches all events.', EventTypes()),
-  contexts: optional([String], 'Keys of the contexts whose events are sent. Null means all.', ContextKeys()),
-  description: update(String, 'Free-text description of the webhook, at most 1,000 characters.', MultiLineText(0, 1000)),
-  status: update(WebhookStatus, 'New status of the webhook.'),
-})
-export type UpdateWebhookInput = InstanceType<typeof UpdateWebhookInput>
+@InputType({ description: 'Webhook fields to change. Omitted fields keep their values.' })
+export class UpdateWebhookInput {
+  @UpdateField(() => String, 'URL that receives events. It must use `https:`, have a public address and contain no credentials.')
+  @Text(1, 2048)
+  url?: string
+  @UpdateField(() => [String], 'Event types to send. `file.*` matches all file events, and `*` matches all events.')
+  @EventTypes()
+  types?: string[]
+  @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
+  @ContextKeys()
+  contexts?: string[] | null
+  @UpdateField(() => String, 'Free-text description of the webhook, at most 1,000 characters.')
+  @MultiLineText(0, 1000)
+  description?: string
+  @UpdateField(() => WebhookStatus, 'New status of the webhook.')
+  status?: WebhookStatus
+}
 
-export const WebhookDeliveriesArgs = extendArgs(PageArgs, {
-  webhookId: field(ID, 'ID of the webhook: `whk_` followed by a ULID.'),
-  status: optional(DeliveryStatus, 'Returns only deliveries with this status.'),
-})
-export type WebhookDeliveriesArgs = InstanceType<typeof WebhookDeliveriesArgs>
+@ArgsType()
+export class WebhookDeliveriesArgs extends PageArgs {
+  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
+  webhookId!: string
+  @Field(() => DeliveryStatus, { nullable: true, description: 'Returns only deliveries with this status.' })
+  status?: DeliveryStatus
+}
 
-export const ReplayWebhookArgs = argsType({
-  webhookId: field(ID, 'ID of the webhook: `whk_` followed by a ULID.'),
-  fromSequence: field(
-    LongScalar,
-    'Sequence number of the first event to resend, from 1 to the last sequence number plus 1.',
-    IntegerRange(1, Number.MAX_SAFE_INTEGER),
-  ),
-})
-export type ReplayWebhookArgs = InstanceType<typeof ReplayWebhookArgs>
+@ArgsType()
+export class ReplayWebhookArgs {
+  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
+  webhookId!: string
+  @Field(() => LongScalar, {
+    description: 'Sequence number of the first event to resend, from 1 to the last sequence number plus 1.',
+  })
+  @IntegerRange(1, Number.MAX_SAFE_INTEGER)
+  fromSequence!: number
+}
