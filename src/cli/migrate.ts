@@ -1,6 +1,6 @@
 import { readDatabaseConfig } from '../platform/config/config.js'
 import { migrate, migrateFromPrerelease } from '../platform/db/migrate.js'
-import { openCommandDatabase } from '../platform/db/open-database.js'
+import { openDatabase } from '../platform/db/open-database.js'
 import { printError } from './command.js'
 
 // npm run migrate: applies the migrations. Requires only DATABASE_URL. --from-prerelease converts a pre-release database first.
@@ -10,7 +10,7 @@ try {
     throw new Error(
       `Unknown argument '${option === '--from-prerelease' ? more[0] : option}'. The only option is --from-prerelease.`,
     )
-  const database = await openCommandDatabase(readDatabaseConfig(), (message) => console.error(message))
+  const database = await openDatabase({ ...readDatabaseConfig(), purpose: 'command' }, console.error)
   try {
     await database.verify()
     const converted = option ? { converted: await migrateFromPrerelease(database.directUrl) } : {}

@@ -5,7 +5,7 @@ import { openServices } from '../features/services.js'
 import type { Config } from '../platform/config/config.js'
 import { createDatabase } from '../platform/db/client.js'
 import { migrate } from '../platform/db/migrate.js'
-import { openCommandDatabase } from '../platform/db/open-database.js'
+import { openDatabase } from '../platform/db/open-database.js'
 import type { Lifecycle } from '../platform/processes/lifecycle.js'
 import { adoptCommands } from './adopt-command.js'
 import { type Command, type OptionValues, UsageError } from './command.js'
@@ -72,7 +72,7 @@ export async function runCommand(
 ): ReturnType<Command['run']> {
   const logger = pino({ level: 'silent' })
   const opened = await lifecycle.open(
-    () => openCommandDatabase(config, print),
+    () => openDatabase({ ...config, purpose: 'command' }, print),
     (database) => database.stop(),
   )
   await opened.verify()

@@ -11,7 +11,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import sharp from 'sharp'
-import { openCommandDatabase } from '../../dist/platform/db/open-database.js'
+import { openDatabase } from '../../dist/platform/db/open-database.js'
 import { getIdleCpu, getUsedCpu, subtractTimes } from './support/cpu.mjs'
 import {
   createMultipartForm,
@@ -182,7 +182,7 @@ async function openBare(databaseUrl) {
 }
 
 const service = await openService(root)
-const { url: databaseUrl } = await openCommandDatabase({ dataDir: service.dataDir, databaseUrl: undefined })
+const { url: databaseUrl } = await openDatabase({ dataDir: service.dataDir, databaseUrl: undefined, purpose: 'command' })
 const sides = { assay: service, bare: await openBare(databaseUrl) }
 if (options.against) sides.before = await openService(resolve(options.against))
 

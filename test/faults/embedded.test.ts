@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { redactDatabaseUrl } from '../../src/platform/db/database-url.js'
-import { openCommandDatabase, openDatabase } from '../../src/platform/db/open-database.js'
+import { openDatabase } from '../../src/platform/db/open-database.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-embedded-'))
 const children: ChildProcess[] = []
@@ -128,7 +128,7 @@ describe('exclusive use of DATA_DIR', () => {
   test('keeps an admin command connected after the service stops', async () => {
     const where = createPlace()
     const { url } = await startOtherService(where.dataDir)
-    const borrowed = await openCommandDatabase(where)
+    const borrowed = await openDatabase({ ...where, purpose: 'command' })
     expect(borrowed.url).toBe(url)
     await borrowed.stop()
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
@@ -136,7 +136,7 @@ describe('exclusive use of DATA_DIR', () => {
 
   test('starts the database for an admin command if no service is running', async () => {
     const where = createPlace()
-    const borrowed = await openCommandDatabase(where)
+    const borrowed = await openDatabase({ ...where, purpose: 'command' })
     const pid = postmaster(where.dataDir)
     expect(await query(borrowed.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
     await borrowed.stop()

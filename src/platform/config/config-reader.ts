@@ -42,10 +42,8 @@ export class EnvReader {
   }
 
   /** Adds the error `<name> is '<value>'. It must be <expected>.` For a secret, the error contains only the value's length. */
-  addError(name: string, value: string | undefined, expected: string, secret?: 'secret'): undefined {
-    const shownValue =
-      value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${toPrintableText(value)}'`
-    this.errors.push(`${name} is ${shownValue}. It must be ${expected}.`)
+  addError(name: string, value: string | undefined, expected: string): undefined {
+    this.errors.push(`${name} is ${describeValue(name, value)}. It must be ${expected}.`)
     this.#invalid.add(name)
     return undefined
   }
@@ -62,10 +60,10 @@ export class EnvReader {
     return this.addError(name, value, `a whole number from ${from} to ${to}`)
   }
 
-  readPattern(name: string, pattern: RegExp, expected: string, secret?: 'secret'): string | undefined {
+  readPattern(name: string, pattern: RegExp, expected: string): string | undefined {
     const value = this.readText(name)
     if (value === undefined || pattern.test(value)) return value
-    return this.addError(name, value, expected, secret)
+    return this.addError(name, value, expected)
   }
 
   readChoice<T extends string>(name: string, choices: readonly T[]): T | undefined {
@@ -78,10 +76,10 @@ export class EnvReader {
     return this.readChoice(name, ['true', 'false']) === 'true'
   }
 
-  readUrl(name: string, protocols: string[], { example, secret }: { example: string; secret?: boolean }): string | undefined {
+  readUrl(name: string, protocols: string[], example: string): string | undefined {
     const value = this.readText(name)
     if (value === undefined || protocols.includes(getProtocol(value))) return value
-    return this.addError(name, value, `a URL such as ${example}`, secret ? 'secret' : undefined)
+    return this.addError(name, value, `a URL such as ${example}`)
   }
 
   /** Reads an HTTP URL, which must not contain a query, a fragment or credentials. Removes trailing slashes. */
@@ -124,6 +122,13 @@ export class EnvReader {
     return []
   }
 }
+
+function describeValue(name: string, value: string | undefined): string {
+  if (value === undefined) return 'not set'
+  return isSecret(name) ? `a value of ${value.length} characters` : `'${toPrintableText(value)}'`
+}
+
+const isSecret = (name: string) => secretVariables.some((secret) => secret === name)
 
 const getProtocol = (value: string) => (URL.canParse(value) ? new URL(value).protocol : '')
 

@@ -50,7 +50,7 @@ function readVariables(reader: EnvReader) {
     ...readOperationSettings(reader),
     ...readRetention(reader),
     rateLimitPerMinute: reader.readInteger('RATE_LIMIT_PER_MINUTE', { from: 1, to: 1_000_000_000, fallback: 120_000 }),
-    redisUrl: reader.readUrl('REDIS_URL', ['redis:', 'rediss:'], { example: 'redis://host:6379', secret: true }),
+    redisUrl: reader.readUrl('REDIS_URL', ['redis:', 'rediss:'], 'redis://host:6379'),
     /** Allowed origins, or `['*']`. If empty, CORS is disabled. */
     corsOrigins: reader.readOrigins('CORS_ORIGINS'),
     webhookAllowPrivate: reader.readFlag('WEBHOOK_ALLOW_PRIVATE'),
@@ -103,7 +103,6 @@ function readOperationSettings(reader: EnvReader) {
       'METRICS_TOKEN',
       /^[\x21-\x7e]{16,200}$/,
       '16 to 200 visible ASCII characters without spaces',
-      'secret',
     ),
     /** Separate port for the metrics endpoint. If undefined, the endpoint uses the main port. */
     metricsPort: reader.readOptionalInteger('METRICS_PORT', { from: 1, to: 65_535 }),
@@ -170,9 +169,7 @@ function readReplicaUrl(reader: EnvReader, databaseUrl: string | undefined): str
 function readDatabaseUrl(reader: EnvReader, name: string): string | undefined {
   const value = reader.readText(name)
   if (value === undefined) return undefined
-  return (
-    parseDatabaseUrl(value) ?? reader.addError(name, value, 'a URL such as postgresql://user:password@host:5432/assay', 'secret')
-  )
+  return parseDatabaseUrl(value) ?? reader.addError(name, value, 'a URL such as postgresql://user:password@host:5432/assay')
 }
 
 function readStorageUrl(reader: EnvReader): string | undefined {
@@ -183,12 +180,7 @@ function readStorageUrl(reader: EnvReader): string | undefined {
 
 function readStorageHmac(reader: EnvReader) {
   const accessId = reader.readPattern('STORAGE_HMAC_ACCESS_ID', /^[A-Z0-9]{24,61}$/, "an HMAC key's access id, such as GOOG1E…")
-  const secret = reader.readPattern(
-    'STORAGE_HMAC_SECRET',
-    /^[A-Za-z0-9+/=]{40}$/,
-    "an HMAC key's secret of 40 characters",
-    'secret',
-  )
+  const secret = reader.readPattern('STORAGE_HMAC_SECRET', /^[A-Za-z0-9+/=]{40}$/, "an HMAC key's secret of 40 characters")
   if (accessId && secret) return { accessId, secret }
   requireBothOrNeither(reader, 'STORAGE_HMAC_ACCESS_ID', 'STORAGE_HMAC_SECRET')
   return undefined
@@ -201,8 +193,7 @@ function readS3Credentials(reader: EnvReader) {
   const sessionToken = reader.readText('S3_SESSION_TOKEN')
   if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) }
   requireBothOrNeither(reader, 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY')
-  if (sessionToken && !accessKeyId)
-    reader.addError('S3_SESSION_TOKEN', sessionToken, 'unset if S3_ACCESS_KEY_ID is not set', 'secret')
+  if (sessionToken && !accessKeyId) reader.addError('S3_SESSION_TOKEN', sessionToken, 'unset if S3_ACCESS_KEY_ID is not set')
   return undefined
 }
 

@@ -18,17 +18,11 @@ function readBootstrapCredentials(reader: EnvReader) {
       // Characters of a Bearer credential (RFC 6750, section 2.1) except the dot, because a dot identifies a token.
       /^(?=.{32,200}$)[A-Za-z0-9_~+/-]+=*$/,
       "32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end",
-      'secret',
     ),
     adminEmail:
       reader.readPattern('BOOTSTRAP_ADMIN_EMAIL', /^[^\s@]{1,64}@[^\s@]{1,190}$/, 'an email address such as admin@example.com') ??
       'admin@localhost',
-    adminPassword: reader.readPattern(
-      'BOOTSTRAP_ADMIN_PASSWORD',
-      /^[^\0]{8,1024}$/s,
-      'a password of 8 to 1024 characters',
-      'secret',
-    ),
+    adminPassword: reader.readPattern('BOOTSTRAP_ADMIN_PASSWORD', /^[^\0]{8,1024}$/s, 'a password of 8 to 1024 characters'),
   }
 }
 
@@ -41,7 +35,7 @@ function readJwtConfig(reader: EnvReader) {
   }
   const issuer = reader.readText('JWT_ISSUER')
   const audience = reader.readText('JWT_AUDIENCE')
-  const jwksUrl = reader.readUrl('JWT_JWKS_URL', ['https:', 'http:'], { example: 'https://id.example.com/.well-known/jwks.json' })
+  const jwksUrl = reader.readUrl('JWT_JWKS_URL', ['https:', 'http:'], 'https://id.example.com/.well-known/jwks.json')
   if (!issuer && !audience && !jwksUrl && !reader.hasError('JWT_JWKS_URL')) return undefined
   const missing = Object.entries({
     JWT_ISSUER: issuer,
@@ -55,7 +49,7 @@ function readJwtConfig(reader: EnvReader) {
 function readMasterKey(reader: EnvReader, required: boolean): Buffer | undefined {
   const expected =
     '32 bytes in base64 (44 characters), such as the output of: node -p "crypto.randomBytes(32).toString(\'base64\')"'
-  const value = reader.readPattern('MASTER_KEY', /^[A-Za-z0-9+/]{43}=$/, expected, 'secret')
+  const value = reader.readPattern('MASTER_KEY', /^[A-Za-z0-9+/]{43}=$/, expected)
   if (value !== undefined) return Buffer.from(value, 'base64')
   if (required && !reader.hasError('MASTER_KEY')) reader.addError('MASTER_KEY', undefined, `${expected}, if DATABASE_URL is set`)
   return undefined
@@ -68,7 +62,6 @@ function readPreviousMasterKeys(reader: EnvReader): Buffer[] {
     'MASTER_KEY_PREVIOUS',
     keys.join(','),
     'previous values of MASTER_KEY, each 32 bytes in base64, separated by commas',
-    'secret',
   )
   return []
 }

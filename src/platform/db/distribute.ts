@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { ClientBase, DatabaseError } from 'pg'
+import type { ClientBase } from 'pg'
 import { distributedTables, getTableTypes, hasCitus, listFunctions, localTables, referenceTables } from './distribution.js'
-import { runInTransaction } from './queries.js'
+import { retryIfLocked, runInTransaction } from './queries.js'
 
 /** A foreign key or trigger that the distribution removes temporarily, with the definition to restore. */
 interface Dependency {
@@ -23,7 +22,6 @@ export interface DistributionPlan {
 const lockTimeout = '5s'
 const lockAttempts = 20
 const lockPauseMs = 3_000
-const lockErrors = new Set(['55P03', '40P01'])
 
 /** Determines which tables are not distributed yet. Throws if the Citus extension is missing. */
 export async function planDistribution(client: ClientBase): Promise<DistributionPlan> {
@@ -64,18 +62,15 @@ const isDistributed = ({ reference, distributed, functions }: DistributionPlan):
  * Distributes the tables across the nodes of a Citus cluster, in one transaction. Calls of a running service wait or fail with
  * 503. Returns the completed work.
  */
-export async function distributeDatabase(client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> {
-  for (let attempt = 1; ; attempt++)
-    try {
-      return await runInTransaction(client, () => distributeAll(client, print))
-    } catch (error) {
-      if (!lockErrors.has((error as DatabaseError).code ?? '') || attempt === lockAttempts) throw error
+export const distributeDatabase = (client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> =>
+  retryIfLocked(() => runInTransaction(client, () => distributeAll(client, print)), {
+    attempts: lockAttempts,
+    pauseMs: lockPauseMs,
+    onRetry: (attempt) =>
       print(
-        `Other transactions are using the tables. Retrying in ${lockPauseMs / 1000} s (attempt ${attempt + 1} of ${lockAttempts}).`,
-      )
-      await sleep(lockPauseMs)
-    }
-}
+        `Other transactions are using the tables. Retrying in ${lockPauseMs / 1000} s (attempt ${attempt} of ${lockAttempts}).`,
+      ),
+  })
 
 async function distributeAll(client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> {
   const found = await planDistribution(client)
@@ -120,16 +115,6 @@ async function distributeTables(client: ClientBase, plan: DistributionPlan, prin
   }
 }
 
-/** Report of the `admin distribute --check` command. */
-export interface ClusterReport {
-  versions: Record<string, string | null>
-  settings: Record<string, string | null>
-  nodes: object[]
-  /** Citus type of each table, such as `distributed`. `missing` lists the tables that `distribute` has not distributed yet. */
-  tables: { placed: Record<string, string>; missing: string[]; local: string[] }
-  functions: Record<string, 'on every node' | 'coordinator'>
-}
-
 const settings = [
   'citus.shard_count',
   'citus.shard_replication_factor',
@@ -146,8 +131,8 @@ const settings = [
   'wal_level',
 ]
 
-/** Reads the state of a Citus cluster without changing it. Without the extension, the Citus lists and versions are empty. */
-export async function checkCluster(client: ClientBase): Promise<ClusterReport> {
+/** Reads the state of a Citus cluster for `admin distribute --check`. `missing` lists the tables that are not distributed yet. */
+export async function checkCluster(client: ClientBase) {
   const isCitus = await hasCitus(client)
   const select = async <Row extends object>(text: string, values: unknown[] = []) => (await client.query<Row>(text, values)).rows
   const [versions] = await select<Record<string, string | null>>(

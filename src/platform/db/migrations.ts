@@ -3,11 +3,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, DatabaseError } from 'pg'
-import { runInTransaction } from './queries.js'
+import { retryIfLocked, runInTransaction } from './queries.js'
 
 // While a statement waits for a lock, it blocks all later statements. It therefore waits only briefly and is retried.
 const lockTimeoutMs = 2_000
-const lockRetries = 100
+const lockAttempts = 100
 const batchRows = 5_000
 
 export async function createMigrationTable(client: Client): Promise<void> {
@@ -28,7 +28,7 @@ export async function applyMigration(client: Client, migration: Migration): Prom
   try {
     // If the process is killed, its statement holds the migration lock until the server detects the lost connection.
     await client.query('SET client_connection_check_interval = 1000').catch(() => {})
-    await retryLockTimeouts(() => run[migration.mode](client, migration))
+    await retryIfLocked(() => run[migration.mode](client, migration), { attempts: lockAttempts, pauseMs: lockTimeoutMs })
   } catch (error) {
     const { message, detail, where } = error as DatabaseError
     const words = [message, detail, where].filter((text) => text).join('; ')
@@ -81,17 +81,6 @@ async function dropInvalidIndexes(client: Client, { sql }: Migration): Promise<v
   )
   for (const { index, name } of rows)
     if (new RegExp(`\\b${name}\\b`).test(sql)) await client.query(`DROP INDEX CONCURRENTLY ${index}`)
-}
-
-async function retryLockTimeouts(attempt: () => Promise<void>): Promise<void> {
-  const lockNotAvailable = '55P03'
-  for (let left = lockRetries; ; left--)
-    try {
-      return await attempt()
-    } catch (error) {
-      if ((error as DatabaseError).code !== lockNotAvailable || left === 0) throw error
-      await sleep(lockTimeoutMs)
-    }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type DatabaseUrls, redactDatabaseUrl } from './database-url.js'
-import { type EmbeddedDatabase, type EmbeddedDatabaseOptions, openEmbeddedDatabase } from './embedded/embedded.js'
+import { type EmbeddedDatabase, openEmbeddedDatabase } from './embedded/embedded.js'
 import { createDiskFullError } from './embedded/server.js'
 import { verifyDatabase } from './verify-database.js'
 
@@ -16,24 +16,15 @@ export interface OpenDatabaseOptions {
   databaseDirectUrl?: string | undefined
   /** Maximum number of connections that the service opens. The embedded server allows at least 100. */
   connections?: number
+  /** A command may use the embedded database of a running service. */
+  purpose?: 'service' | 'command'
 }
 
-type PrintMessage = (message: string) => void
-
-/** Opens the service's database: the external one, or the embedded one in a DATA_DIR that no other service uses. */
-export const openDatabase = (options: OpenDatabaseOptions, print?: PrintMessage) =>
-  openConfiguredDatabase(options, 'service', print)
-
-/** Opens the database for an operator command: the running service's database, or a server that is started for the command. */
-export const openCommandDatabase = (options: OpenDatabaseOptions, print?: PrintMessage) =>
-  openConfiguredDatabase(options, 'command', print)
-
-async function openConfiguredDatabase(
-  options: OpenDatabaseOptions,
-  purpose: EmbeddedDatabaseOptions['purpose'],
-  print: PrintMessage = () => {},
+/** Opens the external database, or the embedded one in DATA_DIR. */
+export async function openDatabase(
+  { dataDir, databaseUrl, databaseDirectUrl, connections = 0, purpose = 'service' }: OpenDatabaseOptions,
+  print: (message: string) => void = () => {},
 ): Promise<OpenDatabase> {
-  const { dataDir, databaseUrl, databaseDirectUrl, connections = 0 } = options
   if (databaseUrl !== undefined) return openExternalDatabase({ url: databaseUrl, directUrl: databaseDirectUrl ?? databaseUrl })
   const database = await openEmbeddedDatabase({ dataDir, purpose, connections, print }).catch((error) => {
     throw error.code === 'ENOSPC' ? createDiskFullError(dataDir, error.message) : error

@@ -1,14 +1,14 @@
-import type pg from 'pg'
-import type { ClientBase, Pool, PoolClient } from 'pg'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ClientBase, DatabaseError, Pool, PoolClient, QueryResultRow } from 'pg'
 
 export interface PoolLogger {
   warn(facts: object, message: string): void
 }
 
 export interface Queries {
-  query<T extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<{ rows: T[]; rowCount: number | null }>
+  query<T extends QueryResultRow>(text: string, values: unknown[]): Promise<{ rows: T[]; rowCount: number | null }>
   /** Named statements are planned only once per connection. */
-  query<T extends pg.QueryResultRow>(statement: {
+  query<T extends QueryResultRow>(statement: {
     name: string
     text: string
     values: unknown[]
@@ -50,6 +50,23 @@ export async function withConnection<T>(pool: Pool, work: (client: PoolClient) =
   } finally {
     client.release(failure)
   }
+}
+
+const lockErrors = new Set(['55P03', '40P01'])
+
+/** Repeats `work` while another transaction holds its locks. */
+export async function retryIfLocked<T>(
+  work: () => Promise<T>,
+  { attempts, pauseMs, onRetry }: { attempts: number; pauseMs: number; onRetry?: (attempt: number) => void },
+): Promise<T> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await work()
+    } catch (error) {
+      if (!lockErrors.has((error as DatabaseError).code ?? '') || attempt === attempts) throw error
+      onRetry?.(attempt + 1)
+      await sleep(pauseMs)
+    }
 }
 
 /** Returns a value that `saveState` stored, or undefined if none is stored. */
