@@ -54,7 +54,6 @@ export interface BucketApi {
   upload(upload: BucketUpload): Promise<void>
   /** Stores a small object. Replaces an existing one unless `ifAbsent` is true. */
   write(write: TestWrite): Promise<void>
-  /** Opens an object. Throws `notFound` if it does not exist. */
   read(read: BucketRead): Promise<Readable>
   /** Copies an object within the bucket, so that the service transfers no content. Throws `notFound`. */
   copy(from: BucketObject, to: BucketObject): Promise<void>

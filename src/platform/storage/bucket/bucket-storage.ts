@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { Readable } from 'node:stream'
-import { AssayError, storageUnavailable } from '../../errors/errors.js'
+import { Readable } from 'node:stream'
+import { AssayError, notFound, storageUnavailable } from '../../errors/errors.js'
 import { reachFaultPoint } from '../../fault-points.js'
 import type { Content } from '../../spool/content.js'
 import { assertBlobPath, reservedPrefix } from '../blob-path.js'
-import type { BlobDownloadGrant, BlobStorage, StoredBlob } from '../blob-storage.js'
-import type { BucketApi, BucketObject, TestWrite } from './bucket-api.js'
+import { type BlobDownloadGrant, BlobExistsError, type BlobStorage, type StoredBlob } from '../blob-storage.js'
+import type { BucketApi, BucketObject, BucketUpload, TestWrite } from './bucket-api.js'
 import { type BucketLimits, getBucketMessage, getCauseHttpStatus } from './retry.js'
 
 const probeText = 'Assay writes this text to check that it can write.'
@@ -16,6 +16,11 @@ const uploadLifetimeMs = 24 * 3_600_000
 
 // Statuses that require a fix by the operator, so the error contains the bucket's message.
 const permanentStatuses = new Set([301, 400, 401, 403, 404])
+
+// Statuses of an unknown or expired upload and of a rejected condition.
+const conflictStatuses = new Set([404, 410, 412])
+// Status of content that does not match its checksum.
+const damagedStatus = 400
 
 export interface BucketStorageOptions {
   prefix?: string | undefined
@@ -45,14 +50,22 @@ export class BucketStorage implements BlobStorage {
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
     const object = this.#toObject(path)
     await this.#assertTested()
-    await this.#api.upload({ ...object, content, ...options, id: randomUUID() })
+    await this.#upload({ ...object, content, ...options, id: randomUUID() })
+    if (options.signal?.aborted) await this.#api.remove(object)
+    options.signal?.throwIfAborted()
     reachFaultPoint('bucket.stored')
   }
 
   async open(path: string, range?: { start: number; end: number }): Promise<Readable> {
     const object = this.#toObject(path)
     if (range && range.start > range.end) throw new RangeError(`The range from ${range.start} to ${range.end} is empty.`)
-    return this.#api.read({ ...object, range })
+    return this.#api.read({ ...object, range }).catch((error) => {
+      const status = getCauseHttpStatus(error)
+      if (status === 404) throw notFound('blob', path)
+      // The range starts beyond the end of the blob.
+      if (status === 416) return Readable.from([])
+      throw error
+    })
   }
 
   async copy(from: string, to: string): Promise<void> {
@@ -115,6 +128,21 @@ export class BucketStorage implements BlobStorage {
 
   async close(): Promise<void> {
     this.#api.close()
+  }
+
+  // A conflict may mean that an earlier attempt succeeded although its response was lost.
+  async #upload(upload: BucketUpload, isRetry = false): Promise<void> {
+    try {
+      await this.#api.upload(upload)
+    } catch (error) {
+      const status = getCauseHttpStatus(error) ?? 0
+      const existing = conflictStatuses.has(status) ? await this.#api.getMetadata(upload) : null
+      if (existing?.upload === upload.id && existing.size === upload.content.size) return
+      if (existing && status === 412) throw new BlobExistsError(upload.path)
+      const isRepeatable = status === damagedStatus || (conflictStatuses.has(status) && !existing)
+      if (isRetry || !isRepeatable || upload.signal?.aborted) throw error
+      await this.#upload(upload, true)
+    }
   }
 
   #toObject(path: string): BucketObject {

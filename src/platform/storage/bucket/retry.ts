@@ -44,8 +44,6 @@ export interface RetryOptions {
   limits: BucketLimits
   attemptMs?: number
   signal?: AbortSignal
-  /** HTTP statuses that are retried once, such as a checksum error after a transmission error. */
-  retryOnceOn?: readonly number[]
   /** Called after each attempt that timed out. */
   onTimeout?: () => void
 }
@@ -56,7 +54,6 @@ export async function retry<T>(options: RetryOptions, attempt: (signal: AbortSig
   const deadline = Date.now() + limits.callMs
   const attemptMs = options.attemptMs ?? limits.requestMs
   let previousError: unknown
-  let retriesLeft = 1
   for (let count = 0; ; count++) {
     signal?.throwIfAborted()
     const ms = Math.max(1, Math.min(attemptMs, deadline - Date.now()))
@@ -69,8 +66,7 @@ export async function retry<T>(options: RetryOptions, attempt: (signal: AbortSig
       const error = caught instanceof TimeoutError && ms < attemptMs && previousError !== undefined ? previousError : caught
       previousError = error
       const pause = Math.max(limits.retryDelayMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), getRetryAfterMs(error))
-      const isRepeatable = isTransient(error) || (options.retryOnceOn?.includes(getHttpStatus(error) ?? 0) && retriesLeft-- > 0)
-      if (!isRepeatable || Date.now() + pause >= deadline) throw createUnavailableError(action, error)
+      if (!isTransient(error) || Date.now() + pause >= deadline) throw createUnavailableError(action, error)
       await sleep(pause, undefined, { signal }).catch(() => {})
     }
   }

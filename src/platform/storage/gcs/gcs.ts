@@ -1,8 +1,8 @@
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { notFound, storageUnavailable } from '../../errors/errors.js'
 import { megabyte } from '../../units.js'
 import { createAttachmentHeader } from '../attachment.js'
-import { type BlobDownloadGrant, BlobExistsError } from '../blob-storage.js'
+import type { BlobDownloadGrant } from '../blob-storage.js'
 import type { BucketApi, BucketObject, BucketPage, BucketRead, BucketUpload, TestWrite } from '../bucket/bucket-api.js'
 import { BucketStorage } from '../bucket/bucket-storage.js'
 import { readContent, readText } from '../bucket/connection.js'
@@ -41,14 +41,13 @@ class GcsBucket implements BucketApi {
   }
 
   async upload(upload: BucketUpload): Promise<void> {
-    const { path, content, signal } = upload
+    const { path, content } = upload
     const stored =
       content.size <= maxSingleRequestBytes
         ? await this.#putSmallObject(upload)
-        : await uploadInChunks({ ...upload, access: this.#access, getMetadata: () => this.getMetadata(upload) })
-    if (stored.size === content.size && stored.crc32c === stored.expectedCrc32c && !signal?.aborted) return
+        : await uploadInChunks({ ...upload, access: this.#access })
+    if (stored.size === content.size && stored.crc32c === stored.expectedCrc32c) return
     await this.remove(upload, { ifGenerationMatch: stored.generation })
-    signal?.throwIfAborted()
     throw storageUnavailable(
       'The stored object does not match the uploaded content (the size or CRC32C differs). The object was deleted. Retry the upload.',
       new Error(`The blob path is '${path}'.`),
@@ -125,18 +124,10 @@ class GcsBucket implements BucketApi {
     const metadata = { contentType: upload.contentType, crc32c: expectedCrc32c, metadata: { upload: upload.id } }
     const object = { name, bytes, resource: metadata, ifGenerationMatch: '0' }
     const { limits } = this.#access
-    // Leave time for a retry, after changed bytes (400) or a conflict without an object (412).
-    const attempts = { action: `store '${path}'`, attemptMs: limits.callMs * 0.6, retryOnceOn: [400, 412] }
-    return this.#access.call(attempts, async (signal) => {
-      try {
-        return { ...(await uploadObject(this.#access, object, signal)), expectedCrc32c }
-      } catch (error) {
-        const existing = getHttpStatus(error) === 412 ? await this.getMetadata(upload) : null
-        if (!existing) throw error
-        if (existing.upload !== upload.id) throw new BlobExistsError(path)
-        return { ...existing, expectedCrc32c }
-      }
-    })
+    // Leave time for a retry.
+    const attempts = { action: `store '${path}'`, attemptMs: limits.callMs * 0.6 }
+    const stored = await this.#access.call(attempts, (signal) => uploadObject(this.#access, object, signal))
+    return { ...stored, expectedCrc32c }
   }
 
   async getMetadata({ name, path }: BucketObject): Promise<ObjectMetadata | null> {
@@ -154,10 +145,7 @@ class GcsBucket implements BucketApi {
       const response = await this.#access.send(url, { method: 'GET', headers, signal })
       if (response.status === 200 || response.status === 206)
         return readContent(response.body, { action: `read '${path}'`, length: Number(response.headers['content-length']) })
-      const text = await readText(response)
-      if (response.status === 404) throw notFound('blob', path)
-      if (response.status === 416) return Readable.from([])
-      throw toBucketError(response, text)
+      throw toBucketError(response, await readText(response))
     })
   }
 

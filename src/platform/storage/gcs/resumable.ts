@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AssayError } from '../../errors/errors.js'
 import { reachFaultPoint } from '../../fault-points.js'
 import { megabyte } from '../../units.js'
-import { BlobExistsError } from '../blob-storage.js'
 import type { BucketUpload } from '../bucket/bucket-api.js'
 import { type BucketResponse, readText, type StreamedBody } from '../bucket/connection.js'
 import { getPart, updateChecksum } from '../bucket/content.js'
-import { BucketError, createUnavailableError, getCauseHttpStatus, toBucketError } from '../bucket/retry.js'
+import { BucketError, createUnavailableError, toBucketError } from '../bucket/retry.js'
 import { type GcsAccess, type ObjectMetadata, parseJson, parseObject } from './access.js'
 import { Crc32c } from './crc32c.js'
 
@@ -16,7 +14,6 @@ export interface StoredObject extends ObjectMetadata {
 
 interface ResumableUpload extends BucketUpload {
   access: GcsAccess
-  getMetadata(): Promise<ObjectMetadata | null>
 }
 
 /** The protocol requires chunk sizes that are multiples of 256 KiB. */
@@ -25,19 +22,6 @@ const maxStalls = 4
 
 /** Sends a large upload in chunks: https://cloud.google.com/storage/docs/performing-resumable-uploads */
 export async function uploadInChunks(upload: ResumableUpload): Promise<StoredObject> {
-  try {
-    return await uploadOnce(upload)
-  } catch (error) {
-    if (!(error instanceof AssayError) || !staleStatuses.has(getCauseHttpStatus(error) ?? 0) || upload.signal?.aborted)
-      throw error
-    return uploadOnce(upload)
-  }
-}
-
-// Statuses for a wrong checksum, an expired session, or a conflict without an object. A new session may succeed.
-const staleStatuses = new Set([400, 404, 410, 412])
-
-async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
   const session = await openSession(upload)
   reachFaultPoint('bucket.session')
   try {
@@ -50,7 +34,7 @@ async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
 }
 
 async function openSession(upload: ResumableUpload): Promise<string> {
-  const { name, path, content, contentType, id, access, signal, getMetadata } = upload
+  const { name, path, content, contentType, id, access, signal } = upload
   const query = new URLSearchParams({ uploadType: 'resumable', name, ifGenerationMatch: '0' })
   const headers = {
     'Content-Type': 'application/json',
@@ -65,7 +49,6 @@ async function openSession(upload: ResumableUpload): Promise<string> {
     const text = await readText(response)
     const { location } = response.headers
     if (response.status === 200 && location) return location
-    if (response.status === 412 && (await getMetadata()) !== null) throw new BlobExistsError(path)
     throw response.status === 200
       ? new BucketError(502, 'the response contains no upload session URL')
       : toBucketError(response, text)
@@ -83,10 +66,7 @@ async function sendChunks(upload: ResumableUpload, session: string): Promise<Sto
     if (end > hashedBytes || end === 0) await updateChecksum(content, { start: hashedBytes, end }, crc32c)
     hashedBytes = Math.max(hashedBytes, end)
     const part = { session, offset, chunk: getPart(content, { start: offset, end }), crc32c: crc32c.toString() }
-    const result = await sendChunk(upload, part).catch((error) => {
-      if (end < content.size) throw error
-      return recoverCompletedUpload(upload, error)
-    })
+    const result = await sendChunk(upload, part)
     if ('stored' in result) return { ...result.stored, expectedCrc32c: crc32c.toString() }
     if (result.received > hashedBytes)
       throw createUnavailableError(
@@ -115,13 +95,6 @@ async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResu
       await access.connection.send({ method: 'PUT', url: part.session, headers, body, signal: attemptSignal }),
     )
   })
-}
-
-/** Finds the completed object of this upload if the last response was lost or the session has expired. */
-async function recoverCompletedUpload({ id, getMetadata, path }: ResumableUpload, error: Error): Promise<ChunkResult> {
-  const existing = [404, 410, 412].includes(getCauseHttpStatus(error) ?? 0) ? await getMetadata() : null
-  if (existing?.upload === id) return { stored: existing }
-  throw existing !== null && getCauseHttpStatus(error) === 412 ? new BlobExistsError(path) : error
 }
 
 interface Part {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { notFound, storageUnavailable } from '../../errors/errors.js'
@@ -17,7 +17,7 @@ import type {
 import { BucketStorage } from '../bucket/bucket-storage.js'
 import { readContent } from '../bucket/connection.js'
 import { updateChecksum } from '../bucket/content.js'
-import { BucketError, type BucketLimits, getCauseHttpStatus, getHttpStatus, ignoreHttpStatus } from '../bucket/retry.js'
+import { BucketError, type BucketLimits, ignoreHttpStatus } from '../bucket/retry.js'
 import { S3Access, type S3Options } from './access.js'
 import { abortUploads, listObjects } from './lists.js'
 import { copyObject, getPartSize, maxSingleRequestBytes, sendContentPart, uploadParts } from './multipart.js'
@@ -48,11 +48,8 @@ class S3Bucket implements BucketApi {
     this.description = `s3://${options.bucket}${options.prefix ? `/${options.prefix}` : ''} at ${options.endpoint ?? options.region}`
   }
 
-  async upload(upload: BucketUpload): Promise<void> {
-    await (this.requiresConditions ? this.#store(upload) : this.#storeIfAbsent(upload))
-    if (!upload.signal?.aborted) return
-    await this.remove(upload)
-    upload.signal.throwIfAborted()
+  upload(upload: BucketUpload): Promise<void> {
+    return this.requiresConditions ? this.#store(upload) : this.#storeIfAbsent(upload)
   }
 
   async write({ name, bytes, declared = bytes, ifAbsent, limits = this.limits }: TestWrite): Promise<void> {
@@ -66,14 +63,8 @@ class S3Bucket implements BucketApi {
     const input = { ...this.#getObjectParameters(name), ...(range && { Range: `bytes=${range.start}-${range.end}` }) }
     const action = `read '${path}'`
     return this.#access.call({ action, attemptMs: limits.idleMs, limits }, async (signal) => {
-      try {
-        const { Body, ContentLength } = await this.#access.send(new GetObjectCommand(input), signal)
-        return readContent(Body as Readable, { action, length: ContentLength ?? Number.NaN })
-      } catch (error) {
-        if (getHttpStatus(error) === 404) throw notFound('blob', path)
-        if (getHttpStatus(error) === 416) return Readable.from([])
-        throw error
-      }
+      const { Body, ContentLength } = await this.#access.send(new GetObjectCommand(input), signal)
+      return readContent(Body as Readable, { action, length: ContentLength ?? Number.NaN })
     })
   }
 
@@ -146,16 +137,8 @@ class S3Bucket implements BucketApi {
     }
   }
 
-  /** Stores an object. After status 412 or 404, an earlier attempt may have succeeded although its response was lost. */
-  async #store(upload: BucketUpload): Promise<void> {
-    try {
-      await (upload.content.size <= maxSingleRequestBytes ? this.#putSmallObject(upload) : this.#putLargeObject(upload))
-    } catch (error) {
-      const status = getCauseHttpStatus(error)
-      const existing = status === 412 || status === 404 ? await this.getMetadata(upload) : null
-      if (existing?.upload === upload.id && existing.size === upload.content.size) return
-      throw existing && status === 412 ? new BlobExistsError(upload.path) : error
-    }
+  #store(upload: BucketUpload): Promise<void> {
+    return upload.content.size <= maxSingleRequestBytes ? this.#putSmallObject(upload) : this.#putLargeObject(upload)
   }
 
   async #putSmallObject(upload: BucketUpload): Promise<void> {
@@ -168,8 +151,8 @@ class S3Bucket implements BucketApi {
       Metadata: { upload: id },
       ...(this.requiresConditions && { IfNoneMatch: '*' }),
     }
-    // Leave time for a retry, after changed bytes (400).
-    const attempts = { action: `store '${path}'`, attemptMs: this.limits.callMs * 0.6, retryOnceOn: [400] }
+    // Leave time for a retry.
+    const attempts = { action: `store '${path}'`, attemptMs: this.limits.callMs * 0.6 }
     await this.#access.call(attempts, async (signal) => {
       const body = toBody(content, { start: 0, end: content.size })
       try {
