@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { parseClamdUrl } from '../../src/inspection/scanners/clamd/address.js'
 import { ClamdScanner } from '../../src/inspection/scanners/clamd/clamd.js'
+import { parseClamdUrl } from '../../src/inspection/scanners/clamd/exchange.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { clean, createFileContent, createMemoryContent } from '../support/eicar.js'

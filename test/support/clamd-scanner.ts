@@ -1,5 +1,5 @@
-import { parseClamdUrl } from '../../src/inspection/scanners/clamd/address.js'
 import { type ClamdOptions, ClamdScanner } from '../../src/inspection/scanners/clamd/clamd.js'
+import { parseClamdUrl } from '../../src/inspection/scanners/clamd/exchange.js'
 import { type ClamdEmulator, type Script, startClamdEmulator } from './scripted-clamd.js'
 
 const opened: { close(): Promise<void> }[] = []

@@ -141,7 +141,7 @@ describe('clamd scan limits', () => {
     [64 * 1024, 128 * 1024],
     [5 * mebibyte + 77, 23 * mebibyte + 1],
   ])('creates a test zip with members of up to %d bytes, %d bytes in total', async (largest, total) => {
-    const probe = await createLimitProbe(largest, total)
+    const probe = createLimitProbe(largest, total)
     const bytes = await buffer(probe.stream())
     expect(bytes.length).toBe(probe.size)
     // An unanchored signature would match the string in a file that stores it uncompressed.
@@ -158,7 +158,7 @@ describe('clamd scan limits', () => {
   })
 
   test('creates a test zip below 10 MiB that unpacks to 8 GiB', async () => {
-    const probe = await createLimitProbe(16 * mebibyte, 8192 * mebibyte)
+    const probe = createLimitProbe(16 * mebibyte, 8192 * mebibyte)
     expect(probe.size).toBeLessThan(10 * mebibyte)
     let chunks = 0
     let longest = 0

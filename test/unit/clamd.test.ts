@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { parseClamdUrl } from '../../src/inspection/scanners/clamd/address.js'
+import { parseClamdUrl } from '../../src/inspection/scanners/clamd/exchange.js'
 import { findLocalClamd, openScanner } from '../../src/inspection/scanners/index.js'
 import { closeAll, createScanner, startDaemon } from '../support/clamd-scanner.js'
 import { createMemoryContent, eicar } from '../support/eicar.js'

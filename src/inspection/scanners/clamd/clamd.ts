@@ -6,10 +6,9 @@ import type { WorkerPool } from '../../workers/worker-pool.js'
 import type { RequiredSizes } from '../coverage-visitor.js'
 import type { ScanVerdict, UnverifiedVerdict } from '../verdict.js'
 import type { EngineIdentity, ScannerLogger, ScanOptions, VirusScanner } from '../virus-scanner.js'
-import type { ClamdAddress } from './address.js'
 import { type ClamdConnector, createSocketConnector } from './commands.js'
 import { type Daemon, Daemons } from './daemons.js'
-import { type ClamdDeadlines, ClamdFault } from './exchange.js'
+import { type ClamdAddress, type ClamdDeadlines, ClamdFault } from './exchange.js'
 import { ClamdLimits, coversSizes } from './limits.js'
 import { ClamdProofs, EicarNotDetectedError } from './proof.js'
 import { parseScanResponse, parseVersion } from './response.js'
@@ -41,27 +40,22 @@ const identityMs = 60_000
 export class ClamdScanner implements VirusScanner {
   readonly #daemons: Daemons
   readonly #connector: ClamdConnector
-  readonly #pool: WorkerPool | undefined
-  readonly #directory: string
-  readonly #declared: RequiredSizes | undefined
-  readonly #reach: ClamdLimits
+  readonly #limits: ClamdLimits
   readonly #proofs: ClamdProofs
-  readonly #logger: ScannerLogger | undefined
   readonly #running = new Set<AbortController>()
   readonly #closed = new AbortController()
   readonly #versions = new Map<Daemon, string>()
   #known: { identity: Promise<EngineIdentity>; until: number } | undefined
 
-  constructor(addresses: ClamdAddress[], options: ClamdOptions = {}) {
+  constructor(
+    addresses: ClamdAddress[],
+    private readonly options: ClamdOptions = {},
+  ) {
     this.#daemons = new Daemons(addresses, options.connections ?? 8, options.waiting ?? { maxRequests: 512, ms: 30_000 })
     this.#connector = options.connector ?? createSocketConnector({ ...defaultDeadlines, ...options.deadlines })
-    this.#declared = options.declared
-    this.#pool = options.pool
-    this.#directory = options.directory ?? tmpdir()
-    this.#logger = options.logger
-    this.#reach = new ClamdLimits((daemon, probe, signal) => this.#scanContent(daemon, probe, signal))
+    this.#limits = new ClamdLimits((daemon, probe, signal) => this.#scanContent(daemon, probe, signal))
     this.#proofs = new ClamdProofs(this.#connector, this.#closed.signal, (daemon, version) => {
-      this.#reach.setVersion(daemon, version)
+      this.#limits.setVersion(daemon, version)
       // The daemon has loaded new signatures, so the cached identity is outdated.
       if (this.#versions.has(daemon) && this.#versions.get(daemon) !== version) this.#known = undefined
       this.#versions.set(daemon, version)
@@ -74,8 +68,8 @@ export class ClamdScanner implements VirusScanner {
         const proof = await this.#proofs.getValidProof(daemon, signal)
         const whole = await this.#scanContent(daemon, content, signal)
         if (whole.verdict !== 'clean') return { ...whole, provedAt: proof.at }
-        const options = { directory: this.#directory, pool: this.#pool, signal, owner }
-        const verdict = await scanUnpacked(content, this.#createPartScanner(daemon, signal), options)
+        const { directory = tmpdir(), pool } = this.options
+        const verdict = await scanUnpacked(content, this.#createPartScanner(daemon, signal), { directory, pool, signal, owner })
         if (verdict.verdict !== 'clean') return { ...verdict, provedAt: proof.at }
         const { at } = await this.#proofs.confirmProof(daemon, proof, signal)
         return { ...verdict, provedAt: at }
@@ -95,8 +89,8 @@ export class ClamdScanner implements VirusScanner {
   }
 
   async verifyDetection(): Promise<void> {
-    const settled = await this.#queryAll((daemon, signal) => this.#proofs.renewProof(daemon, signal))
-    const unproved = settled.find(({ error }) => error instanceof EicarNotDetectedError)?.error
+    const { errors } = await this.#queryAll((daemon, signal) => this.#proofs.renewProof(daemon, signal))
+    const unproved = errors.find((error) => error instanceof EicarNotDetectedError)
     if (unproved) throw scannerUnavailable(unprovedMessage, unproved)
   }
 
@@ -131,8 +125,9 @@ export class ClamdScanner implements VirusScanner {
     return {
       scan: (content) => this.#scanContent(daemon, content, signal),
       exceeds: async (needs, unpacks) => {
-        if (this.#declared) return coversSizes(this.#declared, needs) ? undefined : "the file exceeds ClamAV's size limits"
-        return this.#reach.findUncoveredReason(daemon, { needs, unpacks }, signal)
+        const { declared } = this.options
+        if (declared) return coversSizes(declared, needs) ? undefined : "the file exceeds ClamAV's size limits"
+        return this.#limits.findUncoveredReason(daemon, { needs, unpacks }, signal)
       },
     }
   }
@@ -157,8 +152,8 @@ export class ClamdScanner implements VirusScanner {
         daemon.unhealthyUntil = Date.now() + unhealthyMs
         this.#proofs.forget(daemon)
         // A restarted daemon may have different limits.
-        if (fault.line === 'refused') this.#reach.forget(daemon)
-        this.#logger?.warn({ clamd: daemon.address.label, err: error }, 'clamd could not scan a file')
+        if (fault.line === 'refused') this.#limits.forget(daemon)
+        this.options.logger?.warn({ clamd: daemon.address.label, err: error }, 'clamd could not scan a file')
       } finally {
         this.#daemons.release(daemon)
       }
@@ -168,31 +163,24 @@ export class ClamdScanner implements VirusScanner {
 
   // Returns the identity of the daemon with the oldest signatures, because any daemon may scan a file.
   async #queryIdentity(): Promise<EngineIdentity> {
-    const settled = await this.#queryAll((daemon, signal) => this.#proofs.queryVersion(daemon, signal))
-    const identities = settled.flatMap(({ result }) => parseVersion(result ?? '') ?? [])
+    const { results } = await this.#queryAll((daemon, signal) => this.#proofs.queryVersion(daemon, signal))
+    const identities = results.flatMap((version) => parseVersion(version) ?? [])
     const getSignatureAge = ({ signaturesDate }: EngineIdentity) => signaturesDate?.getTime() ?? 0
     return identities.reduce((oldest, each) => (getSignatureAge(each) < getSignatureAge(oldest) ? each : oldest))
   }
 
-  async #queryAll<T>(query: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<{ result?: T; error?: ClamdFault }[]> {
+  /** Queries all daemons. Throws if none of them responds. */
+  async #queryAll<T>(query: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<{ results: T[]; errors: Error[] }> {
     const settled = await this.#runUntilClosed(undefined, (signal) =>
-      Promise.all(
-        this.#daemons.all.map((daemon) =>
-          query(daemon, signal).then(
-            (result) => ({ result }),
-            (error: ClamdFault) => ({ error }),
-          ),
-        ),
-      ),
+      Promise.allSettled(this.#daemons.all.map((daemon) => query(daemon, signal))),
     )
-    if (settled.some((each) => 'result' in each)) return settled
-    const reasons = settled.map((each) => ('error' in each ? each.error.message : ''))
+    const results = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    const errors = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []))
+    if (results.length > 0) return { results, errors }
     // Clients must not see the daemons' addresses or responses. The log contains both.
     throw scannerUnavailable(
-      settled.some((each) => 'error' in each && each.error instanceof EicarNotDetectedError)
-        ? unprovedMessage
-        : 'No clamd server is responding.',
-      new Error(reasons.join('; ')),
+      errors.some((error) => error instanceof EicarNotDetectedError) ? unprovedMessage : 'No clamd server is responding.',
+      new Error(errors.map(({ message }) => message).join('; ')),
     )
   }
 }

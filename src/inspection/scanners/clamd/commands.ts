@@ -1,6 +1,5 @@
 import type { Content } from '../../../platform/spool/content.js'
-import type { ClamdAddress } from './address.js'
-import { type ClamdDeadlines, ClamdFault, type ExchangeWriter, exchange } from './exchange.js'
+import { type ClamdAddress, type ClamdDeadlines, ClamdFault, type ExchangeWriter, exchange } from './exchange.js'
 import { isSizeLimitError } from './response.js'
 
 // The npm package `clamscan` 2.4.0 is not used for INSTREAM. It has no backpressure: 300 MiB of a stream accumulated in memory.

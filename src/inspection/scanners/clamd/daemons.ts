@@ -1,5 +1,5 @@
 import { overloaded } from '../../../platform/errors/errors.js'
-import type { ClamdAddress } from './address.js'
+import type { ClamdAddress } from './exchange.js'
 
 export interface Daemon {
   readonly address: ClamdAddress
@@ -9,7 +9,7 @@ export interface Daemon {
 
 interface Waiter {
   /** True for background work. It waits for all other work, and leaves one connection per daemon free. */
-  background: boolean
+  isBackground: boolean
   excluded: ReadonlySet<Daemon>
   take(daemon: Daemon): void
 }
@@ -20,77 +20,74 @@ interface Waiter {
  */
 export class Daemons {
   readonly all: Daemon[]
-  readonly #connections: number
-  readonly #waiting: { maxRequests: number; ms: number }
-  readonly #waiters: Waiter[] = []
+  readonly #waiters = new Set<Waiter>()
 
-  constructor(addresses: ClamdAddress[], connections: number, waiting: { maxRequests: number; ms: number }) {
+  constructor(
+    addresses: ClamdAddress[],
+    private readonly connections: number,
+    private readonly waiting: { maxRequests: number; ms: number },
+  ) {
     this.all = addresses.map((address) => ({ address, busy: 0, unhealthyUntil: 0 }))
-    this.#connections = connections
-    this.#waiting = waiting
   }
 
   /** Acquires a connection to a daemon. The caller must release it. Throws `overloaded`, or the signal's reason. */
   async acquire(excluded: ReadonlySet<Daemon>, signal: AbortSignal, isBackground = false): Promise<Daemon> {
     signal.throwIfAborted()
-    const free =
-      isBackground && this.#waiters.length > 0 ? undefined : this.#findLeastBusy(excluded, this.#getMaxConnections(isBackground))
-    if (!free) return this.#waitInQueue({ excluded, background: isBackground }, signal)
+    const mustWait = isBackground && this.#waiters.size > 0
+    const free = mustWait ? undefined : this.#findLeastBusy(excluded, this.#getMaxConnections(isBackground))
+    if (!free) return this.#waitInQueue({ excluded, isBackground }, signal)
     free.busy++
     return free
   }
 
   release(daemon: Daemon): void {
     daemon.busy--
-    const canUseDaemon = (isBackground: boolean) => (waiter: Waiter) =>
-      waiter.background === isBackground && !waiter.excluded.has(daemon) && daemon.busy < this.#getMaxConnections(isBackground)
-    const first = this.#waiters.findIndex(canUseDaemon(false))
-    const next = first < 0 ? this.#waiters.findIndex(canUseDaemon(true)) : first
-    if (next < 0) return
+    const candidates = [...this.#waiters].filter(
+      ({ isBackground, excluded }) => !excluded.has(daemon) && daemon.busy < this.#getMaxConnections(isBackground),
+    )
+    const next = candidates.find(({ isBackground }) => !isBackground) ?? candidates[0]
+    if (!next) return
     daemon.busy++
-    this.#waiters.splice(next, 1)[0]?.take(daemon)
+    next.take(daemon)
   }
 
   #getMaxConnections(isBackground: boolean): number {
-    return isBackground ? Math.max(1, this.#connections - 1) : this.#connections
+    return isBackground ? Math.max(1, this.connections - 1) : this.connections
   }
 
   #findLeastBusy(excluded: ReadonlySet<Daemon>, maxConnections: number): Daemon | undefined {
     const free = this.all.filter((daemon) => !excluded.has(daemon) && daemon.busy < maxConnections)
     const now = Date.now()
-    const well = free.filter((daemon) => daemon.unhealthyUntil <= now)
-    const [first] = (well.length > 0 ? well : free).sort((a, b) => a.busy - b.busy)
+    const healthy = free.filter((daemon) => daemon.unhealthyUntil <= now)
+    const [first] = (healthy.length > 0 ? healthy : free).sort((a, b) => a.busy - b.busy)
     // Move the selected daemon to the end of the list, so that equally busy daemons take turns.
     if (first) this.all.push(...this.all.splice(this.all.indexOf(first), 1))
     return first
   }
 
-  #waitInQueue(request: Pick<Waiter, 'excluded' | 'background'>, signal: AbortSignal): Promise<Daemon> {
-    if (this.#waiters.length >= this.#waiting.maxRequests)
+  #waitInQueue(request: Omit<Waiter, 'take'>, signal: AbortSignal): Promise<Daemon> {
+    if (this.#waiters.size >= this.waiting.maxRequests)
       return Promise.reject(overloaded('Too many files are waiting for clamd. Retry later.'))
     return new Promise((resolve, reject) => {
-      const leaveQueue = (reason: unknown) => {
-        const at = this.#waiters.indexOf(waiter)
-        if (at >= 0) this.#waiters.splice(at, 1)
-        stopWaiting()
-        reject(reason)
-      }
-      const onAbort = () => leaveQueue(signal.reason)
-      const timer = setTimeout(
-        () => leaveQueue(overloaded(`No clamd connection became available within ${this.#waiting.ms} ms. Retry later.`)),
-        this.#waiting.ms,
-      )
-      const stopWaiting = () => {
+      const leaveQueue = () => {
         clearTimeout(timer)
         signal.removeEventListener('abort', onAbort)
+        this.#waiters.delete(waiter)
       }
-      const acceptDaemon = (daemon: Daemon) => {
-        stopWaiting()
+      const fail = (reason: unknown) => {
+        leaveQueue()
+        reject(reason)
+      }
+      const take = (daemon: Daemon) => {
+        leaveQueue()
         resolve(daemon)
       }
-      const waiter: Waiter = { ...request, take: acceptDaemon }
+      const waiter = { ...request, take }
+      const onAbort = () => fail(signal.reason)
+      const timeout = overloaded(`No clamd connection became available within ${this.waiting.ms} ms. Retry later.`)
+      const timer = setTimeout(() => fail(timeout), this.waiting.ms)
       signal.addEventListener('abort', onAbort, { once: true })
-      this.#waiters.push(waiter)
+      this.#waiters.add(waiter)
     })
   }
 }

@@ -1,5 +1,22 @@
-import { connect, type Socket } from 'node:net'
-import type { ClamdAddress } from './address.js'
+import { connect, type NetConnectOpts, type Socket } from 'node:net'
+
+export interface ClamdAddress {
+  label: string
+  connect: NetConnectOpts
+}
+
+const wanted = "'clamd://host:3310', 'clamd://[::1]:3310' or 'clamd:///path/to.sock'"
+
+export function parseClamdUrl(url: string): ClamdAddress {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (parsed?.protocol !== 'clamd:' || parsed.search || parsed.hash || parsed.username)
+    throw new Error(`'${url}' is not a clamd address. It must be ${wanted}.`)
+  const path = decodeURIComponent(parsed.pathname)
+  if (parsed.hostname === '' && path.length > 1) return { label: url, connect: { path } }
+  if (parsed.hostname === '' || path.length > 1)
+    throw new Error(`'${url}' contains neither a host nor a socket. It must be ${wanted}.`)
+  return { label: url, connect: { host: parsed.hostname.replace(/^\[|\]$/g, ''), port: Number(parsed.port || 3310) } }
+}
 
 export interface ClamdDeadlines {
   connectMs: number
@@ -50,18 +67,9 @@ export function exchange(
   return new Promise((resolve, reject) => new Exchange(address, deadlines, signal, { resolve, reject }).run(send))
 }
 
-interface Outcome {
-  resolve(answer: string): void
-  reject(reason: unknown): void
-}
-
 class Exchange implements ExchangeWriter {
   over = false
   #settled = false
-  readonly #address: ClamdAddress
-  readonly #deadlines: ClamdDeadlines
-  readonly #signal: AbortSignal | undefined
-  readonly #outcome: Outcome
   readonly #socket: Socket
   readonly #overall: NodeJS.Timeout
   #timer: NodeJS.Timeout | undefined
@@ -70,21 +78,22 @@ class Exchange implements ExchangeWriter {
   #connected = false
   #writable: (() => void) | undefined
 
-  constructor(address: ClamdAddress, deadlines: ClamdDeadlines, signal: AbortSignal | undefined, outcome: Outcome) {
-    this.#address = address
-    this.#deadlines = deadlines
-    this.#signal = signal
-    this.#outcome = outcome
+  constructor(
+    private readonly address: ClamdAddress,
+    private readonly deadlines: ClamdDeadlines,
+    private readonly signal: AbortSignal | undefined,
+    private readonly outcome: { resolve(answer: string): void; reject(reason: unknown): void },
+  ) {
     this.#socket = connect(address.connect)
     this.#overall = setTimeout(() => this.#fail(this.#createTimeoutError(deadlines.overallMs)), deadlines.overallMs)
     signal?.addEventListener('abort', this.#aborted, { once: true })
   }
 
   run(send: (writer: ExchangeWriter) => Promise<void>): void {
-    this.#restartTimer(this.#deadlines.connectMs)
+    this.#restartTimer(this.deadlines.connectMs)
     this.#socket.on('data', (chunk) => this.#receive(chunk))
     this.#socket.on('drain', () => {
-      this.#restartTimer(this.#deadlines.idleMs)
+      this.#restartTimer(this.deadlines.idleMs)
       this.#writable?.()
     })
     this.#socket.on('error', (error) => {
@@ -98,9 +107,9 @@ class Exchange implements ExchangeWriter {
     })
     this.#socket.on('connect', () => {
       this.#connected = true
-      this.#restartTimer(this.#deadlines.idleMs)
+      this.#restartTimer(this.deadlines.idleMs)
       send(this).then(
-        () => this.#restartTimer(this.#deadlines.answerMs),
+        () => this.#restartTimer(this.deadlines.answerMs),
         (error) => this.#fail(error),
       )
     })
@@ -121,13 +130,13 @@ class Exchange implements ExchangeWriter {
   #receive(chunk: Buffer): void {
     this.#received = Buffer.concat([this.#received, chunk])
     if (this.#received.length > maxResponseBytes)
-      this.#fail(new ClamdFault(createNotClamdMessage(`The response from ${this.#address.label} exceeds the maximum length`)))
+      this.#fail(new ClamdFault(createNotClamdMessage(`The response from ${this.address.label} exceeds the maximum length`)))
     if (this.over || !this.#received.includes(0)) return
     this.over = true
     this.#writable?.()
     clearTimeout(this.#timer)
     this.#timer = setTimeout(
-      () => this.#fail(new ClamdFault(`${this.#address.label} did not close the connection after its response`)),
+      () => this.#fail(new ClamdFault(`${this.address.label} did not close the connection after its response`)),
       closeMs,
     )
   }
@@ -141,8 +150,8 @@ class Exchange implements ExchangeWriter {
     if (end < 0) return
     const rest = this.#received.length - end - 1
     if (rest > 0)
-      this.#fail(new ClamdFault(createNotClamdMessage(`${this.#address.label} sent ${rest} bytes after the end of its response`)))
-    else this.#settle(() => this.#outcome.resolve(this.#received.toString('utf8', 0, end)))
+      this.#fail(new ClamdFault(createNotClamdMessage(`${this.address.label} sent ${rest} bytes after the end of its response`)))
+    else this.#settle(() => this.outcome.resolve(this.#received.toString('utf8', 0, end)))
   }
 
   #restartTimer(ms: number): void {
@@ -157,32 +166,32 @@ class Exchange implements ExchangeWriter {
     this.over = true
     clearTimeout(this.#timer)
     clearTimeout(this.#overall)
-    this.#signal?.removeEventListener('abort', this.#aborted)
+    this.signal?.removeEventListener('abort', this.#aborted)
     this.#socket.destroy()
     this.#writable?.()
     notify()
   }
 
   #fail(reason: unknown): void {
-    this.#settle(() => this.#outcome.reject(reason))
+    this.#settle(() => this.outcome.reject(reason))
   }
 
-  readonly #aborted = () => this.#fail(this.#signal?.reason)
+  readonly #aborted = () => this.#fail(this.signal?.reason)
 
   #createTimeoutError(ms: number): ClamdFault {
-    return new ClamdFault(`${this.#address.label} did not respond within ${ms} ms`, { isUnresponsive: true })
+    return new ClamdFault(`${this.address.label} did not respond within ${ms} ms`, { isUnresponsive: true })
   }
 
   #createConnectionError(): ClamdFault {
     const { code } = (this.#failure ?? {}) as NodeJS.ErrnoException
     const suffix = code ? ` (${code})` : ''
     if (!this.#connected)
-      return new ClamdFault(`${this.#address.label} does not accept connections${suffix}`, {
+      return new ClamdFault(`${this.address.label} does not accept connections${suffix}`, {
         line: 'refused',
         cause: this.#failure,
       })
     const partialResponse = this.#received.toString('latin1', 0, 60).replace(/[^ -~]/g, '?')
     const when = partialResponse ? `after an incomplete response, '${partialResponse}'` : 'without a response'
-    return new ClamdFault(`${this.#address.label} closed the connection ${when}${suffix}`, { line: 'cut', cause: this.#failure })
+    return new ClamdFault(`${this.address.label} closed the connection ${when}${suffix}`, { line: 'cut', cause: this.#failure })
   }
 }

@@ -3,7 +3,7 @@ import type { RequiredSizes } from '../coverage-visitor.js'
 import type { UnverifiedVerdict } from '../verdict.js'
 import type { Daemon } from './daemons.js'
 import { createLimitProbe } from './limit-probe.js'
-import { rejectOnAbort } from './reject-on-abort.js'
+import { rejectOnAbort } from './proof.js'
 
 const mebibyte = 1024 * 1024
 // Sizes that are assumed to be within MaxFileSize and MaxScanSize, so that small files need no probe.
@@ -33,12 +33,9 @@ type ScanProbe = (daemon: Daemon, probe: Content, signal: AbortSignal) => Promis
  * cached.
  */
 export class ClamdLimits {
-  readonly #scan: ScanProbe
   readonly #known = new Map<Daemon, KnownLimits>()
 
-  constructor(scan: ScanProbe) {
-    this.#scan = scan
-  }
+  constructor(private readonly scan: ScanProbe) {}
 
   setVersion(daemon: Daemon, version: string): void {
     const known = this.#getKnownLimits(daemon)
@@ -91,7 +88,7 @@ export class ClamdLimits {
   async #detectsProbe(daemon: Daemon, knowledge: KnownLimits, sizes: RequiredSizes, signal: AbortSignal): Promise<boolean> {
     const cached = findCachedResult(knowledge, sizes)
     if (cached !== undefined) return cached
-    const answer = await this.#scan(daemon, await createLimitProbe(sizes.largest, sizes.total), signal)
+    const answer = await this.scan(daemon, createLimitProbe(sizes.largest, sizes.total), signal)
     const isDetected = answer.verdict === 'infected' && /eicar/i.test(answer.signature)
     knowledge.tried.push({ sizes, isDetected })
     if (knowledge.tried.length > maxRememberedResults) knowledge.tried.shift()

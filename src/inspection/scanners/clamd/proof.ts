@@ -3,7 +3,6 @@ import { eicar } from '../eicar.js'
 import type { ClamdConnector } from './commands.js'
 import type { Daemon } from './daemons.js'
 import { ClamdFault, createNotClamdMessage } from './exchange.js'
-import { rejectOnAbort } from './reject-on-abort.js'
 import { parseScanResponse, parseVersion } from './response.js'
 
 export interface ClamdProof {
@@ -25,16 +24,13 @@ const validityMs = 60_000
 export class ClamdProofs {
   readonly #known = new Map<Daemon, ClamdProof>()
   readonly #running = new Map<Daemon, Promise<ClamdProof>>()
-  readonly #connector: ClamdConnector
-  readonly #closed: AbortSignal
-  readonly #onVersion: (daemon: Daemon, version: string) => void
 
   /** Calls `onVersion` with every version that a daemon returns. */
-  constructor(line: ClamdConnector, closed: AbortSignal, onVersion: (daemon: Daemon, version: string) => void) {
-    this.#connector = line
-    this.#closed = closed
-    this.#onVersion = onVersion
-  }
+  constructor(
+    private readonly connector: ClamdConnector,
+    private readonly closed: AbortSignal,
+    private readonly onVersion: (daemon: Daemon, version: string) => void,
+  ) {}
 
   /** Returns a valid proof for the daemon, and creates one if necessary. Throws `ClamdFault`, or the signal's reason. */
   async getValidProof(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
@@ -63,11 +59,11 @@ export class ClamdProofs {
 
   async queryVersion(daemon: Daemon, signal: AbortSignal): Promise<string> {
     const { address } = daemon
-    const version = await this.#connector.queryVersion(address, signal)
+    const version = await this.connector.queryVersion(address, signal)
     if (!parseVersion(version))
       throw new ClamdFault(createNotClamdMessage(`${address.label} returned '${version.slice(0, 60)}' as its version`))
     if (this.#known.get(daemon)?.version !== version) this.forget(daemon)
-    this.#onVersion(daemon, version)
+    this.onVersion(daemon, version)
     return version
   }
 
@@ -79,8 +75,8 @@ export class ClamdProofs {
     this.forget(daemon)
     const { address } = daemon
     const at = new Date()
-    const version = await this.queryVersion(daemon, this.#closed)
-    const answer = parseScanResponse(await this.#connector.scan(address, createMemoryContent(eicar), this.#closed))
+    const version = await this.queryVersion(daemon, this.closed)
+    const answer = parseScanResponse(await this.connector.scan(address, createMemoryContent(eicar), this.closed))
     if (answer.verdict === 'error')
       throw new EicarNotDetectedError(`${address.label} returned ${answer.message} for the EICAR test string`)
     if (answer.verdict !== 'infected')
@@ -91,4 +87,14 @@ export class ClamdProofs {
     this.#known.set(daemon, proof)
     return proof
   }
+}
+
+/** Rejects with the signal's reason if the signal is aborted. The work continues, because other callers may be waiting for it. */
+export function rejectOnAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    if (signal.aborted) return onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
 }

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ExecFileException, execFile } from 'node:child_process'
 import { pipeline, Readable } from 'node:stream'
 import { toPrintableText } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
@@ -13,7 +13,7 @@ export interface Program {
 /** Loading a large database takes half a minute, and a scan takes as long as with the daemon. */
 const timeoutMs = 300_000
 const versionMs = 30_000
-const maxOutputLength = 64 * 1024
+const maxOutputBytes = 1024 * 1024
 
 /**
  * Runs a ClamAV program, in one process per scan. The npm package `clamscan` 2.4.0 supports neither abort signals nor timeouts.
@@ -73,41 +73,36 @@ interface Run {
 function runProgram({ path, flags, ms, signal, content }: Run): Promise<{ code: number | null; output: string }> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
-    const child = spawn(path, flags, { stdio: [content ? 'pipe' : 'ignore', 'pipe', 'ignore'] })
     let failure: unknown
+    const options = { timeout: ms, maxBuffer: maxOutputBytes, killSignal: 'SIGKILL' } as const
+    const child = execFile(path, flags, options, (error, stdout) => {
+      signal.removeEventListener('abort', onAbort)
+      if (failure !== undefined) reject(failure)
+      else if (error && (error.killed || typeof error.code === 'string')) reject(toFault(path, ms, error))
+      else resolve({ code: error ? (error.code as number | null) : 0, output: stdout.trimEnd() })
+    })
     const killProgram = (reason: unknown) => {
       failure ??= reason
       child.kill('SIGKILL')
-      // Close the pipe, because a child process of the program may keep it open.
-      child.stdout!.destroy()
+      // Close the pipes, because a child process of the program may keep them open.
+      for (const pipe of [child.stdout!, child.stderr!]) pipe.destroy()
     }
     const onAbort = () => killProgram(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    const timer = setTimeout(
-      () => killProgram(new ClamdFault(`${path} did not finish within ${ms} ms`, { isUnresponsive: true })),
-      ms,
-    )
-    let output = ''
-    child.stdout!.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-      if (output.length > maxOutputLength) killProgram(new ClamdFault(`The output of ${path} exceeds the maximum length`))
-    })
-    child.on('error', (error) => {
-      failure ??= new ClamdFault(`${path} cannot be run (${(error as NodeJS.ErrnoException).code})`, {
-        line: 'refused',
-        cause: error,
-      })
-    })
-    child.on('close', (code) => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
-      if (failure === undefined) resolve({ code, output: output.trimEnd() })
-      else reject(failure)
-    })
+    if (!content) {
+      child.stdin!.end()
+      return
+    }
     // Ignore EPIPE, because the program may respond before it has read all content. A read error makes the scan fail.
-    if (content)
-      pipeline(content.bytes ? Readable.from([content.bytes]) : content.stream(), child.stdin!, (error) => {
-        if (error && !/EPIPE|ERR_STREAM_PREMATURE_CLOSE/.test((error as NodeJS.ErrnoException).code ?? '')) killProgram(error)
-      })
+    pipeline(content.bytes ? Readable.from([content.bytes]) : content.stream(), child.stdin!, (error) => {
+      if (error && !/EPIPE|ERR_STREAM_PREMATURE_CLOSE/.test((error as NodeJS.ErrnoException).code ?? '')) killProgram(error)
+    })
   })
+}
+
+function toFault(path: string, ms: number, error: ExecFileException): ClamdFault {
+  if ((error.code as unknown) === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER')
+    return new ClamdFault(`The output of ${path} exceeds the maximum length`)
+  if (error.killed) return new ClamdFault(`${path} did not finish within ${ms} ms`, { isUnresponsive: true })
+  return new ClamdFault(`${path} cannot be run (${error.code})`, { line: 'refused', cause: error })
 }

@@ -12,7 +12,7 @@ import { WorkerPool } from '../../workers/worker-pool.js'
 import { eicar } from '../eicar.js'
 import type { ScanVerdict } from '../verdict.js'
 import { type EngineIdentity, getVerdictOrThrow, type ScanOptions, type VirusScanner, type WorkerScan } from '../virus-scanner.js'
-import { createCentralDirectory, createLocalHeader } from '../zip-writer.js'
+import { createZip } from '../zip-writer.js'
 import { type EngineKind, hasNativeEngine, InvalidRulesError, openEngine, Search, type YaraEngine } from './engine.js'
 import { type OperatorRules, ownRulesDate, ownRulesText } from './rules.js'
 import type { EngineInfo, EngineSetup, ScanJob, ScanResult } from './scanning.js'
@@ -111,7 +111,7 @@ export class YaraScanner implements VirusScanner {
     // Test both ways in which uploads are scanned: on the event loop and in a worker.
     const probes = [
       () => this.scan(createMemoryContent(eicar), options),
-      () => this.#scanInPool(createMemoryContent(createEicarZip()), options),
+      () => this.#scanInPool(createMemoryContent(createZip('eicar.com', eicar)), options),
     ]
     for (const probe of probes) {
       const { verdict } = await probe().catch((error) => {
@@ -187,12 +187,6 @@ function toIdentity(engineInfo: EngineInfo, operators: OperatorRules | undefined
     signaturesVersion: `${hash.digest('hex').slice(0, 12)} (${engineInfo.rules} rules)`,
     signaturesDate: new Date(Math.max(...dates.map((date) => date.getTime()))),
   }
-}
-
-function createEicarZip(): Buffer {
-  const member = { name: 'eicar.com', offset: 0, packed: eicar.length, unpacked: eicar.length, stored: eicar }
-  const header = createLocalHeader(member)
-  return Buffer.concat([header, eicar, createCentralDirectory([member], header.length + eicar.length)])
 }
 
 function toSharedMemory(text: string): SharedArrayBuffer {
