@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type ClientConfig, type Notification } from 'pg'
 import type { CacheValidity, IdentityKind } from './identity-cache.js'
 
@@ -23,8 +24,7 @@ export async function notifyIdentityChange(
 export const validityMs = 800
 const echoIntervalMs = 250
 const connectMs = 2_000
-// Maximum time without an echo while queries succeed, for example if a pooler moved the LISTEN to another connection. After
-// this time, the listener reconnects.
+// Maximum time without an echo while queries succeed, for example if a pooler moved the LISTEN to another connection.
 const maxSilenceMs = 30_000
 const backoffMs = { first: 50, most: 3_000 }
 
@@ -44,15 +44,11 @@ export interface IdentityListenerOptions {
 export class IdentityListener implements CacheValidity {
   // Each process uses a separate echo channel, so that replicas do not wake each other.
   readonly #echoChannel = `assay_echo_${randomBytes(8).toString('hex')}`
+  readonly #closing = new AbortController()
   #client: Client | undefined
-  // Connection whose echo is pending.
-  #echoing: Client | undefined
   #provenUntil = 0
-  #connectedAt = 0
-  #closed = false
-  #delay = backoffMs.first
-  #timer: NodeJS.Timeout | undefined
-  #connecting: Promise<void> | undefined
+  #delayMs = backoffMs.first
+  #running: Promise<void> | undefined
 
   constructor(private readonly options: IdentityListenerOptions) {}
 
@@ -64,108 +60,90 @@ export class IdentityListener implements CacheValidity {
    * Connects to PostgreSQL. If this fails, retries in the background. In the meantime, every authentication queries the database.
    */
   start(): Promise<void> {
-    this.#connecting = this.#connect()
-    return this.#connecting
+    return new Promise((resolve) => {
+      this.#running = this.#run(resolve)
+    })
   }
 
   async close(): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#timer)
-    await this.#connecting
-    clearTimeout(this.#timer)
-    const client = this.#client
-    this.#disconnect()
-    await client?.end().catch(() => {})
+    this.#closing.abort()
+    await this.#client?.end().catch(() => {})
+    await this.#running
   }
 
-  async #connect(): Promise<void> {
-    const client = new Client({
-      ...this.options.connection,
-      keepAlive: true,
-      connectionTimeoutMillis: connectMs,
-      application_name: 'assay identity',
-    })
-    client.on('error', (error) => this.#onConnectionLost(client, error))
-    client.on('end', () => this.#onConnectionLost(client, new Error('the connection ended')))
-    client.on('notification', (message) => this.#onNotification(client, message))
-    try {
-      await client.connect()
-      // Echo queries have no timeout, because a blocked process may receive an echo in time but read it late.
-      const listen = { text: `listen ${identityChannel}; listen ${this.#echoChannel}`, query_timeout: connectMs }
-      await client.query(listen)
-    } catch (error) {
-      client.removeAllListeners('end')
-      // Do not await `end`, because an unresponsive server would block it.
-      client.end().catch(() => {})
-      this.#scheduleReconnect(error as Error)
-      return
-    }
-    if (this.#closed) return void (await client.end().catch(() => {}))
-    this.#client = client
-    this.#connectedAt = performance.now()
-    this.options.onGap()
-    this.#sendEcho(client)
-  }
-
-  #sendEcho(client: Client, hasReadMessages = false): void {
-    if (this.#client !== client) return
-    const now = performance.now()
-    const silentMs = now - Math.max(this.#connectedAt, this.#provenUntil)
-    if (silentMs > validityMs) {
-      // After the event loop was blocked, timers run before network events. First read the messages that have already arrived.
-      if (!hasReadMessages) return void setImmediate(() => this.#sendEcho(client, true))
-      if (this.#echoing === client || silentMs > maxSilenceMs) {
-        this.#onConnectionLost(client, new Error('the connection stopped responding'))
-        return
+  /** Listens, and connects again after each error. Calls `onAttempted` when the first attempt to connect has ended. */
+  async #run(onAttempted: () => void): Promise<void> {
+    const { connection, onError } = this.options
+    const { signal } = this.#closing
+    const settings = { keepAlive: true, connectionTimeoutMillis: connectMs, application_name: 'assay identity' }
+    while (!signal.aborted) {
+      const client = new Client({ ...connection, ...settings })
+      this.#client = client
+      try {
+        await this.#listen(client, onAttempted)
+      } catch (error) {
+        if (!signal.aborted) onError?.(error as Error)
       }
+      this.#client = undefined
+      this.#provenUntil = 0
+      client.removeAllListeners('notification')
+      // Destroy the socket, because `end()` on a dead connection would wait for the TCP timeout.
+      ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
+      onAttempted()
+      const jitteredMs = this.#delayMs * (0.5 + Math.random())
+      this.#delayMs = Math.min(this.#delayMs * 2, backoffMs.most)
+      await sleep(jitteredMs, undefined, { ref: false, signal }).catch(() => {})
     }
-    this.#notifyEchoChannel(client, now)
-    this.#timer = setTimeout(() => this.#sendEcho(client), echoIntervalMs).unref()
   }
 
-  #notifyEchoChannel(client: Client, now: number): void {
-    if (this.#echoing === client) return
-    this.#echoing = client
-    client
-      .query('select pg_notify($1, $2)', [this.#echoChannel, String(now)])
-      .catch((error: Error) => this.#onConnectionLost(client, error))
-      .finally(() => {
-        if (this.#echoing === client) this.#echoing = undefined
-      })
+  /** Rejects when the connection is lost. */
+  #listen(client: Client, onConnected: () => void): Promise<never> {
+    return new Promise((_resolve, reject) => {
+      client.on('error', reject)
+      client.on('end', () => reject(new Error('the connection ended')))
+      client.on('notification', (message) => this.#onNotification(message))
+      const connectAndEcho = async () => {
+        await client.connect()
+        const listen = { text: `listen ${identityChannel}; listen ${this.#echoChannel}`, query_timeout: connectMs }
+        await client.query(listen)
+        this.options.onGap()
+        onConnected()
+        await this.#sendEchoes(client, reject)
+      }
+      connectAndEcho().catch(reject)
+    })
   }
 
-  #onNotification(client: Client, { channel, payload }: Notification): void {
-    if (this.#client !== client) return
+  /** Sends echoes until the connection is closed. Calls `onLost` if it stops responding. */
+  async #sendEchoes(client: Client, onLost: (error: Error) => void): Promise<void> {
+    const connectedAt = performance.now()
+    const getSilentMs = () => performance.now() - Math.max(connectedAt, this.#provenUntil)
+    let isSending = false
+    const sendEcho = async () => {
+      isSending = true
+      // Echoes have no timeout, because a blocked process may receive an echo in time but read it late.
+      await client.query('select pg_notify($1, $2)', [this.#echoChannel, String(performance.now())])
+      isSending = false
+    }
+    while (this.#client === client) {
+      if (!isSending) sendEcho().catch(onLost)
+      await sleep(echoIntervalMs, undefined, { ref: false })
+      if (getSilentMs() <= validityMs) continue
+      // After the event loop was blocked, timers run before network events. First read the messages that have already arrived.
+      await new Promise(setImmediate)
+      if (getSilentMs() > (isSending ? validityMs : maxSilenceMs)) onLost(new Error('the connection stopped responding'))
+    }
+  }
+
+  #onNotification({ channel, payload }: Notification): void {
     if (channel === this.#echoChannel) {
       this.#provenUntil = Math.max(this.#provenUntil, Number(payload) + validityMs)
-      this.#delay = backoffMs.first
+      this.#delayMs = backoffMs.first
       return
     }
     const change = parseChange(payload)
     if (change) this.options.onChange(change)
     else this.options.onGap()
-  }
-
-  #onConnectionLost(client: Client, error: Error): void {
-    if (this.#client !== client) return
-    this.#disconnect()
-    // Destroy the socket, because `end()` on a dead connection would wait for the TCP timeout.
-    ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
-    this.#scheduleReconnect(error)
-  }
-
-  #disconnect(): void {
-    this.#client = undefined
-    this.#provenUntil = 0
-    clearTimeout(this.#timer)
-  }
-
-  #scheduleReconnect(error: Error): void {
-    if (this.#closed) return
-    this.options.onError?.(error)
-    const jittered = this.#delay * (0.5 + Math.random())
-    this.#delay = Math.min(this.#delay * 2, backoffMs.most)
-    this.#timer = setTimeout(() => void this.start(), jittered).unref()
   }
 }
 
