@@ -177,9 +177,7 @@ function createRescanner(
 const yaraNote =
   'a few built-in rules for common evasion techniques. This is not a virus scanner. To use one, run ClamAV and set SCANNER_URL=clamd://…'
 
-/**
- * Describes the store for the startup banner. Throws if the store could lose files. An unavailable store only causes a warning.
- */
+/** Describes the store for the startup banner. Throws if the store could lose files, but not if it is unavailable. */
 async function describeStorage(storage: BlobStorage, logger: Logger): Promise<string> {
   const fault = await storage.assertReady().then(
     () => undefined,

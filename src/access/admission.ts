@@ -75,19 +75,19 @@ export class RequestData {
 /** Outcome of an attempt. It determines whether a call log row must still be written. */
 export type CallOutcome =
   /** The request was admitted before its body was read. The root field in the body continues this attempt. */
-  | { status: 'admitted' }
-  | { status: 'running' }
+  | 'admitted'
+  | 'running'
   /** The change is committed, but the call log row is not written yet. */
-  | { status: 'committed' }
+  | 'committed'
   /** The call log row is written or is part of a commit in progress. */
-  | { status: 'succeeded' }
-  | { status: 'failed'; error: PublicError; validation: unknown }
+  | 'succeeded'
+  | 'failed'
   /** No call log row is written, for example for a HEAD request that only checks whether a file exists. */
-  | { status: 'unlogged' }
+  | 'unlogged'
 
 /** One execution of an endpoint, which writes at most one call log row. */
 export class Attempt {
-  outcome: CallOutcome = { status: 'running' }
+  outcome: CallOutcome = 'running'
   #fileId: string | null = null
   #context: { contextId: string; contextKey: string } | null = null
 
@@ -100,9 +100,7 @@ export class Attempt {
     return this.call.requireActor()
   }
 
-  /**
-   * Operation in the call log. Null for endpoints that the call log omits, such as admin operations, which the audit log records.
-   */
+  /** Operation in the call log. Null for endpoints that the call log omits, such as admin operations. */
   get operation(): Operation | null {
     return getOperation(this.endpoint)
   }
@@ -113,7 +111,7 @@ export class Attempt {
 
   /** True if the call log row has been written, is being committed, or must not be written. */
   get isSettled(): boolean {
-    return ['succeeded', 'failed', 'unlogged'].includes(this.outcome.status)
+    return ['succeeded', 'failed', 'unlogged'].includes(this.outcome)
   }
 
   setTarget(target: { fileId?: string; context?: { contextId: string; contextKey: string } }): void {
@@ -121,21 +119,15 @@ export class Attempt {
     if (target.context) this.#context = { contextId: target.context.contextId, contextKey: target.context.contextKey }
   }
 
-  /**
-   * Returns the call log row for a success. If a service commits the row together with its change, the admission does not write
-   * the row again.
-   */
+  /** Marks the attempt as successful and returns its call log row, for a commit together with the change. */
   succeed(): Pick<Entry, 'call'> {
-    this.outcome = { status: 'succeeded' }
+    this.outcome = 'succeeded'
     return { call: this.#createCallRow() }
   }
 
-  /**
-   * Returns the call log row for a failure. If a service commits the row together with its change, the admission does not write
-   * the row again.
-   */
+  /** Marks the attempt as failed and returns its call log row, for a commit together with the change. */
   fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
-    this.outcome = { status: 'failed', error, validation }
+    this.outcome = 'failed'
     const row = this.#createCallRow()
     return { call: row && toFailedCall(row, error, validation) }
   }
@@ -186,9 +178,7 @@ export class Admission {
     this.bodies = parts.bodies
   }
 
-  /**
-   * Throws 401, 403 or 429 if the attempt is not allowed. `isCounted` is true if the rate limit has already counted the request.
-   */
+  /** Throws 401, 403 or 429 if the attempt is not allowed. Skips the rate limit if `isCounted` is true. */
   async admit({ call, actor, endpoint }: Attempt, { isCounted = false } = {}): Promise<void> {
     if (!isCounted) enforceRateLimit(call, await this.parts.limits.countCall(actor))
     requireAccess(actor, endpoint)
@@ -213,13 +203,13 @@ export class Admission {
     const entry = attempt.succeed()
     if (!entry.call) return
     await this.parts.ledger.commit(entry).catch((error) => {
-      throw replaceErrorAfterCommit(outcome.status, error)
+      throw replaceErrorAfterCommit(outcome, error)
     })
   }
 
   /** Writes the call log row for a failure, unless a service has already committed it. Returns the error for the client. */
   async logFailure(attempt: Attempt, originalError: unknown, response?: PublicError): Promise<unknown> {
-    const error = replaceErrorAfterCommit(attempt.outcome.status, originalError)
+    const error = replaceErrorAfterCommit(attempt.outcome, originalError)
     if (attempt.isSettled) return error
     const { call } = attempt
     if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.parts.onOutage(call.id, error)
@@ -240,8 +230,8 @@ export class Admission {
 }
 
 /** Replaces a 503 error after the commit, because a 503 response would claim that nothing was stored. */
-function replaceErrorAfterCommit(status: Attempt['outcome']['status'], error: unknown): unknown {
-  return status === 'committed' && httpStatus[toPublicError(error).code] === 503 ? createOutcomeUnknownError(error) : error
+function replaceErrorAfterCommit(outcome: CallOutcome, error: unknown): unknown {
+  return outcome === 'committed' && httpStatus[toPublicError(error).code] === 503 ? createOutcomeUnknownError(error) : error
 }
 
 function enforceRateLimit({ responseHeaders }: RequestData, state: RateState): void {
@@ -260,10 +250,7 @@ export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFa
     throw forbidden('This API key is restricted to certain contexts and cannot read tenant-wide data.')
 }
 
-/**
- * Returns the ledger entry that records a file above the size limit as blocked. Blocked files are counted for the tenant and
- * the key, even if the context is unknown.
- */
+/** Counts a file above the size limit as blocked for the tenant and the key, even if the context is unknown. */
 function createBlockedFileEntry(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
   if (code !== 'size_exceeded' || attempt.endpoint.dryRun || attempt.operation !== 'upload') return {}
   const { actor } = attempt

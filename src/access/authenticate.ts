@@ -37,10 +37,8 @@ interface RejectedCredential {
 
 export type Authentication =
   | { outcome: 'actor'; actor: Actor }
-  /** The credential is rejected with 401 (unauthenticated). */
-  | (RejectedCredential & { outcome: 'rejected' })
-  /** The credential is valid but rejected with 403 (forbidden), because its tenant is suspended. */
-  | (RejectedCredential & { outcome: 'forbidden' })
+  /** The credential is rejected with 401. If it is valid, but its tenant is suspended, it is rejected with 403 (`forbidden`). */
+  | (RejectedCredential & { outcome: 'rejected' | 'forbidden' })
   /** The request has no credential. Endpoints that require one respond with 401. */
   | { outcome: 'none' }
 
@@ -64,10 +62,7 @@ const isUploadToken =
 export class Authenticator {
   constructor(private readonly parts: AuthenticatorDependencies) {}
 
-  /**
-   * Requires `request.rawHeaders`, because `request.headers` contains only the first of two Authorization headers, and a proxy
-   * may have checked the second.
-   */
+  /** Reads `rawHeaders`, because `headers` omits the second of two Authorization headers, which a proxy may have checked. */
   async authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readCredential(rawHeaders)
     if (presented === undefined) return this.#authenticateSession(rawHeaders, origin)
@@ -136,12 +131,7 @@ const createRejection = (
   reason: RejectionReason,
   message: string,
   options: Pick<RejectedCredential, 'owner' | 'findOwner'> = {},
-): Authentication => ({
-  outcome: 'rejected',
-  reason,
-  message,
-  ...options,
-})
+): Authentication => ({ outcome: 'rejected', reason, message, ...options })
 
 const noAccess = { scopes: [], contexts: null }
 

@@ -5,8 +5,7 @@ import { toAddressGroup } from './address-group.js'
 import { ConcurrentUses, type UploadSlots } from './concurrency.js'
 import type { Endpoint } from './endpoint.js'
 
-// Allowance for the other parts of a multipart body. If Content-Length exceeds the file limit by more than this value, the file
-// is too large.
+// A multipart body whose Content-Length exceeds the file limit by more than this value contains a file that is too large.
 const multipartSlack = 128 * 1024
 
 /** Limits for a JSON body: total time and idle time in milliseconds, and size in bytes. */
@@ -42,10 +41,7 @@ export class BodyAdmission {
     this.ceiling = limits.maxUploadMb * megabyte
   }
 
-  /**
-   * Reserves an upload slot and returns a function that releases it. Rejects an upload whose Content-Length already exceeds a
-   * limit.
-   */
+  /** Reserves an upload slot and returns a function that releases it. Rejects a Content-Length above a limit. */
   async acquireUploadSlot(
     actor: Actor,
     { dryRun }: Endpoint,

@@ -21,8 +21,8 @@ export class Call extends RequestData {
   }
 
   /**
-   * Runs an endpoint if the caller is allowed to use it, and writes the call log row before returning the result. The first root
-   * field continues the attempt that was admitted before the body was read. `key` is the response name of the root field.
+   * Runs an endpoint if the caller is allowed to use it, and writes the call log row. The first root field continues the attempt
+   * that was admitted before the body was read. `key` is the response name of the root field.
    */
   async run<T>(
     key: string,
@@ -34,7 +34,7 @@ export class Call extends RequestData {
     const attempt = this.startAttempt(key, endpoint)
     let result: T
     try {
-      if (attempt.outcome.status === 'admitted') attempt.outcome = { status: 'running' }
+      if (attempt.outcome === 'admitted') attempt.outcome = 'running'
       else await this.admission.admit(attempt, { isCounted })
       if (this.cost.isExpensive) await this.admission.admitExpensiveRequest(attempt)
       result = await this.cost.executeSequentially(() => work(attempt))
@@ -51,7 +51,7 @@ export class Call extends RequestData {
     this.beforeBody.attempt = attempt
     try {
       await this.admission.admit(attempt)
-      attempt.outcome = { status: 'admitted' }
+      attempt.outcome = 'admitted'
       return await work(attempt.actor)
     } catch (error) {
       // A root field that was executed has already logged its own failure.

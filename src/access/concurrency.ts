@@ -98,18 +98,15 @@ const createTooManyUploadsError = (reason: string) => rateLimited(`${reason} Ret
 const maxStreams = { inAll: 500, byTenant: 50 }
 const checkIntervalMs = 1_000
 
-/**
- * Limits event streams to 50 per tenant and 500 per process. Ends a stream within a second after its credential becomes invalid,
- * and all streams at shutdown.
- */
+/** Limits event streams, and ends a stream within a second after its credential becomes invalid. */
 export class LiveStreams {
   readonly #slots = new TenantSlots('event streams', maxStreams)
   readonly #open = new Set<AbortController>()
   #isEnding = false
 
   /**
-   * Reserves a slot for one of the tenant's streams. Calls `isCredentialValid` every second. If the credential is no longer
-   * valid, aborts the returned signal. Throws 429 at the tenant's limit and 503 at the total limit.
+   * Reserves a slot for a stream. Checks the credential every second, and aborts the signal when it becomes invalid. Throws 429
+   * at the tenant's limit and 503 at the total limit.
    */
   open(
     { tenantId }: Pick<Actor, 'tenantId'>,

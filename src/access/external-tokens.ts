@@ -17,9 +17,7 @@ export interface ExternalUserClaims {
   name: string | null
 }
 
-/**
- * Names of token claims. A dot selects a member of a nested object (`realm_access.roles`), unless a claim has exactly this name.
- */
+/** Names of token claims. A dot selects a member of a nested object, unless a claim has exactly this name. */
 export interface ClaimNames {
   tenant: string
   scopes: string
@@ -33,8 +31,8 @@ export interface ExternalTokensOptions {
   jwksUrl: URL
   claims?: Partial<ClaimNames>
   /**
-   * Returns the user with this issuer and subject, creating the user if necessary. Returns null if the tenant is unknown. Each
-   * process calls this function once per token, and again after the user or tenant changes. The returned user's scopes apply.
+   * Returns the user with this issuer and subject, and creates the user if necessary. Returns null for an unknown tenant. Called
+   * once per token and process, and again after the user or tenant changes.
    */
   findOrCreateUser(claims: ExternalUserClaims): Promise<UserRecord | null>
 }
@@ -46,17 +44,15 @@ const usualClaims: ClaimNames = { tenant: 'tenant_id', scopes: 'scope', email: '
 export class ExternalTokens {
   readonly #keys: RemoteJWKSet
   readonly #claims: ClaimNames
+  readonly issuer: string
 
   constructor(private readonly options: ExternalTokensOptions) {
     if (options.issuer === ownIssuer)
       throw new Error(`JWT_ISSUER is '${ownIssuer}', the service's own issuer. It must be the issuer of the identity provider.`)
+    this.issuer = options.issuer
     this.#claims = { ...usualClaims, ...options.claims }
     // An unknown key id causes at most one request to the provider per cooldown, so that forged tokens cannot flood the provider.
     this.#keys = createRemoteJWKSet(options.jwksUrl, { timeoutDuration: 3_000, cooldownDuration: 30_000, cacheMaxAge: 600_000 })
-  }
-
-  get issuer(): string {
-    return this.options.issuer
   }
 
   /** Returns the token's user. Throws RejectedToken, or an AssayError if the provider's keys cannot be fetched. */
@@ -69,11 +65,10 @@ export class ExternalTokens {
   }
 
   async #verify(token: string): Promise<JWTPayload> {
-    const { issuer, audience } = this.options
     const rules = {
       algorithms: tokenAlgorithms,
-      issuer,
-      audience,
+      issuer: this.issuer,
+      audience: this.options.audience,
       clockTolerance: skewSeconds,
       requiredClaims: ['exp', 'iat', 'sub'],
       currentDate: getCurrentTime(),
@@ -104,7 +99,7 @@ export class ExternalTokens {
     if (!tenantId) throw new RejectedToken('token_claims', `The token's '${this.#claims.tenant}' claim is missing or invalid.`)
     const scopes = parseScopes(getClaim(payload, this.#claims.scopes))
     return {
-      issuer: this.options.issuer,
+      issuer: this.issuer,
       subject,
       tenantId,
       scopes,

@@ -33,10 +33,7 @@ const unknownMs = 5_000
 // Maximum age of a pending lookup that another caller can join. It limits the age of the shared result.
 const joinableMs = 200
 
-/**
- * Least-recently-used cache for credentials in the database. A hit returns synchronously. While change notifications are
- * unreliable, every lookup queries the database.
- */
+/** Caches credentials from the database. While change notifications are unreliable, every lookup queries the database. */
 export class IdentityCache<V extends object> {
   readonly #known: LRUCache<string, V>
   readonly #unknown: LRUCache<string, true>
@@ -114,9 +111,8 @@ const pauseMs = 5
 const maxPauseMs = 50
 
 /**
- * Batches database lookups for uncached credentials. Each query without a match delays the next one, so that a flood of guesses
- * causes only about twenty queries per second. A valid credential waits for at most two queries. If lookups are probably
- * guesses, `minPauseMs` sets a pause after every query.
+ * Batches database lookups of credentials. Each query without a match delays the next one, so that a flood of guesses causes only
+ * about twenty queries per second. If lookups are probably guesses, `minPauseMs` sets a pause after every query.
  */
 export function createCredentialBatcher<Credential, Match>(
   load: (credentials: readonly Credential[]) => Promise<readonly (Match | null)[]>,

@@ -37,9 +37,9 @@ export interface IdentityListenerOptions {
 }
 
 /**
- * Listens for identity changes on a dedicated connection and detects missed notifications. PostgreSQL delivers notifications in
- * commit order, so an echo from this process confirms that all earlier changes have arrived. Without an echo, cached values
- * expire after 800 ms. Expiry does not depend on a timer, so a blocked event loop cannot extend it.
+ * Listens for identity changes and detects missed notifications. PostgreSQL delivers notifications in commit order, so an echo
+ * from this process confirms that all earlier changes have arrived. Without an echo, cached values expire after 800 ms, even if
+ * the event loop is blocked.
  */
 export class IdentityListener implements CacheValidity {
   // Each process uses a separate echo channel, so that replicas do not wake each other.
@@ -56,9 +56,7 @@ export class IdentityListener implements CacheValidity {
     return performance.now() < this.#provenUntil
   }
 
-  /**
-   * Connects to PostgreSQL. If this fails, retries in the background. In the meantime, every authentication queries the database.
-   */
+  /** Connects to PostgreSQL. While it is not connected, every authentication queries the database. */
   start(): Promise<void> {
     return new Promise((resolve) => {
       this.#running = this.#run(resolve)

@@ -80,19 +80,13 @@ export class Identity {
     this.lastUsed.start()
   }
 
-  /**
-   * Returns the document at /.well-known/jwks.json: the public keys that verify tokens, receipts and logs, including retired
-   * keys.
-   */
+  /** Returns the public keys that verify tokens, receipts and logs, including retired keys (/.well-known/jwks.json). */
   async getJwks(): Promise<{ keys: Record<string, unknown>[] }> {
     const known = await Promise.all(Object.values(this.signing).map((secrets) => secrets.getAllKeys()))
     return { keys: known.flat().flatMap(({ publicJwk }) => (publicJwk ? [publicJwk] : [])) }
   }
 
-  /**
-   * Removes a changed identity from the caches of this replica. Call this after the commit. `notifyIdentityChange` notifies the other
-   * replicas.
-   */
+  /** Removes a changed identity from the caches of this replica. Call this after the commit. */
   forget(kind: IdentityKind, id: string): void {
     if (kind === 'signing_key') this.#forgetSigningKeys()
     this.#keys.forget(id)

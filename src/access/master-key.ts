@@ -16,9 +16,9 @@ interface DerivedKey {
 }
 
 /**
- * Encrypts secrets, such as signing keys, so that access to the database alone does not reveal them. The envelope contains the
- * key id, so that MASTER_KEY can be rotated. Layout: version (1 byte), key id (8), IV (12), GCM tag (16), ciphertext. `label` is
- * authenticated as associated data, so that an envelope copied to another row cannot be decrypted.
+ * Encrypts secrets, so that access to the database alone does not reveal them. Envelope: version (1 byte), key id (8), IV (12),
+ * GCM tag (16), ciphertext. The key id allows a rotation of MASTER_KEY. `label` is authenticated, so that an envelope copied to
+ * another row cannot be decrypted.
  */
 export class MasterKey {
   #keys: DerivedKey[]
@@ -82,8 +82,8 @@ export class MasterKey {
 }
 
 /**
- * Loads the key from MASTER_KEY or, if it is not set, from DATA_DIR/master.key, which is created on first use. `previous`
- * contains former values of MASTER_KEY that may still be needed for decryption.
+ * Loads the key from MASTER_KEY or DATA_DIR/master.key, which is created if neither exists. `previous` contains former values of
+ * MASTER_KEY.
  */
 export async function openMasterKey(options: {
   masterKey?: Buffer | undefined
@@ -99,10 +99,7 @@ export async function openMasterKey(options: {
   return new MasterKey(await readKeys(), readKeys)
 }
 
-/**
- * Adds a new current key to DATA_DIR/master.key and keeps the old keys. Re-encrypt all secrets before calling
- * `removeOldMasterKeys`.
- */
+/** Adds a new current key to DATA_DIR/master.key and keeps the old keys. */
 export async function rotateMasterKeyFile(dataDir: string): Promise<void> {
   const path = join(dataDir, 'master.key')
   await writeKeyFile(path, [randomBytes(keyBytes), ...(await readKeyFile(path))], rename)

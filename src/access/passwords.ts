@@ -11,10 +11,7 @@ const maxPasswordBytes = 512
 
 let commonPasswords: Set<string> | undefined
 
-/**
- * Loads the 18,000 most common passwords of at least eight characters. Called on first use (90 ms, 2 MB), because a service without
- * dashboard users never needs them.
- */
+/** Loads 18,000 common passwords. Called on first use, because it takes 90 ms and 2 MB, and not every service has users. */
 function loadCommonPasswords(): Set<string> {
   const { dictionary } = createRequire(import.meta.url)('@zxcvbn-ts/language-common') as {
     dictionary: { 'passwords-common': string[] }
@@ -34,8 +31,8 @@ export function findPasswordError(password: string): string | undefined {
 export const generatePassword = (): string => randomBytes(15).toString('base64url')
 
 /**
- * Hashes passwords with argon2id in the thread pool. A hash uses 19 MiB and a thread that file operations also need. Sign-ins
- * above the concurrency limit wait. If the queue is full, they get 503.
+ * Hashes passwords with argon2id. Each hash occupies 19 MiB and a thread of the pool, so further sign-ins wait, and get 503 if
+ * the queue is full.
  */
 export class Passwords {
   #running = 0
@@ -50,18 +47,12 @@ export class Passwords {
     return this.#withSlot(() => hash(password.normalize('NFC'), { ...cost, ...salt }))
   }
 
-  /**
-   * Returns true if the password matches. Checking a missing hash takes the same time, so that the duration does not reveal which
-   * accounts exist.
-   */
+  /** Returns true if the password matches. A missing hash takes the same time, which hides whether the account exists. */
   async verify(storedHash: string | null, password: string): Promise<boolean> {
     return (await this.verifyAll([storedHash], password))[0]!
   }
 
-  /**
-   * Returns whether the password matches each hash. Hashes with the same salt require only one computation, for example for one
-   * user in several tenants.
-   */
+  /** Returns whether the password matches each hash. Hashes with the same salt require only one computation. */
   async verifyAll(storedHashes: readonly (string | null)[], password: string): Promise<boolean[]> {
     if (Buffer.byteLength(password) > maxPasswordBytes) return storedHashes.map(() => false)
     this.#decoy ??= hash(generatePassword(), cost)

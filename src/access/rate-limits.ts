@@ -51,10 +51,7 @@ export class RateLimits {
     return this.#countCalls(actor, 1, createTooManyCallsError)
   }
 
-  /**
-   * Charges an expensive request for additional calls, up to half of the limit per minute, so that no valid request is rejected
-   * forever.
-   */
+  /** Charges an expensive request for additional calls, at most half of the limit, so that it can always be sent later. */
   chargeExtraCalls(actor: Caller, request: { cost: number; calls: number }): Promise<RateState> {
     const calls = Math.min(request.calls, Math.floor(this.limits.perMinute / 2))
     return this.#countCalls(actor, calls, (state) => createTooExpensiveError({ ...request, calls }, state))
@@ -77,8 +74,7 @@ export class RateLimits {
   }
 
   /**
-   * Counts a rejected credential. Throws 429 if its address has sent too many rejected credentials. Called only after the
-   * rejection, so a valid credential from the same address is always accepted. The limit only reduces load, because guessing 256
+   * Counts a rejected credential. Throws 429 if its address has sent too many. The limit only reduces load, because guessing 256
    * bits is infeasible.
    */
   async countRejectedCredential(ip: string): Promise<void> {
@@ -87,10 +83,7 @@ export class RateLimits {
     throw rateLimited(`Too many rejected credentials from this address. Retry in ${resetSeconds} s.`, resetSeconds)
   }
 
-  /**
-   * Returns true if the address has reached its limit for rejected credentials. If it has, its next credential is probably a
-   * guess.
-   */
+  /** Returns true if the address has sent so many rejected credentials that its next one is probably a guess. */
   async hasReachedFailureLimit(ip: string): Promise<boolean> {
     return (await this.counters.failed.add(toAddressGroup(ip), 0)).count >= this.limits.failedCredentialsPerMinute
   }
@@ -102,10 +95,7 @@ export const createRateLimitHeaders = ({ policy, limit, remaining, resetSeconds 
   RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
 })
 
-/**
- * Opens counters in Redis if a URL is configured. Otherwise counts in memory, and shares the counts through PostgreSQL if a pool
- * is available.
- */
+/** Opens counters in Redis if a URL is configured. Otherwise, replicas share their counts through PostgreSQL. */
 export async function openRateLimits(options: RateLimitsOptions = {}): Promise<RateLimits> {
   const { pool, redisUrl, onError, ...overrides } = options
   const limits = { ...usual, ...overrides }
@@ -119,8 +109,7 @@ export async function openRateLimits(options: RateLimitsOptions = {}): Promise<R
 // Counts in Redis are exact across replicas and take one round trip per call.
 async function openRedisLimits(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
   const { createClient } = await import('@redis/client')
-  // Disable the offline queue, so that calls do not wait while Redis is unavailable. In the meantime, the in-memory count
-  // applies.
+  // Without the offline queue, calls use the in-memory count while Redis is unavailable.
   const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000 } })
   client.on('error', (error) => onError?.(error as Error))
   // Connect in the background with retries, so that the service starts without Redis.

@@ -33,10 +33,7 @@ const places = [
   },
 ]
 
-/**
- * Re-encrypts all stored secrets with the current MASTER_KEY (`admin -- secrets reencrypt`). Returns the number of changed
- * secrets.
- */
+/** Re-encrypts all stored secrets with the current MASTER_KEY. Returns the number of changed secrets. */
 export async function reencryptSecrets(pool: Pool, masterKey: MasterKey): Promise<number> {
   let moved = 0
   for (const { read, label, write } of places) {

@@ -62,8 +62,8 @@ export class ConcurrentCosts {
   readonly #tenants = new Map<string, TenantCosts>()
 
   /**
-   * Waits until the request fits within the limit. Resolves to a function that releases the reserved cost. Throws 429 if too many
-   * requests are waiting or the wait takes too long.
+   * Waits until the request fits within the limit, and returns a function that releases its cost. Throws 429 if too many requests
+   * are waiting or the wait takes too long.
    */
   async acquire(tenantId: string, cost: number, disconnectSignal?: AbortSignal): Promise<() => void> {
     const tenant = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] }
@@ -125,10 +125,7 @@ export interface CostRequest {
   variables?: Record<string, unknown> | null
 }
 
-/**
- * Computes the number of objects and values that the response may contain. Counts in nested lists are multiplied. A field can
- * declare a different cost.
- */
+/** Computes the maximum number of values in the response. A field can declare a different cost. */
 export function computeCost(schema: GraphQLSchema, { document, operationName, variables }: CostRequest): number {
   try {
     return getComplexity({
@@ -148,8 +145,7 @@ function estimateFieldCost({ args, childComplexity, field }: ComplexityEstimator
   if (typeof args.days !== 'number' || !field.args.some(({ name }) => name === 'period'))
     return getValueCost(field) + getItemCount(args, field) * childComplexity
   const points = Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)
-  // All values of a chart point are computed, even if only some fields are requested. A document can request a year of hourly
-  // points.
+  // All values of a chart point are computed, even if the document requests only some of them.
   return 1 + points * Math.max(5, childComplexity / 4)
 }
 

@@ -1,15 +1,9 @@
 import { hash, randomBytes } from 'node:crypto'
 
-/**
- * Generates the secret of an API key: `assay_` and 256 random bits in base64url. The secret is shown once, and only its hash is
- * stored.
- */
+/** Generates the secret of an API key, which is shown once. Only its hash is stored. */
 export const generateApiKeySecret = (): string => `assay_${randomBytes(32).toString('base64url')}`
 
-/**
- * Returns the SHA-256 hash of an API key for storage. A slow hash or a pepper is not needed, because guessing 256 random bits is
- * infeasible.
- */
+/** Hashes a secret for storage. A slow hash is not needed, because guessing 256 random bits is infeasible. */
 export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
 /** Format of a log share token. Its ids only locate the row. Only the secret part authenticates. */

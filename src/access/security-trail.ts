@@ -2,14 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Entry } from '../ledger/entry.js'
 import { type Actor, createSystemActor, type Origin } from '../platform/actor.js'
 
-export const securityReasons = [
-  'sign_in_failed',
-  'second_factor_locked',
-  'credential_refused',
-  'scope_refused',
-  'limit_reached',
-] as const
-export type SecurityReason = (typeof securityReasons)[number]
+export type SecurityReason = 'sign_in_failed' | 'second_factor_locked' | 'credential_refused' | 'scope_refused' | 'limit_reached'
 
 /** A rejected request with its reason and, if known, its API key or user. */
 export interface SecurityEvent {
@@ -28,9 +21,8 @@ const maxEntriesPerHour = 60
 const maxTrackedSources = 10_000
 
 /**
- * Writes rejections to the tenant's audit log. Attacks must not fill the log, so the number of entries is limited: one per
- * minute for each combination of a reason and a key or user, and sixty per hour for each tenant. Each entry states how many
- * similar rejections were omitted before it. Requests do not wait for the write.
+ * Writes rejections to the tenant's audit log: at most one per minute for each reason and subject, and sixty per hour for each
+ * tenant, so that attacks do not fill the log. Each entry states how many similar rejections were omitted.
  */
 export class SecurityTrail {
   readonly #last = new LRUCache<string, { at: number; leftOut: number }>({ max: maxTrackedSources })

@@ -5,8 +5,8 @@ const sessionCookie = 'assay_session'
 const sign = { name: 'x-assay-request', value: 'dashboard' }
 
 /**
- * Returns the token in the dashboard's session cookie. Browsers attach cookies to requests from any page, so the cookie is
- * accepted only with a header that neither forms nor other origins can send.
+ * Returns the token in the session cookie. Browsers attach cookies to requests from any page, so the cookie is accepted only with
+ * a header that forms and other origins cannot send.
  */
 export function readSessionCookie(rawHeaders: readonly string[]): { session: string } | { error: string } | undefined {
   const found: string[] = []

@@ -10,10 +10,7 @@ export const ownIssuer = 'assay'
 
 export const sessionSeconds = 12 * 60 * 60
 
-/**
- * Issues and verifies the tokens of built-in sign-ins (EdDSA, valid for 12 hours). Each token belongs to a session that can be
- * revoked.
- */
+/** Issues and verifies tokens of built-in sign-ins (EdDSA, 12 hours), which end when their session is revoked. */
 export class Sessions {
   constructor(
     private readonly keys: StoredSigningSecrets,
@@ -38,7 +35,7 @@ export class Sessions {
   /** Returns the user and session of the token from the database. Throws RejectedToken. */
   async verify(token: string): Promise<TokenRecord> {
     const { sub, sid, tid, exp } = await this.#readClaims(token)
-    const session = isId('ses', sid) ? await this.load(sid) : null
+    const session = await this.#loadSession(sid)
     if (!session || session.revokedAt || session.expiresAt.getTime() <= now())
       throw new RejectedToken('session_ended', 'This session has ended. Sign in again.')
     if (session.user.userId !== sub || session.user.tenantId !== tid)
@@ -49,14 +46,16 @@ export class Sessions {
 
   /** Returns the owner of the token's session, or null if the session does not exist. Does not verify the token's signature. */
   async findOwner(token: string): Promise<UserRecord | null> {
-    const { sid } = decodeJwt(token)
-    const session = isId('ses', sid) ? await this.load(sid) : null
-    return session?.user ?? null
+    return (await this.#loadSession(decodeJwt(token).sid))?.user ?? null
+  }
+
+  async #loadSession(id: unknown): Promise<SessionRecord | null> {
+    return isId('ses', id) ? this.load(id) : null
   }
 
   /**
-   * Signs `text` with the session key and returns a base64url signature. `text` must start with a purpose and contain a space.
-   * Tokens contain no spaces, so the signature is never valid for a token.
+   * Signs `text`, which must start with a purpose and contain a space. Tokens contain no spaces, so that the signature is never
+   * valid for a token.
    */
   async sign(text: string): Promise<string> {
     const { privateKey } = parseKeyPair(await this.keys.getCurrentKey())

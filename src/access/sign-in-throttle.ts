@@ -34,8 +34,8 @@ const waitMs = { first: 250, most: 15_000 }
 const maxWaiting = { address: 8, account: 32, all: 512 }
 
 /**
- * Slows down password guessing without locking the account. Failed attempts by others delay the owner's sign-in by up to 15 s,
- * or not at all if it comes from a recently used address. Attempts are rejected only if too many are waiting.
+ * Slows down password guessing without locking the account. Failed attempts by others delay the owner by up to 15 s, or not at
+ * all at a recently used address. Attempts are rejected only if too many are waiting.
  */
 export class SignInThrottle {
   readonly #free: FailuresWithoutDelay
@@ -45,10 +45,7 @@ export class SignInThrottle {
     this.#free = { ...usual, ...options.free }
   }
 
-  /**
-   * Counts the attempt as failed and waits before the password is checked. If the password is correct, the caller must call
-   * `recordSuccess`.
-   */
+  /** Counts the attempt as failed and waits. If the password is correct, the caller must call `recordSuccess`. */
   async delayAttempt({ email, ip, isFamiliar, signal }: SignInAttempt): Promise<{ recordSuccess(): Promise<void> }> {
     const account = hashAccount(email)
     const address = toAddressGroup(ip)

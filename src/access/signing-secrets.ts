@@ -32,10 +32,7 @@ export interface StoredSigningSecretsOptions {
   lifetimeSeconds: number | null
 }
 
-/**
- * Manages the keys for one purpose in the `signing_keys` table. The keys are encrypted with MASTER_KEY. The first use creates a
- * key. Signatures stay valid after a rotation.
- */
+/** Manages the keys for one purpose, encrypted in the `signing_keys` table. The first use creates a key. */
 export class StoredSigningSecrets implements SigningSecrets {
   readonly #cache: IdentityCache<StoredSigningKey[]>
 

@@ -45,10 +45,7 @@ export type RejectionReason =
   | 'session_ended'
   | 'user_disabled'
 
-/**
- * Thrown for a rejected token. The message is returned to the client. Other failures, such as an unavailable database, cause
- * other errors.
- */
+/** Thrown for a rejected token. The client receives the message. An unavailable database causes other errors. */
 export class RejectedToken extends Error {
   override readonly name = 'RejectedToken'
 

@@ -5,10 +5,7 @@ import { type CacheValidity, hashCredential, IdentityCache } from './identity-ca
 import { ownIssuer, type Sessions } from './sessions.js'
 import { maxTokenBytes, RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
-/**
- * Verifies tokens issued by the service or the external identity provider. A cached token needs neither a signature check nor a
- * database query.
- */
+/** Verifies tokens of the service and of the external identity provider. Cached tokens are not verified again. */
 export class Tokens {
   readonly #cache: IdentityCache<TokenRecord>
 

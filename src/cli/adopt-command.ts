@@ -60,8 +60,8 @@ async function adopt(
 ): ReturnType<Command['run']> {
   const logger = pino({ level: 'silent' })
   await services.storage.assertReady()
-  // Use a separate folder. A spool deletes files left behind by exited processes, and a running service may appear to have
-  // exited if it runs in another container.
+  // A spool deletes the files of exited processes. A service in another container would appear to have exited, so use a separate
+  // folder.
   const spoolFolder = await createSpoolFolder(join(config.dataDir, 'adoption'))
   const workers = openWorkers({ config, logger }, spoolFolder)
   const { scanner } = await openConfiguredScanner({ config, logger }, { pool: workers.uploads, directory: spoolFolder })

@@ -58,8 +58,7 @@ export function printError(error: unknown): void {
   else console.error(response.code === 'internal_server_error' ? error : response.message)
 }
 
-// Returns true for a plain Error without a code, which the service throws for operator mistakes. Errors from Node.js and database
-// drivers have a code.
+// The service throws a plain Error for operator mistakes. Errors from Node.js and database drivers have a code.
 const isOperatorError = (error: unknown): error is Error =>
   error instanceof ConfigError ||
   error instanceof UsageError ||

@@ -28,8 +28,8 @@ interface AppendLaneOptions {
 }
 
 /**
- * Commits entries that only append rows. One statement and one commit write entries for many tenants, without a lock. Entries
- * that arrive during a commit form the next group.
+ * Commits entries that only append rows, for many tenants in one statement. Entries that arrive during a commit form the next
+ * group.
  */
 export class AppendLane {
   readonly scheduler: CommitScheduler

@@ -29,10 +29,7 @@ export const getStartOfStoredHours = (now: Date): Date => new Date(startOfDay(no
 export const deltaBuckets = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d.context_id)) AS s(subject)
   CROSS JOIN LATERAL (VALUES ('hour', d.hour), ('day', date_trunc('day', d.hour, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)`
 
-/**
- * SQL for the current counters: folded counters plus deltas that are not folded yet. A time interval may have several rows,
- * which the caller must add up.
- */
+/** SQL for the folded counters and the deltas that are not folded yet. The caller must add up the rows of a time interval. */
 export const currentUsage = `(SELECT tenant_id, subject, grain, bucket, ${usageColumns.join(', ')} FROM usage_counters
   UNION ALL SELECT d.tenant_id, s.subject, g.grain, g.bucket, ${usageColumns.map((column) => `coalesce(d.${column}, 0)`).join(', ')}
   FROM usage_deltas d ${deltaBuckets} WHERE s.subject IS NOT NULL)`

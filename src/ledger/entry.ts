@@ -53,9 +53,7 @@ export interface UploadedFile {
   blobPath: string
   metadata: Record<string, unknown>
   validation: unknown
-  /**
-   * Version of the applied rules, and the time of their last change. The ledger rejects the entry if the rules have changed since then.
-   */
+  /** Version and last change of the applied rules. If they have changed since, the ledger rejects the entry. */
   rulesVersion: number
   rulesAt: Date
   createdAt: Date

@@ -43,10 +43,7 @@ export const eventTypes = {
 
 export type EventType = keyof typeof eventTypes
 
-/**
- * Event types that are not named after the entity type and action of their audit log entry. Some keys also contain the change from
- * the details, or the word `finding`.
- */
+/** Event types that are not `ENTITY.ACTION` of the audit log entry. Some keys also contain its change, or `finding`. */
 const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'file.deleted purged': 'file.purged',
   'file.updated restored': 'file.restored',

@@ -10,16 +10,14 @@ const tenantsPerTransaction = 16
 // Later folds include the remaining tenants. Until these are folded, queries add the unfolded deltas to the counters.
 const tenantsPerFold = 32
 const rowsPerStatement = 20_000
-// Arbitrary constant. The advisory lock key consists of this number and a hash of the tenant, so that only one replica folds a
-// tenant at a time.
+// Arbitrary first part of the advisory lock key. The second part is a hash of the tenant.
 export const foldLockSpace = 4_207_004
 
 const sums = usageColumns.map((column) => `coalesce(sum(d.${column}), 0) AS ${column}`).join(', ')
 const counts = usageColumns.join(', ')
 const additions = usageColumns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')
 
-// Locks tenants against concurrent folds. The lock needs a separate statement, because Citus cannot lock rows of a reference
-// table in a statement that changes another table.
+// Citus cannot lock rows of a reference table in a statement that changes another table, so the locks are separate statements.
 const lockFolds = `SELECT tenant_id FROM unnest($1::text[]) AS asked(tenant_id) WHERE pg_try_advisory_xact_lock(${foldLockSpace}, hashtext(tenant_id))`
 // Skips tenants whose row is being deleted.
 const lockTenants = 'SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1) FOR KEY SHARE SKIP LOCKED'
@@ -48,8 +46,8 @@ SELECT count(*) AS folded FROM deltas`
 const tenantsWithDownloads = 'SELECT DISTINCT tenant_id FROM download_deltas WHERE tenant_id = ANY ($1)'
 
 /**
- * Adds usage deltas to the counters, every second and at shutdown. Each replica folds the tenants whose deltas it wrote. Once a
- * minute, it folds all tenants with deltas, including those of crashed replicas.
+ * Adds usage deltas to the counters. Each replica folds the tenants whose deltas it wrote. Once a minute, it folds all tenants
+ * with deltas, including those of crashed replicas.
  */
 export class Fold {
   readonly #tenants = new Set<string>()
@@ -80,9 +78,7 @@ export class Fold {
     this.#tenants.add(tenantId)
   }
 
-  /**
-   * Folds the marked tenants that have waited longest, up to `maxTenants`. With `everyTenant`, includes the tenants of all replicas.
-   */
+  /** Folds up to `maxTenants` marked tenants, or those of all replicas if `everyTenant` is true. */
   foldNow({ everyTenant = false, maxTenants = Number.POSITIVE_INFINITY } = {}): Promise<void> {
     this.#lastFold = this.#lastFold.catch(() => {}).then(() => this.#foldMarkedTenants(everyTenant, maxTenants))
     return this.#lastFold
@@ -129,10 +125,7 @@ export class Fold {
   }
 }
 
-/**
- * Folds the tenants that no other transaction is folding or deleting, in the transaction of `client`. Discards deltas of deleted
- * tenants.
- */
+/** Folds the tenants that no other transaction is folding or deleting. Discards deltas of deleted tenants. */
 export async function foldTenants(client: ClientBase, tenants: readonly string[]): Promise<void> {
   const selectTenantIds = async (text: string, ids: readonly string[]) => {
     const { rows } = await client.query<{ tenant_id: string }>(text, [ids])

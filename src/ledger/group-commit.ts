@@ -22,9 +22,9 @@ const slowCommitMs = 5
 const gatherMs = 2
 
 /**
- * Decides when the next group is committed. If no group is running and no work is announced, an entry is committed immediately. If a commit
- * is slow, the next group is committed concurrently, so that new entries do not wait for two commits. A group waits at most once, and only
- * for work that was announced before its first entry.
+ * Decides when the next group is committed. An entry is committed immediately, unless a group is running or work is announced. If
+ * a commit is slow, the next group is committed concurrently. A group waits at most once, and only for work that was announced
+ * before its first entry.
  */
 export class CommitScheduler {
   #running = 0
@@ -116,10 +116,7 @@ export class LockTimeoutError extends Error {
   override readonly name = 'LockTimeoutError'
 }
 
-/**
- * Calls `write` with a connection of the pool. If it fails, rejects the entries for which `getUnanswered` returns callbacks, and
- * closes the connection.
- */
+/** Calls `write` with a connection. If it fails, closes the connection and rejects the entries from `getUnanswered`. */
 export async function writeWithConnection(
   pool: Pool,
   write: (client: PoolClient) => Promise<void>,
@@ -143,9 +140,9 @@ export async function writeWithConnection(
 const maxAttempts = 5
 
 /**
- * Writes a group with one statement, as one transaction. Retries it after a deadlock, and creates a missing partition. If an
- * entry is invalid, writes the entries one by one and rejects those that fail. Throws `LockTimeoutError` if nothing was written.
- * After any other error, the connection is broken, and the outcome of the pending entries is unknown.
+ * Writes a group in one transaction. Retries it after a deadlock, and creates a missing partition. If an entry is invalid, writes
+ * the entries one by one. Throws `LockTimeoutError` if nothing was written. After any other error, the outcome of the pending
+ * entries is unknown.
  */
 export async function commitGroup(
   client: PoolClient,
@@ -172,8 +169,8 @@ export async function commitGroup(
       for (const { reject } of group) reject(fault === 'other' || fault === 'duplicate' ? cause : toUnavailableError(cause))
       return
     }
-    // Write the entries one by one, so that only invalid ones fail. Reject an entry after a lock timeout instead of repeating the entries
-    // that are already written.
+    // Write the entries one by one, so that only invalid ones fail. After a lock timeout, reject the entry instead of the group,
+    // because other entries may already be written.
     for (const waiting of group)
       await commitGroup(client, [waiting], write).catch((error) => {
         if (!(error instanceof LockTimeoutError)) throw error
@@ -183,10 +180,7 @@ export async function commitGroup(
   }
 }
 
-/**
- * True if PostgreSQL rejected the statement and the connection stays usable, or if the entry was never sent. A FATAL error closes the
- * connection and is not a rejection.
- */
+/** True if PostgreSQL rejected the statement and the connection stays usable. A FATAL error closes the connection. */
 function isStatementRejection(error: unknown): boolean {
   const { code, severity } = error as { code?: unknown; severity?: unknown }
   return error instanceof UnserializableError || (severity === 'ERROR' && typeof code === 'string' && !/^(08|57P)/.test(code))

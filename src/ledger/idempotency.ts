@@ -11,8 +11,7 @@ import { StaleWriteError } from './rejections.js'
 
 /** Repeated requests receive the stored response for this number of hours. */
 const replayHours = 24
-// Duration of a lease, which the request renews while it runs. If the request's process is killed, repeated requests wait at
-// most this long.
+// A request renews its lease. If its process is killed, repeated requests wait at most this long.
 const leaseSeconds = 15
 const maxWaitMs = 60_000
 const pollMs = { first: 20, max: 640 }
@@ -34,10 +33,7 @@ interface IdempotentRequest {
   request: unknown
 }
 
-/**
- * Performs a request with an `Idempotency-Key` only once. The first request leases the key, and its transaction stores the response.
- * Repeated requests wait for that response and return it.
- */
+/** Performs a request with an `Idempotency-Key` only once. Repeated requests wait for the stored response and return it. */
 export class IdempotencyService {
   constructor(private readonly pool: Pool) {}
 
@@ -131,9 +127,7 @@ export class IdempotencyService {
     throw overloaded('Another request with this Idempotency-Key is still in progress. Retry later.')
   }
 
-  /**
-   * Releases the key for the next attempt. If this attempt still commits, or if the release fails, the lease prevents a second result.
-   */
+  /** Releases the key for the next attempt. If the release fails, the lease expires. */
   async #releaseLease({ tenantId, actorId, key }: KeyId, token: string): Promise<void> {
     const text = 'DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND lease_token = $4'
     await this.pool.query(text, [tenantId, actorId, key, token]).catch(() => {})

@@ -146,8 +146,8 @@ interface FollowedJournal {
 const pollMs = 500
 
 /**
- * Wakes the listeners of a journal immediately after a commit of this process, and within half a second after a commit of another process.
- * All listeners share one poll. NOTIFY would serialize commits.
+ * Wakes the listeners of a journal after each commit, at most half a second later for commits of other processes. All listeners
+ * share one poll, because NOTIFY would serialize commits.
  */
 class JournalNotifier {
   readonly #followed = new Map<string, FollowedJournal>()

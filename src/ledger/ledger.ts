@@ -90,8 +90,8 @@ export class Ledger {
   }
 
   /**
-   * Resolves when the entry is durable. Rejects if the ledger rejected the entry or could not write it. A rejected entry is
-   * logged as a failed call. Throws `StaleWriteError` if the caller must retry.
+   * Resolves when the entry is durable. Logs a rejected entry as a failed call. Throws `StaleWriteError` if the caller must
+   * retry.
    */
   commit(entry: Entry): Promise<void> {
     const enqueue = () =>
@@ -113,8 +113,8 @@ export class Ledger {
   }
 
   /**
-   * Changes a tenant, its API keys, contexts or users under the tenant's lock. The same transaction writes the entries that
-   * `work` returns, such as audit log entries. Afterwards, entries that were checked before the change cannot be committed.
+   * Runs `work` under the tenant's lock, and writes the returned entries in the same transaction. Afterwards, entries that were
+   * checked before the change cannot be committed.
    */
   changeTenant<T>(tenantId: string, work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -171,10 +171,7 @@ export class Ledger {
     void answers.finally(() => this.#answering.delete(answers))
   }
 
-  /**
-   * Spreads the responses to many callers over several event loop iterations, because the continuations of all callers would block a
-   * single iteration for too long.
-   */
+  /** Responds in several event loop iterations, because the continuations of many callers would block a single one. */
   async #respondToCallers(group: PendingEntry[], rejections: Map<number, Rejection>): Promise<void> {
     for (const [index, waiting] of group.entries()) {
       if (index > 0 && index % answersPerTurn === 0) await new Promise(setImmediate)

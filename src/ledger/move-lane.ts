@@ -60,9 +60,8 @@ interface MoveLaneOptions {
 }
 
 /**
- * Commits entries and changes that need their tenant's lock. Each tenant has a queue. Small groups from several tenants share one
- * database call. Large groups and changes get their own calls. A locked tenant is retried separately for at most ten seconds, so
- * that it does not delay other tenants.
+ * Commits entries and changes that need their tenant's lock. Small groups of several tenants share one database call. A locked
+ * tenant is retried separately for at most ten seconds, so that it does not delay other tenants.
  */
 export class MoveLane {
   readonly scheduler: CommitScheduler
@@ -211,9 +210,7 @@ function requeueLockedTenant(tenant: TenantQueue, jobs: Job[], cause?: unknown):
   tenant.jobs = tenant.jobs.filter(({ since }) => since >= oldest)
 }
 
-/**
- * Creates one statement for the entries of one tenant. A database function checks and writes them in order, under the tenant's lock.
- */
+/** Creates a statement that checks and writes the entries of one tenant in order, under the tenant's lock. */
 export const createMoveStatement = (tenantId: string, entries: Entry[]): Statement => ({
   name: 'ledger-move',
   text: 'SELECT ledger_move($1, $2::jsonb) AS refusals',
@@ -254,16 +251,16 @@ function toMoveRows(entries: Entry[]): Record<string, unknown> {
 }
 
 /**
- * Outcome of one tenant's group. `refusals`: the group is durable, except for the rejected entries. `locked`: another transaction holds the
- * tenant's lock. `faulty`: an entry is invalid. If `locked` or `faulty`, nothing was written.
+ * Outcome of a tenant's group. If another transaction holds the lock (`locked`) or an entry is invalid (`faulty`), nothing was
+ * written.
  */
 type Outcome = { refusals: Rejection[] } | 'locked' | 'faulty'
 
 type MoveResult = { tenant: string } & ({ refusals: Rejection[] } | { left: true } | { again: true })
 
 /**
- * Writes the groups of several tenants, each in its own transaction, and waits for the disk only once. No tenant is locked during that
- * wait. After an error, the outcome of all groups is unknown.
+ * Writes each tenant's group in its own transaction, and waits for the disk once, without locks. After an error, the outcome of
+ * all groups is unknown.
  */
 async function writeGroups(
   client: PoolClient,

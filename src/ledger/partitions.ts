@@ -8,10 +8,7 @@ import { getFirstId } from '../platform/ids.js'
 export const getMonthStart = (time: Date, monthOffset = 0): Date =>
   new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + monthOffset, 1))
 
-/**
- * Returns the name of a partition, such as `call_logs_2026_11`, and its range of ids. A ULID begins with a timestamp, so a range of ids is
- * a range of time.
- */
+/** Returns a partition's name, such as `call_logs_2026_11`, and its range of ids, which start with a timestamp. */
 export function toPartition(month: Date): { name: string; from: string; to: string } {
   const name = `call_logs_${month.getUTCFullYear()}_${String(month.getUTCMonth() + 1).padStart(2, '0')}`
   return { name, from: getFirstId('call', month), to: getFirstId('call', getMonthStart(month, 1)) }
@@ -23,16 +20,12 @@ const getUpcomingMonths = (now = getCurrentTime()): Date[] => [0, 1, 2, 3].map((
 // Arbitrary key of an advisory lock, so that only one replica at a time creates or drops partitions.
 const partitionLock = 4_207_001
 
-/**
- * Creates the missing partitions for `months`. Several replicas can call this function concurrently, without blocking reads and writes.
- */
+/** Creates missing partitions. Several replicas can call this concurrently, without blocking reads and writes. */
 export async function ensurePartitions(pool: Pool, months = getUpcomingMonths()): Promise<void> {
   await withConnection(pool, (client) => ensurePartitionsWithClient(client, months))
 }
 
-/**
- * Like `ensurePartitions`, but on an open connection, because the pool may be exhausted while a group waits for its partition.
- */
+/** Creates missing partitions on an open connection, because all other connections may wait for these partitions. */
 export async function ensurePartitionsWithClient(client: PoolClient, months = getUpcomingMonths()): Promise<void> {
   const wanted = [...new Map(months.map((month) => [getMonthStart(month).getTime(), toPartition(getMonthStart(month))])).values()]
   if ((await findMissingPartitions(client, wanted)).length === 0) return

@@ -23,10 +23,7 @@ interface StorageUsage {
 export type Rejection = { n: number; why: keyof typeof rejectionErrors } & RejectionValues
 type RejectionValues = StorageUsage & { status: string }
 
-/**
- * Thrown if the caller of the ledger must retry. Either another request with the same Idempotency-Key finished first, the blob
- * path's reservation expired, or the context's rules changed.
- */
+/** Thrown if the caller of the ledger must retry. */
 export class StaleWriteError extends Error {
   override readonly name = 'StaleWriteError'
   constructor(readonly reason: keyof typeof staleReasons) {

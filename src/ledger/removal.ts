@@ -17,8 +17,8 @@ export interface FileSelection {
 }
 
 /**
- * Permanently deletes a tenant's files and their reports, and updates the storage totals, under the tenant's lock. Skips files on
- * hold. The sweep deletes the blobs later. Returns the audit log entries.
+ * Permanently deletes files that are not on hold, under the tenant's lock. The sweep deletes their blobs later. Returns the audit
+ * log entries.
  */
 export async function removeFilesPermanently(
   tx: Transaction,

@@ -24,19 +24,15 @@ const reservedHours = 2
 const usableMs = (reservedHours / 2) * 3_600_000
 
 /**
- * Reserves paths for new blobs. Each path is added to the garbage journal before its blob is written, so that a sweep finds the
- * blob after a crash. Paths are reserved in batches per folder (a tenant's context and month), so that uploads do not wait
- * until a reservation is committed. No path is reserved twice. An upload's transaction deletes the journal row. A sweep deletes
- * the blobs of the remaining rows.
+ * Reserves paths for new blobs. Each path is in the garbage journal before its blob is written, so that the sweep finds the blob
+ * after a crash. An upload's transaction deletes the journal row. Paths are reserved in batches per folder (context and month),
+ * so that uploads do not wait for a commit.
  */
 export class ReservedPaths {
   readonly #stocks = new LRUCache<string, PathPool>({ max: maxFolders })
   readonly #journal: Batcher<{ tenantId: string; paths: string[] }, unknown>
 
-  /**
-   * `isOneTenantPerCommit` is true for a distributed database. A commit for one tenant changes only one node and needs no
-   * two-phase commit.
-   */
+  /** `isOneTenantPerCommit` avoids two-phase commits in a distributed database. */
   constructor(
     private readonly pool: Pool,
     { isOneTenantPerCommit = false } = {},

@@ -34,10 +34,7 @@ type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: st
   Record<UsageColumn, number>
 >
 
-/**
- * Returns the counts that an entry adds. `callTime` is the time of its call. Several counts may be for the same tenant, API key,
- * context and hour.
- */
+/** Returns the counts that an entry adds. Several counts may have the same tenant, API key, context and hour. */
 export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, callTime: Date): UsageDelta[] {
   const deltas = [
     call && toDelta(call, callTime, { [`${call.operation}_${call.status}`]: 1 }),
@@ -117,10 +114,7 @@ export const toDeletionRow = ({ actor, file }: NonNullable<Entry['deletion']>) =
   deleted_by_type: actor.kind,
 })
 
-/**
- * Converts an audit log entry to its row. The id determines the row's time, which around midnight may be on the day after the
- * call.
- */
+/** Converts an audit log entry to its row. Around midnight, the id's time may be on the day after the call. */
 export function toAuditRow(row: AuditRow) {
   const auditId = newId('aud')
   return {
@@ -156,8 +150,8 @@ const maxValueBytes = 1024
 const maxDataBytes = 60_000
 
 /**
- * Returns the journal events of an entry. An accepted upload and its audit log entry are one event. An entry may contain both a rejection
- * and an upload if the file is stored in quarantine.
+ * Returns the journal events of an entry. An upload and its audit log entry are one event. An entry with a rejection and an
+ * upload stores the file in quarantine.
  */
 export function toEventRows(entry: Entry, callId: string | null): EventRow[] {
   const events: EventRow[] = []
@@ -258,10 +252,7 @@ function toEventRow(
 // The jsonb type rejects NUL characters and unpaired surrogates, although JSON allows both.
 const invalidInJsonb = /\\u0000|\\ud[89a-f]/i
 
-/**
- * Converts a value to JSON that PostgreSQL's jsonb type accepts. Replaces invalid characters with U+FFFD. Input that must be stored exactly
- * is rejected earlier.
- */
+/** Converts a value to JSON for a jsonb column. Replaces characters that jsonb rejects with U+FFFD. */
 export function toDatabaseJson(value: unknown): string {
   const json = JSON.stringify(value)
   return invalidInJsonb.test(json)

@@ -180,7 +180,7 @@ export class FileService {
           const file = found.get(fileId)
           if (!file || !canAccessContext(actor, file.contextId)) throw notFound('file', fileId)
           await this.parts.ledger.commit({ deletion: { actor, file: assertNotQuarantined(file) } })
-          attempt.outcome = { status: 'committed' }
+          attempt.outcome = 'committed'
           return { fileId, deleted: true, error: null }
         } catch (error) {
           const { code, message, details } = toPublicError(error)

@@ -162,7 +162,7 @@ export class UploadService {
         return await work(current)
       } catch (error) {
         if (!(error instanceof StaleWriteError)) throw error
-        attempt.outcome = { status: 'running' }
+        attempt.outcome = 'running'
         // Another request with the same Idempotency-Key completed first.
         if (error.reason === 'answer') throw error
         if (tries === maxTries) throw storageUnavailable('The upload took too long. The file was not stored. Retry later.')

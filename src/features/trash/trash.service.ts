@@ -61,7 +61,7 @@ export class TrashService {
       reachFaultPoint('restore.moved')
       return restored
     })
-    attempt.outcome = { status: 'committed' }
+    attempt.outcome = 'committed'
     reachFaultPoint('restore.committed')
     if (awaitsScan) {
       await this.parts.quarantineMoves.tryMoveObject({ tenantId: actor.tenantId, fileId })
@@ -88,7 +88,7 @@ export class TrashService {
       reachFaultPoint('purge.removed')
       return { result: undefined, entry: { audit } }
     })
-    attempt.outcome = { status: 'committed' }
+    attempt.outcome = 'committed'
     reachFaultPoint('purge.committed')
     attempt.setTarget({ fileId })
     this.parts.serviceEvents.emit('blobsReleased')

@@ -55,7 +55,7 @@ export class UploadReception {
       const facts = { ...creation, uploadId, filename, contextKey, maxBytes: sizeBytes ?? limit }
       const row = await detectLostCommit(this.parts.rows.create(attempt.actor, facts, lock.token))
       // An upload is one call, which is logged when the upload ends.
-      attempt.outcome = { status: 'unlogged' }
+      attempt.outcome = 'unlogged'
       return row
     })
     lock.renew()
@@ -138,7 +138,7 @@ export class UploadReception {
       const description = { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added }
       await this.parts.uploads.checkBeforeUpload(attempt, description)
       // The upload can continue, so this request is not logged as a call.
-      attempt.outcome = { status: 'unlogged' }
+      attempt.outcome = 'unlogged'
       return undefined
     })
     return createUnfinishedUploadsQuotaError(this.turn.call.requireActor(), context, error)
