@@ -41,7 +41,7 @@ export const createResolvers = (
   new AuditLogResolver(services.auditLogs),
   new EventResolver(services.events),
   new ProofResolver(services),
-  new StatsResolver(services),
+  new StatsResolver(services.stats),
   new UploadLinkResolver(services.uploadLinks),
   new WebhookResolver(services),
   new StorageHealthResolver(services.storageHealth),

@@ -24,7 +24,7 @@ import { EventService } from './events/event.service.js'
 import { FileService } from './files/file.service.js'
 import { SignedDownloads } from './files/signed-downloads.js'
 import { HoldService } from './holds/hold.service.js'
-import { LogStartTimes } from './maintenance/log-start-times.js'
+import { LogStartTimes } from './maintenance/retention.js'
 import { StorageHealth } from './maintenance/storage-health.service.js'
 import { LogService } from './proof/log.service.js'
 import { LogShareService } from './proof/log-share.service.js'
@@ -33,7 +33,6 @@ import { QuarantineService } from './quarantine/quarantine.service.js'
 import { QuarantineMoves } from './quarantine/quarantine-moves.js'
 import { RescanService } from './rescan/rescan.service.js'
 import type { ServiceEvents } from './service-events.js'
-import { Charts } from './stats/charts.js'
 import { StatsService } from './stats/stats.service.js'
 import { TenantService } from './tenants/tenant.service.js'
 import { ExpiryService } from './trash/expiry.service.js'
@@ -163,7 +162,6 @@ function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookA
     auditLogs: new AuditLogService({ db, horizon: horizons.audits }),
     events: new EventService(base),
     stats: new StatsService(db),
-    charts: new Charts(db),
     idempotency: new IdempotencyService(db.pool),
     resumableUploads: new ResumableUploadService({ db, maxUploadMb }),
     uploadLinkLookup: new UploadLinkLookup(db.pool),

@@ -2,7 +2,8 @@ import { startOfDay } from '../platform/clock.js'
 import { type BlockReason, blockReasons } from '../platform/errors/errors.js'
 import { operations } from './entry.js'
 
-const callColumns = operations.flatMap((operation) => [`${operation}_success`, `${operation}_failure`] as const)
+/** Names of the counter columns for calls. */
+export const callColumns = operations.flatMap((operation) => [`${operation}_success`, `${operation}_failure`] as const)
 const fileColumns = [
   'files_uploaded',
   'bytes_uploaded',

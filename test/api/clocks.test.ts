@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
-import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js'
-import { deleteExpiredLogs } from '../../src/features/maintenance/retention.js'
+import { deleteExpiredLogs, LogStartTimes } from '../../src/features/maintenance/retention.js'
 import { getCurrentTime } from '../../src/platform/clock.js'
 import { getData } from '../support/response-assertions.js'
 import { shiftSystemClock } from '../support/system-clock.js'

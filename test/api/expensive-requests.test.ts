@@ -77,11 +77,11 @@ describe('request cost and the rate limit', () => {
 describe("one tenant's expensive requests", () => {
   /** Replaces chart queries with pending ones that the test completes. */
   function holdCharts() {
-    const { charts } = world.app.services
-    const { getApiCalls: apiCalls } = charts
+    const { stats } = world.app.services
+    const { getApiCallsChart: apiCalls } = stats
     const held: (() => void)[] = []
     let arrived = () => {}
-    charts.getApiCalls = async () => {
+    stats.getApiCallsChart = async () => {
       await new Promise<void>((release) => {
         held.push(release)
         arrived()
@@ -98,7 +98,7 @@ describe("one tenant's expensive requests", () => {
           arrived()
         }),
       restore: () => {
-        charts.getApiCalls = apiCalls
+        stats.getApiCallsChart = apiCalls
       },
     }
   }

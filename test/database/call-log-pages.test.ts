@@ -1,8 +1,8 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import type { CallLogFilter } from '../../src/features/call-logs/call-log.service.js'
 import { CallLogService } from '../../src/features/call-logs/call-log.service.js'
 import type { CallLog } from '../../src/features/call-logs/call-log.types.js'
-import type { CallLogFilter } from '../../src/features/call-logs/call-log-counts.js'
 import { newId } from '../../src/platform/ids.js'
 import { LedgerFixture, type SeededCall, seedCalls } from '../support/ledger-fixture.js'
 

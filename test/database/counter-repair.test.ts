@@ -1,10 +1,9 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { CallLogService } from '../../src/features/call-logs/call-log.service.js'
-import { countCounterErrors } from '../../src/features/maintenance/counter-drift.js'
-import { repairCounters } from '../../src/features/maintenance/counter-repair.js'
+import { countCounterErrors, repairCounters } from '../../src/features/maintenance/counter-drift.js'
 import { deleteOldHourlyCounters } from '../../src/features/maintenance/retention.js'
-import { Charts } from '../../src/features/stats/charts.js'
+import { StatsService } from '../../src/features/stats/stats.service.js'
 import { Fold } from '../../src/ledger/fold.js'
 import { runInOneWindow } from '../support/clock.js'
 import { LedgerFixture, seedCalls } from '../support/ledger-fixture.js'
@@ -109,11 +108,11 @@ test('deletes hourly statistics after 400 days, but keeps daily statistics and t
           )
       return found
     }
-    const charts = new Charts(old.database)
+    const stats = new StatsService(old.database)
     const drawn = async () => {
       const [hourly, daily] = [
-        await charts.getApiCalls(old.key, { period: 'hourly', days: 365 }),
-        await charts.getApiCalls(old.key, { period: 'daily', days: 365 }),
+        await stats.getApiCallsChart(old.key, { period: 'hourly', days: 365 }),
+        await stats.getApiCallsChart(old.key, { period: 'daily', days: 365 }),
       ]
       return Promise.all([...(await hourly.dataPoints), ...(await daily.dataPoints)])
     }

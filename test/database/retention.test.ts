@@ -3,9 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { AuditLogService } from '../../src/features/audit-logs/audit-log.service.js'
 import { CallLogService } from '../../src/features/call-logs/call-log.service.js'
 import { countCounterErrors } from '../../src/features/maintenance/counter-drift.js'
-import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js'
-import { deleteExpiredLogs } from '../../src/features/maintenance/retention.js'
-import { Charts } from '../../src/features/stats/charts.js'
+import { deleteExpiredLogs, LogStartTimes } from '../../src/features/maintenance/retention.js'
 import { StatsService } from '../../src/features/stats/stats.service.js'
 import { dropPartitionsBefore, getMonthStart, toPartition } from '../../src/ledger/partitions.js'
 import { getFirstId, newId } from '../../src/platform/ids.js'
@@ -49,12 +47,12 @@ test('deletes expired log rows and drops the partitions of expired months', asyn
   const horizons = await LogStartTimes.open(database.pool, { calls: keepDays, audits: keepDays })
   const log = new CallLogService({ db: database, horizon: horizons.calls })
   const audits = new AuditLogService({ db: database, horizon: horizons.audits })
-  const [stats, charts] = [new StatsService(database), new Charts(database)]
+  const stats = new StatsService(database)
   const horizon = horizons.calls()!
   const countRows = async () => ({
     stats: await stats.getOverview(key),
-    chart: await charts.getApiCalls(key, { period: 'weekly', days: 365 }),
-    perDay: await charts.getApiCalls(key, { period: 'daily', days: 365 }),
+    chart: await stats.getApiCallsChart(key, { period: 'weekly', days: 365 }),
+    perDay: await stats.getApiCallsChart(key, { period: 'daily', days: 365 }),
   })
   const lists = async () => ({
     calls: (await log.list(key, { page: 1, pageSize: 100 })).pagination.totalItems,

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { DateTimeScalar } from '../../src/api/graphql/scalars.js'
-import { getBucketStarts } from '../../src/features/stats/charts.js'
+import { getBucketStarts } from '../../src/features/stats/stats.service.js'
 
 const days = (period: 'hourly' | 'daily' | 'weekly', window: number | null, now: string) =>
   getBucketStarts(period, window, new Date(now)).map((time) => new Date(time).toISOString())

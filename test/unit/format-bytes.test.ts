@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { calculateChangePercent, formatBytes } from '../../src/features/stats/format-bytes.js'
+import { calculateChangePercent, formatBytes } from '../../src/features/stats/stats.service.js'
 
 const kilo = 1024
 test.each([

@@ -2,8 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { describeConnectionError, OutboundClient } from '../../src/features/webhooks/outbound.js'
-import { isPublicAddress } from '../../src/features/webhooks/public-address.js'
+import { describeConnectionError, isPublicAddress, OutboundClient } from '../../src/features/webhooks/outbound.js'
 
 let inside: Server
 let hits = 0

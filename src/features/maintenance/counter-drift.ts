@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
-import { currentUsage, getStartOfStoredHours, usageColumns } from '../../ledger/counters.js'
+import { callColumns, currentUsage, getStartOfStoredHours, usageColumns } from '../../ledger/counters.js'
+import { foldLockSpace } from '../../ledger/fold.js'
 import { getCurrentTime } from '../../platform/clock.js'
 import { readOnlySnapshot, runInTransaction } from '../../platform/db/queries.js'
 
@@ -39,7 +40,6 @@ const heldSums = 'coalesce(sum(files), 0) AS files, coalesce(sum(size_bytes), 0)
 
 const buildSumColumnsSql = (columns: readonly string[]) =>
   columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
-const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
 const countCallColumns = callColumns.map((column) => {
   const [operation, status] = column.split('_')
   return `count(*) FILTER (WHERE operation = '${operation}' AND status = '${status}') AS ${column}`
@@ -66,7 +66,7 @@ const toAuditCounter = (grain: 'hour' | 'day'): Counter => ({
 })
 
 /** All counters, in repair order: daily sums and totals come after the counters that they add up. */
-export const counters: readonly Counter[] = [
+const counters: readonly Counter[] = [
   {
     table: 'file_totals',
     keys: ['context_id'],
@@ -130,18 +130,18 @@ export const counters: readonly Counter[] = [
 ]
 
 /** Returns SQL for the correct values of all stored counters that are wrong. */
-export function buildDifferencesSql({ table, keys, columns, correct, within = 'true' }: Counter): string {
+function buildDifferencesSql({ table, keys, columns, correct, within = 'true' }: Counter): string {
   const differs = columns.map((column) => `coalesce(c.${column}, 0) <> coalesce(k.${column}, 0)`).join(' OR ')
   return `SELECT ${[...keys, ...columns.map((column) => `coalesce(c.${column}, 0) AS ${column}`)].join(', ')}
     FROM (SELECT $1::text AS tenant_id, * FROM (${correct}) c) c
     FULL JOIN (SELECT * FROM ${table} WHERE tenant_id = $1 AND ${within}) k USING (${['tenant_id', ...keys].join(', ')}) WHERE ${differs}`
 }
 
-export const getStatementValues = (tenantId: string, { since }: Counter, horizons: Horizons): unknown[] =>
+const getStatementValues = (tenantId: string, { since }: Counter, horizons: Horizons): unknown[] =>
   since ? [tenantId, since(horizons)] : [tenantId]
 
 /** SQL for the difference between a tenant's stored files and the files that its counters imply: uploaded minus deleted files. */
-export const uploadGap = `SELECT files, bytes FROM (
+const uploadGap = `SELECT files, bytes FROM (
   SELECT h.files - coalesce(sum(files_uploaded - files_deleted), 0) AS files, h.bytes - coalesce(sum(bytes_uploaded - bytes_deleted), 0) AS bytes
   FROM tenant_heads h LEFT JOIN ${currentUsage} u ON u.tenant_id = $1 AND u.subject = '' AND u.grain = 'total'
   WHERE h.tenant_id = $1 GROUP BY h.files, h.bytes) gap WHERE files <> 0 OR bytes <> 0`
@@ -185,3 +185,54 @@ async function countTenantErrors(client: ClientBase, tenantId: string, horizons:
   await runInTransaction(client, countAllDifferences, readOnlySnapshot)
   return drift
 }
+
+/** A corrected counter with its description. */
+export interface Repair {
+  tenantId: string
+  what: string
+}
+
+/**
+ * Corrects the differences that `countCounterErrors` finds, in one transaction per tenant. The transaction holds the tenant's
+ * lock and fold lock, so the tenant's uploads and changes wait. Counters of rows that no longer exist, such as deleted files, are
+ * adjusted to match the remaining counters.
+ */
+export async function repairCounters(client: ClientBase, horizons: Horizons): Promise<Repair[]> {
+  const repairs: Repair[] = []
+  const { rows: tenants } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id')
+  for (const { tenant_id: tenantId } of tenants)
+    if ((await countCounterErrors(client, { tenantId, ...horizons })) > 0)
+      repairs.push(...(await repairTenant(client, tenantId, horizons)))
+  return repairs
+}
+
+async function repairTenant(client: ClientBase, tenantId: string, horizons: Horizons): Promise<Repair[]> {
+  const repairs: Repair[] = []
+  const runRepair = async (statement: string, values: unknown[]) => {
+    const { rows } = await client.query<{ what: string }>(statement, values)
+    repairs.push(...rows.map(({ what }) => ({ tenantId, what })))
+  }
+  await runInTransaction(client, async () => {
+    await client.query('SELECT pg_advisory_xact_lock($2, hashtext($1))', [tenantId, foldLockSpace])
+    await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
+    // Each repair is a single statement, because calls and their counters change together and must be read in one snapshot.
+    for (const counter of counters) await runRepair(buildRepairSql(counter), getStatementValues(tenantId, counter, horizons))
+    await runRepair(uploadsRepair, [tenantId])
+  })
+  return repairs
+}
+
+function buildRepairSql(counter: Counter): string {
+  const { table, keys, columns, description } = counter
+  return `INSERT INTO ${table} AS counter (${['tenant_id', ...keys, ...columns].join(', ')})
+    SELECT $1, ${[...keys, ...columns].join(', ')} FROM (${buildDifferencesSql(counter)}) d
+    ON CONFLICT (${['tenant_id', ...keys].join(', ')}) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}
+    RETURNING ${description} AS what`
+}
+
+// The time of the error is unknown, so the difference is added to the current hour.
+const uploadsRepair = `
+INSERT INTO usage_deltas (tenant_id, hour, files_uploaded, files_deleted, bytes_uploaded, bytes_deleted)
+SELECT $1, date_trunc('hour', now(), 'UTC'), greatest(files, 0), greatest(-files, 0), greatest(bytes, 0), greatest(-bytes, 0)
+FROM (${uploadGap}) gap
+RETURNING 'files that came and went: ' || (files_uploaded - files_deleted) || ' files, ' || (bytes_uploaded - bytes_deleted) || ' bytes' AS what`

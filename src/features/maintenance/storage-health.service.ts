@@ -4,10 +4,9 @@ import { AssayError } from '../../platform/errors/errors.js'
 import { isBlobPath } from '../../platform/storage/blob-path.js'
 import type { StoredBlob } from '../../platform/storage/blob-storage.js'
 import type { Components } from '../components.js'
-import { countCounterErrors, type Horizons } from './counter-drift.js'
-import { type Repair, repairCounters } from './counter-repair.js'
+import { countCounterErrors, type Horizons, type Repair, repairCounters } from './counter-drift.js'
 import { countJournalErrors } from './journal-drift.js'
-import type { LogStartTimes } from './log-start-times.js'
+import type { LogStartTimes } from './retention.js'
 
 /** Number of inconsistencies of each kind. All numbers are 0 if the storage is healthy. */
 export interface HealthCounts {

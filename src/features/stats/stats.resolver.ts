@@ -1,7 +1,6 @@
 import { Args, Query, Resolver } from 'type-graphql'
 import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
-import type { Charts } from './charts.js'
 import type { StatsService } from './stats.service.js'
 import {
   ApiCallsChart,
@@ -19,30 +18,30 @@ const estimateCostByContext = ({ childComplexity }: { childComplexity: number })
 
 @Resolver()
 export class StatsResolver {
-  constructor(private readonly services: { stats: StatsService; charts: Charts }) {}
+  constructor(private readonly service: StatsService) {}
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => Stats, { description: 'Returns a statistics overview for the tenant.' })
   stats(@CurrentActor() actor: Actor) {
-    return this.services.stats.getOverview(actor)
+    return this.service.getOverview(actor)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => ApiCallsChart, { description: 'Returns the number of API calls over time.' })
   apiCallsChart(@CurrentActor() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
-    return this.services.charts.getApiCalls(actor, args)
+    return this.service.getApiCallsChart(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => StorageChart, { description: 'Returns storage usage over time.' })
   storageChart(@CurrentActor() actor: Actor, @Args(() => StorageChartArgs) args: StorageChartArgs) {
-    return this.services.charts.getStorage(actor, args)
+    return this.service.getStorageChart(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => UploadsChart, { description: 'Returns the number of uploads over time.' })
   uploadsChart(@CurrentActor() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
-    return this.services.charts.getUploads(actor, args)
+    return this.service.getUploadsChart(actor, args)
   }
 
   @Requires('metadata')
@@ -51,7 +50,7 @@ export class StatsResolver {
     complexity: estimateCostByContext,
   })
   apiCallsByContext(@CurrentActor() actor: Actor) {
-    return this.services.stats.getApiCallsByContext(actor)
+    return this.service.getApiCallsByContext(actor)
   }
 
   @Requires('metadata')
@@ -60,6 +59,6 @@ export class StatsResolver {
     complexity: estimateCostByContext,
   })
   filesByContext(@CurrentActor() actor: Actor) {
-    return this.services.stats.getFilesByContext(actor)
+    return this.service.getFilesByContext(actor)
   }
 }

@@ -1,17 +1,31 @@
-import { currentUsage, type UsageColumn, usageColumns } from '../../ledger/counters.js'
+import { createList } from '../../api/bodies/json-responses.js'
+import { callColumns, currentUsage, type UsageColumn, usageColumns } from '../../ledger/counters.js'
 import type { Actor } from '../../platform/actor.js'
-import { getCurrentTime, startOfDay } from '../../platform/clock.js'
+import { getCurrentTime, startOfDay, startOfHour } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
+import { createStatementNamer } from '../../platform/db/queries.js'
 import { type BlockReasonField, blockReasons, toReasonField } from '../../platform/errors/block-reasons.js'
 import { megabyte } from '../../platform/units.js'
-import { calculateChangePercent, formatBytes } from './format-bytes.js'
-import type { CallsByOperation, ContextApiCalls, ContextFiles, ContextStorage, Stats } from './stats.types.js'
+import type {
+  ApiCallsPoint,
+  CallsByOperation,
+  Chart,
+  ChartPeriod,
+  ContextApiCalls,
+  ContextFiles,
+  ContextStorage,
+  Stats,
+  StoragePoint,
+  UploadsPoint,
+} from './stats.types.js'
 
 /** Usage counters for one time interval. */
 export type Usage = Record<UsageColumn, number>
 
-export const noUsage = Object.fromEntries(usageColumns.map((column) => [column, 0])) as Usage
+const noUsage = Object.fromEntries(usageColumns.map((column) => [column, 0])) as Usage
+const hourMs = 3_600_000
 const dayMs = 86_400_000
+const nameOf = createStatementNamer('charts')
 
 /** Returns SQL that adds up tenant $1's counters for matching time intervals, as one JSON object. */
 const buildUsageSql = (where: string) =>
@@ -53,6 +67,57 @@ export class StatsService {
       [actor.tenantId, actor.contexts],
     )
     return rows.map((row) => ({ ...row, totalFormatted: formatBytes(row.totalBytes) }))
+  }
+
+  async getApiCallsChart(actor: Actor, args: ChartSettings): Promise<Chart<ApiCallsPoint>> {
+    const { buckets, getUsage } = await this.#sumCounters(actor, args, callColumns)
+    return toChart(args, buckets, (bucket) => ({ timestamp: new Date(bucket), ...countCalls(getUsage(bucket)) }))
+  }
+
+  async getUploadsChart(actor: Actor, args: ChartSettings): Promise<Chart<UploadsPoint>> {
+    const { buckets, getUsage } = await this.#sumCounters(actor, args, ['files_uploaded', 'bytes_uploaded'])
+    return toChart(args, buckets, (bucket) => {
+      const usage = getUsage(bucket)
+      return { timestamp: new Date(bucket), count: usage.files_uploaded, totalBytes: usage.bytes_uploaded }
+    })
+  }
+
+  /** Computes the storage at the end of each time interval, working backwards from the current storage. */
+  async getStorageChart(actor: Actor, args: ChartSettings): Promise<Chart<StoragePoint>> {
+    const columns: UsageColumn[] = ['files_uploaded', 'bytes_uploaded', 'files_deleted', 'bytes_deleted']
+    const { buckets, getUsage, current } = await this.#sumCounters(actor, args, columns)
+    let { files, bytes } = current
+    const dataPoints: StoragePoint[] = []
+    for (const bucket of buckets.toReversed()) {
+      dataPoints.push({ timestamp: new Date(bucket), totalBytes: bytes, filesCount: files })
+      const usage = getUsage(bucket)
+      files -= usage.files_uploaded - usage.files_deleted
+      bytes -= usage.bytes_uploaded - usage.bytes_deleted
+    }
+    return { period: args.period, dataPoints: dataPoints.reverse() }
+  }
+
+  /** Adds up these columns for each time interval. Other columns are 0 or missing. */
+  async #sumCounters(actor: Actor, { period, days }: ChartSettings, columns: readonly UsageColumn[]) {
+    const buckets = getBucketStarts(period, days)
+    const start = `date_trunc('${intervals[period].unit}', bucket, 'UTC')`
+    const sums = columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
+    const text = `SELECT coalesce(h.files, 0)::bigint AS files, coalesce(h.bytes, 0)::bigint AS bytes, (
+         SELECT jsonb_object_agg(extract(epoch FROM u.start)::bigint * 1000, to_jsonb(u)) FROM (
+           SELECT ${start} AS start, ${sums} FROM ${currentUsage} u
+           WHERE tenant_id = $1 AND subject = '' AND grain = '${period === 'hourly' ? 'hour' : 'day'}' AND bucket >= $2::timestamptz GROUP BY ${start}) u) AS usage
+       FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = $1 WHERE t.tenant_id = $1`
+    const { rows } = await this.db.reads.query<{ files: number; bytes: number; usage: Record<string, Usage> | null }>({
+      name: nameOf(text),
+      text,
+      values: [actor.tenantId, new Date(buckets[0]!)],
+    })
+    const row = rows[0]
+    return {
+      buckets,
+      getUsage: (bucket: number): Usage => row?.usage?.[bucket] ?? noUsage,
+      current: { files: Number(row?.files ?? 0), bytes: Number(row?.bytes ?? 0) },
+    }
   }
 }
 
@@ -135,7 +200,7 @@ function toStats(row: OverviewRow): Stats {
 const countBlockedUploads = (usage: Usage): number => blockReasons.reduce((sum, reason) => sum + usage[reason], 0)
 
 /** Adds up the API calls in a time interval, by result and operation. */
-export function countCalls(usage: Usage): { total: number; success: number; failure: number; byOperation: CallsByOperation } {
+function countCalls(usage: Usage): { total: number; success: number; failure: number; byOperation: CallsByOperation } {
   const success = usage.upload_success + usage.download_success + usage.metadata_success + usage.delete_success
   const failure = usage.upload_failure + usage.download_failure + usage.metadata_failure + usage.delete_failure
   return {
@@ -150,3 +215,56 @@ export function countCalls(usage: Usage): { total: number; success: number; fail
     },
   }
 }
+
+const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB']
+
+/** Formats bytes with base 1024 and at most two decimals, such as `0 B` or `1.5 MB`. */
+export function formatBytes(bytes: number): string {
+  const round = (value: number) => Math.round(value * 100) / 100
+  let value = bytes
+  let unit = 0
+  // Compare the rounded value, so that 1,048,575 bytes are 1 MB instead of 1024 KB.
+  while (round(value) >= 1024 && unit < units.length - 1) {
+    value /= 1024
+    unit++
+  }
+  return `${round(value)} ${units[unit]}`
+}
+
+/**
+ * Returns the change in percent, rounded to one decimal. If yesterday's value is 0, returns 0 for no change and 100 otherwise.
+ */
+export function calculateChangePercent(today: number, yesterday: number): number {
+  if (yesterday === 0) return today === 0 ? 0 : 100
+  return Math.round(((today - yesterday) / yesterday) * 1000) / 10
+}
+
+interface ChartSettings {
+  period: ChartPeriod
+  days?: number | null
+}
+
+/** Returns the Monday of the week that contains a date, in UTC. */
+const startOfWeek = (time: Date): Date => new Date(startOfDay(time).getTime() - ((time.getUTCDay() + 6) % 7) * dayMs)
+
+const intervals = {
+  hourly: { unit: 'hour', startOf: startOfHour, stepMs: hourMs, defaultDays: 7 },
+  daily: { unit: 'day', startOf: startOfDay, stepMs: dayMs, defaultDays: 7 },
+  weekly: { unit: 'week', startOf: startOfWeek, stepMs: 7 * dayMs, defaultDays: 30 },
+}
+
+/** Returns the start time of each time interval in milliseconds, in ascending order. The last interval is the current one. */
+export function getBucketStarts(period: ChartPeriod, days: number | null | undefined, now = getCurrentTime()): number[] {
+  const { startOf, stepMs, defaultDays } = intervals[period]
+  const lengthMs = (days ?? defaultDays) * dayMs - Math.min(stepMs, dayMs)
+  const first = startOf(new Date(now.getTime() - lengthMs)).getTime()
+  return Array.from({ length: (startOf(now).getTime() - first) / stepMs + 1 }, (_, index) => first + index * stepMs)
+}
+
+/** Creates data points only when GraphQL serializes them, so that a long list does not block the event loop. */
+const toChart = <Point>({ period }: ChartSettings, buckets: number[], toPoint: (bucket: number) => Point): Chart<Point> => ({
+  period,
+  get dataPoints() {
+    return createList(buckets, toPoint)
+  },
+})

@@ -1,7 +1,6 @@
+import { createHmac, randomBytes } from 'node:crypto'
 import { now } from '../../platform/clock.js'
-import type { OutgoingEvent } from './journal-reader.js'
 import { describeConnectionError, type OutboundClient } from './outbound.js'
-import { signEvent } from './webhook-secrets.js'
 
 /** Result of one request to a webhook URL. */
 export interface Attempt {
@@ -20,7 +19,7 @@ export const isSuccessful = ({ responseStatus }: Attempt): boolean =>
 export async function attemptDelivery(
   outbound: OutboundClient,
   { url, secrets, signal }: { url: string; secrets: readonly string[]; signal?: AbortSignal },
-  { eventId, body }: Pick<OutgoingEvent, 'eventId' | 'body'>,
+  { eventId, body }: { eventId: string; body: Buffer },
 ): Promise<Attempt> {
   const began = performance.now()
   const attemptedAt = new Date(now())
@@ -56,4 +55,22 @@ export async function attemptDelivery(
 function getStatusError(status: number): string | null {
   if (status === 101) return 'protocol upgrades are not supported'
   return status >= 300 && status < 400 ? 'redirects are not followed' : null
+}
+
+const prefix = 'whsec_'
+
+/**
+ * Creates a secret with 256 random bits in the format of Standard Webhooks. The secret is returned once, and is stored encrypted
+ * with MASTER_KEY.
+ */
+export const createWebhookSecret = (): string => `${prefix}${randomBytes(32).toString('base64')}`
+
+/** Returns the value of the `webhook-signature` header: one signature per secret, starting with the current secret. */
+function signEvent(secrets: readonly string[], { id, timestamp, body }: { id: string; timestamp: number; body: Buffer }) {
+  return secrets
+    .map((secret) => {
+      const hmac = createHmac('sha256', Buffer.from(secret.slice(prefix.length), 'base64'))
+      return `v1,${hmac.update(`${id}.${timestamp}.`).update(body).digest('base64')}`
+    })
+    .join(' ')
 }

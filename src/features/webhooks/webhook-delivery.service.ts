@@ -4,10 +4,10 @@ import { listRowsNewestFirst, mapPage, type Page, type PageArgs, toPagePosition 
 import type { Actor } from '../../platform/actor.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
-import { toOutgoingEvent } from './journal-reader.js'
 import type { OutboundClient } from './outbound.js'
 import type { WebhookDelivery } from './webhook.types.js'
 import { attemptDelivery, isSuccessful } from './webhook-attempt.js'
+import { toOutgoingEvent } from './webhook-delivery.js'
 import { WebhookPositions } from './webhook-positions.js'
 import { findWebhook, toDelivery } from './webhook-row.js'
 

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
-import type { Pool } from 'pg'
+import type { Pool, QueryResultRow } from 'pg'
+import type { Queries } from '../../platform/db/queries.js'
 import { settlesWithin } from '../../platform/time-limit.js'
-import { LimitedConnections } from './limited-connections.js'
 import { type DeliveryDependencies, deliverEvents } from './webhook-delivery.js'
 import { type WebhookKey, WebhookPositions } from './webhook-positions.js'
 
@@ -127,5 +127,27 @@ export class WebhookSender {
         this.checkForEvents()
       })
     this.#running.set(running, webhook)
+  }
+}
+
+/** Limits queries to `free` connections of a pool, so that many webhook deliveries leave the other connections to requests. */
+export class LimitedConnections implements Queries {
+  readonly #waiting: (() => void)[] = []
+
+  constructor(
+    private readonly pool: Pool,
+    private free: number,
+  ) {}
+
+  async query<T extends QueryResultRow>(...statement: unknown[]): Promise<{ rows: T[]; rowCount: number | null }> {
+    if (this.free > 0) this.free--
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    try {
+      return await this.pool.query<T>(...(statement as [string, unknown[]]))
+    } finally {
+      const next = this.#waiting.shift()
+      if (next) next()
+      else this.free++
+    }
   }
 }

@@ -9,10 +9,10 @@ import { getIdTime, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import type { OutboundClient } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
+import { createWebhookSecret } from './webhook-attempt.js'
 import type { DisabledReason } from './webhook-delivery.js'
 import type { WebhookKey } from './webhook-positions.js'
 import { findWebhook, getHost, toWebhook, toWebhookEntity, type WebhookRow } from './webhook-row.js'
-import { createWebhookSecret } from './webhook-secrets.js'
 
 const maxWebhooks = 20
 const previousSecretMs = 24 * 3600 * 1000
