@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { toPublicError } from '../../access/public-error.js'
 import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
@@ -189,12 +190,9 @@ const checkReplica = (getLagMs: () => Promise<number>): Promise<Condition> =>
 class TimeoutError extends Error {}
 
 async function withTimeout<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () => reject(new TimeoutError(`The check did not finish within ${timeoutMs / 1000} s.`)),
-      timeoutMs,
-    ).unref()
-  })
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+  const failLate = async (): Promise<never> => {
+    await delay(timeoutMs, undefined, { ref: false })
+    throw new TimeoutError(`The check did not finish within ${timeoutMs / 1000} s.`)
+  }
+  return Promise.race([work, failLate()])
 }
