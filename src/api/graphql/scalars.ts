@@ -1,4 +1,4 @@
-import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
+import { GraphQLError, GraphQLScalarType, Kind, valueFromASTUntyped, visit } from 'graphql'
 import { IncomingFile } from '../../platform/spool/content.js'
 import { createImpreciseNumberMessage, isImpreciseInteger } from '../bodies/json.js'
 
@@ -42,7 +42,10 @@ export const JsonObjectScalar = new GraphQLScalarType<Record<string, unknown>, R
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259#section-4',
   serialize: (value) => toObject(value),
   parseValue: toObject,
-  parseLiteral: (node, variables) => toObject(parseLiteral(node, variables)),
+  parseLiteral: (node, variables) => {
+    visit(node, { IntValue: ({ value }) => rejectImpreciseInteger(value) })
+    return toObject(valueFromASTUntyped(node, variables))
+  },
 })
 
 function toObject(value: unknown): Record<string, unknown> {
@@ -50,24 +53,8 @@ function toObject(value: unknown): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
-function parseLiteral(node: ValueNode, variables: Record<string, unknown> | null | undefined): unknown {
-  switch (node.kind) {
-    case Kind.OBJECT:
-      return Object.fromEntries(node.fields.map((field) => [field.name.value, parseLiteral(field.value, variables)]))
-    case Kind.LIST:
-      return node.values.map((value) => parseLiteral(value, variables))
-    case Kind.INT:
-      if (isImpreciseInteger(node.value)) throw new GraphQLError(createImpreciseNumberMessage(node.value.slice(0, 100)))
-      return Number(node.value)
-    case Kind.FLOAT:
-      return Number(node.value)
-    case Kind.NULL:
-      return null
-    case Kind.VARIABLE:
-      return variables?.[node.name.value]
-    default:
-      return node.value
-  }
+function rejectImpreciseInteger(value: string): void {
+  if (isImpreciseInteger(value)) throw new GraphQLError(createImpreciseNumberMessage(value.slice(0, 100)))
 }
 
 export const UploadScalar = new GraphQLScalarType<unknown, never>({
