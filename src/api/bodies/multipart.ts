@@ -176,7 +176,7 @@ async function readText(stream: Readable, maxBytes: number): Promise<{ value: st
 
 /**
  * Part header parser of busboy 1.6.0 (lib/types/multipart.js), shared by all parts of a form. busboy has no option for control
- * characters, so this file depends on its internals. The version is pinned, and test/api/file-names.test.ts detects changes.
+ * characters, so this code depends on its internals. The version is pinned, and test/api/file-names.test.ts detects changes.
  */
 interface HeaderParser {
   /** Returns the position after the header, `end` if the header is incomplete, or -1 if it is malformed. */

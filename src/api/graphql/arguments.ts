@@ -1,7 +1,7 @@
 import { Arg, ArgsType, type ClassType, Field, ID } from 'type-graphql'
 import { PageArgs } from './page.js'
 
-/** Arguments of several fields, each with one shared description. */
+/** Arguments that several fields share. */
 export const ContextKey = () => Arg('contextKey', () => String, { description: 'Key of the context, unique within the tenant.' })
 export const FileId = () => Arg('fileId', () => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
 export const UserId = () => Arg('userId', () => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })

@@ -47,7 +47,7 @@ export function screenDocument(text: string): { document: DocumentNode | undefin
     checkSizes(document)
     return { document, error: undefined }
   } catch (error) {
-    // Apollo Server parses the document again and reports the syntax error.
+    // Ignore syntax errors, because Apollo Server parses the document again and reports them.
     return { document, error: error instanceof AssayError ? error : undefined }
   }
 }

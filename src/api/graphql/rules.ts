@@ -127,7 +127,7 @@ export const Metadata = (): PropertyDecorator =>
     'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters or numbers beyond 1.8e308',
   )
 
-/** Compares level by level, because recursion could overflow the stack. */
+/** Checks the value level by level, because recursion could overflow the stack. */
 function isWithinLevels(value: object, maxLevels: number): boolean {
   let level: object[] = [value]
   for (let depth = 1; level.length > 0; depth++) {

@@ -150,10 +150,7 @@ const yieldIfDocumentIsLong = async ({ query }: { query?: unknown }): Promise<vo
   if (typeof query === 'string' && query.length > longDocument) await nextTurn()
 }
 
-/**
- * Sets the cost of a request, and logs requests that fail before a resolver runs, for example because of an invalid document or
- * variable.
- */
+/** Sets the cost of a request, and logs requests that fail before a resolver runs. */
 function createCallPlugin(dependencies: GraphqlDependencies): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async ({ request }) => ({

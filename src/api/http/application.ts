@@ -173,8 +173,7 @@ function createExpressApp(dependencies: ApplicationDependencies): Express {
   app.use(dependencies.events)
   app.use(dependencies.log)
   app.use(dependencies.resumable.handle)
-  const rest = createRestListener(dependencies)
-  app.use('/api/v1', (request, response) => rest(request as Request & IdentifiedRequest, response))
+  app.use('/api/v1', createRestListener(dependencies))
   if (dependencies.dashboard) app.use(dependencies.dashboard.notFound)
   app.use((request) => {
     throw notFound('endpoint', request.path)
@@ -214,9 +213,7 @@ function registerReadRoutes(app: Express, dependencies: ApplicationDependencies)
   dependencies.documentation(app)
 }
 
-function createRestListener(
-  dependencies: ApplicationDependencies,
-): (request: IdentifiedRequest, response: ServerResponse) => Promise<void> {
+function createRestListener(dependencies: ApplicationDependencies): RequestHandler {
   return async (request, response) => {
     const call = await createCall(dependencies, request)
     const key = request.headers['idempotency-key']

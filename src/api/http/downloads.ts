@@ -45,7 +45,7 @@ export type Download = ReturnType<typeof toDownloadRecord>
 // Number of bytes read ahead per client, even for slow clients.
 const chunkSize = 128 * 1024
 
-/** Limits for concurrent downloads, because each uses a file descriptor, a socket and a read-ahead block. */
+/** Limits for concurrent downloads. Each download uses a file descriptor, a socket and a read-ahead block. */
 export interface DownloadLimits {
   perUrl: number
   total: number

@@ -122,7 +122,7 @@ function createResponseClass() {
   }
 }
 
-/** Returns true if the headers declare a body. The parser frames the request by the same headers. */
+/** Returns true if the headers declare a body. Node.js's parser uses the same headers. */
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 

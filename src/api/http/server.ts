@@ -15,7 +15,7 @@ const headersMs = 20_000
 const checkEveryMs = 2_000
 
 /**
- * Creates the HTTP server. Errors before a request is parsed also get a JSON response. `app` is the listener's Express
+ * Creates the HTTP server. Requests that cannot be parsed also get a JSON response. `app` is the listener's Express
  * application.
  */
 export function createHttpServer(listener: RequestListener, app?: Express): Server {

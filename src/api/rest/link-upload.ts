@@ -11,7 +11,7 @@ import { routes } from './routes.js'
 import { type FixedContext, readUpload } from './upload-form.js'
 import type { RawValue, RestRequest } from './variables.js'
 
-/** Context of an upload through a link. Includes the file name if the body is the file itself. */
+/** Context of an upload through a link, and the file name if the body is the file itself. */
 export interface LinkUploadTarget extends FixedContext {
   filename?: string
 }
@@ -65,8 +65,7 @@ async function receiveBody(
   request: IncomingMessage,
   { spool, limit, idleMs }: { spool: Spool; limit: () => number; idleMs: number },
 ): Promise<Spooled> {
-  // Exceeding the limit destroys the source stream. The pass-through protects the connection, which must stay open for the
-  // response.
+  // The spool destroys its source at the size limit. The PassThrough keeps the connection open for the response.
   const source = new PassThrough({ highWaterMark: 256 * 1024 })
   let failure: AssayError | undefined
   const unwatch = watchBody(request, { idleMs }, (error) => {

@@ -37,7 +37,6 @@ export interface Operation {
   name: string
   document: DocumentNode
   run: CompiledOperation
-  /** Returns the operation's cost for these variables. */
   getCost: (variables: Record<string, unknown>) => number
   variables: { name: string; type: GraphQLInputType }[]
   /** Requirements of the root field, as declared at its resolver. */
@@ -141,7 +140,7 @@ function addNames(value: ValueNode, path: string, names: Map<string, string>): v
   if (value.kind === Kind.OBJECT) for (const field of value.fields) addNames(field.value, `${path}.${field.name.value}`, names)
 }
 
-// Adds the request names of an input object's members: their schema names in snake_case.
+// Adds the members of an input object. Their request names are their schema names in snake_case.
 function addMemberNames(type: GraphQLInputType | undefined, path: string, name: string, names: Map<string, string>): void {
   const object = getNullableType(type)
   if (isInputObjectType(object))

@@ -12,7 +12,6 @@ import { type Route, routes } from './routes.js'
 import { type Contexts, readUpload } from './upload-form.js'
 import { coerceVariables, type RawValue, type RestRequest, readBodyMembers, readQuery } from './variables.js'
 
-/** Dependencies of the REST handler. They include the schema, but no feature. */
 export interface RestDependencies {
   schema: GraphQLSchema
   spool: Spool
@@ -46,7 +45,7 @@ export function createRestHandler(dependencies: RestDependencies): RestHandler {
     })
 }
 
-/** Sends a route's result or error. */
+/** Sends the result of `getResult`, or its error. */
 export async function respond(
   { onError }: Pick<RestDependencies, 'onError'>,
   { request, response, call }: Pick<RestRequest, 'request' | 'response' | 'call'>,

@@ -171,13 +171,10 @@ const notObject = 'must be a JSON object'
 const isJsonObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** `error` describes the problem with the value. `rejected` is the value if it is not a valid number. */
+/** `error` completes a sentence that begins with the field name. `rejected` is an invalid number. */
 type CoercionResult = { value: unknown } | { error: string; rejected?: string | number | undefined }
 
-/**
- * Text must consist only of decimal digits, and must not have more digits than `max`. Signed, fractional and empty numbers are
- * therefore invalid.
- */
+/** Accepts text only if it consists of decimal digits. Signed, fractional and empty text is invalid. */
 function coerceInteger(value: unknown, from: RawValue['from'], max: number): CoercionResult {
   const isDigits = /^\d+$/.test(String(value)) && String(value).length <= String(max).length
   const number = from === 'text' ? (isDigits ? Number(value) : Number.NaN) : value
