@@ -6,9 +6,8 @@ import { getProcessShare, singleProcess } from '../platform/processes/process-nu
 import { megabyte } from '../platform/units.js'
 import { findLocalClamd, openScanner } from './scanners/index.js'
 import type { VirusScanner } from './scanners/virus-scanner.js'
-import { getMemoryLimit } from './workers/memory-limit.js'
 import { openSandbox, type Sandbox } from './workers/sandbox.js'
-import { WorkerPool } from './workers/worker-pool.js'
+import { getMemoryLimit, WorkerPool } from './workers/worker-pool.js'
 
 type Dependencies = Pick<AppDependencies, 'config' | 'logger' | 'siblings'>
 

@@ -35,13 +35,12 @@ export interface ContentReaderOptions {
  * formats.
  */
 export class ContentReader {
-  readonly #pool: WorkerPool
-  readonly #options: ContentReaderOptions
   readonly #modules: { reading: URL; imageReading: URL }
 
-  constructor(pool: WorkerPool, options: ContentReaderOptions) {
-    this.#pool = pool
-    this.#options = options
+  constructor(
+    private readonly pool: WorkerPool,
+    private readonly options: ContentReaderOptions,
+  ) {
     this.#modules = {
       reading: withQueryParameter(getCompiledModuleUrl('inspection/engine/reading'), 'readers', options.readerModule),
       imageReading: withQueryParameter(getCompiledModuleUrl('inspection/engine/image-reading'), 'decoder', options.decoderModule),
@@ -56,9 +55,9 @@ export class ContentReader {
     scan?: WorkerScan,
   ): Promise<Findings | WorkerFailureResult> {
     const { rules, sizeBytes } = submission
-    const deadlineMs = getReadDeadlineMs(sizeBytes, this.#options.deadlineMs)
+    const deadlineMs = getReadDeadlineMs(sizeBytes, this.options.deadlineMs)
     const job: Job = { path: content.path, size: sizeBytes, extension, blank: rules.rejectBlankFiles, deadlineMs }
-    const canReadHere = content.bytes && !this.#options.readerModule
+    const canReadHere = content.bytes && !this.options.readerModule
     const findings = canReadHere && (await readOnEventLoop(content.bytes, job))
     if (findings) return findings
     try {
@@ -75,11 +74,11 @@ export class ContentReader {
 
   async #readInWorker({ rules, signal, owner }: Submission, { bytes }: Content, job: Job, scan?: WorkerScan): Promise<Findings> {
     const { reading, imageReading } = this.#modules
-    const deadlineMs = job.deadlineMs + this.#options.graceMs
+    const deadlineMs = job.deadlineMs + this.options.graceMs
     const task = { run: 'read', data: job, bytes, size: job.size, owner, deadlineMs, retryHung: true }
     const inProcess: Task = { ...task, module: imageReading, inProcess: true }
     const inThread: Task = { ...task, module: reading, inProcess: false }
-    const runTask = (workerTask: Task) => this.#pool.run<ReadResult>(workerTask, signal)
+    const runTask = (workerTask: Task) => this.pool.run<ReadResult>(workerTask, signal)
     if (needsNativeDecoder(job.extension, bytes)) return (await runTask(inProcess)).findings
     const withScan: Partial<Task> | undefined = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },

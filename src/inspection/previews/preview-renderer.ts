@@ -13,18 +13,14 @@ const module = getCompiledModuleUrl('inspection/previews/rendering')
 
 /** Renders previews in sandboxed processes, which can read only the spool. */
 export class PreviewRenderer {
-  readonly #pool: WorkerPool
-
-  constructor(pool: WorkerPool) {
-    this.#pool = pool
-  }
+  constructor(private readonly pool: WorkerPool) {}
 
   /** Renders a preview. `owner` is the tenant. While several tenants request previews, they take turns. */
   async render(content: Content, request: PreviewRequest & { owner: string }, signal: AbortSignal): Promise<Preview> {
     const { owner, ...preview } = request
     const { path, bytes } = content
     try {
-      const result = await this.#pool.run<Preview>(
+      const result = await this.pool.run<Preview>(
         {
           module,
           run: 'render',

@@ -4,20 +4,17 @@ import type { EngineIdentity, ScanOptions, VirusScanner } from './virus-scanner.
 
 /** Scans every file with ClamAV and with the operator's rules. A file is clean only if both report it as clean. */
 export class CombinedScanner implements VirusScanner {
-  readonly #first: VirusScanner
-  readonly #second: VirusScanner
-
-  constructor(first: VirusScanner, second: VirusScanner) {
-    this.#first = first
-    this.#second = second
-  }
+  constructor(
+    private readonly first: VirusScanner,
+    private readonly second: VirusScanner,
+  ) {}
 
   /**
    * Scans with both scanners. An infected verdict takes precedence. A failed scan takes precedence over an incomplete verdict,
    * because the file may be infected and the client can retry.
    */
   async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
-    const settled = await Promise.allSettled([this.#first.scan(content, options), this.#second.scan(content, options)])
+    const settled = await Promise.allSettled([this.first.scan(content, options), this.second.scan(content, options)])
     const verdicts = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
     const infected = verdicts.find(({ verdict }) => verdict === 'infected')
     if (infected) return infected
@@ -27,7 +24,7 @@ export class CombinedScanner implements VirusScanner {
   }
 
   async getIdentity(): Promise<EngineIdentity> {
-    const [first, second] = await Promise.all([this.#first.getIdentity(), this.#second.getIdentity()])
+    const [first, second] = await Promise.all([this.first.getIdentity(), this.second.getIdentity()])
     return {
       name: `${first.name} + ${second.name}`,
       version: `${first.version} + ${second.version}`,
@@ -38,11 +35,11 @@ export class CombinedScanner implements VirusScanner {
   }
 
   async verifyDetection(): Promise<void> {
-    await Promise.all([this.#first.verifyDetection(), this.#second.verifyDetection()])
+    await Promise.all([this.first.verifyDetection(), this.second.verifyDetection()])
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#first.close(), this.#second.close()])
+    await Promise.all([this.first.close(), this.second.close()])
   }
 }
 

@@ -16,7 +16,6 @@ const rememberedStarts = 31
  * A queue with fair scheduling between owners. If it is full, it drops the latest task of the owner with the most waiting tasks.
  */
 export class FairQueue<T extends QueueItem> {
-  readonly #options: { workers: number; maxLength: number }
   #waiting: T[] = []
   /** Retried tasks, which are never dropped. */
   readonly #retried = new Set<T>()
@@ -28,9 +27,7 @@ export class FairQueue<T extends QueueItem> {
   readonly #addedAt = new WeakMap<T, number>()
   #counter = 0
 
-  constructor(options: { workers: number; maxLength: number }) {
-    this.#options = options
-  }
+  constructor(private readonly options: { workers: number; maxLength: number }) {}
 
   get length(): number {
     return this.#waiting.length
@@ -38,7 +35,7 @@ export class FairQueue<T extends QueueItem> {
 
   /** Adds a task. If the queue is full, returns the dropped task, which is the latest task of another owner or the new task. */
   add(task: T): T | undefined {
-    const displaced = this.#waiting.length >= this.#options.maxLength ? this.#chooseTaskToDisplace(task) : undefined
+    const displaced = this.#waiting.length >= this.options.maxLength ? this.#chooseTaskToDisplace(task) : undefined
     if (displaced === task) return task
     if (displaced) this.remove(displaced)
     this.#addedAt.set(task, ++this.#counter)
@@ -62,7 +59,7 @@ export class FairQueue<T extends QueueItem> {
    * no task may start.
    */
   next(): T | undefined {
-    const { workers } = this.#options
+    const { workers } = this.options
     if (this.#running.size >= workers) return undefined
     const large = [...this.#running].filter(isLarge).length
     const heads = new Map<T['owner'], T>()
@@ -109,7 +106,7 @@ export class FairQueue<T extends QueueItem> {
     this.#lastStart.set(task.owner, ++this.#counter)
     // Remove the oldest entry if the map exceeds the possible number of owners with waiting tasks or recent starts.
     const [oldest] = this.#lastStart.keys()
-    if (this.#lastStart.size > this.#options.maxLength + rememberedStarts) this.#lastStart.delete(oldest)
+    if (this.#lastStart.size > this.options.maxLength + rememberedStarts) this.#lastStart.delete(oldest)
   }
 
   #compareTasks(a: T, b: T): number {

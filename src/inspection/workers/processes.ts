@@ -1,7 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import type { Sandbox } from './sandbox.js'
-import type { Attempt, Task, TaskResult, WorkerFailure } from './work.js'
-import { WorkerFailed } from './work.js'
+import { type Attempt, type Task, type TaskResult, WorkerFailed, type WorkerFailure } from './work.js'
 import { WorkerProcess } from './worker-process.js'
 
 export interface ProcessesOptions {
@@ -25,16 +24,13 @@ const memoryCheckMs = 25
  * limit memory, and print process output.
  */
 export class Processes {
-  readonly #options: ProcessesOptions
   readonly #members = new Set<WorkerProcess>()
   readonly #changes = new EventEmitter().setMaxListeners(0)
   #exclusiveCount = 0
   #watch: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(options: ProcessesOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: ProcessesOptions) {}
 
   get pids(): number[] {
     return [...this.#members].flatMap(({ pid }) => pid ?? [])
@@ -44,13 +40,13 @@ export class Processes {
     let member: WorkerProcess | undefined
     let ended: WorkerFailure | undefined
     const runTask = async (): Promise<TaskResult> => {
-      const sandbox = await this.#options.sandbox
+      const sandbox = await this.options.sandbox
       await this.#waitForSlot(isExclusive)
       if (ended || this.#closed) throw new WorkerFailed(ended ?? 'died')
       member = this.#getProcess(task.module.href, sandbox)
       this.#watch ??= setInterval(() => this.#checkMemory(), memoryCheckMs)
       const answer = await member.run(task)
-      member.endWhenIdle(this.#options.idleMs)
+      member.endWhenIdle(this.options.idleMs)
       return answer
     }
     return {
@@ -67,15 +63,14 @@ export class Processes {
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#members].map((member) => member.end('died')))
-    const sandbox = await this.#options.sandbox
-    sandbox?.close()
+    ;(await this.options.sandbox)?.close()
   }
 
   #getProcess(module: string, sandbox: Sandbox | undefined): WorkerProcess {
     const free = [...this.#members].filter((each) => each.isFree)
     const known = free.find((each) => each.module === module)
     if (known) return known
-    if (free[0] && this.#members.size >= this.#options.maxProcesses) void free[0].end('died')
+    if (free[0] && this.#members.size >= this.options.maxProcesses) void free[0].end('died')
     const member: WorkerProcess = new WorkerProcess(module, () => this.#members.delete(member), sandbox)
     this.#members.add(member)
     return member
@@ -104,10 +99,10 @@ export class Processes {
       .map((member) => ({ member, mb: member.getMemoryMb() }))
       .sort((one, other) => other.mb - one.mb)
     const sum = held.reduce((total, { mb }) => total + mb, 0)
-    const { memoryMb, memoryPerProcessMb: memoryEachMb } = this.#options
+    const { memoryMb, memoryPerProcessMb } = this.options
     // Kill idle processes before busy ones.
     const spare = sum > memoryMb ? held.find(({ member }) => member.isFree) : undefined
-    const excess = spare ?? held.find(({ mb }) => mb > memoryEachMb || sum > memoryMb)
+    const excess = spare ?? held.find(({ mb }) => mb > memoryPerProcessMb || sum > memoryMb)
     void excess?.member.end('out_of_memory')
   }
 }

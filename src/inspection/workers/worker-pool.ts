@@ -1,8 +1,7 @@
-import { availableParallelism } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 import { overloaded } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import { FairQueue } from './fair-queue.js'
-import { getMemoryLimit } from './memory-limit.js'
 import { Processes } from './processes.js'
 import type { Sandbox } from './sandbox.js'
 import { Threads } from './threads.js'
@@ -32,10 +31,7 @@ const maxAttempts = 2
 const maxImageMb = 1024
 const closingMessage = 'The service is shutting down. Send the file again.'
 
-interface QueuedTask {
-  task: Task
-  owner: string | undefined
-  size: number
+interface QueuedTask extends Task {
   attempts: number
   startedAt: number
   /** True if the task must run while no other process works, because the processes exceeded their memory limit together. */
@@ -45,6 +41,9 @@ interface QueuedTask {
   resolve(result: unknown): void
   reject(error: unknown): void
 }
+
+/** Returns the memory in bytes that the service may use: the machine's memory, or the limit of its control group if it is lower. */
+export const getMemoryLimit = (): number => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
 
 /**
  * Runs tasks in threads, or in processes for native code. If a worker dies or hangs, only its own task is affected, and is
@@ -62,11 +61,10 @@ export class WorkerPool {
     const { sandbox = Promise.resolve(undefined), processMemoryMb = Math.floor(getMemoryLimit() / 2 / megabyte) } = options
     this.#queue = new FairQueue({ workers, maxLength: maxQueue })
     this.#threads = new Threads({ maxThreads: workers, memoryMb, idleMs })
-    const memoryEachMb = Math.min(maxImageMb, processMemoryMb)
     this.#processes = new Processes({
       maxProcesses: workers,
       memoryMb: processMemoryMb,
-      memoryPerProcessMb: memoryEachMb,
+      memoryPerProcessMb: Math.min(maxImageMb, processMemoryMb),
       idleMs,
       sandbox,
     })
@@ -84,28 +82,13 @@ export class WorkerPool {
    * Runs a task and returns its result. Rejects with `WorkerFailed`, `WorkerNotStarted`, `TaskError`, `overloaded`, or the
    * signal's reason.
    */
-  run<T>(task: Task, signal: AbortSignal): Promise<T> {
-    return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(overloaded(closingMessage))
-      if (signal.aborted) return reject(signal.reason)
-      const onAbort = () => this.#abandonTask(queued)
-      const createSettler =
-        <V>(settle: (value: V) => void) =>
-        (value: V) => {
-          signal.removeEventListener('abort', onAbort)
-          settle(value)
-        }
-      const queued: QueuedTask = {
-        task,
-        owner: task.owner,
-        size: task.size,
-        attempts: 0,
-        startedAt: 0,
-        exclusive: false,
-        signal,
-        resolve: createSettler(resolve as (result: unknown) => void),
-        reject: createSettler(reject),
-      }
+  async run<T>(task: Task, signal: AbortSignal): Promise<T> {
+    if (this.#closed) throw overloaded(closingMessage)
+    signal.throwIfAborted()
+    let onAbort = () => {}
+    const result = new Promise<unknown>((resolve, reject) => {
+      const queued = { ...task, attempts: 0, startedAt: 0, exclusive: false, signal, resolve, reject }
+      onAbort = () => this.#abandonTask(queued)
       signal.addEventListener('abort', onAbort, { once: true })
       const displaced = this.#queue.add(queued)
       displaced?.reject(
@@ -113,6 +96,7 @@ export class WorkerPool {
       )
       this.#dispatch()
     })
+    return result.finally(() => signal.removeEventListener('abort', onAbort)) as Promise<T>
   }
 
   async close(): Promise<void> {
@@ -126,11 +110,12 @@ export class WorkerPool {
   }
 
   async #runAttempt(queued: QueuedTask): Promise<void> {
-    const { task } = queued
     queued.attempts++
     queued.startedAt ||= performance.now()
     this.#running.add(queued)
-    queued.attempt = task.inProcess ? this.#processes.startAttempt(task, queued.exclusive) : this.#threads.startAttempt(task)
+    queued.attempt = queued.inProcess
+      ? this.#processes.startAttempt(queued, queued.exclusive)
+      : this.#threads.startAttempt(queued)
     const stopTimer = this.#enforceDeadline(queued, queued.attempt)
     try {
       const answer = await queued.attempt.answer
@@ -161,7 +146,7 @@ export class WorkerPool {
     let timer: NodeJS.Timeout
     const checkDeadline = () => {
       const begun = attempt.startedAt()
-      const until = begun === undefined ? startedAt + startTimeoutMs : begun + queued.task.deadlineMs
+      const until = begun === undefined ? startedAt + startTimeoutMs : begun + queued.deadlineMs
       const left = until - performance.now()
       if (left <= 0) attempt.end('hung')
       else timer = setTimeout(checkDeadline, Math.min(left, begun === undefined ? startPollMs : 0x7fffffff))
@@ -173,10 +158,10 @@ export class WorkerPool {
   #retryOrReject(queued: QueuedTask, error: unknown): void {
     if (queued.signal.aborted || this.#closed) return
     const again =
-      error instanceof WorkerNotStarted || (error instanceof WorkerFailed && (error.failure !== 'hung' || queued.task.retryHung))
+      error instanceof WorkerNotStarted || (error instanceof WorkerFailed && (error.failure !== 'hung' || queued.retryHung))
     if (again && queued.attempts < maxAttempts) {
       queued.exclusive = error instanceof WorkerFailed && error.failure === 'out_of_memory'
-      queued.task = { ...queued.task, ...queued.task.retry }
+      Object.assign(queued, queued.retry)
       this.#queue.requeue(queued)
       return
     }

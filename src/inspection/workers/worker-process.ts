@@ -11,7 +11,6 @@ import { contentPipe, type Task, type TaskResult, WorkerFailed, type WorkerFailu
 
 /** A child process that has loaded one module and runs one task at a time. */
 export class WorkerProcess {
-  readonly module: string
   readonly #child: ChildProcess
   readonly #contents: Socket
   #readyAt: number | undefined
@@ -22,8 +21,11 @@ export class WorkerProcess {
   #idle: NodeJS.Timeout | undefined
 
   /** Calls `onExit` once, when the process has ended or could not be started. */
-  constructor(module: string, onExit: () => void, sandbox?: Sandbox) {
-    this.module = module
+  constructor(
+    readonly module: string,
+    onExit: () => void,
+    sandbox?: Sandbox,
+  ) {
     this.#child = fork(fileURLToPath(getCompiledModuleUrl('inspection/workers/process-program')), [module], {
       serialization: 'advanced',
       env: buildWorkerEnv(sandbox ? '/tmp' : tmpdir()),
