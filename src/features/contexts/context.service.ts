@@ -2,18 +2,18 @@ import { LRUCache } from 'lru-cache'
 import { listRowsNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { currentUsage, usageColumns } from '../../ledger/counters.js'
 import type { IdempotentResponse } from '../../ledger/entry.js'
-import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import type { Transaction } from '../../ledger/ledger.js'
 import { type Actor, canAccessContext } from '../../platform/actor.js'
 import { Batcher } from '../../platform/batcher.js'
 import { toSnakeCase } from '../../platform/case-conversion.js'
 import { getCurrentTime } from '../../platform/clock.js'
-import type { Database } from '../../platform/db/client.js'
 import { Prisma } from '../../platform/db/generated/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { blockReasons } from '../../platform/errors/block-reasons.js'
 import { conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, newId, parseNumberCursor } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
+import type { Components } from '../components.js'
 import {
   type ContextStatus,
   type ContextUsage,
@@ -62,7 +62,7 @@ export class FileContextService {
   /** Active contexts that were read less than a second ago. */
   readonly #recent = new LRUCache<string, FileContext>({ max: 1000, ttl: 1000 })
 
-  constructor(private readonly parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {}
+  constructor(private readonly parts: Pick<Components, 'db' | 'ledger'> & { maxUploadMb: number }) {}
 
   /** Validates fields against the service's `MAX_UPLOAD_MB` setting. */
   findInputErrors(input: object): FieldError[] {

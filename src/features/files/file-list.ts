@@ -12,10 +12,7 @@ export interface FileFilter {
   contentType?: string | null
 }
 
-/**
- * Returns true if the filter includes an uploader or a content type. Its statements are unnamed, because rare and frequent values
- * need different plans.
- */
+/** Statements that filter by uploader or content type are unnamed, because rare and frequent values need different plans. */
 const hasAttributeFilter = ({ uploadedBy, contentType = null }: FileFilter): boolean =>
   uploadedBy !== null || contentType !== null
 
@@ -42,10 +39,7 @@ export function buildAttributeConditions({ uploadedBy, contentType = null }: Fil
   return conditions
 }
 
-/**
- * Returns true if a page is read by merging one index scan per context. Skipped rows are neither stored nor sorted, but each
- * number of contexts needs its own statement.
- */
+/** Skipped rows in several contexts are read by merging one index scan per context, so that they are neither stored nor sorted. */
 const needsContextMerge = (filter: FileFilter, skip: number): boolean =>
   skip > 0 && (filter.contextIds?.length ?? 0) > 1 && !hasAttributeFilter(filter)
 
@@ -59,18 +53,14 @@ export interface IndexScan {
   columns?: string
 }
 
-/**
- * Returns the condition for the files of a context, followed by AND. The range condition is redundant, but makes the planner
- * expect few files. Otherwise, if nearly all files are in one context, the planner may search all files to find those of a
- * small context.
- */
+// The redundant range condition makes the planner expect few files. Otherwise, if nearly all files are in one context, the planner
+// may search all files to find those of a small context.
 const buildContextCondition = (contextId: string): string =>
   `f.context_id = ${contextId} AND f.context_id BETWEEN ${contextId} AND ${contextId} AND`
 
 /**
- * Returns a SELECT statement for matching files in order of their IDs, which is the order of creation. The statement reads the
- * primary key or files_by_context in index order, without accessing the table if only IDs are needed. Skipped rows are read from
- * the index. For rare uploaders or content types, the statement reads files_by_size and sorts the rows.
+ * Returns a SELECT statement for matching files in order of creation. The statement reads the primary key or files_by_context in
+ * index order. For an uploader or a content type, it reads files_by_size and sorts the rows.
  */
 export function buildOrderedFilesSql(
   filter: FileFilter,
@@ -106,30 +96,21 @@ export function buildOrderedFilesSql(
 export const immutableColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
   f.content_type AS "contentType", f.size_bytes AS "sizeBytes", f.uploaded_by AS "uploadedBy"`
 
-/**
- * Columns of a file in API responses, for statements that include `buildFileJoinsSql`. The download count includes unfolded
- * downloads.
- */
+/** Columns of a file in API responses, for statements that include `buildFileJoinsSql`. */
 export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by_name AS "uploadedByName",
   f.download_count + coalesce(d.times, 0)::bigint AS "downloadCount", greatest(f.last_downloaded_at, d.last_at) AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt", f.quarantined_at AS "quarantinedAt"`
 
 export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'
 
-/**
- * Returns SQL joins for the context and for unfolded downloads. `tenant` is a statement parameter, because Citus cannot derive
- * the tenant from a subquery with a limit.
- */
+/** Joins the context and unfolded downloads. Citus needs the tenant parameter, because it cannot derive the tenant from a subquery. */
 export const buildFileJoinsSql = (tenant: string): string => `${contextJoin}
   LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = ${tenant} AND d.file_id = f.file_id) d ON true`
 
-/**
- * Returns SQL that joins `files` with the subquery `ids`. The limit makes PostgreSQL look up each file instead of reading all of
- * the tenant's files.
- */
+/** Joins `files` with the subquery `ids`. The limit makes PostgreSQL look up each file instead of reading all of the tenant's files. */
 export const buildJoinByIdSql = (tenant: string): string =>
   `CROSS JOIN LATERAL (SELECT * FROM files f WHERE f.tenant_id = ${tenant} AND f.file_id = ids.file_id LIMIT 1) f`
 
-// Exceeds the size of every page and connection. It is a literal in the statement, so that the planner expects few rows.
+// Exceeds the size of every page. It is a literal in the statement, so that the planner expects few rows.
 const maxRows = 101
 
 interface PageRange {
@@ -141,9 +122,7 @@ interface PageRange {
   ascending?: boolean
 }
 
-/**
- * Lists files by context and uploader, newest first, one page at a time. `FileSearch` supports further filters and sort orders.
- */
+/** Lists files by context and uploader, newest first. `FileSearch` supports further filters and sort orders. */
 export class FileList {
   constructor(private readonly database: Queries) {}
 

@@ -24,7 +24,7 @@ export interface Search extends FileFilter {
   descending: boolean
 }
 
-/** Position of a file in a sorted list. A list that is sorted by age needs no `key`, because IDs are ordered by time. */
+/** Position in a sorted list. A list that is sorted by age needs no `key`, because IDs are ordered by time. */
 export interface SortPosition {
   id: string
   key?: string
@@ -34,12 +34,9 @@ export interface SortPosition {
 export const maxSortedFiles = 10_000
 
 /**
- * Lists files with more filters and sort orders than `FileList`.
- * - By age: the primary key or files_by_context is read in index order.
- * - By name or size: `file_groups` lists the combinations of context, uploader and content type. Each combination is a sorted
- *   range of files_by_name and files_by_size, and the ranges are merged. A page costs one lookup per combination plus the square
- *   of its row count.
- * - If no index sorts the matching files, such as the largest files of a month, they are sorted, up to a limit.
+ * Lists files with more filters and sort orders than `FileList`. Lists by age read an index in order. Lists by name or size merge
+ * one sorted index range per combination of context, uploader and content type. If no index sorts the matching files, such as the
+ * largest files of a month, the statement sorts them, up to a limit.
  */
 export class FileSearch {
   constructor(private readonly database: Queries) {}
@@ -118,10 +115,7 @@ const buildGroupCondition = ({ tenantId }: Search, values: unknown[]): string =>
 
 const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
 
-/**
- * Returns SQL that merges sorted groups. For a page of N rows, the statement reads N rows from each of the N groups with the
- * smallest first entries.
- */
+/** Returns SQL that merges sorted groups. For N rows, it reads N rows from each of the N groups with the smallest first entries. */
 function buildMergedGroupsSql(
   search: Search,
   values: unknown[],

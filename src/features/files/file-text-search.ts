@@ -26,10 +26,7 @@ export function parseTextFilter(search: string): TextFilter {
   return checksum ? { checksum } : { name: text }
 }
 
-/**
- * Maximum number of files that one request reads to search for part of a file name. An index would require pg_trgm. Some
- * installations lack this extension, and the index would slow down every upload.
- */
+// One request searches part of the names. An index would require the pg_trgm extension and slow down every upload.
 const maxScannedFiles = 100_000
 
 type TextSearch = Search & { text: TextFilter }
@@ -40,7 +37,7 @@ interface SearchPage {
   scanEnd: string | undefined
 }
 
-/** Number of matching files among the newest files. `isComplete` is false if older files were not read. */
+/** Number of matching files. `isComplete` is false if the search did not read the oldest files. */
 interface SearchTotal {
   matching: number
   isComplete: boolean
@@ -55,10 +52,7 @@ const newestFirst: Scan = { after: undefined, before: undefined, ascending: fals
 
 const columns = 'f.tenant_id, f.file_id, f.context_id, f.original_filename, f.size_bytes, f.uploaded_by, f.content_type'
 
-/**
- * Finds files by ID, by checksum or by part of the name. Each request reads a limited number of files in ID order, only in the
- * selected contexts. The number of concurrent searches for part of a name is limited.
- */
+/** Finds files by ID, by checksum or by part of the name. Each request reads a limited number of files in ID order. */
 export class FileTextSearch {
   readonly #slots = new TenantSlots('file name searches', { inAll: 8, byTenant: 4 })
 
@@ -110,8 +104,8 @@ export class FileTextSearch {
   }
 
   /**
-   * Returns the ID of the last file that the scan may read, or undefined if it may read all of them. The scan stops at an ID
-   * instead of after a number of rows, so that concurrent deletions cannot make it omit a file.
+   * Returns the ID of the last file that the scan may read, or undefined if it may read all files. A limit on the number of rows
+   * could omit files after a concurrent deletion.
    */
   async #findScanEnd(search: TextSearch, scan: Scan): Promise<string | undefined> {
     const values: unknown[] = []
@@ -127,14 +121,8 @@ export class FileTextSearch {
   }
 
   /** Searches by ID or checksum need no slot, because they use an index. */
-  async #runInSlot<T>({ tenantId, text }: TextSearch, work: () => Promise<T>): Promise<T> {
-    if (!('name' in text)) return work()
-    const release = this.#slots.acquire(tenantId)
-    try {
-      return await work()
-    } finally {
-      release()
-    }
+  #runInSlot<T>({ tenantId, text }: TextSearch, work: () => Promise<T>): Promise<T> {
+    return 'name' in text ? this.#slots.run(tenantId, work) : work()
   }
 }
 
@@ -149,10 +137,7 @@ export function addScanEnd(
   return { ...connection, pageInfo: { ...connection.pageInfo, ...more } }
 }
 
-/**
- * Returns SQL for the files that the scan reads: a range of an index in ID order. The scan must not read files in other contexts,
- * because its cursor reveals the ID of the last file read.
- */
+// The scan must not read files in other contexts, because its cursor reveals the ID of the last file read.
 function buildScanSql(search: TextSearch, scan: Scan, values: unknown[], page: IndexScan): string {
   const { tenantId, contextIds, text, window } = search
   const { ascending } = scan

@@ -1,9 +1,12 @@
-import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
+import { createHash } from 'node:crypto'
+import { toCanonicalJson } from '@assay/proofs'
+import { Args, FieldResolver, ID, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import { FileId } from '../../api/graphql/arguments.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { CurrentAttempt, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import type { ValidationReport } from '../../inspection/report.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { FileContext } from '../contexts/context.types.js'
 import type { FileService } from './file.service.js'
@@ -133,5 +136,15 @@ export class FileResolver {
   })
   uploader(@CurrentCall() call: Call, @Root() file: File) {
     return loadRelation(call, 'File.uploader', file.uploadedBy, (ids) => this.fileService.getUploadersByIds(file.tenantId, ids))
+  }
+}
+
+@Resolver(() => ValidationReportType)
+export class ValidationReportResolver {
+  @FieldResolver(() => ID, {
+    description: 'Unique identifier of the report, derived from its content. Client caches use it as the key.',
+  })
+  id(@Root() report: ValidationReport): string {
+    return createHash('sha256').update(toCanonicalJson(report)).digest('hex')
   }
 }

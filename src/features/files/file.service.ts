@@ -6,6 +6,7 @@ import {
   type ListRange,
   type Page,
   type PageArgs,
+  type PagePosition,
   toConnection,
   toListRange,
   toPage,
@@ -13,13 +14,11 @@ import {
 } from '../../api/graphql/page.js'
 import { toWindow } from '../../api/graphql/rules.js'
 import type { ValidationReport } from '../../inspection/report.js'
-import type { Ledger } from '../../ledger/ledger.js'
 import { canAccessContext } from '../../platform/actor.js'
-import type { Database } from '../../platform/db/client.js'
 import { badUserInput, createQuarantinedError, notFound } from '../../platform/errors/errors.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import { createCursor, createInvalidCursorError, isId, parseIdCursor, parseKeyCursor } from '../../platform/ids.js'
-import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.types.js'
 import { FileList } from './file-list.js'
@@ -44,7 +43,7 @@ export class FileService {
   readonly #search: FileSearch
   readonly #textSearch: FileTextSearch
 
-  constructor(private readonly parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
+  constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'storage'> & { contexts: FileContextService }) {
     this.#complete = FileLookup.complete(parts.db.pool)
     this.#basic = FileLookup.basic(parts.db.pool)
     this.#list = new FileList(parts.db.reads)
@@ -67,7 +66,7 @@ export class FileService {
     return file
   }
 
-  /** Returns the latest validation report for a file, even if the file is quarantined. */
+  /** Returns the latest validation report, even if the file is quarantined. */
   async getValidationReport(attempt: Attempt, fileId: string): Promise<ValidationReport> {
     await this.#findAccessibleFile(this.#basic, attempt, fileId)
     const reports = await this.getValidationReports(attempt.actor.tenantId, [fileId])
@@ -77,11 +76,7 @@ export class FileService {
   }
 
   /** Lists a file's validation reports, newest first. */
-  async listReports(
-    attempt: Attempt,
-    fileId: string,
-    range: { page: number; pageSize: number },
-  ): Promise<Page<ValidationReport>> {
+  async listReports(attempt: Attempt, fileId: string, range: PagePosition): Promise<Page<ValidationReport>> {
     const { tenantId } = await this.#findAccessibleFile(this.#basic, attempt, fileId)
     const { rows } = await this.parts.db.pool.query<{ report: ValidationReport | null; total: number }>({
       name: 'reports-of-file',
@@ -89,11 +84,8 @@ export class FileService {
         LEFT JOIN LATERAL (SELECT report FROM validation_reports WHERE tenant_id = $1 AND file_id = $2 ORDER BY validated_at DESC OFFSET $3 LIMIT $4) r ON true`,
       values: [tenantId, fileId, (range.page - 1) * range.pageSize, range.pageSize],
     })
-    return toPage(
-      rows.flatMap(({ report }) => report ?? []),
-      Number(rows[0]!.total),
-      range,
-    )
+    const reports = rows.flatMap(({ report }) => report ?? [])
+    return toPage(reports, Number(rows[0]!.total), range)
   }
 
   async getValidationReports(tenantId: string, fileIds: readonly string[]): Promise<Map<string, ValidationReport>> {
@@ -170,10 +162,8 @@ export class FileService {
   async deleteMany(attempt: Attempt, fileIds: readonly string[]): Promise<FileDeletion[]> {
     const { actor } = attempt
     const ids = [...new Set(fileIds)]
-    const found = await this.#basic.findByIds(
-      actor.tenantId,
-      ids.filter((id) => isId('file', id)),
-    )
+    const validIds = ids.filter((id) => isId('file', id))
+    const found = await this.#basic.findByIds(actor.tenantId, validIds)
     return Promise.all(
       ids.map(async (fileId) => {
         try {
@@ -197,10 +187,7 @@ export class FileService {
     return canUseCounters(search) ? this.#list.countFiles(search) : this.#search.countMatches(search)
   }
 
-  /**
-   * Creates a pre-signed download URL after counting and logging the download. A HEAD request creates no URL and counts no
-   * download.
-   */
+  /** Creates a pre-signed download URL, and counts and logs the download. A HEAD request does neither. */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.parts.storage.kind !== 'local')
       throw badUserInput([

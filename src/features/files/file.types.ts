@@ -236,23 +236,18 @@ export class DeleteFilesArgs {
 }
 
 /** Converts an uploaded file to the API response. */
-export const toUploadResponse = (file: UploadedFile, actor: Actor): File => ({
-  fileId: file.fileId,
-  originalFilename: file.originalFilename,
-  contentType: file.contentType,
-  sizeBytes: file.sizeBytes,
-  contextKey: file.contextKey,
+export const toUploadResponse = (
+  { blobPath, validation, rulesVersion, rulesAt, isAdopted, ...file }: UploadedFile,
+  actor: Actor,
+): File => ({
+  ...file,
   checksum: `sha256:${file.checksum}`,
-  metadata: file.metadata,
   uploadedBy: actor.id,
   uploadedByName: actor.kind === 'api_key' ? actor.name : null,
   downloadCount: 0,
   lastDownloadedAt: null,
-  createdAt: file.createdAt,
   updatedAt: file.createdAt,
   quarantinedAt: null,
-  contextId: file.contextId,
-  tenantId: file.tenantId,
 })
 
 /** Restores an upload response from its stored JSON form. */

@@ -22,10 +22,7 @@ export class SelfTestError extends Error {
   }
 }
 
-/**
- * Runs the service's main SQL statements in a transaction that is rolled back: creates a tenant, then uploads, lists, counts and
- * deletes a file. Detects a database that accepts connections but rejects statements, such as a damaged cluster.
- */
+/** Detects a database that accepts connections but rejects the service's main SQL statements, such as a damaged cluster. */
 export class SelfTest {
   #hasPassed = false
 
@@ -34,9 +31,7 @@ export class SelfTest {
     private readonly onFailed: (error: SelfTestError) => void,
   ) {}
 
-  /**
-   * Runs the self-test, unless it has already succeeded. Returns the kind of statements that fail, or undefined if all succeed.
-   */
+  /** Runs the self-test, unless it has already succeeded. Returns the kind of statements that fail, or undefined. */
   async findFailure(): Promise<StatementKind | undefined> {
     if (this.#hasPassed) return undefined
     try {
@@ -51,7 +46,7 @@ export class SelfTest {
   }
 }
 
-/** Runs the self-test on a connection. Throws `SelfTestError` if a statement fails. */
+/** Uploads, lists, counts and deletes a file in a transaction that is rolled back. Throws `SelfTestError` if a statement fails. */
 export async function runSelfTest(client: ClientBase): Promise<void> {
   await client.query('BEGIN')
   try {

@@ -25,10 +25,7 @@ export class SignedDownloads {
 
   constructor(private readonly database: Queries) {}
 
-  /**
-   * Returns null if the file does not exist. Throws 403 if the file is quarantined, the tenant is suspended, or the credential
-   * that created the URL is no longer active.
-   */
+  /** Returns null if the file does not exist. Throws 403 if the file, its tenant or the URL's credential forbids the download. */
   async findFile(signed: SignedDownload): Promise<ServedRow | null> {
     const file = await this.#batches.add(signed)
     if (!file) return null
@@ -38,10 +35,7 @@ export class SignedDownloads {
     return file
   }
 
-  /**
-   * Throws 403 if a single-use download URL was already used. If several requests use the URL at the same time, exactly one
-   * succeeds, even across replicas.
-   */
+  /** Throws 403 if a single-use download URL was already used. Of several concurrent requests, exactly one succeeds. */
   async consumeSingleUseUrl({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
     if (nonce === undefined) return
     await this.database.query('DELETE FROM spent_downloads WHERE tenant_id = $1 AND expires_at < now()', [tenantId])

@@ -6,45 +6,35 @@ import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { createContextQuotaError, createTenantQuotaError, StaleWriteError } from '../../ledger/rejections.js'
 import type { ReservedPaths } from '../../ledger/reserved-paths.js'
-import type { Actor } from '../../platform/actor.js'
+import type { Actor, UploadLinkRules } from '../../platform/actor.js'
 import { toBlockReason } from '../../platform/errors/block-reasons.js'
-import { AssayError, invalidUploadLink, notFound, rejected, storageUnavailable } from '../../platform/errors/errors.js'
+import {
+  AssayError,
+  badUserInput,
+  invalidUploadLink,
+  notFound,
+  rejected,
+  storageUnavailable,
+} from '../../platform/errors/errors.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import { getIdTime, newId } from '../../platform/ids.js'
-import type { Content, IncomingFile, Spooled } from '../../platform/spool/content.js'
-import { sanitizeFilename } from '../../platform/spool/content.js'
+import { type Content, type Spooled, sanitizeFilename } from '../../platform/spool/content.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { withSpan } from '../../platform/telemetry/tracing.js'
 import { megabyte } from '../../platform/units.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { assertActive, type FileContext, getBlobFolder } from '../contexts/context.types.js'
-import { type File, fromStoredResponse, toUploadResponse } from './file.types.js'
-import { addLinkMetadata, narrowRules } from './link-rules.js'
+import { type File, fromStoredResponse, toUploadResponse, type UploadFileArgs, type ValidateFileArgs } from './file.types.js'
 
-// Maximum number of attempts per upload. An attempt fails if the context's rules change, or if the storage path's reservation
-// expires.
+// An attempt fails if the context's rules change, or if the reservation of the storage path expires.
 const maxTries = 3
+const maxMetadataBytes = 16 * 1024
 
 /** A received file that is being checked and stored. */
 interface ReceivedUpload {
   policy: FileContext
   filename: string
   spooled: Spooled
-}
-
-/** Properties of a file that the client sends before the content. */
-interface UploadDescription {
-  context: string
-  filename: string
-  /** File size, or null if it is not known yet. */
-  sizeBytes: number | null
-}
-
-interface UploadInput {
-  file: IncomingFile
-  context: string
-  metadata?: Record<string, unknown> | null
-  idempotencyKey?: string | null
 }
 
 interface Dependencies {
@@ -66,11 +56,8 @@ interface Dependencies {
 export class UploadService {
   constructor(private readonly parts: Dependencies) {}
 
-  /**
-   * Stores a file that passes all checks. Otherwise, stores nothing and throws the error of the failed check, `quota_exceeded`,
-   * or the reason why the file could not be checked or stored.
-   */
-  async upload(attempt: Attempt, input: UploadInput): Promise<File> {
+  /** Stores a file that passes all checks and fits the quotas. Otherwise, throws an error. */
+  async upload(attempt: Attempt, input: UploadFileArgs): Promise<File> {
     const received = await this.#receiveFile(attempt, input)
     const { filename, spooled } = received
     try {
@@ -99,8 +86,8 @@ export class UploadService {
     }
   }
 
-  /** Returns the report that validating an upload would produce. Does not store the file, use quota or count a blocked file. */
-  async validate(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<ValidationReport> {
+  /** Returns the report that an upload would produce, without storing the file or counting a blocked file. */
+  async validate(attempt: Attempt, input: ValidateFileArgs): Promise<ValidationReport> {
     const received = await this.#receiveFile(attempt, input)
     try {
       return await this.#retryIfStale(attempt, received, async (current) => {
@@ -113,11 +100,8 @@ export class UploadService {
     }
   }
 
-  /**
-   * Rejects an upload before its first byte if the context, file name, size or quota does not allow it. Everything is checked
-   * again after the last byte.
-   */
-  async checkBeforeUpload(attempt: Attempt, input: UploadDescription): Promise<{ filename: string; limit: number }> {
+  /** Rejects an upload before its first byte if the context, file name, quota or size (null if unknown) does not allow it. */
+  async checkBeforeUpload(attempt: Attempt, input: { context: string; filename: string; sizeBytes: number | null }) {
     const policy = await this.#findActivePolicy(attempt, input.context)
     const filename = sanitizeFilename(input.filename)
     const limit = policy.maxFileSizeMb * megabyte
@@ -135,7 +119,7 @@ export class UploadService {
     return { filename, limit }
   }
 
-  async #receiveFile(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<ReceivedUpload> {
+  async #receiveFile(attempt: Attempt, input: ValidateFileArgs): Promise<ReceivedUpload> {
     const policy = await this.#findActivePolicy(attempt, input.context, { isRecent: true })
     const filename = sanitizeFilename(await input.file.getName())
     const spooled = await input.file.receive(() => policy.maxFileSizeMb * megabyte)
@@ -253,10 +237,7 @@ export class UploadService {
     return path
   }
 
-  /**
-   * Deletes the blob of a rejected commit and rethrows the error. If the commit's outcome is unknown, keeps the blob, because a
-   * file may use it.
-   */
+  /** Deletes the blob of a rejected commit and rethrows the error. A file may use the blob if the commit's outcome is unknown. */
   async #removeRejectedBlob(folder: string, path: string, error: unknown): Promise<never> {
     const { paths, storage } = this.parts
     const isStale = error instanceof StaleWriteError && error.reason !== 'answer'
@@ -296,4 +277,22 @@ export class UploadService {
     await (actor.uploadLink ? this.parts.uploadLinks.rejectFile(actor, entry) : this.parts.ledger.commit(entry))
     return error
   }
+}
+
+/** Applies the restrictions of an upload link. The context's rules may have changed after the link was created. */
+const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb, sha256 }: UploadLinkRules): FileContext => ({
+  ...context,
+  allowedExtensions: context.allowedExtensions.filter((extension) => allowedExtensions?.includes(extension) ?? true),
+  maxFileSizeMb: Math.min(context.maxFileSizeMb, maxSizeMb ?? Number.POSITIVE_INFINITY),
+  requiredSha256: sha256,
+})
+
+/** Merges the uploader's metadata with the upload link's metadata, which takes precedence. */
+function addLinkMetadata(uploadLink: UploadLinkRules, metadata: Record<string, unknown>): Record<string, unknown> {
+  const merged = { ...metadata, ...uploadLink.metadata }
+  if (Buffer.byteLength(JSON.stringify(merged)) > maxMetadataBytes)
+    throw badUserInput([
+      { field: 'metadata', message: 'must be at most 16 KiB when combined with the metadata of the upload link' },
+    ])
+  return merged
 }

@@ -1,20 +1,13 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { listFilesLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
 import { createFileAuditRow } from '../../ledger/entry.js'
-import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
-import type { Database } from '../../platform/db/client.js'
 import { notFound } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
+import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { Hold } from './hold.types.js'
-
-interface FileWithHold {
-  fileId: string
-  originalFilename: string
-  contextKey: string
-  reason: string | null
-}
 
 const columns = `h.file_id AS "fileId", h.reason, h.held_by AS "heldBy", h.held_at AS "heldAt"`
 
@@ -26,12 +19,9 @@ const held: TimestampedList = {
     WHERE h.tenant_id = $1 AND ($2::text[] IS NULL OR f.context_id = ANY ($2))`,
 }
 
-/**
- * Places and releases holds, which prevent the deletion of files. A hold is a row that is written under the tenant's lock. Every
- * deletion checks for a hold under the same lock.
- */
+/** Places and releases holds, which prevent the deletion of files. Every deletion checks for a hold under the tenant's lock. */
 export class HoldService {
-  constructor(private readonly parts: { db: Database; ledger: Ledger; contexts: FileContextService }) {}
+  constructor(private readonly parts: Pick<Components, 'db' | 'ledger'> & { contexts: FileContextService }) {}
 
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<Hold>> {
     const contextIds = await this.parts.contexts.getAccessibleContextIds(actor, context)
@@ -58,10 +48,8 @@ export class HoldService {
           VALUES (${tenantId}, ${fileId}, ${reason}, ${actor.id}, ${actor.kind}, clock_timestamp())
           ON CONFLICT (tenant_id, file_id) DO UPDATE SET reason = excluded.reason, held_by = excluded.held_by, held_by_type = excluded.held_by_type, held_at = excluded.held_at`
       const hold = await tx.hold.findUniqueOrThrow({ where: { tenantId_fileId: { tenantId, fileId } } })
-      return {
-        result: hold,
-        entry: isNew ? { audit: [createFileAuditRow(actor, 'updated', file, { change: 'held', reason })] } : [],
-      }
+      const audit = createFileAuditRow(actor, 'updated', file, { change: 'held', reason })
+      return { result: hold, entry: isNew ? { audit: [audit] } : [] }
     })
   }
 
@@ -72,17 +60,15 @@ export class HoldService {
       const file = await findFileWithHold(tx, actor, fileId)
       const { count } = await tx.hold.deleteMany({ where: { tenantId, fileId } })
       if (count === 0) throw notFound('hold', fileId)
-      return {
-        result: { fileId },
-        entry: { audit: [createFileAuditRow(actor, 'updated', file, { change: 'unheld', reason: file.reason })] },
-      }
+      const audit = createFileAuditRow(actor, 'updated', file, { change: 'unheld', reason: file.reason })
+      return { result: { fileId }, entry: { audit: [audit] } }
     })
   }
 }
 
-async function findFileWithHold(tx: Transaction, actor: Actor, fileId: string): Promise<FileWithHold> {
+async function findFileWithHold(tx: Transaction, actor: Actor, fileId: string) {
   if (!isId('file', fileId)) throw notFound('file', fileId)
-  const [file] = await tx.$queryRaw<FileWithHold[]>`
+  const [file] = await tx.$queryRaw<{ fileId: string; originalFilename: string; contextKey: string; reason: string | null }[]>`
     SELECT f.file_id AS "fileId", f.original_filename AS "originalFilename", c.context_key AS "contextKey", h.reason
     FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
       LEFT JOIN holds h ON h.tenant_id = ${actor.tenantId} AND h.file_id = f.file_id

@@ -45,7 +45,7 @@ export class PreviewService {
     maxSize: maxCacheBytes,
     sizeCalculation: (rendered) => 512 + ('image' in rendered ? rendered.image.length : 0),
     fetchMethod: async (_key, _stale, { context, options }) => {
-      const rendered = await this.#renderPreview(context)
+      const rendered = await this.#slots.run(context.file.tenantId, () => this.#renderPreview(context))
       if ('problem' in rendered) options.ttl = problemTtlMs
       return rendered
     },
@@ -60,10 +60,7 @@ export class PreviewService {
     },
   ) {}
 
-  /**
-   * Returns a preview of a file. Throws 404 if the file has no preview, and 403 if it is quarantined, even if the preview is
-   * cached.
-   */
+  /** Returns a preview of a file. Throws 404 if the file has no preview, and 403 if it is quarantined. */
   async get(attempt: Attempt, args: FilePreviewArgs): Promise<FilePreview> {
     const file = await this.parts.files.get(attempt, args.fileId)
     const kind = getPreviewKind(file.contentType)
@@ -82,19 +79,14 @@ export class PreviewService {
   }
 
   async #renderPreview({ file, kind, size, page }: RenderRequest): Promise<RenderedPreview> {
-    const releaseSlot = this.#slots.acquire(file.tenantId)
+    const opened = await this.parts.contents.open({ ...file, checksum: file.checksum.replace(/^sha256:/, '') })
+    if (!opened) return { problem: damaged }
     try {
-      const opened = await this.parts.contents.open({ ...file, checksum: file.checksum.replace(/^sha256:/, '') })
-      if (!opened) return { problem: damaged }
-      try {
-        const request = { kind, size: pixels[size], page, owner: file.tenantId }
-        // Rendering ignores the request's signal, because concurrent requests for the same preview share its result.
-        return await this.parts.renderer.render(opened.content, request, AbortSignal.timeout(maxWaitMs))
-      } finally {
-        await opened.dispose()
-      }
+      const request = { kind, size: pixels[size], page, owner: file.tenantId }
+      // Rendering ignores the request's signal, because concurrent requests for the same preview share its result.
+      return await this.parts.renderer.render(opened.content, request, AbortSignal.timeout(maxWaitMs))
     } finally {
-      releaseSlot()
+      await opened.dispose()
     }
   }
 

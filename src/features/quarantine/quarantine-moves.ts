@@ -1,29 +1,20 @@
-import type { Ledger } from '../../ledger/ledger.js'
 import type { ReservedPaths } from '../../ledger/reserved-paths.js'
-import type { Database } from '../../platform/db/client.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
-import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import type { Components } from '../components.js'
 
 const maxMoves = 100
 const maxPaths = 3
 
-interface QuarantinedFileKey {
-  tenantId: string
-  fileId: string
-}
+type QuarantinedFileKey = { tenantId: string; fileId: string }
 
 /**
- * Moves quarantined objects in a bucket to another path, because existing download URLs point directly to the bucket. The object
- * is copied to a reserved path. One transaction then changes the file's path and adds the old path to the garbage journal. After
- * a crash at any step, the file row refers to one of the two objects, and a sweep deletes the other.
+ * Moves quarantined objects in a bucket to another path, because existing download URLs point directly to the bucket. After a crash
+ * at any step, the file row refers to the object at the old or the new path, and the sweep deletes the other object.
  */
 export class QuarantineMoves {
   constructor(
-    private readonly parts: {
-      db: Database
-      ledger: Ledger
+    private readonly parts: Pick<Components, 'db' | 'ledger' | 'storage'> & {
       paths: ReservedPaths
-      storage: BlobStorage
       onError: (error: unknown) => void
     },
   ) {}

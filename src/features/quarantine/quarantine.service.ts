@@ -1,36 +1,25 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { listFilesLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
 import type { ValidationReport } from '../../inspection/report.js'
-import { createFileAuditRow, type Entry } from '../../ledger/entry.js'
-import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import { createFileAuditRow, type Entry, type UploadedFile } from '../../ledger/entry.js'
+import type { Transaction } from '../../ledger/ledger.js'
 import { removeFilesPermanently } from '../../ledger/removal.js'
 import { type Actor, canAccessContext, createSystemActor } from '../../platform/actor.js'
-import type { Database } from '../../platform/db/client.js'
 import { createOnHoldError, notFound } from '../../platform/errors/errors.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import { isId } from '../../platform/ids.js'
-import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
-import type { ServiceEvents } from '../service-events.js'
 import type { QuarantinedFile } from './quarantine.types.js'
 import type { QuarantineMoves } from './quarantine-moves.js'
 
 /** An infected file, and the lease token of the replica that scanned it. */
-export interface InfectedFile {
-  tenantId: string
-  contextId: string
-  fileId: string
-  originalFilename: string
+export interface InfectedFile extends Pick<UploadedFile, 'tenantId' | 'contextId' | 'fileId' | 'originalFilename'> {
   token: string
   report: ValidationReport
 }
 
-interface QuarantinedRow {
-  fileId: string
-  contextKey: string
-  contextId: string
-  originalFilename: string
-}
+type QuarantinedRow = Pick<UploadedFile, 'fileId' | 'contextKey' | 'contextId' | 'originalFilename'>
 
 const quarantined: TimestampedList = {
   alias: 'q',
@@ -43,29 +32,21 @@ const quarantined: TimestampedList = {
 }
 
 /**
- * Lists and changes quarantined files. These are files in which a later scan found a virus, infected objects from an adoption,
- * and restored files that wait for a scan. After a file's quarantine is committed, no replica serves the file. If download URLs
- * point directly to the store, `QuarantineMoves` moves the object afterwards.
+ * Lists and changes quarantined files: files in which a later scan found a virus, infected objects from an adoption, and restored
+ * files that wait for a scan. After a quarantine is committed, no replica serves the file.
  */
 export class QuarantineService {
   constructor(
-    private readonly parts: {
-      db: Database
-      ledger: Ledger
-      storage: BlobStorage
+    private readonly parts: Pick<Components, 'db' | 'ledger' | 'storage' | 'serviceEvents'> & {
       contexts: FileContextService
       quarantineMoves: QuarantineMoves
-      serviceEvents: ServiceEvents
     },
   ) {}
 
-  /**
-   * Quarantines an infected file. Does nothing if the file is deleted or leased by another replica. If it is already quarantined,
-   * only adds the report.
-   */
+  /** Quarantines an infected file, or adds the report if it is already quarantined. Ignores a file that lost its lease. */
   async quarantineFile({ tenantId, contextId, fileId, originalFilename, token, report }: InfectedFile): Promise<void> {
     const { viruses, signatures } = toDetection(report)
-    // If `moveSeconds` is null, the due time of the move is null too. Local objects are not moved.
+    // Local objects are not moved. If `moveSeconds` is null, the due time of the move is null too.
     const moveSeconds = this.parts.storage.kind === 'local' ? null : 0
     const isNew = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
       const file = await this.#endLease(tx, { tenantId, fileId, token })
@@ -90,10 +71,7 @@ export class QuarantineService {
     this.parts.serviceEvents.emit('blobsReleased')
   }
 
-  /**
-   * Commits an infected file that is quarantined from the start, so that no replica ever serves it. No download URL points to its
-   * object.
-   */
+  /** Commits an infected file that is quarantined from the start, so that no replica ever serves it. */
   async commitAsQuarantined(entry: Entry & Required<Pick<Entry, 'upload'>>, report: ValidationReport): Promise<void> {
     const { file } = entry.upload!
     const { tenantId, fileId, contextId } = file
@@ -141,10 +119,7 @@ export class QuarantineService {
   }
 
   /** Ends the lease on a scanned file. Returns undefined if the file was deleted or its lease was lost. */
-  async #endLease(
-    tx: Transaction,
-    { tenantId, fileId, token }: Pick<InfectedFile, 'tenantId' | 'fileId' | 'token'>,
-  ): Promise<{ contextKey: string; isNew: boolean } | undefined> {
+  async #endLease(tx: Transaction, { tenantId, fileId, token }: Pick<InfectedFile, 'tenantId' | 'fileId' | 'token'>) {
     if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, leaseToken: token } })).count === 0) return undefined
     // A restored file may be quarantined only until its scan, so a virus that the scan finds counts as new.
     const [file] = await tx.$queryRaw<{ contextKey: string; isNew: boolean }[]>`

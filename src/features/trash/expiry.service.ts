@@ -1,67 +1,55 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Entry, RemovedFile } from '../../ledger/entry.js'
-import type { Ledger } from '../../ledger/ledger.js'
 import { removeFilesPermanently } from '../../ledger/removal.js'
 import { createSystemActor } from '../../platform/actor.js'
-import type { Database } from '../../platform/db/client.js'
 import { listTenantIds } from '../../platform/db/queries.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
-import type { ServiceEvents } from '../service-events.js'
+import type { Components } from '../components.js'
 
 // Number of files per batch. A small batch shortens the time for which uploads of the same tenant wait.
 const filesAtOnce = 100
 
-/** Numbers of files that one run deleted and purged. */
 export interface ExpiryResult {
   deleted: number
   purged: number
 }
 
 interface DueContext {
-  tenant_id: string
-  context_id: string
-  has_old_files: boolean
-  has_old_trash: boolean
+  tenantId: string
+  contextId: string
+  hasOldFiles: boolean
+  hasOldTrash: boolean
 }
 
 /**
- * Deletes files that exceed the retention period of their context, and purges files that exceed their time in the trash. Small
- * batches with pauses limit the load. Each batch holds the tenant's lock while it checks the current policy and any holds. Any
- * replica can process any batch, because files that were processed no longer match.
+ * Deletes files that exceed the retention period of their context, and purges files that exceed their time in the trash. Each batch
+ * checks the current policy and holds under the tenant's lock, so that several replicas can run at the same time.
  */
 export class ExpiryService {
-  constructor(private readonly parts: { db: Database; ledger: Ledger; serviceEvents: ServiceEvents }) {}
+  constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'serviceEvents'>) {}
 
-  /**
-   * Processes expired files until none remain or `shouldContinue` returns false before a batch. A failure in one context does not affect
-   * other contexts.
-   */
-  async expireFiles({
-    shouldContinue = () => true,
-    onFailed,
-  }: {
+  /** Processes expired files while `shouldContinue` returns true. A failure in one context does not affect other contexts. */
+  async expireFiles(options: {
     shouldContinue?: () => boolean
     onFailed: (context: string, error: unknown) => void
   }): Promise<ExpiryResult> {
+    const { shouldContinue = () => true, onFailed } = options
     const total: ExpiryResult = { deleted: 0, purged: 0 }
     for await (const tenantId of listTenantIds(this.parts.db.pool)) {
       if (!shouldContinue()) break
       const statement = { name: 'contexts-to-expire', text: contextsToExpire, values: [tenantId] }
       for (const context of (await this.parts.db.pool.query<DueContext>(statement)).rows)
         try {
-          if (context.has_old_trash) total.purged += await this.#purgeExpiredFiles(context, shouldContinue)
-          if (context.has_old_files) total.deleted += await this.#deleteExpiredFiles(context, shouldContinue)
+          if (context.hasOldTrash) total.purged += await this.#purgeExpiredFiles(context, shouldContinue)
+          if (context.hasOldFiles) total.deleted += await this.#deleteExpiredFiles(context, shouldContinue)
         } catch (error) {
-          onFailed(context.context_id, error)
+          onFailed(context.contextId, error)
         }
     }
     return total
   }
 
-  async #purgeExpiredFiles(
-    { tenant_id: tenantId, context_id: contextId }: DueContext,
-    shouldContinue: () => boolean,
-  ): Promise<number> {
+  async #purgeExpiredFiles({ tenantId, contextId }: DueContext, shouldContinue: () => boolean): Promise<number> {
     let purged = 0
     for (;;) {
       const count = await this.#runWithPause(shouldContinue, () =>
@@ -81,10 +69,7 @@ export class ExpiryService {
   }
 
   /** Deletes expired files, oldest first, up to the first file that has not expired. */
-  async #deleteExpiredFiles(
-    { tenant_id: tenantId, context_id: contextId }: DueContext,
-    shouldContinue: () => boolean,
-  ): Promise<number> {
+  async #deleteExpiredFiles({ tenantId, contextId }: DueContext, shouldContinue: () => boolean): Promise<number> {
     let deleted = 0
     for (let after = ''; ; ) {
       const batch = await this.#runWithPause(shouldContinue, () =>
@@ -104,10 +89,7 @@ export class ExpiryService {
     }
   }
 
-  /**
-   * Returns undefined if the run must stop. Pauses after a batch for at least the batch's duration, so that other calls can
-   * proceed.
-   */
+  /** Runs a batch and pauses for its duration, so that other calls can proceed. Returns undefined if the run must stop. */
   async #runWithPause<T>(shouldContinue: () => boolean, batch: () => Promise<T>): Promise<T | undefined> {
     if (!shouldContinue()) return undefined
     const began = performance.now()
@@ -119,13 +101,13 @@ export class ExpiryService {
 
 // Selects a tenant's contexts with an expired file or an expired trashed file.
 const contextsToExpire = `
-SELECT d.* FROM (SELECT c.tenant_id, c.context_id,
+SELECT d.* FROM (SELECT c.tenant_id AS "tenantId", c.context_id AS "contextId",
     coalesce((SELECT f.created_at <= now() - make_interval(days => c.retention_days) FROM files f WHERE f.tenant_id = $1 AND f.context_id = c.context_id
-      AND c.retention_days IS NOT NULL ORDER BY f.file_id LIMIT 1), false) AS has_old_files,
+      AND c.retention_days IS NOT NULL ORDER BY f.file_id LIMIT 1), false) AS "hasOldFiles",
     coalesce((SELECT t.deleted_at <= now() - make_interval(days => c.trash_days) FROM trash t WHERE t.tenant_id = $1 AND t.context_id = c.context_id
-      ORDER BY t.deleted_at LIMIT 1), false) AS has_old_trash
+      ORDER BY t.deleted_at LIMIT 1), false) AS "hasOldTrash"
   FROM file_contexts c WHERE c.tenant_id = $1) d
-WHERE d.has_old_files OR d.has_old_trash`
+WHERE d."hasOldFiles" OR d."hasOldTrash"`
 
 // The condition uses the current policy, and the database clock at the start of the transaction.
 const isOldTrash = `t.file_id IN (SELECT d.file_id FROM trash d JOIN file_contexts p ON p.tenant_id = $1 AND p.context_id = d.context_id

@@ -3,30 +3,24 @@ import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { listFilesLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
 import { createSignaturesExpression } from '../../inspection/scanners/signatures.js'
 import { createFileAuditRow } from '../../ledger/entry.js'
-import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import type { Transaction } from '../../ledger/ledger.js'
 import { removeFilesPermanently } from '../../ledger/removal.js'
 import type { Actor } from '../../platform/actor.js'
-import type { Database } from '../../platform/db/client.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import { isId } from '../../platform/ids.js'
-import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { FileService } from '../files/file.service.js'
 import type { File } from '../files/file.types.js'
-import type { ServiceEvents } from '../service-events.js'
 import type { TrashedFile } from './trash.types.js'
 
-interface Dependencies {
-  db: Database
-  ledger: Ledger
+interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'storage' | 'serviceEvents'> {
   contexts: FileContextService
   files: FileService
   /** `getNewestSignatures` returns null if no scanner is configured. */
   rescans: { getNewestSignatures(): Promise<string | null> }
-  storage: Pick<BlobStorage, 'kind'>
   quarantineMoves: { tryMoveObject(file: { tenantId: string; fileId: string }): Promise<boolean> }
-  serviceEvents: ServiceEvents
 }
 
 /** SQL condition that is true if context `c` allows restoring trashed file `t`. Other trashed files wait for their purge. */

@@ -1,11 +1,11 @@
 import { createRowToken } from '../../access/secrets.js'
 import { type Page, toPage, toPagePosition, toSkipAndTake } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow, type Entry } from '../../ledger/entry.js'
-import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import type { Transaction } from '../../ledger/ledger.js'
 import { type Actor, createSystemActor, hasScope } from '../../platform/actor.js'
-import type { Database } from '../../platform/db/client.js'
 import { badUserInput, conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
+import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { assertActive, type FileContext, normalizeExtensions } from '../contexts/context.types.js'
 import type { CreateUploadLinkInput, NewUploadLink, UploadLink, UploadLinksArgs } from './upload-link.types.js'
@@ -19,7 +19,7 @@ const minRejectedFiles = 20
 
 /** Manages links through which clients without an API key upload files. */
 export class UploadLinkService {
-  constructor(private readonly parts: { db: Database; ledger: Ledger; contexts: FileContextService; publicUrl: string }) {}
+  constructor(private readonly parts: Pick<Components, 'db' | 'ledger'> & { contexts: FileContextService; publicUrl: string }) {}
 
   /** Creates a link. Throws 400 if it would allow more than its context. `toRequestName` returns a field's name in the request. */
   async create(actor: Actor, input: CreateUploadLinkInput, toRequestName: (field: string) => string): Promise<NewUploadLink> {
