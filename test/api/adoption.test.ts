@@ -243,7 +243,7 @@ test.each([
   ['without a tenant', `file://ROOT/import`, 'such as file://'],
   ['of a whole tenant folder', 'file://ROOT/TENANT', "It must point to a tenant's folder"],
   ['of an unknown tenant', 'file://ROOT/ten_01arz3ndektsv4rrffq69g5fav/import', 'Tenant'],
-])('rejects adoption from the URL %s', async (_, url, message) => {
+])('rejects adoption from a URL %s', async (_, url, message) => {
   const words = ['adopt', '--context', 'notes', url.replace('ROOT', root).replace('TENANT', tenant.tenantId)]
   await expect(run(env, ...words)).rejects.toThrow(message)
 })

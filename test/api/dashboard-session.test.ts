@@ -84,7 +84,7 @@ describe('signing in with POST /session', () => {
   })
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
-    'rejects a sign-in with the content type %s, which a form on another site can send',
+    'rejects a sign-in with the content type %s, which other sites can send',
     async (type) => {
       const { status, headers } = await startSession(user, { 'content-type': type })
       expect([status, headers.getSetCookie()]).toEqual([415, []])

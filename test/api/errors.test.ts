@@ -229,13 +229,13 @@ describe('JSON request bodies', () => {
   const damaged: [string, string | Uint8Array][] = [
     ['with invalid syntax', '{"name": '],
     ['with an array', '[]'],
-    ['null', 'null'],
+    ['with the value null', 'null'],
     ['with a number', '7'],
     ['with a string', '"x"'],
     ['with two values', '{}{}'],
     ['of more than 1 MiB', `{"name":"${'x'.repeat(1_048_576)}"}`],
   ]
-  test.each(damaged)('returns 400 for a JSON body that is %s', async (_what, body) => {
+  test.each(damaged)('returns 400 for a JSON body %s', async (_what, body) => {
     expect(getInvalidFields(await tenant.admin.rest('POST', '/api-keys', body, json))).toEqual(['body'])
   })
   test('returns 400 for a JSON body with invalid UTF-8', async () => {

@@ -208,7 +208,7 @@ describe('tenant isolation of each root field', () => {
   const withoutIds = (answer: ApiResponse, given: typeof ids) =>
     Object.values(given).reduce((text, id) => text.replaceAll(id, '…'), JSON.stringify(answer.body))
 
-  test.each(rows)("the GraphQL %s %s does not return another tenant's data", async (kind, field, row) => {
+  test.each(rows)("does not return another tenant's data from the GraphQL %s %s", async (kind, field, row) => {
     const answer = await callRootField(mine.admin, kind, field, row)
     if (row.theirs === 'unknown') {
       expect(getGraphqlCode(answer)).toBe('NOT_FOUND')

@@ -99,7 +99,7 @@ describe('node query', () => {
   })
 })
 
-test('every item in a GraphQL list has an id for client caches', async () => {
+test('provides an id for every item in a GraphQL list', async () => {
   const { body } = await user.graphql(`{
     files { data { id fileId } } contexts { data { id contextId } } apiKeys { data { id apiKeyId } } tenant { id tenantId }
     callLogs { data { id callId } } auditLogs { data { id auditId } } users { data { id userId } } mySessions { data { id sessionId } }

@@ -106,7 +106,7 @@ test('returns the same preview over GraphQL as over REST', async () => {
   expect((await reader.graphql(query, { id: text })).body.data.filePreview).toMatchObject({ image: null, text: 'hello' })
 })
 
-test('responds to a conditional preview request with 304 and to a HEAD request without a body', async () => {
+test('responds to a conditional preview request with 304 and to HEAD without a body', async () => {
   const fileId = await upload('again.png', png(200, 200))
   const first = await preview(fileId)
   const again = await preview(fileId, '', { 'if-none-match': first.headers.get('etag')! })

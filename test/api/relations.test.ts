@@ -77,7 +77,7 @@ test('requires the same number of database reads for many dashboard rows as for 
 })
 
 describe('GraphQL relations', () => {
-  test('a file returns its context, uploader and report over GraphQL', async () => {
+  test('returns the context, uploader and report of a file over GraphQL', async () => {
     const { body } = await user.graphql(
       '{ files(pageSize: 100) { data { contextKey uploadedBy uploadedByName originalFilename context { contextKey storageUsedBytes } uploader { id type name } validation { outcome } } } }',
     )
@@ -94,7 +94,7 @@ describe('GraphQL relations', () => {
     }
   })
 
-  test('a key returns its contexts over GraphQL, or null if it is unrestricted', async () => {
+  test('returns the contexts of a key over GraphQL, or null if it is unrestricted', async () => {
     const { body } = await user.graphql('{ apiKeys(pageSize: 100) { data { name contexts } } }')
     for (const { name, contexts } of body.data.apiKeys.data)
       expect(contexts).toEqual(name === 'Admin' ? null : [name.replace('Key ', 'context')])

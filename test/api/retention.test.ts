@@ -37,7 +37,7 @@ const seed = async (contextKey: string, files: number) => {
   await world.app.services.storageHealth.repairCounters()
 }
 
-test("deletes only files past their context's retention period, and records the system as the actor", async () => {
+test('deletes only files past their retention period with the system as the actor', async () => {
   await createContext('short', { retention_days: 30 })
   await createContext('endless', { trash_days: 3 })
   const [young, almost, old] = [

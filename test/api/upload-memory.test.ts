@@ -44,14 +44,14 @@ test("reuses an accepted upload's memory for the next upload", async () => {
   expect(stored[1]!.equals(createText('second'))).toBe(true)
 })
 
-test('does not reuse the memory of an upload that the store may still be reading after an error', async () => {
+test('does not reuse the memory of a failed upload that the store may still read', async () => {
   replaceStore(() => Promise.reject(Object.assign(new Error('The disk is slow.'), { code: 'EIO' })))
   expect((await upload(createText('first'))).status).toBeGreaterThanOrEqual(500)
   for (const word of ['second', 'third']) expect((await upload(createText(word))).status).toBe(201)
   expect(stored[0]!.equals(createText('first'))).toBe(true)
 })
 
-test('does not reuse the memory of an upload that is stored again after a rule change', async () => {
+test('does not reuse the memory of an upload that is stored again', async () => {
   const words: string[] = []
   replaceStore(async function (this: LocalStorage, path, content, options) {
     await put.call(this, path, content, options)

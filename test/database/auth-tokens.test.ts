@@ -202,7 +202,7 @@ describe('forged service tokens', () => {
     }
   })
 
-  test('rejects a token signed with an untrusted key, whether its key id is unknown, known or missing', async () => {
+  test('rejects a token signed with an untrusted key, regardless of its key id', async () => {
     const mine = generateKeyPairSync('ed25519').privateKey
     const { id } = await here.signing.session.getCurrentKey()
     const unknown = { outcome: 'rejected', message: 'This token was signed with an unknown key.' }

@@ -35,7 +35,7 @@ test('commits concurrent calls together and logs each call exactly once', async 
   expect(await countTransactions()).toBe(1)
 })
 
-test('retries the entries of a failed group one by one, so that only invalid entries fail', async () => {
+test('retries the entries of a failed group one by one', async () => {
   const ledger = fixture.createLedger()
   const circular: Record<string, unknown> = {}
   circular.itself = circular

@@ -26,7 +26,7 @@ const isDead = (pid: number) => !existsSync(`/proc/${pid}`) || readFileSync(`/pr
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('repeats an installation step in the next start after an interruption by %s', async (signal, expected) => {
+] as const)('repeats an interrupted installation step at the next start after %s', async (signal, expected) => {
   for (const path of ['package.json', 'package-lock.json', 'scripts'])
     cpSync(join(root, path), join(clone, path), { recursive: true })
   const npm = join(clone, 'npm.js')

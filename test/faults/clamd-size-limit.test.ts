@@ -41,15 +41,12 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
   }
 
   const limits = [0, 1, 60_000, 64 * 1024, 64 * 1024 + 1, 1_000_000]
-  test.each(limits)(
-    "reports clamd's size limit if clamd states the limit after %d bytes and then resets the connection",
-    async (limit) => {
-      const { scanner } = await start({ limit, limitResponse: 'reset behind' })
-      const file = createMemoryContent(Buffer.alloc(3 * mebibyte, 'x'))
-      const verdicts = await repeat(24, () => scanner.scan(file, never()))
-      expect(verdicts).toMatchObject(Array(24).fill(tooLong))
-    },
-  )
+  test.each(limits)("reports clamd's size limit if clamd states it after %d bytes and resets the connection", async (limit) => {
+    const { scanner } = await start({ limit, limitResponse: 'reset behind' })
+    const file = createMemoryContent(Buffer.alloc(3 * mebibyte, 'x'))
+    const verdicts = await repeat(24, () => scanner.scan(file, never()))
+    expect(verdicts).toMatchObject(Array(24).fill(tooLong))
+  })
 
   test.each(limits)("queries clamd's size limit if the connection is reset without a message after %d bytes", async (limit) => {
     const { daemon, scanner } = await start({ limit, limitResponse: 'lost' })
@@ -67,7 +64,7 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
   })
 
   test.each([1, 60_000, 64 * 1024, 1_000_000])(
-    'returns no verdict if the connection is reset after %d bytes for a reason other than a size limit',
+    'returns no verdict if the connection is reset after %d bytes for another reason',
     async (dieAfter) => {
       const { daemon, scanner } = await start({ dieAfter, limit: 3 * mebibyte })
       const file = createMemoryContent(Buffer.alloc(2 * mebibyte, 'x'))

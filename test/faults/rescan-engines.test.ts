@@ -102,7 +102,7 @@ async function rescanWithOwnRules(env: Record<string, string>, rulesDir: string)
   }
 }
 
-describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', ({ store, storeEnv }) => {
+describe.each(stores)('rescans of files from 1 KB to 100 MB in a $store store', ({ store, storeEnv }) => {
   const env = () => ({ ...storeEnv(), RESCAN_MB_PER_SECOND: '10000' })
 
   test(

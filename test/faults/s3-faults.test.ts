@@ -155,7 +155,7 @@ describe('verification of S3 stores', () => {
   test.each([
     ['ignores the condition of a write', { ignoresConditions: true }, 'ignores write conditions and overwrites objects'],
     ['does not verify checksums', { ignoresHashes: true }, 'stores content that does not match its checksum'],
-  ])('rejects an S3 store that %s before storing any file', async (_what, flaw, problem) => {
+  ])('rejects an S3 store that %s', async (_what, flaw, problem) => {
     Object.assign(fakeS3, flaw)
     const proved = openStore(longTimeouts, { requireProof: true })
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toThrow(problem)

@@ -72,7 +72,7 @@ describe('scan coverage', () => {
     ['Word', doc],
     ['Excel', xls],
     ['PowerPoint', ppt],
-  ])('detects a %s document as encrypted only if it has a password', async (program, streams) => {
+  ])('detects a document of type %s as encrypted only if it has a password', async (program, streams) => {
     const of = (encrypted: boolean) => getCoverage(createMemoryContent(compound(streams({ encrypted }))))
     expect(await of(true)).toMatchObject({ incomplete: expect.stringContaining(program) })
     expect((await of(false)).incomplete).toBeUndefined()
@@ -102,7 +102,7 @@ describe('scan coverage', () => {
     expect(await of([])).toMatchObject({ parts: [{ size: text.length }] })
   })
 
-  test('detects a PDF as encrypted if it requires a password, but not if it only forbids printing', async () => {
+  test('detects a PDF as encrypted only if it requires a password', async () => {
     expect(await getCoverage(createMemoryContent(createEncryptedPdf('secret')))).toMatchObject({
       incomplete: expect.stringContaining('password'),
     })
@@ -239,7 +239,7 @@ describe('clamd scan limits', () => {
     expect(await scanner.scan(file, never())).toEqual(clean)
   })
 
-  test('reports the scanner as unavailable if clamd responds with ERROR to the test of its limits', async () => {
+  test('reports the scanner as unavailable if clamd rejects the test of its limits', async () => {
     const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'stream: No space left ERROR\0' : 'stream: OK\0'))
     await expect(scanner.scan(createMemoryContent(Buffer.alloc(2 * mebibyte)), never())).rejects.toMatchObject({
       code: 'scanner_unavailable',

@@ -130,7 +130,7 @@ describe('bucket uploads', () => {
     ['chunk', 400, 9_000_000],
     ['chunk', 404, 9_000_000],
     ['chunk', 410, 9_000_000],
-  ] as const)('retries a %s request only once if it is rejected with %i', async (call, status, size) => {
+  ] as const)('retries a request of type %s only once if it is rejected with %i', async (call, status, size) => {
     bucket.faults.plan(call, { kind: 'status', status })
     await storage.put('a/b', inMemory(noise(size)), type)
     expect((await readBack('a/b')).equals(noise(size))).toBe(true)

@@ -46,7 +46,7 @@ test.each([
   ['short description', { kind: 'description', text: 'It is.' }],
   ['repeated name', { kind: 'description', name: 'contextKeyOfFile', text: 'The context key of the file.' }],
   ['long sentence', { kind: 'docs', text: 'word '.repeat(36) }],
-])('reports a %s in the language check', (rule, item) => {
+])("reports a violation of the rule '%s' in the language check", (rule, item) => {
   expect(findBrokenRules(item)).toEqual([expect.stringMatching(`^${rule}`)])
 })
 

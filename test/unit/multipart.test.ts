@@ -182,7 +182,7 @@ describe('multipart file names', () => {
     ['is decoded once if it is extended', "filename*=UTF-8''a%2522%0A%22.txt", 'a%22\n".txt'],
     ['is the extended name of two', `filename="a%22.txt"; filename*=utf-8''b%2522.txt`, 'b%22.txt'],
     ['may contain the syntax of an extended name', 'filename="%22; filename*=x.txt"', '"; filename*=x.txt'],
-  ])('parses a multipart file name that %s', async (_what, disposition, expected) => {
+  ])('a multipart file name %s', async (_what, disposition, expected) => {
     for (let chunkBytes = 1; chunkBytes < 40; chunkBytes++) expect(await named(disposition, chunkBytes)).toBe(expected)
     expect(await named(disposition, 1000)).toBe(expected)
   })

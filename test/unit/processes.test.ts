@@ -13,7 +13,7 @@ describe('limits shared by all processes', () => {
     expect(shares.map((_, at) => getProcessShare(total, { number: at + 1, of }))).toEqual(shares)
   })
 
-  test('gives each process a limit of at least one if the shared limit is too small', () => {
+  test('assigns each process a limit of at least one if the shared limit is too small', () => {
     expect(getProcessShare(2, { number: 3, of: 3 })).toBe(1)
   })
 })

@@ -28,7 +28,7 @@ function createDatabases() {
   }
 }
 
-test('reports an age of zero if the read replica has received all commits before the request', async () => {
+test('reports an age of zero if the read replica has received all earlier commits', async () => {
   const { standing, replica, whenAsked } = createDatabases()
   await replica.getLagMs()
   const ages: number[] = []

@@ -57,7 +57,7 @@ test('computes the digest of an upload with the largest size that is kept in mem
   await dispose()
 })
 
-test('writes an upload with a large declared size to a temporary file from its first byte', async () => {
+test('writes an upload with a large declared size to a file from its first byte', async () => {
   await open()
   const { content, dispose } = await take(noise(2000), { expected: 100_000_000 })
   expect([content!.bytes, (await readFile(content!.path!)).length]).toEqual([undefined, 2000])

@@ -94,7 +94,7 @@ describe('single WebSocket connections', () => {
     expect(socket.pong).toHaveBeenCalledTimes(60)
   })
 
-  test('closes a WebSocket connection if its client does not respond to a ping within an interval', () => {
+  test('closes a WebSocket connection if its client does not respond to a ping in time', () => {
     const [silent, alive] = [limited(), limited()]
     jest.advanceTimersByTime(12_000)
     alive.emit('pong')

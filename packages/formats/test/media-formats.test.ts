@@ -31,7 +31,7 @@ describe.each(samples)('reader for the media file: %s', (_name, reader, sample) 
     expect(await read(reader, sample)).toMatchObject({ sound: true, notes: [] })
   })
 
-  test('rejects a media file that is empty, of another type or truncated after its first bytes', async () => {
+  test('rejects a media file that is empty, truncated or of another type', async () => {
     expect(await read(reader, sample.subarray(0, 12))).toMatchObject(invalid(/./))
     // MP3 and AAC players search for the first frame at any offset, so other bytes are not an error.
     if (reader !== readMp3 && reader !== readAac)

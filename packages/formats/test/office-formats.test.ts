@@ -198,7 +198,7 @@ describe('OLE files', () => {
   })
 
   test.each(Object.entries(readers))(
-    'rejects an OLE file of type %s if it is truncated or lacks its main stream',
+    'rejects an OLE file of type %s that is truncated or lacks its main stream',
     async (_, [reader, streams]) => {
       const bytes = compound(streams)
       for (const part of [0.1, 0.3, 0.5, 0.7])

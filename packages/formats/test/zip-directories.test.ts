@@ -31,14 +31,14 @@ describe('zip64 records', () => {
     expect(await inspect(zip(members, { zip64: true, prefix: noise(300) }))).toMatchObject({ sound: true })
   })
 
-  test('rejects a zip file as damaged if its zip64 records are not at the offset in their locator', async () => {
+  test('rejects a zip file whose zip64 records are not at the declared offset', async () => {
     const copy = Buffer.from(complete)
     const locator = copy.lastIndexOf('PK\x06\x07', undefined, 'latin1')
     copy.writeUInt32LE(7, locator + 8)
     expect(await inspect(copy)).toMatchObject({ sound: false })
   })
 
-  test('rejects a zip file as damaged if a member has the size 0xFFFFFFFF but no zip64 field', async () => {
+  test('rejects a zip file with a member of size 0xFFFFFFFF but no zip64 field', async () => {
     const copy = zip(members)
     copy.writeUInt32LE(0xffffffff, 18)
     copy.writeUInt32LE(0xffffffff, 22)
