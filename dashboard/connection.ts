@@ -1,6 +1,5 @@
 import { signal } from '@preact/signals'
 
-/** True if the browser reports a network connection. */
 export const isOnline = signal(navigator.onLine)
 for (const event of ['online', 'offline']) addEventListener(event, () => (isOnline.value = navigator.onLine))
 

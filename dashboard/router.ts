@@ -29,7 +29,6 @@ export function updateQuery(changes: Record<string, string | null | undefined>, 
   navigate(text ? `${path.value}?${text}` : path.value, { replace })
 }
 
-/** Returns the GraphQL pagination arguments for the cursor in the URL. */
 export function getCursorArguments(size = 25) {
   const [after, before] = [query.value.get('after'), query.value.get('before')]
   return before ? { last: size, before } : { first: size, after }

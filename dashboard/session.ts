@@ -25,7 +25,6 @@ let isSigningOut = false
 /** Error from the first request for the current user. */
 export const startError = signal<ApiError | undefined>(undefined)
 
-/** Error from a sign-in with a welcome link. */
 export const signInError = signal<ApiError | undefined>(undefined)
 
 const scopes = computed(() => me.value?.scopes ?? [])

@@ -17,7 +17,6 @@ const t = texts.file
 const urlDocument = graphql(`mutation DownloadUrl($id: ID!) { createDownloadUrl(fileId: $id) { downloadUrl expiresInSeconds } }`)
 const deleteDocument = graphql(`mutation DeleteFile($id: ID!) { deleteFile(fileId: $id) { fileId } }`)
 
-/** Actions for a file that is not quarantined. */
 export function FileActions({ file }: { file: FileDetails }) {
   const error = useSignal<ApiError | undefined>(undefined)
   const message = useSignal('')

@@ -8,7 +8,6 @@ import { useContexts } from './use-contexts.js'
 
 const t = texts.files
 
-/** Reads the filters, the sort order and the cursor from the URL. */
 export function getFileFilters(): VariablesOf<typeof filesDocument> {
   const [sort, order] = (query.value.get('sort') ?? '').split('.') as [Sort | '', 'asc' | 'desc' | undefined]
   return {

@@ -60,7 +60,6 @@ const FileNotFound = () => (
   </EmptyState>
 )
 
-/** Explains why the file is quarantined and what the user can do. */
 function QuarantineNotice({ file: { quarantinedAt, validation } }: { file: FileDetails }) {
   const finding = validation?.checks.find(({ check, outcome }) => check === 'virus_detected' && outcome === 'failed')
   return (

@@ -23,7 +23,6 @@ const rotateDocument = graphql(
   `mutation RotateKey($id: ID!, $grace: Int!) { rotateApiKey(apiKeyId: $id, graceSeconds: $grace) { apiKey } }`,
 )
 
-/** Actions that the API key's status allows. */
 export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow }) {
   const openDialog = useSignal<'rotate' | 'disable' | 'revoke' | undefined>(undefined)
   const closeDialog = () => (openDialog.value = undefined)

@@ -16,7 +16,6 @@ const t = texts.keys
 const createDocument = graphql(`mutation CreateKey($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey } }`)
 
 interface Props {
-  /** Suggested name for the key. */
   name?: string
   onCreated?: (secret: string) => void
   onClose: () => void

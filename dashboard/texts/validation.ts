@@ -16,7 +16,6 @@ export const validationTexts = {
     corrupt_file: 'Corrupt file',
     virus_detected: 'Virus',
   },
-  /** Problem and solution for each error code. */
   advice: {
     INVALID_EXTENSION: [
       'This context does not accept this type of file.',

@@ -268,7 +268,7 @@ describe('JSON request bodies', () => {
   })
 })
 
-test('returns 415 for an upload that is not multipart and 400 for malformed multipart data', async () => {
+test('returns 415 for a non-multipart upload and 400 for malformed multipart data', async () => {
   for (const type of ['application/json', 'application/octet-stream', 'multipart/mixed; boundary=x'])
     expect(toStatusAndCode(await tenant.admin.post('/files/upload', 'x', { 'content-type': type }))).toEqual([
       415,

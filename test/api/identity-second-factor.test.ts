@@ -92,7 +92,7 @@ describe('second factor', () => {
     expect(getGraphqlCode(await signIn(user, ` ${recoveryCodes[9]!.toUpperCase().replaceAll('-', ' ')}`))).toBeUndefined()
   })
 
-  test('removes the second factor of a user with a code or as an admin', async () => {
+  test('removes a second factor at the request of its user or an admin', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { secret } = await setUp(user)

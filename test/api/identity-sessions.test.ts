@@ -110,7 +110,7 @@ describe('active sessions', () => {
 })
 
 describe('password resets and common passwords', () => {
-  test("returns a new password after a reset by an admin and ends all of the user's sessions", async () => {
+  test('ends all sessions of a user whose password an admin resets', async () => {
     const user = await tenant.createUser(['metadata'])
     const userId = await getUserId(user)
     const { resetUserPassword } = await queryData(

@@ -83,7 +83,7 @@ describe('webhook management', () => {
     ])
   })
 
-  test('audits webhook changes with only the host of the URL', async () => {
+  test('audits webhook changes with the host instead of the full URL', async () => {
     await tenant.createContext('invoices')
     const { webhook_id: id } = await createWebhook()
     const { body } = await tenant.admin.patch(`/webhooks/${id}`, { url: `${receiver.url}/token`, contexts: ['invoices'] })

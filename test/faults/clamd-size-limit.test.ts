@@ -56,7 +56,7 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
     expect(daemon.rejectedLengths).toBe(24)
   })
 
-  test('scans a file of exactly StreamMaxLength completely, but not one more byte', async () => {
+  test('scans a file of StreamMaxLength completely, but not a larger one', async () => {
     const { daemon, scanner } = await start({ limit: 100_000, limitResponse: 'lost' })
     expect(await scanner.scan(createMemoryContent(Buffer.alloc(100_000)), never())).toEqual(clean)
     expect(daemon.rejectedLengths).toBe(0)

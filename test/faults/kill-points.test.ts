@@ -127,7 +127,7 @@ test.each(refusalSteps.map((point) => [point]))(
 )
 
 test.each(deleteSteps.map((point) => [point]))(
-  'completes a deletion or leaves no effect if the service is killed at %s',
+  'completes a deletion fully or not at all if the service is killed at %s',
   async (point) => {
     const { body } = await upload(tenant.admin, randomBytes(10_000), `delete-${point}`)
     const { file_id: fileId } = body.data

@@ -51,7 +51,7 @@ test.each(steps('expiry'))('resumes a retention run that was killed at %s, and p
 })
 
 test.each([...steps('restore'), ...steps('purge')])(
-  'completes a restore or purge or leaves no effect if the service is killed at %s',
+  'completes a restore or purge fully or not at all if the service is killed at %s',
   async (point) => {
     const id = await upload()
     await tenant.admin.delete(`/files/${id}`)

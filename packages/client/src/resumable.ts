@@ -49,7 +49,6 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
   )
 }
 
-/** Sends the content and resolves to the upload URL. */
 function sendContent(
   Upload: typeof import('tus-js-client').Upload,
   transport: Transport,

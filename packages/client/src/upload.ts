@@ -9,7 +9,6 @@ export interface Progress {
 
 export type ProgressListener = (progress: Progress) => void
 
-/** Multipart form for an upload, with its headers. */
 export interface UploadForm {
   headers: Record<string, string>
   body: () => RequestBody

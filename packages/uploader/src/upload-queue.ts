@@ -45,7 +45,6 @@ export class UploadQueue {
     this.unfinished = new UnfinishedUploads(options.linkUrl)
   }
 
-  /** Number of files that the user can still add. */
   get remainingCount(): number {
     return this.#options.rules.remaining - this.items.filter(({ state }) => state !== 'rejected').length
   }

@@ -24,9 +24,7 @@ export interface Command {
   options: Record<string, Option>
   /** Subcommands, such as `create` in `assay keys create`. */
   actions?: readonly string[]
-  /** Minimum and maximum number of positional arguments. */
   argumentCount: readonly [number, number]
-  /** Example command lines for the help text. */
   examples: readonly string[]
   run(invocation: CommandInvocation): Promise<boolean>
 }

@@ -39,7 +39,6 @@ export class ArchiveBudget {
     this.checkTotalBytes(this.unpacked)
   }
 
-  /** Maximum size of the next member to search for active content. */
   get maxSearchableBytes(): number {
     return Math.max(0, Math.min(maxSearchedBytes.one, this.#maxSearchedBytes - this.#searched))
   }

@@ -34,7 +34,6 @@ export class JsonScanner {
     this.#many = many
   }
 
-  /** Throws a `JsonSyntaxError` if the input is invalid. */
   scan(): void {
     const open: number[] = []
     for (;;) {
@@ -160,7 +159,6 @@ export class JsonScanner {
     this.#at++
   }
 
-  /** Returns the current byte, or -1 at the end of the file. */
   #peekByte(): number {
     const byte = this.#bytes[this.#at]
     if (byte !== undefined) return byte

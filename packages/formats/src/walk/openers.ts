@@ -73,6 +73,5 @@ export const containerKinds: Readonly<Record<Container, ContainerKind>> = {
   tar: { name: 'tar archive', open: openTar },
 }
 
-/** Maps a 7-Zip format name to the container. */
 export const getContainerBySevenZipType = (type: string): Container | undefined =>
   (Object.keys(containerKinds) as Container[]).find((container) => containerKinds[container].sevenZipType === type)

@@ -73,7 +73,6 @@ interface PackedContainer {
   name: string
   packed: PackedMember[]
   members: Members
-  /** Members to visit. Undefined means all members. */
   membersToVisit?: ReadonlySet<PackedMember>
 }
 
