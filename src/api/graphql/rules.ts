@@ -34,6 +34,9 @@ export const Rule =
     Extensions({ jsonSchema })(target, key as string)
   }
 
+export const NullableField = (type: Parameters<typeof Field>[0], description: string) =>
+  Field(type, { nullable: true, description })
+
 /** Declares a field that an update can omit. Null is rejected, because it could be mistaken for a new value. */
 export const UpdateField =
   (type: Parameters<typeof Field>[0], description: string): PropertyDecorator =>

@@ -1,17 +1,14 @@
 import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { ErrorCodeName } from '../../api/graphql/enum.js'
 import { createPageType } from '../../api/graphql/page.js'
-import { BooleanUpdateField, IntegerRange, Rule, UpdateField } from '../../api/graphql/rules.js'
+import { BooleanUpdateField, IntegerRange, NullableField, Rule, UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 import { CheckRules, UpdateContextInput } from './context.types.js'
 
 @ObjectType({ simpleResolvers: true, description: 'Retention and validation options of a context.' })
 export class ContextPolicy {
-  @Field(() => Int, {
-    nullable: true,
-    description: 'Number of days after which the service deletes a file automatically, 1 to 36,500. Null means never.',
-  })
+  @NullableField(() => Int, 'Number of days after which the service deletes a file automatically, 1 to 36,500. Null means never.')
   retentionDays!: number | null
   @Field(() => Int, {
     description:
@@ -42,10 +39,7 @@ const isValidDayCount = (value: unknown) => Number.isInteger(value) && (value as
 
 @InputType({ description: 'Context policy fields to change. Omitted fields keep their values.' })
 export class UpdateContextPolicyInput {
-  @Field(() => Int, {
-    nullable: true,
-    description: 'Number of days after which the service deletes a file automatically, 1 to 36,500. Null means never.',
-  })
+  @NullableField(() => Int, 'Number of days after which the service deletes a file automatically, 1 to 36,500. Null means never.')
   @Rule(isValidDayCount, 'must be null or between 1 and 36500', { type: ['integer', 'null'], minimum: 1, maximum: 36_500 })
   retentionDays?: number | null
   @UpdateField(

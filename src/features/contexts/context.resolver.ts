@@ -1,9 +1,10 @@
-import { Arg, Args, ArgsType, Field, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
+import { Arg, Args, ArgsType, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { ContextKey, IdempotencyKey, UpdateInput } from '../../api/graphql/arguments.js'
 import { PageArgs } from '../../api/graphql/page.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import { NullableField } from '../../api/graphql/rules.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Actor } from '../../platform/actor.js'
 import type { FileContextService } from './context.service.js'
@@ -27,7 +28,7 @@ import {
 
 @ArgsType()
 class ContextsArgs extends PageArgs {
-  @Field(() => ContextStatus, { nullable: true, description: 'Returns only contexts with this status.' })
+  @NullableField(() => ContextStatus, 'Returns only contexts with this status.')
   status?: ContextStatus
 }
 

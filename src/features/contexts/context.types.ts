@@ -7,6 +7,7 @@ import {
   IntegerRange,
   Metadata,
   MultiLineText,
+  NullableField,
   Rule,
   SingleLineText,
   UpdateField,
@@ -173,7 +174,7 @@ export class CreateContextInput {
   @Field(() => Int, { defaultValue: 10_240, description: 'Storage quota of the context in MB, at least 1.' })
   @Megabytes()
   storageQuotaMb!: number
-  @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, at most 16 KiB as JSON.' })
+  @NullableField(() => JsonObjectScalar, 'Custom key/value pairs, at most 16 KiB as JSON.')
   @Metadata()
   metadata?: Record<string, unknown> | null
 }

@@ -2,7 +2,7 @@ import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, createConnectionType, createPageType, PageArgs } from '../../api/graphql/page.js'
-import { DateString, Metadata, Rule, Text } from '../../api/graphql/rules.js'
+import { DateString, Metadata, NullableField, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar, UploadScalar } from '../../api/graphql/scalars.js'
 import type { UploadedFile } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
@@ -34,27 +34,20 @@ export class File {
   metadata!: Record<string, unknown>
   @Field(() => ID, { description: 'ID of the API key (`key_`) or user (`usr_`) that uploaded the file.' })
   uploadedBy!: string
-  @Field(() => String, {
-    nullable: true,
-    description: 'Name of the API key that uploaded the file. Null if the uploader is a user.',
-  })
+  @NullableField(() => String, 'Name of the API key that uploaded the file. Null if the uploader is a user.')
   uploadedByName!: string | null
   @Field(() => LongScalar, { description: 'Number of download URLs created for the file, whether or not they were used.' })
   downloadCount!: number
-  @Field(() => Date, {
-    nullable: true,
-    description: 'Time at which the most recent download URL was created. Null if none was created.',
-  })
+  @NullableField(() => Date, 'Time at which the most recent download URL was created. Null if none was created.')
   lastDownloadedAt!: Date | null
   @Field(() => Date, { description: 'Time at which the file was uploaded.' })
   createdAt!: Date
   @Field(() => Date, { description: 'Time at which the file was last changed.' })
   updatedAt!: Date
-  @Field(() => Date, {
-    nullable: true,
-    description:
-      'Time at which the file was quarantined. Null if it is not quarantined. A quarantined file cannot be downloaded.',
-  })
+  @NullableField(
+    () => Date,
+    'Time at which the file was quarantined. Null if it is not quarantined. A quarantined file cannot be downloaded.',
+  )
   quarantinedAt!: Date | null
   contextId!: string
   tenantId!: string
@@ -92,7 +85,7 @@ export class FileDeletion {
   fileId!: string
   @Field(() => Boolean, { description: 'True if this request deleted the file.' })
   deleted!: boolean
-  @Field(() => DeletionRefusal, { nullable: true, description: 'Reason why the file was not deleted. Null if it was deleted.' })
+  @NullableField(() => DeletionRefusal, 'Reason why the file was not deleted. Null if it was deleted.')
   error!: DeletionRefusal | null
 }
 
@@ -131,52 +124,43 @@ type SortOrder = keyof typeof SortOrder
 const withFilters = <Base extends ClassType<object>>(base: Base) => {
   @ArgsType()
   class Filtered extends base {
-    @Field(() => String, { nullable: true, description: 'Returns only files in the context with this key.' })
+    @NullableField(() => String, 'Returns only files in the context with this key.')
     context?: string | null
-    @Field(() => ID, { nullable: true, description: 'Returns only files uploaded by the API key or user with this ID.' })
+    @NullableField(() => ID, 'Returns only files uploaded by the API key or user with this ID.')
     uploadedBy?: string | null
-    @Field(() => String, {
-      nullable: true,
-      description: 'Returns only files with this content type. `image/*` matches all images.',
-    })
+    @NullableField(() => String, 'Returns only files with this content type. `image/*` matches all images.')
     @Rule(
       (value) => typeof value === 'string' && /^[\w.+-]{1,100}\/(\*|[\w.+-]{1,150})$/.test(value),
       'must be a content type such as application/pdf, or image/*',
     )
     contentType?: string | null
-    @Field(() => String, {
-      nullable: true,
-      description:
-        'Returns only files whose name starts with this text. Matching is case-insensitive for the letters A to Z. The default sort order is by name.',
-    })
+    @NullableField(
+      () => String,
+      'Returns only files whose name starts with this text. Matching is case-insensitive for the letters A to Z. The default sort order is by name.',
+    )
     @Text(1, 255)
     namePrefix?: string | null
-    @Field(() => String, {
-      nullable: true,
-      description:
-        'Returns only files whose name contains this text, or whose ID or SHA-256 checksum equals it. Matching is case-insensitive for the letters A to Z. One request reads the names of at most 100,000 files. If more files remain, the next page continues the search, even if this page is empty.',
-    })
+    @NullableField(
+      () => String,
+      'Returns only files whose name contains this text, or whose ID or SHA-256 checksum equals it. Matching is case-insensitive for the letters A to Z. One request reads the names of at most 100,000 files. If more files remain, the next page continues the search, even if this page is empty.',
+    )
     @Text(1, 255)
     search?: string | null
-    @Field(() => String, { nullable: true, description: 'Earliest upload time, inclusive, in ISO 8601 format.' })
+    @NullableField(() => String, 'Earliest upload time, inclusive, in ISO 8601 format.')
     @DateString()
     startDate?: string | null
-    @Field(() => String, {
-      nullable: true,
-      description: 'Latest upload time, inclusive, in ISO 8601 format. A date without a time includes the whole day.',
-    })
+    @NullableField(
+      () => String,
+      'Latest upload time, inclusive, in ISO 8601 format. A date without a time includes the whole day.',
+    )
     @DateString()
     endDate?: string | null
-    @Field(() => FileSort, {
-      nullable: true,
-      description:
-        'Property to sort by. The default is `created_at`. With `sort`, or with filters other than context and uploader, the next page requires the cursor `after` instead of a page number.',
-    })
+    @NullableField(
+      () => FileSort,
+      'Property to sort by. The default is `created_at`. With `sort`, or with filters other than context and uploader, the next page requires the cursor `after` instead of a page number.',
+    )
     sort?: FileSort | null
-    @Field(() => SortOrder, {
-      nullable: true,
-      description: 'Sort direction. The default is ascending for names, and descending for times and sizes.',
-    })
+    @NullableField(() => SortOrder, 'Sort direction. The default is ascending for names, and descending for times and sizes.')
     order?: SortOrder | null
   }
   return Filtered
@@ -199,14 +183,13 @@ export class ValidateFileArgs {
 
 @ArgsType()
 export class UploadFileArgs extends ValidateFileArgs {
-  @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, at most 16 KiB as JSON.' })
+  @NullableField(() => JsonObjectScalar, 'Custom key/value pairs, at most 16 KiB as JSON.')
   @Metadata()
   metadata?: Record<string, unknown> | null
-  @Field(() => String, {
-    nullable: true,
-    description:
-      'Idempotency key of up to 255 characters. For 24 hours, a repeated upload with the same key returns the stored response.',
-  })
+  @NullableField(
+    () => String,
+    'Idempotency key of up to 255 characters. For 24 hours, a repeated upload with the same key returns the stored response.',
+  )
   idempotencyKey?: string | null
 }
 

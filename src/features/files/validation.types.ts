@@ -1,7 +1,7 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { createCodeEnum, createEnum } from '../../api/graphql/enum.js'
 import { createPageType } from '../../api/graphql/page.js'
-import { IntegerRange } from '../../api/graphql/rules.js'
+import { IntegerRange, NullableField } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { type BlockReason, blockReasons, type PolicyRejection, policyRejections } from '../../platform/errors/block-reasons.js'
 import { maxPages } from '../../platform/ids.js'
@@ -53,10 +53,7 @@ export class ScanEngine {
   version!: string
   @Field(() => String, { description: 'Version of the virus signatures.' })
   signaturesVersion!: string
-  @Field(() => Date, {
-    nullable: true,
-    description: 'Release date of the virus signatures. Null if the scanner does not report it.',
-  })
+  @NullableField(() => Date, 'Release date of the virus signatures. Null if the scanner does not report it.')
   signaturesDate!: Date | null
 }
 
@@ -67,33 +64,24 @@ export class ScanEngine {
 export class ValidationReportType {
   @Field(() => ValidationOutcome, { description: 'Verdict on the file: accepted or rejected.' })
   outcome!: ValidationOutcome
-  @Field(() => RefusalReasonName, {
-    nullable: true,
-    description: 'First reason for the rejection. Null if the file was accepted.',
-  })
+  @NullableField(() => RefusalReasonName, 'First reason for the rejection. Null if the file was accepted.')
   reason!: (typeof refusalReasons)[number] | null
   @Field(() => [ValidationCheck], {
     description: 'Results of all five checks, in execution order.',
     complexity: ({ childComplexity }) => 1 + blockReasons.length * childComplexity,
   })
   checks!: ValidationCheck[]
-  @Field(() => String, { nullable: true, description: 'Content type detected from the content. Null if none was detected.' })
+  @NullableField(() => String, 'Content type detected from the content. Null if none was detected.')
   detectedContentType!: string | null
   @Field(() => LongScalar, { description: 'Size of the file in bytes. For an aborted upload, the number of received bytes.' })
   sizeBytes!: number
-  @Field(() => String, {
-    nullable: true,
-    description: 'Checksum: `sha256:` followed by the hexadecimal digest. Null if the upload was aborted.',
-  })
+  @NullableField(() => String, 'Checksum: `sha256:` followed by the hexadecimal digest. Null if the upload was aborted.')
   checksum!: string | null
-  @Field(() => ScanEngine, { nullable: true, description: 'Scanner that scanned the file. Null if no scan was performed.' })
+  @NullableField(() => ScanEngine, 'Scanner that scanned the file. Null if no scan was performed.')
   engine!: ScanEngine | null
   @Field(() => Date, { description: 'Time at which the file was validated.' })
   validatedAt!: Date
-  @Field(() => Int, {
-    nullable: true,
-    description: 'Version of the context rules that were applied. Null for reports from older releases.',
-  })
+  @NullableField(() => Int, 'Version of the context rules that were applied. Null for reports from older releases.')
   rulesVersion!: number | null
 }
 

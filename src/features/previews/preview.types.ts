@@ -1,6 +1,6 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
-import { IntegerRange } from '../../api/graphql/rules.js'
+import { IntegerRange, NullableField } from '../../api/graphql/rules.js'
 
 export const PreviewSize = createEnum('PreviewSize', 'Size of a rendered preview. Small images are not enlarged.', {
   thumbnail: 'At most 96 × 96 pixels, for lists.',
@@ -28,13 +28,13 @@ export class FilePreview {
   fileId!: string
   @Field(() => String, { description: 'Content type of the preview: `image/webp`, or `text/plain; charset=utf-8`.' })
   contentType!: string
-  @Field(() => String, { nullable: true, description: 'Image in Base64. Null for text files.' })
+  @NullableField(() => String, 'Image in Base64. Null for text files.')
   image!: string | null
-  @Field(() => String, { nullable: true, description: 'First 64 KiB of a text file. Null for images.' })
+  @NullableField(() => String, 'First 64 KiB of a text file. Null for images.')
   text!: string | null
-  @Field(() => Int, { nullable: true, description: 'Width of the image in pixels. Null for text files.' })
+  @NullableField(() => Int, 'Width of the image in pixels. Null for text files.')
   width!: number | null
-  @Field(() => Int, { nullable: true, description: 'Height of the image in pixels. Null for text files.' })
+  @NullableField(() => Int, 'Height of the image in pixels. Null for text files.')
   height!: number | null
   @Field(() => Int, { description: 'Number of pages in the file. Always 1 unless the file is a PDF.' })
   pageCount!: number

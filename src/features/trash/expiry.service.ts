@@ -14,6 +14,12 @@ export interface ExpiryResult {
   purged: number
 }
 
+/** Number of files that a batch removed, and the file ID after which the next batch starts. Undefined after the last batch. */
+interface Batch {
+  count: number
+  next: string | undefined
+}
+
 interface DueContext {
   tenantId: string
   contextId: string
@@ -49,53 +55,46 @@ export class ExpiryService {
     return total
   }
 
-  async #purgeExpiredFiles({ tenantId, contextId }: DueContext, shouldContinue: () => boolean): Promise<number> {
-    let purged = 0
-    for (;;) {
-      const count = await this.#runWithPause(shouldContinue, () =>
-        this.parts.ledger.changeTenant(tenantId, async (tx) => {
-          const actor = createSystemActor(tenantId)
-          const audit = await removeFilesPermanently(tx, actor, { table: 'trash', where: isOldTrash, values: [contextId] })
-          reachFaultPoint('expiry.purging')
-          return { result: audit.length, entry: audit.length > 0 ? { audit } : [] }
-        }),
-      )
-      if (count === undefined) return purged
-      purged += count
-      if (count > 0) this.parts.serviceEvents.emit('blobsReleased')
+  #purgeExpiredFiles({ tenantId, contextId }: DueContext, shouldContinue: () => boolean): Promise<number> {
+    return this.#runBatches(shouldContinue, async () => {
+      const count = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
+        const actor = createSystemActor(tenantId)
+        const audit = await removeFilesPermanently(tx, actor, { table: 'trash', where: isOldTrash, values: [contextId] })
+        reachFaultPoint('expiry.purging')
+        return { result: audit.length, entry: audit.length > 0 ? { audit } : [] }
+      })
       reachFaultPoint('expiry.purged')
-      if (count < filesAtOnce) return purged
-    }
+      return { count, next: count < filesAtOnce ? undefined : '' }
+    })
   }
 
   /** Deletes expired files, oldest first, up to the first file that has not expired. */
-  async #deleteExpiredFiles({ tenantId, contextId }: DueContext, shouldContinue: () => boolean): Promise<number> {
-    let deleted = 0
-    for (let after = ''; ; ) {
-      const batch = await this.#runWithPause(shouldContinue, () =>
-        this.parts.ledger.changeTenant(tenantId, async (tx) => {
-          const rows = await tx.$queryRawUnsafe<ExpiredFile[]>(oldFiles, tenantId, contextId, after)
-          const entry = rows.filter((row) => row.isDue && !row.isKept).map((row) => toDeletionEntry(tenantId, row))
-          reachFaultPoint('expiry.deleting')
-          const isOver = rows.length < filesAtOnce || !rows.at(-1)!.isDue
-          return { result: { count: entry.length, next: isOver ? undefined : rows.at(-1)!.fileId }, entry }
-        }),
-      )
-      deleted += batch?.count ?? 0
-      if (batch && batch.count > 0) this.parts.serviceEvents.emit('blobsReleased')
+  #deleteExpiredFiles({ tenantId, contextId }: DueContext, shouldContinue: () => boolean): Promise<number> {
+    return this.#runBatches(shouldContinue, async (after) => {
+      const batch = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
+        const rows = await tx.$queryRawUnsafe<ExpiredFile[]>(oldFiles, tenantId, contextId, after)
+        const entry = rows.filter((row) => row.isDue && !row.isKept).map((row) => toDeletionEntry(tenantId, row))
+        reachFaultPoint('expiry.deleting')
+        const isOver = rows.length < filesAtOnce || !rows.at(-1)!.isDue
+        return { result: { count: entry.length, next: isOver ? undefined : rows.at(-1)!.fileId }, entry }
+      })
       reachFaultPoint('expiry.deleted')
-      if (batch?.next === undefined) return deleted
-      after = batch.next
-    }
+      return batch
+    })
   }
 
-  /** Runs a batch and pauses for its duration, so that other calls can proceed. Returns undefined if the run must stop. */
-  async #runWithPause<T>(shouldContinue: () => boolean, batch: () => Promise<T>): Promise<T | undefined> {
-    if (!shouldContinue()) return undefined
-    const began = performance.now()
-    const result = await batch()
-    await sleep(Math.min(1000, performance.now() - began + 10))
-    return result
+  /** Runs batches and pauses after each for its duration, so that other calls can proceed. Returns the number of removed files. */
+  async #runBatches(shouldContinue: () => boolean, removeFiles: (after: string) => Promise<Batch>): Promise<number> {
+    let removed = 0
+    for (let after: string | undefined = ''; after !== undefined && shouldContinue(); ) {
+      const startedAt = performance.now()
+      const { count, next } = await removeFiles(after)
+      if (count > 0) this.parts.serviceEvents.emit('blobsReleased')
+      removed += count
+      after = next
+      await sleep(Math.min(1000, performance.now() - startedAt + 10))
+    }
+    return removed
   }
 }
 

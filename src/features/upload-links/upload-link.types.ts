@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { createPageType, PageArgs } from '../../api/graphql/page.js'
-import { IntegerRange, Metadata, Rule, Text } from '../../api/graphql/rules.js'
+import { IntegerRange, Metadata, NullableField, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { ExtensionList } from '../contexts/context.types.js'
 
@@ -41,10 +41,10 @@ abstract class UploadLinkFields {
     description: "File extensions that the link accepts, without the dot: a subset of the context's allowed extensions.",
   })
   allowedExtensions!: string[]
-  @Field(() => String, {
-    nullable: true,
-    description: 'SHA-256 checksum of the only file that the link accepts, in hexadecimal. Null if the link accepts any content.',
-  })
+  @NullableField(
+    () => String,
+    'SHA-256 checksum of the only file that the link accepts, in hexadecimal. Null if the link accepts any content.',
+  )
   sha256!: string | null
   @Field(() => JsonObjectScalar, { description: 'Key/value pairs that the service adds to the metadata of each uploaded file.' })
   metadata!: Record<string, unknown>
@@ -102,33 +102,27 @@ export class CreateUploadLinkInput {
   })
   @IntegerRange(1, 1_000)
   maxFiles!: number
-  @Field(() => Int, {
-    nullable: true,
-    description: "Maximum file size in MB. The context's limit is both the default and the maximum.",
-  })
+  @NullableField(() => Int, "Maximum file size in MB. The context's limit is both the default and the maximum.")
   @IntegerRange(1, 2_147_483_647)
   maxSizeMb?: number | null
-  @Field(() => [String], {
-    nullable: true,
-    description:
-      "File extensions that the link accepts: a subset of the context's allowed extensions. The default is all of them.",
-  })
+  @NullableField(
+    () => [String],
+    "File extensions that the link accepts: a subset of the context's allowed extensions. The default is all of them.",
+  )
   @ExtensionList()
   allowedExtensions?: string[] | null
-  @Field(() => String, {
-    nullable: true,
-    description:
-      'SHA-256 checksum of the only file that the link accepts, as 64 hexadecimal digits. Requires `maxFiles` to be 1.',
-  })
+  @NullableField(
+    () => String,
+    'SHA-256 checksum of the only file that the link accepts, as 64 hexadecimal digits. Requires `maxFiles` to be 1.',
+  )
   @Rule((value) => typeof value === 'string' && /^[0-9a-fA-F]{64}$/.test(value), 'must be 64 hexadecimal digits', {
     pattern: '^[0-9a-fA-F]{64}$',
   })
   sha256?: string | null
-  @Field(() => JsonObjectScalar, {
-    nullable: true,
-    description:
-      'Key/value pairs to add to the metadata of each uploaded file, at most 16 KiB as JSON. Uploaders cannot overwrite them.',
-  })
+  @NullableField(
+    () => JsonObjectScalar,
+    'Key/value pairs to add to the metadata of each uploaded file, at most 16 KiB as JSON. Uploaders cannot overwrite them.',
+  )
   @Metadata()
   metadata?: Record<string, unknown> | null
   @Field(() => [String], {
@@ -146,8 +140,8 @@ export class CreateUploadLinkInput {
 
 @ArgsType()
 export class UploadLinksArgs extends PageArgs {
-  @Field(() => String, { nullable: true, description: 'Returns only upload links for the context with this key.' })
+  @NullableField(() => String, 'Returns only upload links for the context with this key.')
   context?: string | null
-  @Field(() => UploadLinkStatus, { nullable: true, description: 'Returns only links with this status.' })
+  @NullableField(() => UploadLinkStatus, 'Returns only links with this status.')
   status?: UploadLinkStatus | null
 }

@@ -29,7 +29,7 @@ export interface Creation {
   context: string
   metadata: Record<string, unknown>
   uploadMetadata: string
-  /** File size. Null if the client defers the length. */
+  /** Null if the client defers the length. */
   sizeBytes: number | null
   idempotencyKey: string | null
 }
@@ -47,10 +47,7 @@ export function assertSupportedVersion(headers: IncomingHttpHeaders): void {
   if (headers['tus-resumable'] !== tusVersion) throw new ProtocolError(412, 'Tus-Resumable', `must be ${tusVersion}`)
 }
 
-/**
- * Parses the headers of a creation request. Throws a 400 error that lists all invalid fields. `contextKey` is set if the client
- * cannot select the context.
- */
+/** Parses a creation request. Throws a 400 error that lists all invalid fields. An upload link sets the `contextKey`. */
 export function parseCreation(request: IncomingMessage, contextKey?: string): Creation {
   const { headers } = request
   const errors: FieldError[] = []
@@ -72,7 +69,6 @@ export function parseCreation(request: IncomingMessage, contextKey?: string): Cr
   return { ...described, sizeBytes: parseWholeNumber(length) ?? null, idempotencyKey: key === undefined ? null : String(key) }
 }
 
-/** Properties of a PATCH request. */
 export interface Patch {
   offset: number
   /** File size, if the client deferred it and sends it with this request. */
@@ -110,22 +106,15 @@ export function parseChecksum(headers: IncomingHttpHeaders): Checksum | undefine
   return { hash: createHash(algorithm!), digest: digest! }
 }
 
-/**
- * Returns true if the request has the content type of the tus protocol. Otherwise, the body of a creation request is not part of
- * the upload.
- */
+/** Returns true if the body is part of the upload. A creation request can have a body of another type, which is ignored. */
 export const hasUploadBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
 
 function findBodyErrors(request: IncomingMessage): FieldError[] {
   rejectContentEncoding(request)
   const checksum = request.headers['upload-checksum']
   if (checksum === undefined || /^(sha256 [A-Za-z0-9+/]{43}=|sha1 [A-Za-z0-9+/]{27}=)$/.test(String(checksum))) return []
-  return [
-    {
-      field: 'Upload-Checksum',
-      message: `must contain the algorithm (${checksumAlgorithms.join(' or ')}), a space and the digest in base64`,
-    },
-  ]
+  const message = `must contain the algorithm (${checksumAlgorithms.join(' or ')}), a space and the digest in base64`
+  return [{ field: 'Upload-Checksum', message }]
 }
 
 type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadMetadata'>
@@ -137,10 +126,8 @@ function parseDescription(uploadMetadata: string, contextKey: string | undefined
   try {
     if (uploadMetadata !== '') values = Metadata.parse(uploadMetadata)
   } catch {
-    errors.push({
-      field: 'Upload-Metadata',
-      message: 'must be a comma-separated list of pairs: a key, a space and a base64 value',
-    })
+    const message = 'must be a comma-separated list of pairs: a key, a space and a base64 value'
+    errors.push({ field: 'Upload-Metadata', message })
     return described
   }
   try {
@@ -162,10 +149,8 @@ function parseMetadata(text: string, errors: FieldError[]): Record<string, unkno
     const value = JSON.parse(text)
     if (inexact === undefined && typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {}
-  errors.push({
-    field: 'metadata',
-    message: inexact === undefined ? 'must be a JSON object' : createImpreciseNumberMessage(inexact),
-  })
+  const message = inexact === undefined ? 'must be a JSON object' : createImpreciseNumberMessage(inexact)
+  errors.push({ field: 'metadata', message })
   return {}
 }
 
