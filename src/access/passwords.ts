@@ -1,6 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { type Algorithm, hash, parseOptions } from '@node-rs/argon2'
+import { ConcurrencyLimiter } from '../platform/concurrency-limiter.js'
 import { overloaded } from '../platform/errors/errors.js'
 
 /** OWASP's argon2id parameters that use the least memory: 19 MiB, two passes, one lane. A hash takes about 20 ms of CPU time. */
@@ -35,11 +36,12 @@ export const generatePassword = (): string => randomBytes(15).toString('base64ur
  * the queue is full.
  */
 export class Passwords {
-  #running = 0
-  readonly #queue: (() => void)[] = []
+  readonly #limiter: ConcurrencyLimiter
   #decoy: Promise<string> | undefined
 
-  constructor(private readonly limits: { atOnce: number; waiting: number } = { atOnce: 2, waiting: 128 }) {}
+  constructor({ max = 2, maxWaiting = 128 } = {}) {
+    this.#limiter = new ConcurrencyLimiter({ max, maxWaiting })
+  }
 
   /** Hashes a new password. Reuses the salt and cost of `saltSource`, so that `verifyAll` computes only one hash for both. */
   hash(password: string, saltSource?: string | null): Promise<string> {
@@ -75,20 +77,8 @@ export class Passwords {
     return this.#withSlot(() => hash(password.normalize('NFC'), options))
   }
 
-  async #withSlot<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running < this.limits.atOnce) this.#running++
-    else {
-      if (this.#queue.length >= this.limits.waiting) throw overloaded('Too many concurrent sign-ins. Retry later.')
-      // A finishing hash passes its slot to the next one, so `#running` does not change.
-      await new Promise<void>((resolve) => this.#queue.push(resolve))
-    }
-    try {
-      return await work()
-    } finally {
-      const next = this.#queue.shift()
-      if (next) next()
-      else this.#running--
-    }
+  #withSlot<T>(work: () => Promise<T>): Promise<T> {
+    return this.#limiter.run('', work, () => overloaded('Too many concurrent sign-ins. Retry later.'))
   }
 }
 

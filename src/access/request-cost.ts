@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type DocumentNode, type GraphQLSchema, getNamedType } from 'graphql'
 import { type ComplexityEstimatorArgs, fieldExtensionsEstimator, getComplexity } from 'graphql-query-complexity'
+import { ConcurrencyLimiter } from '../platform/concurrency-limiter.js'
 import { rateLimited } from '../platform/errors/errors.js'
 
 /** Maximum computed cost of one request. It is also the limit for all concurrent requests of a tenant. */
@@ -11,8 +12,6 @@ const cheapCost = 1_000
 const includedCost = 3_000
 // Cost that corresponds to about 1.5 ms of CPU time, which a short REST list takes.
 const costPerCall = 500
-const maxWaiting = 100
-const maxWaitMs = 5_000
 
 /** Computed cost of a request. During its execution, an expensive request reserves this cost in its tenant's limit. */
 export class RequestCost {
@@ -52,67 +51,19 @@ export class RequestCost {
   }
 }
 
-interface TenantCosts {
-  running: number
-  waiting: { cost: number; start: () => void }[]
-}
-
 /** Limits the total cost of a tenant's concurrent requests in this process. Requests above the limit wait in order of arrival. */
 export class ConcurrentCosts {
-  readonly #tenants = new Map<string, TenantCosts>()
+  readonly #limiter = new ConcurrencyLimiter({ max: maxCost, maxWaiting: 100, maxWaitMs: 5_000 })
 
-  /**
-   * Waits until the request fits within the limit, and returns a function that releases its cost. Throws 429 if too many requests
-   * are waiting or the wait takes too long.
-   */
-  async acquire(tenantId: string, cost: number, disconnectSignal?: AbortSignal): Promise<() => void> {
-    const tenant = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] }
-    this.#tenants.set(tenantId, tenant)
-    if (tenant.waiting.length === 0 && tenant.running + cost <= maxCost) tenant.running += cost
-    else await this.#waitInQueue(tenant, cost, disconnectSignal)
-    let isReleased = false
-    return () => {
-      if (isReleased) return
-      isReleased = true
-      tenant.running -= cost
-      startQueuedRequests(tenant)
-      if (tenant.running === 0) this.#tenants.delete(tenantId)
-    }
-  }
-
-  #waitInQueue(tenant: TenantCosts, cost: number, disconnectSignal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const rejectAsTooExpensive = () =>
-        reject(
-          rateLimited(
-            `The request has a cost of ${cost}. This tenant's requests in progress have a cost of ${tenant.running}. The limit is ${maxCost}. Retry in 1 s, or request fewer fields or smaller pages.`,
-            1,
-            { cost, limit: maxCost },
-          ),
-        )
-      if (tenant.waiting.length >= maxWaiting) return rejectAsTooExpensive()
-      const waiter = { cost, start: resolve }
-      const leaveQueue = () => {
-        const index = tenant.waiting.indexOf(waiter)
-        if (index < 0) return
-        tenant.waiting.splice(index, 1)
-        rejectAsTooExpensive()
-        // The next waiting request may be cheaper and fit within the limit.
-        startQueuedRequests(tenant)
-      }
-      setTimeout(leaveQueue, maxWaitMs).unref()
-      disconnectSignal?.addEventListener('abort', leaveQueue)
-      tenant.waiting.push(waiter)
-      if (disconnectSignal?.aborted) leaveQueue()
-    })
-  }
-}
-
-function startQueuedRequests(tenant: TenantCosts): void {
-  for (let next = tenant.waiting[0]; next && tenant.running + next.cost <= maxCost; next = tenant.waiting[0]) {
-    tenant.waiting.shift()
-    tenant.running += next.cost
-    next.start()
+  /** Waits until the request fits within the limit, and returns a function that releases its cost. Throws 429 if it cannot wait. */
+  acquire(tenantId: string, cost: number, signal?: AbortSignal): Promise<() => void> {
+    const createError = (running: number) =>
+      rateLimited(
+        `The request has a cost of ${cost}. This tenant's requests in progress have a cost of ${running}. The limit is ${maxCost}. Retry in 1 s, or request fewer fields or smaller pages.`,
+        1,
+        { cost, limit: maxCost },
+      )
+    return this.#limiter.acquire(tenantId, { cost, createError, signal })
   }
 }
 

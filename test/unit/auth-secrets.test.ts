@@ -130,7 +130,7 @@ describe('password hashes and rules', () => {
   })
 
   test('rejects password verification as overloaded if too many requests are waiting', async () => {
-    const few = new Passwords({ atOnce: 1, waiting: 2 })
+    const few = new Passwords({ max: 1, maxWaiting: 2 })
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => few.hash('correct horse')))
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
     expect(results[4]).toMatchObject({ reason: { code: 'overloaded' } })

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
-import type { Pool, QueryResultRow } from 'pg'
+import type { Pool } from 'pg'
+import { ConcurrencyLimiter } from '../../platform/concurrency-limiter.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { settlesWithin } from '../../platform/time-limit.js'
 import { type DeliveryDependencies, deliverEvents } from './webhook-delivery.js'
@@ -40,7 +41,7 @@ export class WebhookSender {
   #restsUntil = 0
 
   constructor(private readonly parts: SenderDependencies) {
-    this.#positions = new WebhookPositions(new LimitedConnections(parts.pool, maxConnections))
+    this.#positions = new WebhookPositions(limitConnections(parts.pool, maxConnections))
     setMaxListeners(maxDeliveries, this.#stopping.signal)
   }
 
@@ -130,24 +131,9 @@ export class WebhookSender {
   }
 }
 
-/** Limits queries to `free` connections of a pool, so that many webhook deliveries leave the other connections to requests. */
-export class LimitedConnections implements Queries {
-  readonly #waiting: (() => void)[] = []
-
-  constructor(
-    private readonly pool: Pool,
-    private free: number,
-  ) {}
-
-  async query<T extends QueryResultRow>(...statement: unknown[]): Promise<{ rows: T[]; rowCount: number | null }> {
-    if (this.free > 0) this.free--
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    try {
-      return await this.pool.query<T>(...(statement as [string, unknown[]]))
-    } finally {
-      const next = this.#waiting.shift()
-      if (next) next()
-      else this.free++
-    }
-  }
+/** Limits queries to some connections of the pool, so that many webhook deliveries leave the other connections to requests. */
+function limitConnections(pool: Pool, max: number): Queries {
+  const limiter = new ConcurrencyLimiter({ max })
+  const query = (...statement: unknown[]) => limiter.run('', () => pool.query(...(statement as [string, unknown[]])))
+  return { query } as Queries
 }

@@ -5,7 +5,7 @@ import { PrismaClient } from './generated/client.js'
 import { createPooledClientClass } from './pooled-client.js'
 import { createStatementNamer, type PoolLogger, type Queries } from './queries.js'
 import { ReadReplica } from './read-replica.js'
-import { type Query, TenantLimitedPool, TenantQueryLimiter } from './tenant-query-limiter.js'
+import { limitQueriesPerTenant, type Query, TenantLimitedPool } from './tenant-query-limiter.js'
 
 export interface Database {
   /** Connections for reads, and for small writes that do not wait for locks. Each tenant can use at most half of the connections. */
@@ -77,9 +77,7 @@ export function createDatabase(
   const prisma = new PrismaClient({ adapter })
   const openReplicaPool = (verify: unknown) => addErrorListeners(new pg.Pool(createReplicaConfig(readUrl!, reading, verify)))
   const replica = readUrl === undefined ? undefined : new ReadReplica({ primary: pool, pool: openReplicaPool, logger })
-  const reads = replica
-    ? { query: new TenantQueryLimiter(poolSize).limitQuery(replica.query as Query) as Queries['query'] }
-    : pool
+  const reads = replica ? { query: limitQueriesPerTenant(replica.query as Query, poolSize) as Queries['query'] } : pool
   const openDedicatedClient = (applicationName: string) => openDedicatedConnection(directUrl, applicationName)
   return {
     pool,

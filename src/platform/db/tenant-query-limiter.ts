@@ -1,63 +1,23 @@
 import pg from 'pg'
+import { ConcurrencyLimiter } from '../concurrency-limiter.js'
 import { overloaded } from '../errors/errors.js'
 
 const tenantIdForm = /^ten_[0-9a-z]{26}$/
-const maxWaiting = 1_000
-const maxWaitMs = 4_000
+
+const createTooManyReadsError = () => overloaded('This tenant has too many reads in progress. Retry later.')
 
 export type Query = (...args: unknown[]) => Promise<unknown>
 
-interface TenantQueue {
-  running: number
-  waiting: (() => void)[]
-}
-
-/** Limits a tenant to half of the connections. The first parameter that is a tenant id determines the tenant. */
-export class TenantQueryLimiter {
-  readonly #maxRunning: number
-  readonly #queues = new Map<string, TenantQueue>()
-
-  constructor(poolSize: number) {
-    this.#maxRunning = Math.max(1, Math.floor(poolSize / 2))
-  }
-
-  /** Wraps a pool's `query` method to enforce the limit per tenant. */
-  limitQuery(query: Query): Query {
-    return (...args) => {
-      const [statement, values] = args as [{ values?: unknown[] } | string, unknown[] | undefined]
-      const tenantId = ((typeof statement === 'string' ? values : statement.values) ?? []).find(isTenantId)
-      return tenantId ? this.#runInSlot(tenantId, () => query(...args)) : query(...args)
-    }
-  }
-
-  async #runInSlot<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
-    const queue = this.#queues.get(tenantId) ?? { running: 0, waiting: [] }
-    this.#queues.set(tenantId, queue)
-    if (queue.running < this.#maxRunning) queue.running++
-    else await this.#waitForSlot(queue)
-    try {
-      return await work()
-    } finally {
-      const next = queue.waiting.shift()
-      if (next) next()
-      else if (--queue.running === 0) this.#queues.delete(tenantId)
-    }
-  }
-
-  #waitForSlot(queue: TenantQueue): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const rejectOverload = () => reject(overloaded('This tenant has too many reads in progress. Retry later.'))
-      if (queue.waiting.length >= maxWaiting) return rejectOverload()
-      const start = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-      const timer = setTimeout(() => {
-        queue.waiting.splice(queue.waiting.indexOf(start), 1)
-        rejectOverload()
-      }, maxWaitMs)
-      queue.waiting.push(start)
-    })
+/**
+ * Wraps the `query` method of a pool, so that a tenant can use half of its connections. The first parameter that is a tenant id
+ * determines the tenant.
+ */
+export function limitQueriesPerTenant(query: Query, poolSize: number): Query {
+  const limiter = new ConcurrencyLimiter({ max: Math.max(1, Math.floor(poolSize / 2)), maxWaiting: 1_000, maxWaitMs: 4_000 })
+  return (...args) => {
+    const [statement, values] = args as [{ values?: unknown[] } | string, unknown[] | undefined]
+    const tenantId = ((typeof statement === 'string' ? values : statement.values) ?? []).find(isTenantId)
+    return tenantId ? limiter.run(tenantId, () => query(...args), createTooManyReadsError) : query(...args)
   }
 }
 
@@ -67,7 +27,7 @@ export class TenantLimitedPool extends pg.Pool {
 
   constructor(config: pg.PoolConfig & { max: number }) {
     super(config)
-    this.#query = new TenantQueryLimiter(config.max).limitQuery(super.query.bind(this) as Query)
+    this.#query = limitQueriesPerTenant(super.query.bind(this) as Query, config.max)
   }
 
   // The pg types define one overload per kind of statement.
