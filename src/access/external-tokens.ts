@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type RemoteJWKSet } from 'jose'
 import { isScope, type Scope } from '../platform/actor.js'
 import { getCurrentTime, now } from '../platform/clock.js'
-import { AssayError, overloaded } from '../platform/errors/errors.js'
+import { overloaded } from '../platform/errors/errors.js'
 import { toSingleLine } from '../platform/text.js'
 import { ownIssuer, throwTokenRejection } from './sessions.js'
 import { RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
@@ -73,7 +73,7 @@ export class ExternalTokens {
       requiredClaims: ['exp', 'iat', 'sub'],
       currentDate: getCurrentTime(),
     }
-    const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(rethrowAsTokenRejection)
+    const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwTokenRejection)
     // The provider's key also signs logout tokens and DPoP proofs, which are not access tokens (RFC 8725, section 3.11).
     if (!isAccessTokenType(protectedHeader.typ))
       throw new RejectedToken('token_claims', 'This token is not an access token. Send an access token.')
@@ -112,11 +112,6 @@ export class ExternalTokens {
 // RFC 9068 requires at+jwt, but many providers send JWT or no type.
 const isAccessTokenType = (type: string | undefined): boolean =>
   type === undefined || ['jwt', 'at+jwt'].includes(type.toLowerCase().replace(/^application\//, ''))
-
-function rethrowAsTokenRejection(error: unknown): never {
-  if (error instanceof AssayError) throw error
-  return throwTokenRejection(error)
-}
 
 function getClaim(payload: JWTPayload, name: string): unknown {
   if (Object.hasOwn(payload, name)) return payload[name]

@@ -115,16 +115,16 @@ async function createKeyFile(dataDir: string, path: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })
   const there = await readFile(path).catch(ignoreErrorCode('ENOENT'))
   // link() never replaces an existing file. If two processes start at the same time, both use the file that was created first.
-  if (!there)
-    await writeKeyFile(
-      path,
-      [randomBytes(keyBytes)],
-      async (from, to) => void (await link(from, to).catch(ignoreErrorCode('EEXIST'))),
-    )
+  const linkUnlessExists = (from: string, to: string) => link(from, to).catch(ignoreErrorCode('EEXIST'))
+  if (!there) await writeKeyFile(path, [randomBytes(keyBytes)], linkUnlessExists)
   await chmod(path, 0o600)
 }
 
-async function writeKeyFile(path: string, keys: Buffer[], moveFile: (from: string, to: string) => Promise<void>): Promise<void> {
+async function writeKeyFile(
+  path: string,
+  keys: Buffer[],
+  moveFile: (from: string, to: string) => Promise<unknown>,
+): Promise<void> {
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
   try {
     const file = await open(draft, 'wx', 0o600)

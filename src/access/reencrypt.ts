@@ -4,43 +4,36 @@ import { getTotpLabel } from './one-time-codes.js'
 import { getWebhookSecretLabel } from './secrets.js'
 import { getSigningKeyLabel } from './signing-secrets.js'
 
-interface Sealed {
+interface EncryptedRow {
   id: string
-  label: string
   secret: Buffer
+  /** Purpose of a signing key. */
+  purpose: string
 }
 
-const places = [
-  {
-    read: 'select key_id as id, purpose as label, secret_encrypted as secret from signing_keys',
-    label: ({ label, id }: Sealed) => getSigningKeyLabel(label, id),
-    write: 'update signing_keys set secret_encrypted = $2 where key_id = $1 and secret_encrypted = $3',
-  },
-  {
-    read: 'select user_id as id, totp_secret as secret from users where totp_secret is not null',
-    label: ({ id }: Sealed) => getTotpLabel(id),
-    write: 'update users set totp_secret = $2 where user_id = $1 and totp_secret = $3',
-  },
-  {
-    read: 'select webhook_id as id, secret_encrypted as secret from webhooks',
-    label: ({ id }: Sealed) => getWebhookSecretLabel(id),
-    write: 'update webhooks set secret_encrypted = $2 where webhook_id = $1 and secret_encrypted = $3',
-  },
-  {
-    read: 'select webhook_id as id, previous_secret_encrypted as secret from webhooks where previous_secret_encrypted is not null',
-    label: ({ id }: Sealed) => getWebhookSecretLabel(id),
-    write: 'update webhooks set previous_secret_encrypted = $2 where webhook_id = $1 and previous_secret_encrypted = $3',
-  },
+/** Columns that contain encrypted secrets. */
+const columns: [table: string, idColumn: string, secretColumn: string, getLabel: (row: EncryptedRow) => string][] = [
+  ['signing_keys', 'key_id', 'secret_encrypted', ({ purpose, id }) => getSigningKeyLabel(purpose, id)],
+  ['users', 'user_id', 'totp_secret', ({ id }) => getTotpLabel(id)],
+  ['webhooks', 'webhook_id', 'secret_encrypted', ({ id }) => getWebhookSecretLabel(id)],
+  ['webhooks', 'webhook_id', 'previous_secret_encrypted', ({ id }) => getWebhookSecretLabel(id)],
 ]
 
 /** Re-encrypts all stored secrets with the current MASTER_KEY. Returns the number of changed secrets. */
 export async function reencryptSecrets(pool: Pool, masterKey: MasterKey): Promise<number> {
   let moved = 0
-  for (const { read, label, write } of places) {
-    const { rows } = await pool.query<Sealed>(read)
+  for (const [table, idColumn, secretColumn, getLabel] of columns) {
+    const { rows } = await pool.query<EncryptedRow>(
+      `select *, ${idColumn} as id, ${secretColumn} as secret from ${table} where ${secretColumn} is not null`,
+    )
     for (const row of rows) {
       if (masterKey.isCurrent(row.secret)) continue
-      await pool.query(write, [row.id, await masterKey.reencrypt(row.secret, label(row)), row.secret])
+      // The secret may have changed since it was read.
+      await pool.query(`update ${table} set ${secretColumn} = $2 where ${idColumn} = $1 and ${secretColumn} = $3`, [
+        row.id,
+        await masterKey.reencrypt(row.secret, getLabel(row)),
+        row.secret,
+      ])
       moved++
     }
   }

@@ -26,7 +26,8 @@ const maxTrackedSources = 10_000
  */
 export class SecurityTrail {
   readonly #last = new LRUCache<string, { at: number; leftOut: number }>({ max: maxTrackedSources })
-  readonly #hours = new LRUCache<string, { since: number; entries: number }>({ max: maxTrackedSources })
+  /** Number of entries of each tenant in the current hour. */
+  readonly #entries = new LRUCache<string, number>({ max: maxTrackedSources, ttl: hourMs })
 
   constructor(
     private readonly record: (entry: Entry) => Promise<void>,
@@ -60,15 +61,13 @@ export class SecurityTrail {
   #reserveEntry(key: string, tenantId: string): number | undefined {
     const now = performance.now()
     const last = this.#last.get(key)
-    const hour = this.#hours.get(tenantId)
-    const isFull = hour !== undefined && now - hour.since < hourMs && hour.entries >= maxEntriesPerHour
-    if (isFull || (last && now - last.at < minuteMs)) {
+    const entries = this.#entries.get(tenantId) ?? 0
+    if (entries >= maxEntriesPerHour || (last && now - last.at < minuteMs)) {
       if (last) last.leftOut++
       return undefined
     }
     this.#last.set(key, { at: now, leftOut: 0 })
-    if (hour && now - hour.since < hourMs) hour.entries++
-    else this.#hours.set(tenantId, { since: now, entries: 1 })
+    this.#entries.set(tenantId, entries + 1, { noUpdateTTL: true })
     return last?.leftOut ?? 0
   }
 }

@@ -1,6 +1,7 @@
 import { sign, verify } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, SignJWT } from 'jose'
 import { getCurrentTime, now } from '../platform/clock.js'
+import { AssayError } from '../platform/errors/errors.js'
 import { isId } from '../platform/ids.js'
 import { parseKeyPair, type StoredSigningSecrets } from './signing-secrets.js'
 import { RejectedToken, type SessionRecord, type TokenRecord, type UserRecord } from './token-record.js'
@@ -87,6 +88,7 @@ export class Sessions {
 
 /** Converts jose errors into rejections whose messages state only the problem with the token. */
 export function throwTokenRejection(error: unknown): never {
+  if (error instanceof AssayError) throw error
   if (error instanceof errors.JWTExpired) throw new RejectedToken('token_expired', 'This token has expired.')
   if (error instanceof errors.JWTClaimValidationFailed) throw new RejectedToken('token_claims', toClaimMessage(error))
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)

@@ -29,6 +29,8 @@ interface SignInAttempt {
   signal?: AbortSignal | undefined
 }
 
+// The first kind counts the failures of one address for one account.
+const failureKinds = ['pair', 'account', 'address'] as const
 const usual: FailuresWithoutDelay = { pair: 10, account: 50, address: 100 }
 const waitMs = { first: 250, most: 15_000 }
 const maxWaiting = { address: 8, account: 32, all: 512 }
@@ -50,18 +52,12 @@ export class SignInThrottle {
     const account = hashAccount(email)
     const address = toAddressGroup(ip)
     const keys = { pair: `${account}:${address}`, account, address }
-    const addPoints = async (kind: keyof FailuresWithoutDelay, points: number) =>
-      (await this.options.counters[kind].add(keys[kind], points)).count
-    const [pair, byAccount, byAddress] = await Promise.all([
-      addPoints('pair', 1),
-      addPoints('account', 1),
-      addPoints('address', 1),
-    ])
-    const recordSuccess = async () => {
-      await Promise.all([addPoints('pair', -1), addPoints('account', -1), addPoints('address', -1)])
-    }
-    const own = getDelay(pair, this.#free.pair)
-    const others = Math.max(getDelay(byAccount, this.#free.account), getDelay(byAddress, this.#free.address))
+    const addPoints = (points: number) =>
+      Promise.all(failureKinds.map((kind) => this.options.counters[kind].add(keys[kind], points)))
+    const failures = await addPoints(1)
+    const recordSuccess = async () => void (await addPoints(-1))
+    const [own = 0, ...delays] = failureKinds.map((kind, index) => getDelay(failures[index]!.count, this.#free[kind]))
+    const others = Math.max(...delays)
     const wait = others > own && !(await isFamiliar()) ? others : own
     if (wait > 0) await this.#waitWithinLimits(wait, { address, account, all: '' }, signal)
     return { recordSuccess }

@@ -108,23 +108,20 @@ used AS (
 INSERT INTO download_deltas (tenant_id, file_id, times, last_at)
 SELECT tenant_id, file_id, times, last_at FROM jsonb_populate_recordset(NULL::download_deltas, $3::jsonb)`
 
-interface DownloadDelta {
-  tenant_id: string
-  file_id: string
-  times: number
-  last_at: string
-}
-
 /** Creates one statement for append-only entries. The entries may be from any number of tenants. */
 function createAppendStatement(entries: Entry[]): Statement {
   try {
     const calls: object[] = []
-    const downloads = new Map<string, DownloadDelta>()
+    const downloads = new Map<string, { tenant_id: string; file_id: string; times: number; last_at: string }>()
     const usage = entries.flatMap((entry) => {
       const call = entry.call && toCallRow(entry.call)
       if (call) calls.push(call)
       const at = getCallTime(call)
-      if (entry.download) addDownload(downloads, entry.download, at)
+      if (entry.download) {
+        const { tenantId, fileId } = entry.download
+        const times = (downloads.get(fileId)?.times ?? 0) + 1
+        downloads.set(fileId, { tenant_id: tenantId, file_id: fileId, times, last_at: at.toISOString() })
+      }
       return toUsageDeltas(entry, at)
     })
     return {
@@ -135,13 +132,4 @@ function createAppendStatement(entries: Entry[]): Statement {
   } catch (error) {
     throw new UnserializableError('The ledger entry cannot be serialized to JSON.', { cause: error })
   }
-}
-
-function addDownload(
-  downloads: Map<string, DownloadDelta>,
-  { tenantId, fileId }: NonNullable<Entry['download']>,
-  time: Date,
-): void {
-  const known = downloads.get(fileId)
-  downloads.set(fileId, { tenant_id: tenantId, file_id: fileId, times: (known?.times ?? 0) + 1, last_at: time.toISOString() })
 }
