@@ -164,6 +164,28 @@ test('closes the connection of a statement that times out', async () => {
   await pool.end()
 })
 
+test('does not use the connection of a Prisma transaction again after its statement timed out', async () => {
+  const impatient = createDatabase(place.url, { poolSize: 1, logger, statementTimeoutMs: 100 })
+  type Backend = { id: number }[]
+  const frozen = { id: 0 }
+  const transaction = impatient.prisma.$transaction(
+    async (tx) => {
+      frozen.id = (await tx.$queryRaw<Backend>`SELECT pg_backend_pid() AS id`)[0]!.id
+      process.kill(frozen.id, 'SIGSTOP')
+      await tx.$queryRaw`SELECT 1`
+    },
+    { timeout: 60_000 },
+  )
+  try {
+    expect(isDatabaseOutage(await transaction.catch((fault) => fault))).toBe(true)
+    const next = await impatient.prisma.$transaction((tx) => tx.$queryRaw<Backend>`SELECT pg_backend_pid() AS id`)
+    expect(next[0]!.id).not.toBe(frozen.id)
+  } finally {
+    process.kill(frozen.id, 'SIGCONT')
+    await impatient.close()
+  }
+})
+
 test('sets a statement timeout for pooled connections, but not for dedicated ones', async () => {
   const dedicated = await database.connectDedicated('assay test')
   const limit = "SELECT current_setting('statement_timeout') AS limit"

@@ -2,7 +2,7 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { Durability } from './durability.js'
 import { PrismaClient } from './generated/client.js'
-import { createPooledClientClass } from './pooled-client.js'
+import { createPooledClientClass, ServiceClient } from './pooled-client.js'
 import { createStatementNamer, type PoolLogger, type Queries } from './queries.js'
 import { ReadReplica } from './read-replica.js'
 import { limitQueriesPerTenant, type Query, TenantLimitedPool } from './tenant-query-limiter.js'
@@ -114,7 +114,7 @@ function createPoolConfig(url: string, name: string, { limits, max, behindPooler
     // A frozen server cannot enforce its own timeout, so the client enforces a slightly longer one.
     query_timeout: limits.statement_timeout + 2000,
     max,
-    ...(behindPooler ? { Client: createPooledClientClass(perTransaction) } : limits),
+    ...(behindPooler ? { Client: createPooledClientClass(perTransaction) } : { Client: ServiceClient, ...limits }),
   }
 }
 

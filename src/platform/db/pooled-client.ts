@@ -1,18 +1,35 @@
 import pg from 'pg'
 
 type Query = (statement: unknown, ...rest: unknown[]) => unknown
+const query = pg.Client.prototype.query as Query
+
+/**
+ * A pg client that closes its connection after `query_timeout`. pg leaves the connection open, and after a transaction Prisma
+ * would return it to the pool although the server still has to respond.
+ */
+export class ServiceClient extends pg.Client {}
+ServiceClient.prototype.query = function (this: pg.Client, ...parameters: Parameters<Query>) {
+  const response = query.apply(this, parameters)
+  if (response instanceof Promise)
+    response.catch((error: Error) => {
+      if (error.message !== 'Query read timeout') return
+      const { connection } = this as unknown as { connection: { stream: { destroy(): void } } }
+      connection.stream.destroy()
+    })
+  return response
+} as pg.Client['query']
 
 /** Client for a pooler in transaction mode, which rejects startup parameters and does not keep named statements. */
 export function createPooledClientClass(limits: Record<string, number>): typeof pg.Client {
   const settings = Object.entries(limits)
     .map(([name, value]) => `SET LOCAL ${name} = ${value}`)
     .join('; ')
-  class PooledClient extends pg.Client {}
-  const query = pg.Client.prototype.query as Query
+  class PooledClient extends ServiceClient {}
+  const runQuery = ServiceClient.prototype.query as Query
   PooledClient.prototype.query = function (this: pg.Client, statement: unknown, ...rest: unknown[]) {
-    const answer = query.call(this, removeStatementName(statement), ...rest)
+    const answer = runQuery.call(this, removeStatementName(statement), ...rest)
     // Ignore an error in the settings, because it also makes all later statements of the transaction fail.
-    if (isBeginStatement(statement)) void (query.call(this, settings) as Promise<unknown>).catch(() => {})
+    if (isBeginStatement(statement)) void (runQuery.call(this, settings) as Promise<unknown>).catch(() => {})
     return answer
   } as pg.Client['query']
   return PooledClient
