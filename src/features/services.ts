@@ -90,14 +90,7 @@ async function openBaseServices(dependencies: ServiceDependencies) {
   const identity = createIdentity(dependencies, { masterKey, ledger, onError })
   await identity.start()
   const limits = await openRateLimits({ pool, redisUrl: config.redisUrl, perMinute: config.rateLimitPerMinute, onError })
-  const storage = await openStorage(config.storageUrl, {
-    publicUrl: config.publicUrl,
-    signingSecrets: identity.signing.download_url,
-    hmac: config.storageHmac,
-    s3: { credentials: config.s3Credentials, unconditionalWrites: config.s3UnconditionalWrites },
-    deadlineMs: config.storageDeadlineSeconds * 1000,
-    ...(config.storageEmulatorHost && { emulatorHost: config.storageEmulatorHost }),
-  })
+  const storage = await openStorage(config, identity.signing.download_url)
   const security = new SecurityTrail(
     (entry) => ledger.commit(entry),
     (reason) => serviceEvents.emit('securityEvent', reason),

@@ -52,7 +52,6 @@ export const isId = (prefix: IdPrefix, value: unknown): value is string =>
 export const getFirstId = (prefix: IdPrefix, time: Date): string =>
   `${prefix}_${encodeTime(Math.max(0, time.getTime()), 10).toLowerCase()}${'0'.repeat(16)}`
 
-/** Maximum page number. */
 export const maxPages = 2_147_483_647
 
 /** Creates the cursor for an item from its id and, if the list is not sorted by id, its sort key. */

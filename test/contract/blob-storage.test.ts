@@ -20,7 +20,7 @@ const signingSecrets = {
 async function openLocal(): Promise<StoreUnderTest> {
   const directory = await mkdtemp(join(tmpdir(), 'assay-store-'))
   const root = join(directory, 'a store')
-  const storage = await openStorage(`file://${encodeURI(root)}`, { publicUrl: 'http://localhost', signingSecrets })
+  const storage = await openStorage({ storageUrl: `file://${encodeURI(root)}`, publicUrl: 'http://localhost' }, signingSecrets)
   const away = join(directory, 'away')
   return {
     storage,

@@ -81,10 +81,8 @@ function expectFull(response: ApiResponse): void {
 
 /** Checks that rows, usage, blobs and journal agree and that the disk contains no other files. */
 async function expectAgreement(root = ''): Promise<void> {
-  const storage: BlobStorage = await openStorage(`file://${root}${storageUrl.slice('file://'.length)}`, {
-    publicUrl: 'http://localhost',
-    signingSecrets,
-  })
+  const url = `file://${root}${storageUrl.slice('file://'.length)}`
+  const storage: BlobStorage = await openStorage({ storageUrl: url, publicUrl: 'http://localhost' }, signingSecrets)
   const spool = [join(root, dataDir, 'spool'), join(root, storageUrl.slice('file://'.length), '+tmp')]
   expect(await findResidue({ spool, faults: () => service.faults })).toEqual([])
   // Repeats the sweep because the periodic sweep may have claimed some paths.

@@ -169,7 +169,7 @@ describe('local store', () => {
 })
 
 describe('opening a store', () => {
-  const options = { publicUrl: 'http://localhost', signingSecrets: secrets }
+  const openUrl = (storageUrl: string) => openStorage({ storageUrl, publicUrl: 'http://localhost' }, secrets)
   test.each([
     ['', 'It must be gs://bucket, s3://bucket?region=eu-central-1 or file:///directory'],
     ['/var/lib/assay', 'It must be gs://bucket, s3://bucket?region=eu-central-1 or file:///directory'],
@@ -180,18 +180,18 @@ describe('opening a store', () => {
     ['file://server/share', 'It must be the URL of a local directory'],
     ['file:///', 'It must be the URL of a local directory'],
   ])('reports the error in the storage URL %j', async (url, message) => {
-    await expect(openStorage(url, options)).rejects.toThrow(message)
+    await expect(openUrl(url)).rejects.toThrow(message)
   })
 
   test('reports an inaccessible store directory in one sentence', async () => {
     await writeFile(join(root, 'a-file'), '')
-    await expect(openStorage(`file://${root}/a-file/store`, options)).rejects.toThrow(
+    await expect(openUrl(`file://${root}/a-file/store`)).rejects.toThrow(
       /^The file store cannot use '.*' as its directory at the moment \(.+\)\. Retry later\.$/,
     )
   })
 
   test('opens a bucket store without sending a request', async () => {
-    const storage = await openStorage('gs://some-bucket/a/prefix/', options)
+    const storage = await openUrl('gs://some-bucket/a/prefix/')
     expect([storage.kind, storage.description]).toEqual(['gcs', 'gs://some-bucket/a/prefix'])
     await storage.close()
   })

@@ -13,7 +13,7 @@ import {
   storageUnavailable,
   toPrintableText,
 } from '../../platform/errors/errors.js'
-import { createAttachmentHeader } from '../../platform/storage/attachment.js'
+import { createAttachmentHeader } from '../../platform/storage/blob-storage.js'
 import type { LocalStorage } from '../../platform/storage/local/local.js'
 import type { SignedDownload } from '../../platform/storage/signed-url.js'
 import { SizeMismatchError, sendWholeFile } from './send-file.js'

@@ -9,7 +9,7 @@ import { readIdentityConfig } from './identity-config.js'
 
 const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
-/** Parsed and frozen configuration. docs/configuration.md lists the variables. */
+/** Parsed configuration. docs/configuration.md lists the variables. */
 export type Config = Readonly<ReturnType<typeof readVariables>>
 
 /** Contains all configuration errors, one sentence per error. */
@@ -28,7 +28,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const reader = new EnvReader(env, secretVariables)
   const config = readVariables(reader)
   if (reader.errors.length > 0) throw new ConfigError(reader.errors)
-  return deepFreeze(config)
+  return config
 }
 
 function readVariables(reader: EnvReader) {
@@ -221,12 +221,4 @@ function readScannerUrl(reader: EnvReader): string | undefined {
     urls.join(','),
     'clamd://host:3310, clamd:///path/to.sock (several, separated by commas), clamscan:, yara: or none:',
   )
-}
-
-function deepFreeze<T extends object>(value: T): T {
-  for (const part of Object.values(value)) {
-    // Skip Buffers, because `Object.freeze` throws for a Buffer with elements.
-    if (part && typeof part === 'object' && !Buffer.isBuffer(part)) deepFreeze(part)
-  }
-  return Object.freeze(value)
 }

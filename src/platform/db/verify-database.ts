@@ -67,12 +67,8 @@ function assertServerSettings({ version, encoding, standby }: Server, url: strin
 
 /** Throws if a pooler assigns connections to transactions, so that two clients share them. */
 async function assertStableSessions(first: pg.Client, second: pg.Client, name: string): Promise<void> {
-  const processIds = [
-    await getProcessId(first),
-    await getProcessId(second),
-    await getProcessId(first),
-    await getProcessId(second),
-  ]
+  const processIds: number[] = []
+  for (const client of [first, second, first, second]) processIds.push(await getProcessId(client))
   if (processIds[0] === processIds[2] && processIds[1] === processIds[3] && processIds[0] !== processIds[1]) return
   throw new Error(
     name === 'DATABASE_URL'

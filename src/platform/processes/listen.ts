@@ -1,5 +1,4 @@
-import type { Server } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, createServer, type Server } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 interface Address {
@@ -20,27 +19,22 @@ export async function listen(server: Server, address: Address): Promise<number> 
 const portTimeoutMs = 2000
 
 export async function assertPortIsFree(address: Address): Promise<void> {
-  for (const deadline = Date.now() + portTimeoutMs; ; await sleep(100)) {
-    const error = await probePort(address)
-    if (error === undefined) return
-    if (error.code !== 'EADDRINUSE' || Date.now() > deadline) throw createListenError(error, address)
+  for (const deadline = Date.now() + portTimeoutMs; ; await sleep(100))
+    try {
+      const probe = createServer()
+      await listen(probe, address)
+      await new Promise((resolve) => probe.close(resolve))
+      return
+    } catch (error) {
+      if (((error as Error).cause as NodeJS.ErrnoException).code !== 'EADDRINUSE' || Date.now() > deadline) throw error
+    }
+}
+
+function createListenError(cause: NodeJS.ErrnoException, { host, port }: Address): Error {
+  const messages: Record<string, string> = {
+    EADDRINUSE: `PORT ${port} on ${host} is in use. Stop the program that is using it, or set another PORT.`,
+    EACCES: `This user is not permitted to use PORT ${port} on ${host}. Set PORT to a value above 1023.`,
   }
-}
-
-function probePort(address: Address): Promise<NodeJS.ErrnoException | undefined> {
-  const server = createServer()
-  return new Promise((resolve) => {
-    server.once('error', resolve)
-    server.listen(address.port, address.host, () => server.close(() => resolve(undefined)))
-  })
-}
-
-function createListenError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
-  if (error.code === 'EADDRINUSE')
-    return new Error(`PORT ${port} on ${host} is in use. Stop the program that is using it, or set another PORT.`)
-  if (error.code === 'EACCES')
-    return new Error(`This user is not permitted to use PORT ${port} on ${host}. Set PORT to a value above 1023.`)
-  return new Error(
-    `The service cannot listen on HOST '${host}' and PORT ${port} (${error.code}). Set HOST to an address of this machine, such as 0.0.0.0.`,
-  )
+  const other = `The service cannot listen on HOST '${host}' and PORT ${port} (${cause.code}). Set HOST to an address of this machine, such as 0.0.0.0.`
+  return new Error(messages[cause.code ?? ''] ?? other, { cause })
 }

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import contentDisposition from 'content-disposition'
 import { AssayError } from '../errors/errors.js'
 import type { Content } from '../spool/content.js'
 
@@ -64,3 +65,7 @@ export interface BlobStorage {
   assertReady(): Promise<void>
   close(): Promise<void>
 }
+
+/** Returns the `Content-Disposition` header of a download (RFC 6266), with an ASCII fallback for old clients. */
+export const createAttachmentHeader = (filename: string): string =>
+  contentDisposition(filename, { type: 'attachment', fallback: filename.replace(/[^\x20-\x7e]/gu, '?') })

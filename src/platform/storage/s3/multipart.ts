@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import {
   AbortMultipartUploadCommand,
   type CompletedPart,
@@ -9,13 +10,13 @@ import {
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
 import { reachFaultPoint } from '../../fault-points.js'
+import type { Content } from '../../spool/content.js'
 import { megabyte } from '../../units.js'
 import type { BucketObject, BucketUpload } from '../bucket/bucket-api.js'
 import { encodePath } from '../bucket/connection.js'
-import { updateChecksum } from '../bucket/content.js'
+import { getPart, updateChecksum } from '../bucket/content.js'
 import { BucketError } from '../bucket/retry.js'
 import type { S3Access } from './access.js'
-import { toBody, withPayloadHash } from './payload.js'
 
 export const maxSingleRequestBytes = 16 * megabyte
 const maxParts = 10_000
@@ -121,4 +122,26 @@ export async function copyObject(copy: { access: S3Access; from: BucketObject; t
         return CopyPartResult.ETag
       }),
   })
+}
+
+interface Command {
+  middlewareStack: { add(middleware: never, options: { step: 'build'; name: string }): void }
+}
+
+/** Signs the SHA-256 of the body, which the store verifies. The SDK itself would read the body twice or use aws-chunked. */
+export function withPayloadHash<T>(command: T & Command, sha256: string): T {
+  const middleware = (next: (args: unknown) => unknown) => (args: { request: { headers: Record<string, string> } }) => {
+    args.request.headers['x-amz-content-sha256'] = sha256
+    return next(args)
+  }
+  command.middlewareStack.add(middleware as never, { step: 'build', name: 'payloadHash' })
+  return command
+}
+
+/** Returns the body for one attempt. `close` closes the file if the attempt ends early. */
+export function toBody(content: Content, part: { start: number; end: number }): { value: Buffer | Readable; close(): void } {
+  const body = getPart(content, part)
+  if (!('read' in body)) return { value: body, close: () => {} }
+  const stream = body.read()
+  return { value: stream, close: () => void stream.on('error', () => {}).destroy() }
 }

@@ -3,8 +3,7 @@ import type { Readable } from 'node:stream'
 import { DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { notFound, storageUnavailable } from '../../errors/errors.js'
-import { createAttachmentHeader } from '../attachment.js'
-import { type BlobDownloadGrant, BlobExistsError } from '../blob-storage.js'
+import { type BlobDownloadGrant, BlobExistsError, createAttachmentHeader } from '../blob-storage.js'
 import type {
   BucketApi,
   BucketMetadata,
@@ -20,8 +19,15 @@ import { updateChecksum } from '../bucket/content.js'
 import { BucketError, type BucketLimits, ignoreHttpStatus } from '../bucket/retry.js'
 import { S3Access, type S3Options } from './access.js'
 import { abortUploads, listObjects } from './lists.js'
-import { copyObject, getPartSize, maxSingleRequestBytes, sendContentPart, uploadParts } from './multipart.js'
-import { toBody, withPayloadHash } from './payload.js'
+import {
+  copyObject,
+  getPartSize,
+  maxSingleRequestBytes,
+  sendContentPart,
+  toBody,
+  uploadParts,
+  withPayloadHash,
+} from './multipart.js'
 
 /** Stores blobs in an Amazon S3 bucket, or in a compatible store. */
 export class S3Storage extends BucketStorage {
