@@ -6,8 +6,7 @@ export const adoptionOutcomes = ['accepted', 'quarantined', 'rejected', 'registe
 export type AdoptionOutcome = (typeof adoptionOutcomes)[number]
 
 /**
- * Result of adopting one stored object. `registered`: the object already belongs to a file. `skipped`: the object's file was
- * deleted. `failed`: the object could not be read or registered, and the next run retries it.
+ * `registered`: the object already belongs to a file. `skipped`: its file was deleted. `failed`: the next run retries the object.
  */
 export interface AdoptionResult {
   path: string

@@ -1,7 +1,8 @@
 import { Attempt, RequestData } from '../../access/admission.js'
 import type { Entry } from '../../ledger/entry.js'
-import { type Actor, createSystemActor } from '../../platform/actor.js'
+import { createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
+import { deleteState, loadState, saveState } from '../../platform/db/queries.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { AssayError, conflict } from '../../platform/errors/errors.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
@@ -19,17 +20,14 @@ import { quarantineObject } from './infected-objects.js'
 
 const batchObjects = 64
 const maxConcurrent = 8
-// Number of consecutive failures after which a run ends, because each request to an unavailable store takes the full timeout.
+// Ends a run after this number of consecutive failures, because requests to an unavailable store take the full timeout.
 const maxFailures = 32
 const adoptionLock = 4_207_006
 
 const unsupportedNameMessage =
   'The object name is too long, or contains control characters or empty segments. Rename the object, then run the command again.'
 
-/**
- * Request to register the objects below `folder` as files in `context`. `folder` ends with a slash. A dry run only validates the
- * objects.
- */
+/** `folder` ends with a slash. A dry run only validates the objects. */
 export interface AdoptionRequest {
   tenantId: string
   context: string
@@ -51,8 +49,8 @@ interface Dependencies {
 }
 
 /**
- * Registers objects that another program stored in a tenant's folder. Each object is read once, inspected like an upload, and
- * stays at its path. The position is saved after each batch, so that an interrupted run resumes with its last unfinished batch.
+ * Registers objects that another program stored. Each object is inspected like an upload and stays at its path. An interrupted
+ * run resumes with its last unfinished batch.
  */
 export class AdoptionService {
   readonly #throttle: ReadThrottle
@@ -105,7 +103,7 @@ export class AdoptionService {
     for await (const object of this.#listObjects(request, await this.#loadPosition(request)))
       if (batch.push(object) === batchObjects) await finishBatch()
     if (batch.length > 0) await finishBatch()
-    await this.#savePosition(request, null)
+    await this.#deletePosition(request)
   }
 
   /** Lists the objects in the folder, except blobs that the service stored itself. */
@@ -127,7 +125,7 @@ export class AdoptionService {
         results[index] = known.get(object.path) ?? (await this.#adoptObject(request, object, signal))
       }
     }
-    // Wait for all workers before throwing the error. Otherwise, objects would be adopted after the run has ended.
+    // Wait for all workers, so that no object is adopted after the run has ended.
     const errors = (await Promise.allSettled(Array.from({ length: maxConcurrent }, runWorker))).filter(
       (worker) => worker.status === 'rejected',
     )
@@ -140,13 +138,11 @@ export class AdoptionService {
 
   async #adoptObject(request: AdoptionRequest, object: StoredBlob, signal: AbortSignal): Promise<AdoptionResult> {
     if (!isBlobPath(object.path))
-      return toAdoptionResult(object, {
-        outcome: 'failed',
-        reason: 'unsupported_name',
-        message: unsupportedNameMessage,
-      })
+      return toAdoptionResult(object, { outcome: 'failed', reason: 'unsupported_name', message: unsupportedNameMessage })
     await this.#throttle.waitForBytes(object.size, signal)
-    const attempt = new Attempt(createRequestData(request.tenantId, signal), { access: 'upload', dryRun: request.isDryRun })
+    const actor = createSystemActor(request.tenantId)
+    const data = new RequestData({ id: newId('req'), origin: actor, actor, signal: () => signal })
+    const attempt = new Attempt(data, { access: 'upload', dryRun: request.isDryRun })
     const file = new IncomingFile(getFileName(object.path), (limit) => this.#readObject(object, limit()))
     const input = { file, context: request.context }
     let quarantinedId: string | undefined
@@ -208,10 +204,7 @@ export class AdoptionService {
     )
   }
 
-  /**
-   * Finds objects that belong to existing or deleted files. A single statement reads all tables, so that it cannot miss a file
-   * that is deleted in the meantime.
-   */
+  /** Finds objects of existing or deleted files. A single statement cannot miss a file that is deleted in the meantime. */
   async #findRegisteredObjects(
     { tenantId }: AdoptionRequest,
     batch: readonly StoredBlob[],
@@ -246,32 +239,19 @@ export class AdoptionService {
 
   async #loadPosition(request: AdoptionRequest): Promise<string> {
     if (request.isDryRun) return request.folder
-    const { rows } = await this.parts.database.pool.query<{ value: { after: string } }>(
-      'SELECT value FROM service_state WHERE key = $1',
-      [toStateKey(request)],
-    )
-    return rows[0]?.value.after ?? request.folder
+    const state = await loadState<{ after: string }>(this.parts.database.pool, toStateKey(request))
+    return state?.after ?? request.folder
   }
 
-  /** Saves the path after which the next run continues. A null path marks the run as complete. */
-  async #savePosition(request: AdoptionRequest, after: string | null): Promise<void> {
-    if (request.isDryRun) return
-    const key = toStateKey(request)
-    if (after === null) await this.parts.database.pool.query('DELETE FROM service_state WHERE key = $1', [key])
-    else
-      await this.parts.database.pool.query(
-        `INSERT INTO service_state (key, value, updated_at) VALUES ($1, $2, now())
-         ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
-        [key, JSON.stringify({ after })],
-      )
+  async #savePosition(request: AdoptionRequest, after: string): Promise<void> {
+    if (!request.isDryRun) await saveState(this.parts.database.pool, toStateKey(request), { after })
+  }
+
+  async #deletePosition(request: AdoptionRequest): Promise<void> {
+    if (!request.isDryRun) await deleteState(this.parts.database.pool, toStateKey(request))
   }
 }
 
 const toStateKey = ({ context, folder }: AdoptionRequest) => `adoption/${context}/${folder}`
 
 const getFileName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
-
-function createRequestData(tenantId: string, signal: AbortSignal): RequestData {
-  const actor: Actor = createSystemActor(tenantId)
-  return new RequestData({ id: newId('req'), origin: actor, actor, signal: () => signal })
-}

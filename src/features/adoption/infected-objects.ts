@@ -14,10 +14,7 @@ interface Dependencies {
   quarantine: Pick<QuarantineService, 'commitAsQuarantined'>
 }
 
-/**
- * Registers an infected object as a quarantined file, in the transaction that records the object's rejection. Returns the file
- * ID, or undefined if the entry does not reject an infected object.
- */
+/** Registers an infected object as a quarantined file. Returns undefined if the entry does not reject an infected object. */
 export async function quarantineObject(
   { objects, contexts, quarantine }: Dependencies,
   path: string,

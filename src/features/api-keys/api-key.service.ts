@@ -21,10 +21,7 @@ interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'identity'> {
 export class ApiKeyService {
   constructor(private readonly parts: Dependencies) {}
 
-  /**
-   * Creates an API key and returns its secret, which cannot be retrieved later. `options.secret` is the configured secret for the
-   * first key.
-   */
+  /** Returns the secret, which cannot be retrieved later. `options.secret` is the configured secret of the first key. */
   async create(
     actor: Actor,
     input: CreateApiKeyInput,
@@ -81,12 +78,11 @@ export class ApiKeyService {
     return this.#setStatus(actor, apiKeyId, { to: 'disabled', from: ['active'], action: 'disabled' })
   }
 
-  /** Revokes an API key permanently. */
   revoke(actor: Actor, apiKeyId: string): Promise<ApiKey> {
     return this.#setStatus(actor, apiKeyId, { to: 'revoked', from: ['active', 'disabled'], action: 'revoked' })
   }
 
-  /** Replaces the secret of an API key. The previous secret stays valid for `graceSeconds`. */
+  /** The previous secret stays valid for `graceSeconds`. */
   async rotate(actor: Actor, apiKeyId: string, graceSeconds: number): Promise<CreatedApiKey> {
     const secret = generateApiKeySecret()
     const row = await this.#updateApiKey(actor, apiKeyId, (before) => {

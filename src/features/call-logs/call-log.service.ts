@@ -38,7 +38,6 @@ export class CallLogService extends LogReader<CallLog, CallLogFilter> {
     return byKey
   }
 
-  /** Returns validation reports of rejected uploads by call ID. */
   async getValidationReports(tenantId: string, callIds: readonly string[]): Promise<Map<string, ValidationReport>> {
     const { rows } = await this.parts.db.pool.query<{ call_id: string; validation: ValidationReport }>(
       'SELECT call_id, validation FROM call_logs WHERE tenant_id = $1 AND call_id = ANY($2) AND validation IS NOT NULL',
@@ -56,7 +55,6 @@ export class CallLogService extends LogReader<CallLog, CallLogFilter> {
     if (apiKeyId) conditions.push(`api_key_id = $${values.push(apiKeyId)}`)
     if (window.from) conditions.push(`call_id >= $${values.push(getFirstId('call', window.from))}`)
     if (window.until) conditions.push(`call_id < $${values.push(getFirstId('call', window.until))}`)
-    // A malformed API key ID matches no calls.
     const isEmpty = typeof apiKeyId === 'string' && !isId('key', apiKeyId)
     return {
       filter: isEmpty ? null : { conditions, values, pairs: apiKeyId || operation || status ? getMatchingPairs(filter) : null },
@@ -75,7 +73,7 @@ const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const nameOf = createStatementNamer('counts')
 
-/** Returns the time range of a filter, limited to the retained part of the log. */
+/** Limits the time range of a filter to the retained part of the log. */
 function getLogWindow(filter: CallLogFilter, horizon: Date | null): Window {
   const { from, until } = toWindow(filter)
   return { from: from && horizon && horizon > from ? horizon : (from ?? horizon), until }
@@ -110,10 +108,7 @@ interface CallQuery {
   filter: CallLogFilter
 }
 
-/**
- * Counts calls with daily counters in the middle of a time range, hourly counters near its ends, and row counts for partial
- * hours. All parts of the count come from one statement's snapshot.
- */
+/** Counts calls with daily and hourly counters, and counts rows for partial hours, in one statement. */
 async function countCalls({ database, tenantId, filter }: CallQuery, window: Window): Promise<number> {
   const isUnbounded = !window.from && !window.until
   const spans: Span[] = isUnbounded ? [{ by: 'total', from: totalBucket, until: new Date(1) }] : splitWindow(window)

@@ -8,7 +8,6 @@ import { type Event, type EventPage, type EventPageArgs, EventsArgs, toEventType
 
 export const eventsEndpoint: Endpoint = { access: 'admin', tenantWide: true }
 
-/** Returns a tenant's events, as pages or as a live stream. */
 export class EventService {
   constructor(private readonly parts: Pick<Components, 'journal'>) {}
 

@@ -89,8 +89,7 @@ const counters: readonly Counter[] = [
     description: `'files of ' || uploaded_by || ' in ' || context_id || ', ' || content_type || ': ' || files`,
   },
   {
-    // Counts logged calls, except for calls that have not been folded yet. Context counters are not compared, because log rows do
-    // not contain the context.
+    // Excludes calls that have not been folded yet. Context counters are not compared, because log rows have no context.
     ...usage,
     columns: callColumns,
     correct: `SELECT subject, 'hour' AS grain, bucket, ${buildSumColumnsSql(callColumns)} FROM (
@@ -140,13 +139,12 @@ function buildDifferencesSql({ table, keys, columns, correct, within = 'true' }:
 const getStatementValues = (tenantId: string, { since }: Counter, horizons: Horizons): unknown[] =>
   since ? [tenantId, since(horizons)] : [tenantId]
 
-/** SQL for the difference between a tenant's stored files and the files that its counters imply: uploaded minus deleted files. */
+/** SQL for the difference between the stored files and the uploaded minus deleted files that the counters imply. */
 const uploadGap = `SELECT files, bytes FROM (
   SELECT h.files - coalesce(sum(files_uploaded - files_deleted), 0) AS files, h.bytes - coalesce(sum(bytes_uploaded - bytes_deleted), 0) AS bytes
   FROM tenant_heads h LEFT JOIN ${currentUsage} u ON u.tenant_id = $1 AND u.subject = '' AND u.grain = 'total'
   WHERE h.tenant_id = $1 GROUP BY h.files, h.bytes) gap WHERE files <> 0 OR bytes <> 0`
 
-// Compares `files.quarantined_at` with the rows of `quarantine`.
 const quarantineDifferences = `SELECT 1 FROM (SELECT file_id FROM files WHERE quarantined_at IS NOT NULL AND tenant_id = $1) f
   FULL JOIN (SELECT file_id FROM quarantine WHERE tenant_id = $1) q USING (file_id) WHERE f.file_id IS NULL OR q.file_id IS NULL`
 
@@ -156,8 +154,7 @@ const tenantsWithRows = ['tenant_heads', 'files', 'trash', 'file_totals', 'usage
   .join(' UNION ')
 
 /**
- * Returns the number of counters that differ from a recount of their rows, for one tenant or, if `tenantId` is null, for all
- * tenants. Each tenant is read in its own snapshot, because no counter includes rows of several tenants.
+ * Returns the number of wrong counters of one tenant or, if `tenantId` is null, of all tenants. Reads each tenant in a snapshot.
  */
 export async function countCounterErrors(
   client: ClientBase,
@@ -186,16 +183,13 @@ async function countTenantErrors(client: ClientBase, tenantId: string, horizons:
   return drift
 }
 
-/** A corrected counter with its description. */
 export interface Repair {
   tenantId: string
   what: string
 }
 
 /**
- * Corrects the differences that `countCounterErrors` finds, in one transaction per tenant. The transaction holds the tenant's
- * lock and fold lock, so the tenant's uploads and changes wait. Counters of rows that no longer exist, such as deleted files, are
- * adjusted to match the remaining counters.
+ * Corrects wrong counters, in one transaction per tenant. The transaction holds the tenant's lock and fold lock, so uploads wait.
  */
 export async function repairCounters(client: ClientBase, horizons: Horizons): Promise<Repair[]> {
   const repairs: Repair[] = []

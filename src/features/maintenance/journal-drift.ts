@@ -21,8 +21,8 @@ const rowsAtOnce = 500
 const tileWidth = 256
 
 /**
- * Returns the number of errors in journals, such as gaps, wrong hashes, and entries that differ from their rows. `whole`
- * recomputes all hashes. Otherwise, only the last entries and the frontier are checked, at a constant cost.
+ * Returns the number of errors in journals, such as gaps and wrong hashes. `whole` recomputes all hashes. Otherwise, only the
+ * last entries and the frontier are checked.
  */
 export async function countJournalErrors(
   client: ClientBase,
@@ -61,7 +61,7 @@ async function countAllErrors(client: ClientBase, head: Head): Promise<number> {
   const wrongEntries = await countEntryErrors(client, head, { from: 0, onEntry: (entry) => tree.addLeaf(hashLeaf(entry)) })
   const hasSameFrontier =
     computeRoot(head.frontier).equals(computeRoot(tree.frontier)) && head.frontier.length === tree.frontier.length
-  // Each remaining node is an error: it is stored, although the journal has no leaves for it.
+  // The remaining nodes are errors, because the journal has no leaves for them.
   return wrongEntries + wrongNodes + nodes.size + (hasSameFrontier ? 0 : 1)
 }
 
@@ -137,7 +137,7 @@ async function readJournalNodes(client: ClientBase, tenantId: string): Promise<M
   return new Map(rows.map(({ level, place, hash }) => [`${level}/${place}`, hash]))
 }
 
-/** Recomputes a journal's Merkle tree leaf by leaf, in the same way as the ledger. Reports each node that must be stored. */
+/** Recomputes a journal's Merkle tree leaf by leaf, and reports each node that must be stored. */
 class Tree {
   readonly frontier: Buffer[] = []
   #length = 0

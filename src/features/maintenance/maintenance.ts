@@ -36,10 +36,7 @@ interface Dependencies extends Pick<Components, 'db' | 'storage' | 'ledger' | 's
 
 type Task = [name: string, intervalMs: number, run: () => Promise<unknown>]
 
-/**
- * Runs periodic tasks on every replica. Each task can safely run on several replicas, and a failed task runs again at its next
- * interval.
- */
+/** Runs periodic tasks on every replica. A failed task runs again at its next interval. */
 export class Maintenance {
   readonly #reconciler: Reconciler
   readonly #timers: NodeJS.Timeout[] = []

@@ -1,12 +1,11 @@
 import type { Pool } from 'pg'
 import { processRowsByTenant } from '../../platform/db/queries.js'
 
-// Maximum number of paths in memory. Blobs at other paths are deleted at the time recorded in the garbage journal.
+// Blobs at further paths are deleted at the time recorded in the garbage journal.
 const maxPaths = 10_000
 
 /**
- * Schedules the blobs of failed uploads for early deletion. Only paths in the garbage journal are affected. A successful commit
- * has removed its path from the journal, and a commit in progress locks the path.
+ * Schedules the blobs of failed uploads for early deletion. A successful upload has removed its path from the garbage journal.
  */
 export class OrphanedUploads {
   /** Paths of failed uploads, and the time of each failure on this process's monotonic clock. */
@@ -18,7 +17,6 @@ export class OrphanedUploads {
     private readonly settleMs: number,
   ) {}
 
-  /** Schedules the blob at `path` for early deletion, unless a commit in progress uses it. */
   scheduleDeletion(path: string): void {
     if (this.#noted.size < maxPaths) this.#noted.set(path, performance.now())
   }

@@ -33,9 +33,8 @@ interface State {
 }
 
 /**
- * Compares database rows with blobs in both directions, at a limited rate and on one replica at a time. The position is stored in
- * the database, so that another replica can continue. Findings are stored, counted in metrics and written to the audit log. The
- * reconciler repairs nothing, because a faulty comparison could delete data.
+ * Compares database rows with blobs in both directions, at a limited rate and on one replica at a time. Findings are only
+ * reported, because a faulty comparison could delete data.
  */
 export class Reconciler {
   readonly #pace: Pace
@@ -77,7 +76,7 @@ export class Reconciler {
       await this.#saveState({ ...state, after: path })
       await sleep(Math.max(0, began + (paths / pathsPerSecond) * 1000 - performance.now()))
     }
-    // Findings from before this comparison did not recur, so their causes were repaired.
+    // Findings that did not recur in this comparison were repaired.
     const old = { foundAt: { lt: new Date(state.startedAt) } }
     const { storageFinding } = this.parts.db.prisma
     const tenants = await storageFinding.findMany({ where: old, distinct: 'tenantId', select: { tenantId: true } })
@@ -114,10 +113,7 @@ export class Reconciler {
   }
 }
 
-/**
- * Returns the number of stored findings. The readiness check calls this function, which therefore avoids loading the Prisma
- * engine.
- */
+/** Avoids Prisma, because the readiness check must not wait until its engine is loaded. */
 export async function countStorageFindings(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ count: number }>('SELECT count(*)::int AS count FROM storage_findings')
   return rows[0]!.count

@@ -8,8 +8,7 @@ import { getFirstId } from '../../platform/ids.js'
 const rowsAtOnce = 1_000
 
 /**
- * Deletes log rows that exceed the retention period. Whole months are deleted by dropping partitions, and other rows in batches.
- * Statistics still include the deleted rows.
+ * Deletes expired log rows by dropping the partitions of whole months, and other rows in batches. Statistics keep counting them.
  */
 export async function deleteExpiredLogs(pool: Pool, horizons: LogStartTimes): Promise<{ partitions: string[]; rows: number }> {
   await horizons.refresh()
@@ -23,10 +22,7 @@ export async function deleteExpiredLogs(pool: Pool, horizons: LogStartTimes): Pr
   return { partitions, rows }
 }
 
-/**
- * Deletes hourly counters one day after the last query could need them. Daily counters remain. Returns the number of deleted
- * rows.
- */
+/** Deletes hourly counters one day after the last query could need them. Daily counters remain. */
 export async function deleteOldHourlyCounters(pool: Pool): Promise<number> {
   const days = storedHoursDays + 1
   const usage = await deleteForAllTenants(pool, async (tenantId) => {
@@ -44,7 +40,6 @@ export async function deleteOldHourlyCounters(pool: Pool): Promise<number> {
 
 const storedLinkDays = 90
 
-/** Deletes upload links that expired more than `storedLinkDays` ago. Returns the number of deleted links. */
 export const deleteOldUploadLinks = (pool: Pool): Promise<number> => deleteFromAllTenants(pool, oldLinks, storedLinkDays)
 
 const oldLinks = `
@@ -56,7 +51,7 @@ DELETE FROM ${table} WHERE tenant_id = $1 AND ${id} < $2 AND ${id} IN (SELECT ${
 
 const beforeHours = `bucket < date_trunc('day', now(), 'UTC') - make_interval(days => $2)`
 
-// The recursive query jumps from subject to subject in the primary key, so that it reads only the hours to delete.
+// The recursive query reads only the hours to delete, because it jumps from subject to subject.
 const oldHours = `
 WITH RECURSIVE subjects AS (
   SELECT (SELECT min(subject) FROM usage_counters WHERE tenant_id = $1) AS subject
@@ -93,10 +88,7 @@ interface RetentionDays {
 
 const stateKey = 'logs_dropped_until'
 
-/**
- * Start times of the retained logs, at which totals and recounts begin. They follow the retention settings. After a retention
- * period was increased, they are still later than all deleted rows.
- */
+/** Start times of the retained logs. After a retention period was increased, they are still later than all deleted rows. */
 export class LogStartTimes {
   #saved: SavedStartTimes = { calls: null, audits: null }
 
@@ -111,13 +103,10 @@ export class LogStartTimes {
     return horizons
   }
 
-  /**
-   * Returns the start of the retained call log, or null if retention is unlimited. The start is a full hour, so that counters
-   * match the remaining rows.
-   */
+  /** The start of the call log is a full hour, so that counters match the rows. Null means unlimited retention. */
   readonly calls = (): Date | null => getLaterTime(getRetentionStart(this.days.calls, startOfHour), this.#saved.calls)
 
-  /** Returns the start of the retained audit log, or null if retention is unlimited. The start is the beginning of a day. */
+  /** The start of the audit log is the start of a day. Null means unlimited retention. */
   readonly audits = (): Date | null => getLaterTime(getRetentionStart(this.days.audits, startOfDay), this.#saved.audits)
 
   async refresh(): Promise<void> {

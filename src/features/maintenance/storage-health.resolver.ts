@@ -7,7 +7,7 @@ import { StorageHealthType } from './storage-health.types.js'
 
 @Resolver(() => StorageHealthType)
 export class StorageHealthResolver {
-  // Concurrency is limited, because each recount reads all rows of the tenant on its own connection.
+  // Each recount reads all rows of the tenant on its own connection.
   readonly #slots = new TenantSlots('recounts', { inAll: 2, byTenant: 1 })
 
   constructor(private readonly service: StorageHealth) {}

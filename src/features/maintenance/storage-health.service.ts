@@ -74,8 +74,8 @@ export class StorageHealth {
   }
 
   /**
-   * Compares the sorted lists of rows and blobs, and yields each path after `after` with its finding. Each difference is checked
-   * again, because uploads and deletions continue in the meantime. `sample` is the fraction of blobs whose content is read.
+   * Compares the sorted lists of rows and blobs. Checks each difference again, because uploads and deletions continue. `sample`
+   * is the fraction of blobs whose content is read.
    */
   async *comparePaths({
     prefix = '',
@@ -106,7 +106,6 @@ export class StorageHealth {
     }
   }
 
-  /** Corrects counters that differ from the rows that they count. Returns the corrected counters. */
   repairCounters(): Promise<Repair[]> {
     return this.#withDedicatedConnection((client) => repairCounters(client, this.#getLogStartTimes()))
   }
@@ -115,7 +114,6 @@ export class StorageHealth {
     return { callsSince: this.parts.horizons.calls(), auditsSince: this.parts.horizons.audits() }
   }
 
-  /** Runs `work` on a dedicated connection, because a recount takes a long time. */
   async #withDedicatedConnection<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
     const client = await this.parts.db.connectDedicated('assay verify')
     try {
@@ -194,7 +192,6 @@ export class StorageHealth {
   }
 }
 
-/** Returns SQL for the rows whose files have a blob. Trashed files also have one. */
 const buildRowsSql = (table: 'files' | 'trash') =>
   `(SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM ${table} WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3)`
 const referenceStatement =

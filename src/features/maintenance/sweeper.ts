@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
-import { loadState, processRowsByTenant, type Queries, saveState } from '../../platform/db/queries.js'
+import { deleteState, loadState, processRowsByTenant, type Queries, saveState } from '../../platform/db/queries.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
 const batch = 64
 const atOnce = 8
-// Number of failures after which a batch ends, because each request to an unavailable store takes the full timeout.
+// Ends a batch early, because each request to an unavailable store takes the full timeout.
 const maxFailures = 8
 
 interface ClaimedBlob {
@@ -14,11 +14,8 @@ interface ClaimedBlob {
 }
 
 /**
- * Deletes blobs that are due in the garbage journal. No transaction may be open during store I/O, so each batch has three steps:
- * - Mark the rows, so that no upload can claim their paths.
- * - Delete the blobs.
- * - Delete the rows.
- * Replicas mark different rows. If a replica is killed, its rows become due again after ten minutes.
+ * Deletes blobs that are due in the garbage journal: marks the rows, so that no upload can claim their paths, deletes the blobs,
+ * and then deletes the rows. The rows of a killed replica become due again after ten minutes.
  */
 export class Sweeper {
   constructor(
@@ -27,19 +24,16 @@ export class Sweeper {
     private readonly onFailed: (path: string, reason: unknown) => void = () => {},
   ) {}
 
-  /**
-   * Sweeps until no blob is due, or until `shouldContinue` returns false before a batch. `failed` is the number of blobs that the store did
-   * not delete.
-   */
+  /** Sweeps until no blob is due, or until `shouldContinue` returns false before a batch. */
   async sweep(shouldContinue: () => boolean | Promise<boolean> = () => true): Promise<{ removed: number; failed: number }> {
     const total = { removed: 0, failed: 0 }
-    for (;;) {
-      if (!(await shouldContinue())) return total
+    while (await shouldContinue()) {
       const { removed, failed } = await this.#sweepBatch()
       total.removed += removed
       total.failed += failed
-      if (removed + failed < batch || failed >= maxFailures) return total
+      if (removed + failed < batch || failed >= maxFailures) break
     }
+    return total
   }
 
   async #sweepBatch(): Promise<{ removed: number; failed: number }> {
@@ -67,8 +61,7 @@ export class Sweeper {
     return { removed: removed.length, failed }
   }
 
-  // Claims due blobs, but never those of stored or trashed files, even if the journal contains them. Another replica may have
-  // claimed the same rows first.
+  /** Claims due blobs, but never those of stored or trashed files, even if the journal contains them. */
   async #claimDueBlobs(): Promise<ClaimedBlob[]> {
     const { rows: due } = await this.pool.query<ClaimedBlob>(
       `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${buildNoFileCondition('d.tenant_id')} ORDER BY d.due_at LIMIT $1`,
@@ -98,14 +91,7 @@ const taken = 'tenant_id = $1 AND blob_path = ANY ($2) AND taken'
 
 const pauseKey = 'sweep_paused'
 
-/**
- * Returns true if the operator has paused the deletion of blobs on all replicas, for example to find missing blobs after a
- * restore.
- */
+/** Returns true if the operator has paused the deletion of blobs on all replicas, for example to restore a backup. */
 export const isSweepPaused = async (database: Queries): Promise<boolean> => (await loadState(database, pauseKey)) !== undefined
-
 export const pauseSweep = (database: Queries): Promise<void> => saveState(database, pauseKey, { paused: true })
-
-export async function resumeSweep(database: Queries): Promise<void> {
-  await database.query('DELETE FROM service_state WHERE key = $1', [pauseKey])
-}
+export const resumeSweep = (database: Queries): Promise<void> => deleteState(database, pauseKey)

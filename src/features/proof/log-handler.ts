@@ -27,9 +27,7 @@ const text = 'text/plain; charset=utf-8'
 const adminEndpoint: Endpoint = { access: 'admin', tenantWide: true }
 const readerEndpoint: Endpoint = { access: 'any' }
 
-/**
- * Serves the transparency log (C2SP tlog-tiles) to admins of the tenant and to clients with a token that can read only the log.
- */
+/** Serves the transparency log (C2SP tlog-tiles) to admins and to clients with a log token. */
 export function createLogHandler(dependencies: Dependencies): RequestHandler {
   const { log } = dependencies
   const router = Router({ caseSensitive: true, strict: true })
@@ -79,7 +77,6 @@ async function handleRequest(
   }
 }
 
-/** Creates a call that can read only the log. */
 async function createLogReaderCall(dependencies: Dependencies, request: Request, token: string): Promise<Call> {
   const { callId: id, address: ip } = request as Request & IdentifiedRequest
   const origin = { ip, userAgent: '' }

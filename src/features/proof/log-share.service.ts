@@ -20,7 +20,6 @@ interface PresentedToken {
   hash: Buffer
 }
 
-/** A token's ID, and the tenant whose log the token can read. */
 interface FoundReader {
   tenantId: string
   shareId: string
@@ -37,7 +36,6 @@ export class LogShareService {
 
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger'>) {}
 
-  /** Creates an access token for the log. Only this response contains the token. */
   create(actor: Actor, days: number): Promise<NewLogShare> {
     const { tenantId } = actor
     const shareId = newId('shr')
@@ -65,7 +63,6 @@ export class LogShareService {
     })
   }
 
-  /** Revokes an access token immediately. */
   revoke(actor: Actor, shareId: string): Promise<LogShare> {
     const { tenantId } = actor
     return this.parts.ledger.changeTenant(tenantId, async (tx) => {
@@ -77,9 +74,8 @@ export class LogShareService {
   }
 
   /**
-   * Returns undefined if the token is unknown, revoked or expired. `isSuspect` is true for IP addresses with many failed
-   * attempts. Tokens from these addresses share at most one query per second. Guessing therefore causes little database load,
-   * and valid tokens are still accepted.
+   * Returns undefined if the token is unknown, revoked or expired. Suspect IP addresses share one query per second, so that
+   * guessing causes little load.
    */
   async findReader(token: string, { isSuspect }: { isSuspect: boolean }): Promise<FoundReader | undefined> {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []

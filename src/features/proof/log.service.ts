@@ -25,10 +25,7 @@ export interface SignedCheckpoint extends Checkpoint {
   note: string
 }
 
-/**
- * Provides a tenant's journal as a transparency log with checkpoints, tiles and proofs. They are computed from the hashes that
- * the ledger stores.
- */
+/** Provides a tenant's journal as a transparency log, from the hashes that the ledger stores. */
 export class LogService {
   constructor(private readonly parts: Pick<Components, 'db' | 'identity'> & { publicUrl: string }) {}
 
@@ -74,10 +71,7 @@ export class LogService {
     return level === 'entries' ? encodeEntryBundle(parts as string[]) : Buffer.concat(parts as Buffer[])
   }
 
-  /**
-   * Returns the inclusion proof (RFC 6962) of an entry among the first `size` entries: the hashes from the leaf to the root.
-   * Reads at most one tile per level.
-   */
+  /** Returns the inclusion proof (RFC 6962) of an entry: the hashes from the leaf to the root of the first `size` entries. */
   getInclusionProof(tenantId: string, index: number, size: number): Promise<Buffer[]> {
     return this.#computeRoots(tenantId, getSiblingSubtrees(index, size))
   }

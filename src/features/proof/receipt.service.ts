@@ -28,14 +28,10 @@ interface Verdict {
   checks: { checks: Receipt['checks']; engine: EngineIdentity | null } | null
 }
 
-/**
- * Issues receipts for verdicts. Receipts are created on request, only from the journal, so that they remain available after the
- * file is deleted.
- */
+/** Issues receipts from the journal, so that they remain available after the file is deleted. */
 export class ReceiptService {
   constructor(private readonly parts: Dependencies) {}
 
-  /** Issues a receipt for a file or an upload call. */
   async issue(
     attempt: Attempt,
     { fileId, callId }: { fileId?: string | null; callId?: string | null },
@@ -48,7 +44,7 @@ export class ReceiptService {
 
   async #issueReceipt(attempt: Attempt, kind: 'file' | 'call', id: string): Promise<{ receipt: string }> {
     const { tenantId } = attempt.actor
-    // The call log does not contain rejected uploads of dashboard users. Their receipts are identified by the event ID.
+    // Rejected uploads of dashboard users have no call log row, but an event ID.
     const isKnown = isId(kind, id) || (kind === 'call' && isId('evt', id))
     const verdict = isKnown ? await this.#findVerdict(attempt, kind, id) : undefined
     if (!verdict || !(await this.#authorizeAndSetTarget(attempt, verdict))) throw notFound(kind, id)
@@ -81,7 +77,7 @@ export class ReceiptService {
     return operation === 'upload' && status === 'success' && fileId ? this.#findVerdict(attempt, 'file', fileId) : undefined
   }
 
-  /** Returns false if the actor has no access to the context. Otherwise, adds the file and the context to the call log row. */
+  /** Returns false if the actor has no access to the context. */
   async #authorizeAndSetTarget(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
     const { actor } = attempt
     const context = contextKey === null ? undefined : await this.parts.contexts.find(actor, contextKey)
@@ -92,7 +88,6 @@ export class ReceiptService {
   }
 }
 
-/** Returns the receipt claims about the file and its verdict. */
 function toClaims({ subject, type, entry, checks }: Verdict) {
   const { data } = JSON.parse(entry) as { data: Record<string, unknown> }
   const getTextField = (name: string): string | null => (typeof data[name] === 'string' ? data[name] : null)

@@ -1,7 +1,6 @@
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import { createSignaturesExpression, isExact } from '../../inspection/scanners/signatures.js'
 import { getLeaseEndSql } from '../../platform/db/lease.js'
-import { withTransaction } from '../../platform/db/queries.js'
 
 export const leaseSeconds = 30
 export const maxBatchFiles = 64
@@ -14,19 +13,13 @@ export interface LeaseOwner {
 }
 
 export interface LeasedFile {
-  file_id: string
+  fileId: string
   attempts: number
   failure: string | null
 }
 
-/**
- * Leases a context's next files and advances the rescan position past them. Returns undefined if another replica finished the
- * context.
- */
-export const leaseNextFiles = (pool: Pool, context: LeaseOwner, signatures: string): Promise<LeasedFile[] | undefined> =>
-  withTransaction(pool, (client) => leaseFilesAndAdvance(client, context, signatures))
-
-async function leaseFilesAndAdvance(
+/** Leases a context's next files and advances its position. Returns undefined if another replica has finished the context. */
+export async function leaseNextFiles(
   client: PoolClient,
   { tenantId, contextId, token }: LeaseOwner,
   signatures: string,
@@ -64,17 +57,16 @@ async function leaseFilesAndAdvance(
   const { rows: leased } = await client.query<LeasedFile>(
     `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token, attempts)
      SELECT $1, file_id, $2, ${getLeaseEndSql('$5')}, $4, 1 FROM unnest($3::text[]) AS taken(file_id)
-     ON CONFLICT (tenant_id, file_id) DO NOTHING RETURNING file_id, attempts, failure`,
+     ON CONFLICT (tenant_id, file_id) DO NOTHING RETURNING file_id AS "fileId", attempts, failure`,
     [tenantId, contextId, ids, token, leaseSeconds],
   )
   return leased
 }
 
 /**
- * Returns an SQL condition for statements in which $1 is the tenant. The condition is true if file `f` needs no scan in rescan
- * `w`, because it has a report with these signatures. A requested rescan repeats failed scans. If the version does not reflect
- * every signature change, a requested rescan also repeats all other scans except those that found a virus, because an admin may
- * have released these files.
+ * Returns an SQL condition that is true if file `f` needs no scan in rescan `w`, because it has a report with these signatures. A
+ * requested rescan repeats failed scans. If the version does not reflect every signature change, it repeats all scans except
+ * those that found a virus, because an admin may have released the file.
  */
 export function buildIsDoneCondition(signatures: string, parameter: string): string {
   const isFinal = isExact(signatures)

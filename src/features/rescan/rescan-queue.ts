@@ -9,6 +9,7 @@ import {
   renewLease,
   startLeaseRenewal,
 } from '../../platform/db/lease.js'
+import { withTransaction } from '../../platform/db/queries.js'
 import {
   buildIsDoneCondition,
   type LeasedFile,
@@ -46,48 +47,40 @@ export interface Result {
   failure?: string
 }
 
+/** Signatures of this replica's scanner. `isNewest` is true if no replica has seen newer signatures. */
+interface ScannerSignatures {
+  signatures: string
+  isNewest: boolean
+}
+
 interface ContextRow {
   tenant_id: string
   context_id: string
 }
 
 /**
- * Distributes the files that need a rescan among the replicas. Each context has a row with its position, and each file in
- * progress has its own row. Replicas lease these rows, with lease times from the database clock. If a replica dies, another
- * replica takes over its rows when their leases expire.
+ * Distributes the files that need a rescan among the replicas, which lease contexts and files. Another replica takes over the
+ * rows of a dead replica when their leases expire.
  */
 export class RescanQueue {
   constructor(private readonly pool: Pool) {}
 
-  /**
-   * Leases files that no other replica has leased, or returns undefined if none exist. `isNewest` means that no replica has seen
-   * newer signatures.
-   */
-  async leaseBatch(
-    { signatures, isNewest }: { signatures: string; isNewest: boolean },
-    token: string,
-  ): Promise<Batch | undefined> {
-    return (await this.#leaseDueBatch({ signatures, isNewest }, token)) ?? (await this.#leaseNextBatch(signatures, token))
+  /** Leases files that no other replica has leased. Returns undefined if none exist. */
+  async leaseBatch(scanner: ScannerSignatures, token: string): Promise<Batch | undefined> {
+    return (await this.#leaseDueBatch(scanner, token)) ?? (await this.#leaseNextBatch(scanner.signatures, token))
   }
 
-  /** Saves the results for files that are still leased with the token. Returns the number of saved results. */
-  async saveResults({ tenantId, contextId, token }: Batch, signatures: string, results: readonly Result[]): Promise<number> {
-    const rows = results.map(({ fileId, report, bytes, failed, failure }) => ({
+  /** Ignores files whose lease was lost. */
+  async saveResults({ tenantId, contextId, token }: Batch, signatures: string, results: readonly Result[]): Promise<void> {
+    const rows = results.map(({ fileId, report, failure = null, ...counts }) => ({
       file_id: fileId,
       validated_at: report?.validatedAt ?? null,
       report,
-      bytes,
-      failed,
-      failure: failure ?? null,
+      failure,
+      ...counts,
     }))
-    const { rows: kept } = await this.pool.query<{ kept: number }>('SELECT rescan_keep($1, $2, $3, $4::jsonb, $5) AS kept', [
-      tenantId,
-      contextId,
-      token,
-      JSON.stringify(rows),
-      !isVersioned(signatures),
-    ])
-    return Number(kept[0]!.kept)
+    const values = [tenantId, contextId, token, JSON.stringify(rows), !isVersioned(signatures)]
+    await this.pool.query('SELECT rescan_keep($1, $2, $3, $4::jsonb, $5)', values)
   }
 
   /** Renews the leases on the files in a batch until the timer is cleared. */
@@ -96,10 +89,7 @@ export class RescanQueue {
     return startLeaseRenewal(lease, () => renewLease(this.pool, lease))
   }
 
-  /**
-   * Releases a batch and delays it by `seconds`. The attempt counts only for `suspects`: the files that the scanner was scanning
-   * when it became unavailable.
-   */
+  /** Delays a batch by `seconds`. The attempt counts only for `suspects`, which may have crashed the scanner. */
   async releaseBatch({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
     await this.pool.query(
       `UPDATE rescan_queue SET ${getLeaseReleaseSql('$3')}, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
@@ -122,10 +112,7 @@ export class RescanQueue {
     await this.#pauseRescan(tenantId, contextId)
   }
 
-  /**
-   * Returns the current blob path of a file, or undefined if the file was deleted. The path changes if a quarantined object is
-   * moved.
-   */
+  /** Returns undefined if the file was deleted. The path changes if a quarantined object is moved. */
   async getBlobPath({ tenantId }: Batch, fileId: string): Promise<string | undefined> {
     const { rows } = await this.pool.query<{ path: string }>(
       'SELECT blob_path AS path FROM files WHERE tenant_id = $1 AND file_id = $2',
@@ -143,8 +130,8 @@ export class RescanQueue {
   }
 
   /**
-   * Finishes rescans that have no files left. After ten minutes, the newest files are checked once more, because uploads that
-   * were in progress when the rescan started may have used the previous signatures.
+   * Finishes rescans without remaining files. After ten minutes, rechecks the newest files, because uploads in progress at the
+   * start may have used the previous signatures.
    */
   async finishRescans(): Promise<void> {
     const { rows } = await this.pool.query<ContextRow>(
@@ -169,14 +156,10 @@ export class RescanQueue {
   }
 
   /**
-   * Leases restored files, and files whose attempt failed or whose replica died. Files of the last two kinds are leased one at a
-   * time. If such a file crashes the service or the scanner, no other file loses an attempt. Files that wait for newer signatures
-   * are not leased to a scanner with older ones.
+   * Leases restored files, failed files, and files whose replica died. The last two kinds are leased one at a time, because such
+   * a file may crash the scanner. A scanner with older signatures gets no files that wait for newer ones.
    */
-  async #leaseDueBatch(
-    { signatures, isNewest }: { signatures: string; isNewest: boolean },
-    token: string,
-  ): Promise<Batch | undefined> {
+  async #leaseDueBatch({ signatures, isNewest }: ScannerSignatures, token: string): Promise<Batch | undefined> {
     const { rows } = await this.pool.query<ContextRow & { is_retry: boolean }>(
       `SELECT q.tenant_id, q.context_id, q.attempts > 0 AS is_retry FROM rescan_queue q LEFT JOIN rescans w ON w.tenant_id = q.tenant_id AND w.context_id = q.context_id
        WHERE q.${isLeaseFree} ${isNewest ? '' : `AND coalesce(w.signatures, $1) = $1 AND NOT ${buildWaitsForOtherSignaturesCondition('q', '$1')}`} ORDER BY q.leased_until LIMIT 1`,
@@ -190,7 +173,7 @@ export class RescanQueue {
          WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.${isLeaseFree} AND (d.attempts > 0) = $5
            ${isNewest ? '' : `AND NOT ${buildWaitsForOtherSignaturesCondition('d', '$6', '$1')}`}
          ORDER BY d.file_id DESC LIMIT ${isRetry ? 1 : maxBatchFiles} FOR UPDATE SKIP LOCKED)
-       RETURNING q.file_id, q.attempts, q.failure`,
+       RETURNING q.file_id AS "fileId", q.attempts, q.failure`,
       [tenantId, contextId, token, leaseSeconds, isRetry, ...(isNewest ? [] : [signatures])],
     )
     return this.#loadBatch({ tenantId, contextId, token }, signatures, taken)
@@ -204,43 +187,29 @@ export class RescanQueue {
     )
     for (const { tenant_id: tenantId, context_id: contextId } of rows) {
       const context = { tenantId, contextId, token }
-      const leases = await leaseNextFiles(this.pool, context, signatures)
+      const leases = await withTransaction(this.pool, (client) => leaseNextFiles(client, context, signatures))
       if (leases) return this.#loadBatch(context, signatures, leases)
     }
     return undefined
   }
 
-  /**
-   * Counts leased files as processed if they are deleted, already scanned, or in a context that no longer scans files. Returns
-   * the other files.
-   */
+  /** Counts files as processed if they need no scan any more. Returns the other files. */
   async #loadBatch(context: LeaseOwner, signatures: string, leases: readonly LeasedFile[]): Promise<Batch> {
-    const byId = new Map(leases.map((lease) => [lease.file_id, lease]))
-    const described = await this.#findDueFiles(context, signatures, [...byId.keys()])
-    const files = described.map((file) => {
-      const { attempts, failure } = byId.get(file.fileId)!
-      byId.delete(file.fileId)
-      return { ...file, attempts, failure }
-    })
-    const batch = { ...context, files }
-    if (byId.size > 0)
-      await this.saveResults(
-        batch,
-        signatures,
-        [...byId.keys()].map((fileId) => ({ fileId, report: null, bytes: 0, failed: false })),
-      )
+    const byId = new Map(leases.map((lease) => [lease.fileId, lease]))
+    const due = await this.#findDueFiles(context, signatures, [...byId.keys()])
+    const batch = { ...context, files: due.map((file) => ({ ...file, ...byId.get(file.fileId)! })) }
+    for (const { fileId } of due) byId.delete(fileId)
+    const unneeded = [...byId.keys()].map((fileId) => ({ fileId, report: null, bytes: 0, failed: false }))
+    if (unneeded.length > 0) await this.saveResults(batch, signatures, unneeded)
     return batch
   }
 
   /** Marks a rescan as paused until the next file of its context is scanned. */
   async #pauseRescan(tenantId: string, contextId: string): Promise<void> {
-    await this.pool.query('UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND context_id = $2 AND paused_at IS NULL', [
-      tenantId,
-      contextId,
-    ])
+    const statement = 'UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND context_id = $2 AND paused_at IS NULL'
+    await this.pool.query(statement, [tenantId, contextId])
   }
 
-  /** Returns the files that still exist and need a scan, newest first. */
   async #findDueFiles(
     { tenantId, contextId }: Pick<Batch, 'tenantId' | 'contextId'>,
     signatures: string,
@@ -259,10 +228,7 @@ export class RescanQueue {
   }
 }
 
-/**
- * Returns an SQL condition that is true if a restored file in `queued` stays quarantined until it is scanned with signatures
- * other than `parameter`.
- */
+/** Returns an SQL condition that is true if the restored file waits for a scan with other signatures than `parameter`. */
 const buildWaitsForOtherSignaturesCondition = (queued: string, parameter: string, tenant = `${queued}.tenant_id`): string =>
   `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${tenant} AND a.file_id = ${queued}.file_id AND a.viruses = '[]'
      AND a.signatures NOT IN (${parameter}, 'unknown'))`

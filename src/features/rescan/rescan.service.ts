@@ -20,10 +20,7 @@ interface Row extends Omit<RescanProgress, 'status'> {
   pausedAt: Date | null
 }
 
-/**
- * Starts rescans of stored files, on request or after a signature update, and reports their progress. `Rescanner` scans the
- * files.
- */
+/** Starts rescans and reports their progress. `Rescanner` scans the files. */
 export class RescanService {
   /** `scanner` is pending while the services are created. It is undefined for CLI commands, which start no rescans. */
   constructor(
@@ -43,7 +40,7 @@ export class RescanService {
     return { signatures: getSignatures(identity), madeAt: identity.signaturesDate }
   }
 
-  /** Starts a rescan of a context, unless one is in progress. Throws 404 if the context does not exist. */
+  /** Does nothing if a rescan is in progress. */
   async startRescan(actor: Actor, contextKey: string): Promise<RescanProgress> {
     const context = await this.parts.contexts.get(actor, contextKey)
     if (context.scanForViruses) {
@@ -54,12 +51,10 @@ export class RescanService {
     return this.#findProgress(context)
   }
 
-  /** Returns the rescan progress of a context. Throws 404 if the context does not exist. */
   async getProgress(actor: Actor, contextKey: string): Promise<RescanProgress> {
     return this.#findProgress(await this.parts.contexts.get(actor, contextKey))
   }
 
-  /** Returns the rescan progress by context ID, for GraphQL relations. */
   async getProgressByContextIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, RescanProgress>> {
     const { rows } = await this.parts.db.pool.query<Row>({
       name: 'rescans',
@@ -82,8 +77,8 @@ export class RescanService {
   }
 
   /**
-   * Returns the newest signatures that any replica has seen, or null if no scanner is configured. A restored file waits until
-   * it is scanned with these signatures. If the result is null, every restored file waits.
+   * Returns the newest signatures that any replica has seen. Restored files wait until they are scanned with them. Null means
+   * that no scanner is configured, so every restored file waits.
    */
   async getNewestSignatures(): Promise<string | null> {
     const identity = await (await this.parts.scanner)?.getIdentity().catch(() => undefined)
@@ -138,7 +133,6 @@ export class RescanService {
     return waiting + abandoned > 0 ? rows[0] : undefined
   }
 
-  /** Returns counts across all tenants, for the metrics. */
   async getCounts(): Promise<{ contextsInProgress: number; filesQuarantined: number }> {
     const { rows } = await this.parts.db.pool.query<{ contextsInProgress: number; filesQuarantined: number }>(
       `SELECT (SELECT count(*) FROM rescans WHERE finished_at IS NULL)::int AS "contextsInProgress", (SELECT count(*) FROM quarantine)::int AS "filesQuarantined"`,
@@ -178,8 +172,7 @@ INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, 
 SELECT $1, $2, $3, true, now(), to_timestamp(0), coalesce((SELECT files FROM file_totals WHERE tenant_id = $1 AND context_id = $2), 0)
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.finished_at IS NOT NULL OR w.signatures <> excluded.signatures`
 
-// A rescan in progress continues with new signatures even if the context's policy is off, because an admin may have requested
-// the rescan.
+// A rescan in progress gets new signatures even if the policy is off, because an admin may have requested it.
 const buildNeedsRescanCondition = (signatures: string) =>
   `c.scan_for_viruses AND (c.rescan OR o.finished_at IS NULL AND o.signatures IS NOT NULL) AND o.signatures IS DISTINCT FROM ${signatures}`
 
@@ -194,11 +187,9 @@ SELECT $1, c.context_id, $2, false, now(), now(), t.files FROM file_contexts c J
 WHERE c.tenant_id = $1 AND ${buildNeedsRescanCondition('$2')}
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.signatures <> excluded.signatures`
 
-// SQL expression for the newest signatures.
 const latest = `value->-1->>'signatures'`
 
-// The statement locks the row, so that only one of several replicas adds new signatures. Signatures older than the latest ones
-// are from an outdated scanner and are ignored.
+// Locks the row, so that only one replica adds new signatures. Signatures from outdated scanners are ignored.
 const noticing = `
 INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_array(jsonb_build_object('signatures', $2::text, 'made_at', $4::timestamptz)), now())
 ON CONFLICT (key) DO UPDATE SET updated_at = excluded.updated_at, value = CASE

@@ -54,9 +54,8 @@ class DependencyUnavailableError extends Error {
 }
 
 /**
- * Rescans stored files on every replica: a few at a time, at a limited rate, and with a lower priority than uploads. Pauses while
- * the scanner or the store is unavailable. A file that fails gets up to three attempts, without delaying other files. If a
- * replica dies, another one continues.
+ * Rescans stored files on every replica, at a limited rate and with a lower priority than uploads. Pauses while the scanner or
+ * the store is unavailable. A file that fails gets up to three attempts.
  */
 export class Rescanner {
   readonly #pace: ReadThrottle
@@ -178,9 +177,7 @@ export class Rescanner {
     throw failure
   }
 
-  /**
-   * Returns undefined if the file was quarantined or will be retried. Throws if the rest of the batch cannot be scanned either.
-   */
+  /** Returns undefined if the file was quarantined or will be retried. Throws if the whole batch must wait. */
   async #scanFile(batch: Batch, file: DueFile, signatures: string): Promise<Result | undefined> {
     const { signal } = this.#closed
     if (file.attempts > maxAttempts)
@@ -234,7 +231,7 @@ export class Rescanner {
     }
   }
 
-  /** Counts a failure that the file caused. If the scanner or the store is unavailable, throws, so that the whole batch waits. */
+  /** Counts a failure of the file. Throws if the scanner or the store is unavailable. */
   async #handleScanError(batch: Batch, file: DueFile, signatures: string, error: unknown): Promise<Result | undefined> {
     if (error instanceof AssayError && error.code === 'overloaded') throw error
     await this.#assertDependenciesAvailable()
@@ -258,7 +255,7 @@ export class Rescanner {
     await assertDependency('scanner', scanner.verifyDetection())
   }
 
-  /** Schedules the next attempt: 30 seconds after the first failure, or 2 minutes after the second. */
+  /** The delay is 30 seconds after the first failure, and 2 minutes after the second. */
   #scheduleRetry(batch: Batch, { fileId, attempts }: DueFile, failure: string): Promise<void> {
     const seconds = retrySeconds * 4 ** Math.max(0, attempts - 1)
     return this.parts.queue.scheduleRetry(batch, fileId, { seconds, attempts, failure })

@@ -14,7 +14,7 @@ interface OpenedContent {
 
 type StoredFile = Pick<DueFile, 'blobPath' | 'sizeBytes' | 'checksum'>
 
-// Maximum size of a file that the built-in engine scans in memory, without a worker.
+// Files up to this size are scanned in memory, without a worker.
 const maxBytesInMemory = 64 * 1024
 
 /** Opens stored files for a scanner, which may read each of them several times. */
@@ -22,10 +22,7 @@ export class StoredContents {
   /** `inSpool` means that the scanner runs in a sandbox that can read only the spool. */
   constructor(private readonly parts: { storage: BlobStorage; spool: Spool; inSpool: boolean }) {}
 
-  /**
-   * Returns undefined if the content is missing or differs from the uploaded content. Throws `storageUnavailable` if the store is
-   * unavailable.
-   */
+  /** Returns undefined if the content is missing or differs from the uploaded content. */
   async open(file: StoredFile): Promise<OpenedContent | undefined> {
     try {
       return this.parts.storage instanceof LocalStorage

@@ -19,7 +19,6 @@ import type {
   UploadsPoint,
 } from './stats.types.js'
 
-/** Usage counters for one time interval. */
 export type Usage = Record<UsageColumn, number>
 
 const noUsage = Object.fromEntries(usageColumns.map((column) => [column, 0])) as Usage
@@ -46,7 +45,6 @@ export class StatsService {
     return toStats(rows[0]!)
   }
 
-  /** Returns API call counts for all contexts of the tenant, in descending order of calls. */
   async getApiCallsByContext(actor: Actor): Promise<ContextApiCalls[]> {
     const { rows } = await this.db.reads.query<{ contextKey: string; contextName: string; usage: Partial<Usage> | null }>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", (${buildUsageSql("u.subject = c.context_id AND u.grain = 'total'")}) AS usage
@@ -58,7 +56,6 @@ export class StatsService {
       .sort((a, b) => b.total - a.total)
   }
 
-  /** Returns file counts and sizes for all contexts of the tenant, in descending order of size. */
   async getFilesByContext(actor: Actor): Promise<ContextFiles[]> {
     const { rows } = await this.db.reads.query<Omit<ContextFiles, 'totalFormatted'>>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes"
@@ -231,9 +228,7 @@ export function formatBytes(bytes: number): string {
   return `${round(value)} ${units[unit]}`
 }
 
-/**
- * Returns the change in percent, rounded to one decimal. If yesterday's value is 0, returns 0 for no change and 100 otherwise.
- */
+/** Returns the change in percent, rounded to one decimal. If yesterday's value is 0, returns 0 or 100. */
 export function calculateChangePercent(today: number, yesterday: number): number {
   if (yesterday === 0) return today === 0 ? 0 : 100
   return Math.round(((today - yesterday) / yesterday) * 1000) / 10

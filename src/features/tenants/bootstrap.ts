@@ -51,8 +51,7 @@ export async function bootstrap(
 
 const stateKey = 'first_start'
 
-// The CLI can create a tenant before the first start, so an existing tenant does not mean that the first start was completed. The
-// query is plain SQL, because the first Prisma query loads its engine and would delay every start.
+// The CLI can create tenants before the first start. Prisma is not used, because loading its engine would delay every start.
 async function isBootstrapped({ pool }: Database): Promise<boolean> {
   const { rows } = await pool.query<{ done: boolean }>(
     `SELECT COALESCE((SELECT (value->>'done')::boolean FROM service_state WHERE key = $1), EXISTS (SELECT FROM tenants)) AS done`,

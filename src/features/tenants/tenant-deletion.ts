@@ -5,7 +5,7 @@ import type { Database } from '../../platform/db/client.js'
 import { distributedTables } from '../../platform/db/distribution.js'
 import { loadState, withTransaction } from '../../platform/db/queries.js'
 
-// Target duration of a batch, and therefore of its locks, regardless of the machine and the size of the rows.
+// Target duration of a batch, which limits how long its locks are held.
 const batchMs = 150
 const batchRows = { first: 500, min: 50, max: 20_000 }
 // Pause after a batch, as a fraction of its duration, so that the database can serve other tenants.
@@ -16,9 +16,8 @@ const foreignKeyViolation = '23503'
 const keyPrefix = 'tenant_deletion/'
 
 /**
- * Deletes a tenant and its data. The tenant is suspended first, so that its calls are rejected. Its rows are then deleted in
- * batches that are committed separately, and the tenant's own row is deleted last. Rows that were written in the meantime require
- * another pass. The deletion's state is stored, so that the next start continues it.
+ * Suspends a tenant and deletes its rows in batches, and its own row last. The state is stored, so that the next start continues
+ * an interrupted deletion.
  */
 export class TenantDeletion {
   /** Numbers of files and rows that the current run has deleted. */
@@ -27,7 +26,6 @@ export class TenantDeletion {
 
   constructor(private readonly db: Pick<Database, 'pool'>) {}
 
-  /** Suspends the tenant and records the start of its deletion. `finishDeletion` deletes the data. */
   async startDeletion(tenantId: string): Promise<void> {
     await withTransaction(this.db.pool, async (client) => {
       // Wait for the tenant's lock, so that all earlier changes are committed first.
@@ -59,10 +57,7 @@ export class TenantDeletion {
     for (const { key } of rows) if (!this.#stopped) await this.finishDeletion(key.slice(keyPrefix.length))
   }
 
-  /**
-   * Completes the deletion and returns the number of deleted files. The number is stored for a day, so that both the service
-   * and the CLI can return it if they delete the same tenant in parallel.
-   */
+  /** Returns the number of deleted files. It is stored for a day, because the service and the CLI may delete the same tenant. */
   async finishDeletion(tenantId: string): Promise<number> {
     for (let pass = 1; !(await this.#runPass(tenantId)); pass++)
       if (this.#stopped || pass === maxPasses) return (await this.#loadState(tenantId))?.files ?? 0
@@ -76,7 +71,6 @@ export class TenantDeletion {
     return Number(rows[0]?.files ?? 0)
   }
 
-  /** Stops the deletion after the current batch. */
   stop(): void {
     this.#stopped = true
   }
@@ -124,8 +118,8 @@ export class TenantDeletion {
   }
 
   /**
-   * Deletes the tenant's rows from a table in the order of a key column. Each batch begins where the previous one ended, so that
-   * no scan reads deleted rows. The batch size depends on the duration of the previous batch.
+   * Deletes a table's rows in the order of a key column. Each batch starts where the previous one ended, so that no scan reads
+   * deleted rows.
    */
   async #deleteInBatches(tenantId: string, table: Table): Promise<void> {
     const column = batchColumns[table]
@@ -183,10 +177,7 @@ interface State {
 
 type Table = (typeof distributedTables)[number]
 
-/**
- * Key column by which each table is split into batches. Null means that the table has few rows and needs no batches. The sweep
- * empties `blob_garbage`.
- */
+/** Key column for batches. Null means that the table is small. The sweep empties `blob_garbage`. */
 const batchColumns: Record<Table, string | null> = {
   files: 'file_id',
   trash: 'file_id',
@@ -205,7 +196,7 @@ const batchColumns: Record<Table, string | null> = {
   storage_findings: 'blob_path',
   spent_downloads: 'nonce',
   resumable_uploads: 'upload_id',
-  // This table's key begins with the actor, who may have too many rows for one batch, so batches are sorted by `key`.
+  // The primary key begins with the actor, who may have too many rows for one batch.
   idempotency_keys: 'key',
   webhook_deliveries: 'webhook_id',
   context_versions: 'context_id',
@@ -228,7 +219,6 @@ const [first, last] = [['files', 'trash', 'upload_parts'] as const, 'tenant_head
 const others = distributedTables.filter((table) => ![...first, last, 'blob_garbage'].includes(table))
 const tablesInOrder: Table[] = [...first, ...others, last]
 
-// This statement's row count is the number of deleted files.
 const buildDeleteFilesSql = (table: 'files' | 'trash', where: string) => `
 WITH deleted AS (DELETE FROM ${table} WHERE tenant_id = $1${where} RETURNING blob_path)
 INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, blob_path, now() FROM deleted

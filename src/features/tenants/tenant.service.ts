@@ -12,9 +12,7 @@ import { TenantDeletion } from './tenant-deletion.js'
 const tenantColumns = `t.tenant_id AS "tenantId", t.name, t.storage_quota_mb AS "storageQuotaMb", t.storage_quota_ceiling_mb AS "storageQuotaCeilingMb", t.second_factor_required AS "secondFactorRequired",
   coalesce(h.bytes, 0)::bigint AS "storageUsedBytes", t.created_at AS "createdAt", t.updated_at AS "updatedAt"`
 
-/**
- * Manages tenants. Admins change the name and quota of their tenant. The operator creates, suspends, resumes and deletes tenants.
- */
+/** Manages tenants. Only the operator can create, suspend, resume and delete them. */
 export class TenantService {
   readonly deletion: TenantDeletion
 
@@ -32,13 +30,13 @@ export class TenantService {
     return rows[0]
   }
 
-  /** Returns the caller's tenant. Throws 404 if `tenantId` is another tenant. */
+  /** Throws 404 if `tenantId` is another tenant. */
   async getById(actor: Actor, tenantId: string): Promise<Tenant> {
     if (tenantId !== actor.tenantId) throw notFound('tenant', tenantId)
     return this.get(actor)
   }
 
-  /** Updates the tenant. Throws 400 if the quota exceeds the maximum that the operator set. */
+  /** Throws 400 if the quota exceeds the maximum that the operator set. */
   update(actor: Actor, input: UpdateTenantInput): Promise<Tenant> {
     return this.#updateTenant(actor, ({ storageQuotaMb, storageQuotaCeilingMb: ceiling }) => {
       const quotaMb = input.storageQuotaMb ?? 0
@@ -49,32 +47,28 @@ export class TenantService {
     })
   }
 
-  /** Sets whether the tenant's users need a second factor. The setting also applies to open sessions. */
   requireSecondFactor(actor: Actor, secondFactorRequired: boolean): Promise<Tenant> {
     return this.#updateTenant(actor, () => ({ secondFactorRequired }))
   }
 
-  /** Sets the quota, and the maximum quota that the tenant's admins can set. Reserved for the operator. */
+  /** Sets the quota and the maximum quota that admins can set. */
   setQuota(tenantId: string, quotaMb: number): Promise<Tenant> {
     assertValidQuota(quotaMb)
     return this.#updateTenant(createSystemActor(tenantId), () => ({ storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }))
   }
 
-  /**
-   * Returns the number of unused bytes in the quota. Uploads with a larger Content-Length are rejected before their body is read.
-   */
+  /** Uploads whose Content-Length exceeds this number of bytes are rejected before their body is read. */
   async getRemainingBytes(tenantId: string): Promise<number> {
     const { quota, held } = await this.getQuota(createSystemActor(tenantId))
     return Math.max(0, quota - held)
   }
 
-  /** Returns the tenant's storage quota and used storage, in bytes. */
+  /** All values are in bytes. */
   readonly getQuota = async (actor: Actor): Promise<{ quota: number; held: number }> => {
     const { storageQuotaMb, storageUsedBytes } = await this.get(actor)
     return { quota: storageQuotaMb * megabyte, held: storageUsedBytes }
   }
 
-  /** Creates a tenant. Reserved for the operator. */
   async create({ name, quotaMb }: { name: string; quotaMb?: number }): Promise<{ tenantId: string; name: string }> {
     const { length } = [...name]
     if (length < 1 || length > 255 || name.includes('\0'))

@@ -38,7 +38,7 @@ interface CodeVerification {
 export class SecondFactorService {
   constructor(private readonly parts: Dependencies) {}
 
-  /** Creates a secret for a second factor. The password is required, so that a stolen session is not enough to add one. */
+  /** Creates a secret. The password is required, so that an attacker with a stolen session cannot add a second factor. */
   async beginSetup(actor: Actor, password: string, signal?: AbortSignal): Promise<SecondFactorSetUp> {
     const attempt = await delayCredentialAttempt(this.parts.limits, actor, signal)
     const user = await this.parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
@@ -103,7 +103,6 @@ export class SecondFactorService {
     return true
   }
 
-  /** Removes another user's second factor and ends that user's sessions. */
   async reset(actor: Actor, userId: string): Promise<User> {
     const user = await this.#changeUser(actor, userId, async (tx, before) => {
       await tx.user.update({ where: { tenantId: actor.tenantId, userId }, data: { ...noSecondFactor, ...noWrongCodes } })
@@ -113,10 +112,7 @@ export class SecondFactorService {
     return toUser(user)
   }
 
-  /**
-   * Checks a code and consumes it if it is correct. If the user has no second factor, every code is accepted. If codes are
-   * locked, throws even for a correct code.
-   */
+  /** Checks a code and consumes it if it is correct. Accepts any code if the user has no second factor. */
   async verifyCode(tx: Transaction, actor: Actor, user: UserRow, code: string): Promise<CodeVerification> {
     if (!user.totpConfirmedAt) return { isRight: true, audit: [] }
     assertUnlocked(user)
@@ -138,10 +134,7 @@ export class SecondFactorService {
     return recoveryCodes.length === user.recoveryCodes.length ? null : { recoveryCodes }
   }
 
-  /**
-   * Changes the signed-in user's second factor if the code is correct. Otherwise, counts the wrong code and throws 403 with the
-   * message `wrongCode`.
-   */
+  /** Changes the signed-in user's second factor, or throws 403 with the message `wrongCode`. */
   async #changeIfCodeIsCorrect(
     { actor, wrongCode, signal }: { actor: Actor; wrongCode: string; signal: AbortSignal | undefined },
     work: (tx: Transaction, before: UserRow) => Promise<CodeVerification>,

@@ -13,7 +13,6 @@ import { findUser, toActor, type UserRow } from './user-row.js'
 export class SessionService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'identity'>) {}
 
-  /** Lists a user's open sessions, newest first. Throws 404 if the tenant has no such user. */
   async list(actor: Actor, userId: string, args: PageArgs): Promise<Page<UserSession>> {
     const { prisma } = this.parts.db
     await findUser(prisma, actor.tenantId, userId)
@@ -29,7 +28,7 @@ export class SessionService {
     }))
   }
 
-  /** Ends one or all of a user's sessions. Returns the number of ended sessions. */
+  /** Returns the number of ended sessions. */
   endUserSessions(actor: Actor, userId: string, sessionId?: string): Promise<number> {
     const { tenantId } = actor
     return changeIdentity(this.parts, { tenantId, kind: 'user', id: userId }, async (tx) => {

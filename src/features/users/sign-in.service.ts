@@ -36,10 +36,7 @@ interface CheckedSignIn {
 export class SignInService {
   constructor(private readonly parts: Dependencies) {}
 
-  /**
-   * Throws 401 if the credentials are wrong. The error does not reveal whether the email address exists. Repeated guesses are
-   * slowed down.
-   */
+  /** Throws the same 401 error for an unknown email address and for a wrong password. Repeated attempts are slowed down. */
   async signIn(origin: Origin, { email, password, tenantId, code }: SignInArgs, signal?: AbortSignal): Promise<SignIn> {
     const candidates = await this.#findCandidates(email, tenantId)
     const isFamiliar = () => this.#isFamiliarAddress(candidates, origin.ip)
@@ -79,10 +76,7 @@ export class SignInService {
     return `${ids}.${await this.parts.identity.sessions.sign(toSignedText(ids))}`
   }
 
-  /**
-   * Signs in with a welcome link. Throws 401 if the link is invalid, expired or used, or if the user has enabled a second factor.
-   * A link contains the ID of the session that it creates, so the primary key of `sessions` prevents a second use.
-   */
+  /** Throws 401 if the link is invalid, expired or used. The link contains the ID of the new session, so it works only once. */
   async signInWithWelcomeToken(origin: Origin, welcomeToken: string): Promise<SignIn> {
     const { db, ledger, identity } = this.parts
     const { sessionId, userId } = await this.#parseWelcomeToken(welcomeToken)
@@ -113,7 +107,7 @@ export class SignInService {
     })
   }
 
-  /** Changes the password and ends all of the user's other sessions. */
+  /** Ends all other sessions of the user. */
   async changePassword(
     actor: Actor,
     { currentPassword, newPassword }: ChangePasswordArgs,
@@ -129,10 +123,7 @@ export class SignInService {
     return true
   }
 
-  /**
-   * Deletes sessions that expired more than 30 days ago. Until they are deleted, sign-ins from their IP addresses are not
-   * slowed down.
-   */
+  /** Deletes sessions that expired more than 30 days ago. Sign-ins from their IP addresses are then slowed down. */
   async deleteExpiredSessions(): Promise<number> {
     const { count } = await this.parts.db.prisma.session.deleteMany({
       where: { expiresAt: { lt: new Date(now() - familiarMs) } },
@@ -167,7 +158,7 @@ export class SignInService {
     return user
   }
 
-  /** Checks the second-factor code and stores the session in the same transaction. */
+  /** Checks the second-factor code and stores the session in one transaction. */
   #createSession(user: Candidate, { session, origin, code, rehashed }: CheckedSignIn) {
     const { tenantId, userId } = user
     return this.parts.ledger.changeTenant(tenantId, async (tx) => {

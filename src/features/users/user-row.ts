@@ -8,7 +8,6 @@ import type { User } from './user.types.js'
 
 export type UserRow = Awaited<ReturnType<Database['prisma']['user']['findMany']>>[number]
 
-/** Returns the fields that clients can read, without the password or second factor. */
 export const toUser = (row: UserRow): User => ({
   userId: row.userId,
   email: row.email,
@@ -31,7 +30,7 @@ export const toActor = ({ tenantId, userId, name, email, scopes }: UserRow, orig
   ...origin,
 })
 
-/** Returns a user's row. Throws 404 if the tenant has no such user. */
+/** Throws 404 if the tenant has no such user. */
 export async function findUser(db: Pick<Transaction, 'user'>, tenantId: string, userId: string): Promise<UserRow> {
   // PostgreSQL rejects text with NUL characters, so malformed IDs must not reach it.
   const user = isId('usr', userId) ? await db.user.findFirst({ where: { tenantId, userId } }) : null

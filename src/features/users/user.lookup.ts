@@ -11,7 +11,6 @@ import { toUserEntity } from './user-row.js'
 const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus",
   t.second_factor_required AND u.totp_confirmed_at IS NULL AND u.issuer IS NULL AS "secondFactorDue"`
 
-/** Returns a function that loads a session with the current data of its user. */
 export const createSessionLoader =
   (pool: Pool) =>
   async (sessionId: string): Promise<SessionRecord | null> => {
@@ -26,10 +25,7 @@ export const createSessionLoader =
     return { sessionId, expiresAt, revokedAt, user }
   }
 
-/**
- * Returns a function that finds or creates the user for an external token. The function returns null if the tenant does not
- * exist.
- */
+/** Returns a function that finds or creates the user for an external token. If the tenant does not exist, it returns null. */
 export const createExternalUserFinder =
   (pool: Pool, ledger: Ledger) =>
   async (facts: ExternalUserClaims): Promise<UserRecord | null> => {

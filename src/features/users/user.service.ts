@@ -18,11 +18,10 @@ interface UserChange {
   getAudit: (after: UserRow, tx: Transaction) => AuditRow[] | Promise<AuditRow[]>
 }
 
-/** Creates, lists and updates dashboard users. */
 export class UserService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'identity' | 'passwords'>) {}
 
-  /** Creates a user. Throws 409 if the tenant already has a user with this email address. */
+  /** Throws 409 if the tenant already has a user with this email address. */
   async create(actor: Actor, input: InviteUserInput): Promise<InvitedUser> {
     const { tenantId } = actor
     const generated = input.password ? null : generatePassword()
@@ -91,8 +90,7 @@ export class UserService {
           `User '${userId}' signs in through ${before.issuer} and has no password in this service. Change the password at the identity provider.`,
         )
       return {
-        // Users cannot reset their count of wrong codes by changing their own password. Otherwise, an attacker with the
-        // password and a session could do so too.
+        // A user who changes the password keeps the count of wrong codes, so that a stolen session cannot reset it.
         data: { passwordHash, ...(actor.id !== userId && noWrongCodes) },
         getAudit: async (after, tx) => [
           ...(await endSessions(tx, actor, after, currentSession && { not: currentSession })),

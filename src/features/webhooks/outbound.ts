@@ -3,7 +3,6 @@ import http from 'node:http'
 import https from 'node:https'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
-/** Resolves a host name to its addresses. */
 export type Resolve = (host: string) => Promise<string[]>
 
 export interface OutboundOptions {
@@ -24,10 +23,7 @@ class PrivateAddress extends Error {
   readonly code = 'PRIVATE_ADDRESS'
 }
 
-/**
- * Sends requests to URLs that tenants configured. Connects only to public addresses, resolves host names for each connection, and
- * follows no redirects.
- */
+/** Sends requests to URLs that tenants configured. Connects only to public addresses, and follows no redirects. */
 export class OutboundClient {
   readonly #allowPrivate: boolean
   readonly #resolve: Resolve
@@ -42,9 +38,8 @@ export class OutboundClient {
   }
 
   /**
-   * Validates a URL and returns its canonical form (WHATWG URL Standard), which must be stored and displayed. For example,
-   * `https://8.8.8.8\@127.0.0.1/` looks like a request to 127.0.0.1 but goes to 8.8.8.8. `error` completes a sentence that begins
-   * with the field name.
+   * Returns the canonical URL. For example, `https://8.8.8.8\@127.0.0.1/` looks like 127.0.0.1 but goes to 8.8.8.8. `error`
+   * completes a sentence that begins with the field name.
    */
   async validateUrl(text: string): Promise<{ url: string } | { error: string }> {
     const url = URL.canParse(text) ? new URL(text) : undefined
@@ -148,7 +143,6 @@ export class OutboundClient {
   }
 }
 
-/** Removes the brackets around IPv6 addresses in URLs. */
 const removeBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
 /** Resolves host names without the thread pool. A deliberately slow name server would block the pool, which uploads need. */
@@ -199,7 +193,7 @@ export function describeConnectionError(error: unknown): string {
   )
 }
 
-/** Networks in the IANA special-purpose registries. They are private, local, reserved, or translated to other networks. */
+/** Networks in the IANA special-purpose registries, such as private and reserved ones. */
 const special = new BlockList()
 for (const network of [
   '0.0.0.0/8',
@@ -224,8 +218,7 @@ for (const network of [
 ])
   addNetwork(special, network)
 
-// Allocated range of public IPv6 addresses. The range excludes local, multicast, mapped IPv4 and NAT64 addresses, but includes
-// 6to4 and Teredo.
+// Allocated range of public IPv6 addresses. Includes 6to4 and Teredo.
 const allocatedRange = new BlockList()
 addNetwork(allocatedRange, '2000::/3')
 

@@ -2,7 +2,6 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { now } from '../../platform/clock.js'
 import { describeConnectionError, type OutboundClient } from './outbound.js'
 
-/** Result of one request to a webhook URL. */
 export interface Attempt {
   responseStatus: number | null
   error: string | null
@@ -59,10 +58,7 @@ function getStatusError(status: number): string | null {
 
 const prefix = 'whsec_'
 
-/**
- * Creates a secret with 256 random bits in the format of Standard Webhooks. The secret is returned once, and is stored encrypted
- * with MASTER_KEY.
- */
+/** Creates a secret in the format of Standard Webhooks, with 256 random bits. */
 export const createWebhookSecret = (): string => `${prefix}${randomBytes(32).toString('base64')}`
 
 /** Returns the value of the `webhook-signature` header: one signature per secret, starting with the current secret. */

@@ -38,7 +38,6 @@ export class WebhookDeliveryService {
     })
   }
 
-  /** Lists a webhook's deliveries, newest first. */
   async list(
     { tenantId }: Actor,
     { webhookId, status, ...args }: PageArgs & { webhookId: string; status?: WebhookDelivery['status'] | null },
@@ -50,7 +49,6 @@ export class WebhookDeliveryService {
     return mapPage(found, toDelivery)
   }
 
-  /** Deletes all but the newest deliveries of each webhook. */
   async deleteOldDeliveries(shouldContinue: () => boolean = () => true): Promise<void> {
     const { pool } = this.parts.db
     for (let after = ['', '']; shouldContinue(); ) {

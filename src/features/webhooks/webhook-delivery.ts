@@ -10,8 +10,7 @@ import type { Delivery, LeasedWebhook, WebhookKey, WebhookPositions } from './we
 /** Seconds until the next attempt, by number of failed attempts. After the last attempt, the service abandons the event. */
 const retrySeconds = [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400]
 const maxFailingDays = 5
-// Time after which a turn ends, so that other webhooks are served. This time plus the longest attempt must be shorter than the
-// lease in webhook-positions.ts.
+// Time after which a turn ends, so that other webhooks are served. A turn and one attempt must fit into a lease.
 const turnMs = 10_000
 // Deliveries are written to the log in batches. If the process is killed, the events of one batch are delivered again.
 const unwrittenMs = 100
@@ -25,7 +24,6 @@ export interface DeliveryDependencies {
   positions: WebhookPositions
   masterKey: MasterKey
   outbound: OutboundClient
-  /** Called after each attempt with the delivery's status. */
   onAttempt(status: Delivery['status']): void
   disable(webhook: WebhookKey, reason: DisabledReason): Promise<unknown>
   /** Aborted when the process stops. No attempt begins after the abort. */
@@ -163,10 +161,7 @@ export interface OutgoingEvent {
 // Maximum number of events in memory per delivery turn. An event has up to 64 KiB.
 const eventsAtOnce = 20
 
-/**
- * Returns the next events for a webhook. `through` is the position of the last event read. `atEnd` is true if there are no
- * further events.
- */
+/** Returns the next events. `through` is the position of the last event read. */
 async function readEvents(
   journal: JournalService,
   { tenantId, webhookId, types, contexts }: LeasedWebhook,
@@ -183,16 +178,13 @@ async function readEvents(
   return { events, through: page.through, atEnd: page.through >= page.lastSequence }
 }
 
-/**
- * Converts a journal entry to a delivery body, with `type`, `timestamp` and `data` as specified by Standard Webhooks. `data` also
- * contains the `sequence`.
- */
+/** Converts a journal entry to a delivery body as specified by Standard Webhooks. */
 export function toOutgoingEvent(entry: string): OutgoingEvent & { data: Record<string, unknown> } {
   const { type, occurred_at, event_id, sequence, data } = JSON.parse(entry)
   const body = Buffer.from(JSON.stringify({ type, timestamp: occurred_at, data: { ...data, sequence } }))
   return { sequence, eventId: event_id, type, body, data }
 }
 
-/** Returns true if the event is the creation of the receiving webhook, which is not sent to it. */
+/** A webhook does not receive the event of its own creation. */
 const isWebhookCreation = ({ type, data }: ReturnType<typeof toOutgoingEvent>, webhookId: string): boolean =>
   type === 'webhook.created' && data.webhook_id === webhookId

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { getLeaseEndSql, isLeaseFree, releaseLease } from '../../platform/db/lease.js'
 import type { Queries } from '../../platform/db/queries.js'
 
-// Lease time. It exceeds the duration of a delivery turn (webhook-delivery.ts), so that the lease needs no renewal.
+// Exceeds the duration of a delivery turn, so that the lease needs no renewal.
 const leaseSeconds = 30
 
 export interface WebhookKey {
@@ -24,7 +24,6 @@ export interface LeasedWebhook extends WebhookKey {
   attempts: number
 }
 
-/** A row in the delivery log. */
 export interface Delivery {
   deliveryId: string
   sequence: number | null
@@ -39,14 +38,10 @@ export interface Delivery {
   nextSeconds: number | null
 }
 
-/**
- * Stores the journal positions of webhooks. A process leases a position while it delivers events. After the lease is lost, writes
- * by this process have no effect.
- */
+/** Stores the journal positions of webhooks. After a process has lost a lease, its writes have no effect. */
 export class WebhookPositions {
   constructor(private readonly pool: Queries) {}
 
-  /** Returns the tenants that have an active webhook. */
   async listTenants(): Promise<string[]> {
     const { rows } = await this.pool.query<{ tenant_id: string }>(
       `SELECT DISTINCT w.tenant_id FROM webhooks w JOIN tenants t USING (tenant_id) WHERE w.status = 'active' AND t.status = 'active'`,
@@ -55,10 +50,7 @@ export class WebhookPositions {
     return rows.map(({ tenant_id }) => tenant_id)
   }
 
-  /**
-   * Returns the webhooks of these tenants that have undelivered events and no lease. Webhooks without failed attempts come first,
-   * then those with the earliest lease.
-   */
+  /** Returns webhooks that have undelivered events and no lease. Webhooks without failed attempts come first. */
   async listDueWebhooks(tenantIds: readonly string[]): Promise<WebhookKey[]> {
     const { rows } = await this.pool.query<WebhookKey>({
       name: 'webhooks-due',
@@ -71,7 +63,7 @@ export class WebhookPositions {
     return rows
   }
 
-  /** Leases a webhook. Returns undefined if another process has leased it, or if it is deleted, disabled or not due. */
+  /** Returns undefined if the webhook is leased, deleted, disabled or not due. */
   async lease({ tenantId, webhookId }: WebhookKey): Promise<LeasedWebhook | undefined> {
     const token = randomUUID()
     const { rows } = await this.pool.query<Omit<LeasedWebhook, keyof WebhookKey | 'token'>>({
@@ -94,10 +86,7 @@ export class WebhookPositions {
     await releaseLease(this.pool, { table: 'webhook_positions', key, token, seconds: leaseSeconds }, { seconds })
   }
 
-  /**
-   * Advances the position to `sequence` and logs the deliveries. If the lease was lost, still logs the deliveries, but returns
-   * false.
-   */
+  /** Logs the deliveries and advances the position. Returns false if the lease was lost. */
   async advance(
     { tenantId, webhookId, token }: LeasedWebhook,
     sequence: number,
@@ -122,10 +111,7 @@ export class WebhookPositions {
     return rows[0]!.moved
   }
 
-  /**
-   * Records a failed attempt and the next state. Returns the number of days since the first failure, or undefined if the lease
-   * was lost.
-   */
+  /** Returns the number of days since the first failure, or undefined if the lease was lost. */
   async recordFailure(
     { tenantId, webhookId, token }: LeasedWebhook,
     next: { sequence: number; attempts: number; seconds: number | null },

@@ -10,7 +10,6 @@ export type WebhookRow = Awaited<ReturnType<Prisma['webhook']['findMany']>>[numb
 type PositionRow = Awaited<ReturnType<Prisma['webhookPosition']['findMany']>>[number]
 type DeliveryRow = Awaited<ReturnType<Prisma['webhookDelivery']['findMany']>>[number]
 
-/** Returns the public fields of a webhook. */
 export const toWebhook = (row: WebhookRow, position: PositionRow | null | undefined): Webhook => ({
   webhookId: row.webhookId,
   url: row.url,
@@ -34,7 +33,7 @@ export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
   status: row.status as WebhookDelivery['status'],
 })
 
-/** Returns a webhook's row. Throws 404 if the tenant has no such webhook. */
+/** Throws 404 if the tenant has no such webhook. */
 export async function findWebhook(db: Pick<Transaction, 'webhook'>, tenantId: string, webhookId: string): Promise<WebhookRow> {
   const row = isId('whk', webhookId) ? await db.webhook.findFirst({ where: { tenantId, webhookId } }) : null
   if (!row) throw notFound('webhook', webhookId)

@@ -24,10 +24,7 @@ export type SenderDependencies = Omit<DeliveryDependencies, 'positions' | 'stopp
   onError(error: Error): void
 }
 
-/**
- * Delivers events to webhooks on every replica. The undelivered events of a webhook are those after its position in the journal.
- * Commits therefore need no queue, and a killed process loses no events.
- */
+/** Delivers events to webhooks on every replica. Needs no queue, because each webhook stores its position in the journal. */
 export class WebhookSender {
   readonly #positions: WebhookPositions
   readonly #running = new Map<Promise<void>, WebhookKey>()
@@ -60,7 +57,7 @@ export class WebhookSender {
     })
   }
 
-  /** Called after this process has committed a transaction that may contain the tenant's events. */
+  /** Checks for events soon after a commit of the tenant. */
   scheduleCheck(tenantId: string): void {
     if (!this.#timer || this.#soon || !this.#tenants.ids.includes(tenantId)) return
     this.#soon = setTimeout(() => {
@@ -69,10 +66,7 @@ export class WebhookSender {
     }, sharedCheckMs).unref()
   }
 
-  /**
-   * Waits up to `finishMs` for deliveries in progress, then aborts them. Always resolves within `maxCloseMs`. Another replica
-   * retries the aborted deliveries.
-   */
+  /** Waits for deliveries in progress, then aborts them. Another replica retries aborted deliveries. */
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#timer)

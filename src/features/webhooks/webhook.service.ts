@@ -50,7 +50,7 @@ export class WebhookService {
     return toWebhook(row, await prisma.webhookPosition.findFirst({ where: { tenantId, webhookId } }))
   }
 
-  /** Creates a webhook that receives all later events. Throws 409 if the tenant has the maximum number of webhooks. */
+  /** Throws 409 if the tenant has the maximum number of webhooks. */
   async create(actor: Actor, input: CreateWebhookInput): Promise<WebhookWithSecret> {
     const { tenantId } = actor
     const url = await this.#validateInput(actor, input)
@@ -85,7 +85,7 @@ export class WebhookService {
     return { ...webhook, secret, webhook }
   }
 
-  /** Changes a webhook. An enabled webhook continues at its position, and its next attempt is due immediately. */
+  /** An enabled webhook continues at its position. */
   async update(actor: Actor, webhookId: string, input: UpdateWebhookInput): Promise<Webhook> {
     await findWebhook(this.parts.db.prisma, actor.tenantId, webhookId)
     const url = await this.#validateInput(actor, input)
@@ -114,10 +114,7 @@ export class WebhookService {
     })
   }
 
-  /**
-   * Replaces the secret. For 24 hours, deliveries are also signed with the previous secret, so that receivers can switch to the
-   * new one.
-   */
+  /** For 24 hours, deliveries are signed with both secrets, so that receivers can switch to the new one. */
   async rotateSecret(actor: Actor, webhookId: string): Promise<WebhookWithSecret> {
     const secret = createWebhookSecret()
     const previousExpiresAt = new Date(now() + previousSecretMs)
@@ -164,9 +161,7 @@ export class WebhookService {
     }))
   }
 
-  /**
-   * Changes a webhook and makes its next attempt due immediately. A delivery in progress loses its lease and writes nothing more.
-   */
+  /** Makes the next attempt due immediately. A delivery in progress loses its lease. */
   async #updateWebhook(
     actor: Actor,
     webhookId: string,
@@ -192,9 +187,7 @@ export class WebhookService {
     return new Uint8Array(this.parts.masterKey.encrypt(Buffer.from(secret), getWebhookSecretLabel(webhookId)))
   }
 
-  /**
-   * Returns the canonical form of the URL, or undefined if the input has no URL. Throws 400 if the URL or a context is invalid.
-   */
+  /** Returns the canonical form of the URL, if any. Throws 400 if the URL or a context is invalid. */
   async #validateInput(actor: Actor, input: UpdateWebhookInput): Promise<string | undefined> {
     const [target, unknown] = await Promise.all([
       input.url === undefined ? undefined : this.parts.outbound.validateUrl(input.url),
@@ -228,10 +221,7 @@ const toAuditFields = (row: WebhookRow) => ({
   description: row.description,
 })
 
-/**
- * Creates separate audit log entries for a changed status and for changed settings, and none if nothing changed. Only the host of
- * a URL is logged.
- */
+/** Returns separate entries for a changed status and for changed settings. Only the host of a URL is logged. */
 function toAuditRows(actor: Actor, before: WebhookRow, after: WebhookRow): AuditRow[] {
   const entity = toWebhookEntity(after)
   const status = { previous_status: before.status, new_status: after.status }

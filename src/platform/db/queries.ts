@@ -84,6 +84,10 @@ export async function saveState(database: Queries, key: string, value: object): 
   )
 }
 
+export async function deleteState(database: Queries, key: string): Promise<void> {
+  await database.query('DELETE FROM service_state WHERE key = $1', [key])
+}
+
 const tenantsAtOnce = 200
 
 export async function* listTenantIds(database: Queries): AsyncGenerator<string> {
