@@ -1,4 +1,4 @@
-// npm run lines: prints the lines of TypeScript per folder of src/, per package and for the dashboard.
+// npm run lines: prints the lines of TypeScript per folder of src/, per package, for the dashboard and for the OpenAPI generator.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'

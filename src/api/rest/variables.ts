@@ -32,34 +32,25 @@ export interface RestRequest {
   operation: Operation
 }
 
+/** Returns the names of the variables that are not part of the path. */
+const listVariableNames = ({ operation, route }: RestRequest): string[] =>
+  operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
+
 /** Reads the members of a JSON body. Unknown members are reported as invalid. */
-export async function readBodyMembers({
-  request,
-  response,
-  call,
-  operation,
-  route,
-}: RestRequest): Promise<Map<string, RawValue>> {
+export async function readBodyMembers(restRequest: RestRequest): Promise<Map<string, RawValue>> {
+  const { request, response, call } = restRequest
   sendContinue(request, response)
   const members = await call.admission.bodies.readJson(call, (limits) => readJson(request, limits))
   const raw = new Map<string, RawValue>()
-  const known = operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
+  const known = listVariableNames(restRequest)
   for (const name of known) if (Object.hasOwn(members, name)) raw.set(name, { value: members[name], from: 'json' })
   call.inputErrors.push(...findUnknownNames(Object.keys(members), known, 'a member of this request'))
   return raw
 }
 
-/**
- * Reads the values in a query string. Unknown parameters are reported as invalid, as are all parameters of a route with a body.
- */
-export function readQuery({ call, operation, route }: RestRequest, query: URLSearchParams): Map<string, RawValue> {
-  const names = route.body ? [] : operation.variables.map(({ name }) => name)
-  return readQueryParameters(
-    call,
-    query,
-    names.filter((name) => !route.path.includes(`{${name}}`)),
-  )
-}
+/** Reads the values in a query string. Unknown parameters are invalid, and so are all parameters of a route with a body. */
+export const readQuery = (restRequest: RestRequest, query: URLSearchParams): Map<string, RawValue> =>
+  readQueryParameters(restRequest.call, query, restRequest.route.body ? [] : listVariableNames(restRequest))
 
 /** Reads the known parameters in a query string. Repeated and unknown parameters are reported as invalid. */
 export function readQueryParameters(call: Call, query: URLSearchParams, knownNames: readonly string[]): Map<string, RawValue> {
