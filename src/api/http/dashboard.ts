@@ -1,5 +1,5 @@
 import type { Express, Request, RequestHandler, Response } from 'express'
-import { createPagePolicy, readBuiltFiles, serveHashedFiles } from './static-files.js'
+import { acceptsHtml, createPagePolicy, readBuiltFiles, serveHashedFiles } from './static-files.js'
 
 /**
  * Paths of the dashboard views, as in dashboard/views.ts. Each view has a separate path, so that users can bookmark and share it.
@@ -31,7 +31,6 @@ const jsonPaths = /^\/(api|assets|\.well-known)\//
 
 export async function openDashboard(session: RequestHandler): Promise<Dashboard> {
   const files = await readBuiltFiles('dashboard/public')
-  const isBrowser = (request: Request) => request.accepts(['json', 'html']) === 'html'
   const sendPage = (request: Request, response: Response) => {
     response.type('html').set({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-cache' })
     return files.get('index.html')!.send(request, response)
@@ -40,14 +39,13 @@ export async function openDashboard(session: RequestHandler): Promise<Dashboard>
     app.all('/session', session)
     app.get(views, (request, response, next) => {
       // All clients receive the page at `/`. At other paths, clients other than browsers receive 404.
-      if (request.path !== '/' && !isBrowser(request)) return next()
+      if (request.path !== '/' && !acceptsHtml(request)) return next()
       return sendPage(request, response)
     })
     app.get('/assets/:file', serveHashedFiles(files))
   }
   const sendNotFoundPage: RequestHandler = (request, response, next) => {
-    const isPage = ['GET', 'HEAD'].includes(request.method) && !jsonPaths.test(request.path) && isBrowser(request)
-    if (!isPage) return next()
+    if (jsonPaths.test(request.path) || !acceptsHtml(request)) return next()
     return sendPage(request, response.status(404))
   }
   return { mount, notFound: sendNotFoundPage }

@@ -22,10 +22,6 @@ export function mountUploader(app: Express): void {
 const page = StaticFile.at(new URL('./uploader/page.html', import.meta.url))
 const policy = createPagePolicy("script-src 'self'", "style-src 'unsafe-inline'", "connect-src 'self'")
 
-/** Returns true if a browser navigates to the URL. Scripts and other clients get JSON. */
-export const acceptsHtml = (request: Request): boolean =>
-  (request.method === 'GET' || request.method === 'HEAD') && request.accepts(['json', 'html']) === 'html'
-
 /** Sends a page with the web component for the upload link in the URL. The page does not contain the token. */
 export function sendUploadPage(request: Request, response: Response): Promise<void> {
   response.set({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-store' }).vary('Accept')
