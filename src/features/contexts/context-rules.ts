@@ -4,7 +4,6 @@ import { toCamelCase, toSnakeCase } from '../../platform/case-conversion.js'
 import type { Database } from '../../platform/db/client.js'
 import type { ContextPolicy, ContextRules } from './context-rules.types.js'
 
-/** A row of the `file_contexts` table. */
 export type ContextRow = Awaited<ReturnType<Database['prisma']['fileContext']['findMany']>>[number]
 
 const ownRules = ['allowedExtensions', 'maxFileSizeMb', 'rejectBlankFiles', 'rejectCorruptFiles', 'scanForViruses'] as const
@@ -22,10 +21,8 @@ type Columns = Omit<ContextRules, 'policy'> & ContextPolicy
 const pickFields = <Key extends string>(source: Record<Key, unknown>, keys: readonly Key[]) =>
   Object.fromEntries(keys.map((key) => [key, source[key]]))
 
-export const toPolicy = (context: ContextPolicy): ContextPolicy => pickFields(context, policyFields) as unknown as ContextPolicy
-
 export const toRules = (context: Columns): ContextRules =>
-  ({ ...pickFields(context, ownRules), policy: toPolicy(context) }) as unknown as ContextRules
+  ({ ...pickFields(context, ownRules), policy: pickFields(context, policyFields) }) as unknown as ContextRules
 
 /** Returns true if `changes` requires a new version of the rules. A different order of list items is not a change. */
 export const requiresNewVersion = (before: Columns, changes: Partial<Columns>): boolean =>

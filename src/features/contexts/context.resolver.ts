@@ -17,7 +17,6 @@ import {
   FileContextPage,
   UpdateContextInput,
 } from './context.types.js'
-import { toPolicy } from './context-rules.js'
 import {
   ContextPolicy,
   ContextPreview,
@@ -101,8 +100,8 @@ export class FileContextResolver {
   @Query(() => ContextPolicy, {
     description: 'Returns the policy of a context. Returns the error `not_found` if the key is unknown.',
   })
-  async contextPolicy(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
-    return toPolicy(await this.contextService.get(actor, contextKey))
+  contextPolicy(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
+    return this.contextService.get(actor, contextKey)
   }
 
   @Requires('admin')
@@ -138,8 +137,8 @@ export class FileContextResolver {
 
   @Requires('admin')
   @FieldResolver(() => ContextPolicy, { nullable: true, description: 'Retention and validation options of the context.' })
-  policy(@Root() context: FileContext) {
-    return toPolicy(context)
+  policy(@Root() context: FileContext): ContextPolicy {
+    return context
   }
 
   @Requires('metadata')

@@ -30,17 +30,10 @@ import {
   requiresNewVersion,
   toContextAuditRow,
   toContextUpdateAuditRows,
-  toPolicy,
   toRules,
   toVersionRow,
 } from './context-rules.js'
-import type {
-  ContextPolicy,
-  ContextPreview,
-  ContextVersion,
-  PreviewContextInput,
-  UpdateContextPolicyInput,
-} from './context-rules.types.js'
+import type { ContextPreview, ContextVersion, PreviewContextInput, UpdateContextPolicyInput } from './context-rules.types.js'
 
 const contextColumns = Object.keys(Prisma.FileContextScalarFieldEnum)
   .map((field) => `c.${toSnakeCase(field)} AS "${field}"`)
@@ -59,7 +52,6 @@ export class FileContextService {
       return wanted.map(({ contextKey }) => found.find((context) => context.contextKey === contextKey))
     },
   })
-  /** Active contexts that were read less than a second ago. */
   readonly #recent = new LRUCache<string, FileContext>({ max: 1000, ttl: 1000 })
 
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger'> & { maxUploadMb: number }) {}
@@ -164,7 +156,6 @@ export class FileContextService {
   readonly getMaxUploadBytes = ({ maxFileSizeMb }: FileContext): number =>
     Math.min(maxFileSizeMb, this.parts.maxUploadMb) * megabyte
 
-  /** Returns contexts by ID, for GraphQL relations. */
   async getByIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {
     const found = await this.#readContexts(tenantId, 'context_id', contextIds)
     return new Map(found.map((context) => [context.contextId, context]))
@@ -204,8 +195,8 @@ export class FileContextService {
     return this.#update(actor, contextKey, toChanges(input), {})
   }
 
-  async updatePolicy(actor: Actor, contextKey: string, input: UpdateContextPolicyInput): Promise<ContextPolicy> {
-    return toPolicy(await this.#update(actor, contextKey, toChanges(input), { change: 'policy' }))
+  updatePolicy(actor: Actor, contextKey: string, input: UpdateContextPolicyInput): Promise<FileContext> {
+    return this.#update(actor, contextKey, toChanges(input), { change: 'policy' })
   }
 
   #update(actor: Actor, contextKey: string, changes: ContextChanges, details: object): Promise<FileContext> {
@@ -232,7 +223,6 @@ export class FileContextService {
     return changed.finally(() => this.#recent.delete(toCacheKey(actor, contextKey)))
   }
 
-  /** Lists the versions of a context's rules, newest first. */
   async listVersions(actor: Actor, contextKey: string, { page, pageSize, after }: PageArgs): Promise<Page<ContextVersion>> {
     const { tenantId, contextId } = await this.get(actor, contextKey)
     const position = { page, pageSize, afterId: typeof after === 'string' ? parseNumberCursor(after) : undefined }

@@ -213,7 +213,6 @@ export class UpdateContextInput {
   status?: ContextStatus
 }
 
-/** A placeholder in a storage path template. */
 const placeholder = /\{(context_key|year|month)\}/g
 // Control characters, and characters that are reserved in GCS object names, or special in shells and browsers.
 const unsafeInPath = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\\#?*[\]:"<>|]/

@@ -39,7 +39,7 @@ export function buildAttributeConditions({ uploadedBy, contentType = null }: Fil
   return conditions
 }
 
-/** Skipped rows in several contexts are read by merging one index scan per context, so that they are neither stored nor sorted. */
+/** Merging one index scan per context avoids storing and sorting the skipped rows. */
 const needsContextMerge = (filter: FileFilter, skip: number): boolean =>
   skip > 0 && (filter.contextIds?.length ?? 0) > 1 && !hasAttributeFilter(filter)
 
@@ -53,8 +53,7 @@ export interface IndexScan {
   columns?: string
 }
 
-// The redundant range condition makes the planner expect few files. Otherwise, if nearly all files are in one context, the planner
-// may search all files to find those of a small context.
+// The redundant range condition makes the planner expect few files, so that it does not search the files of a large context.
 const buildContextCondition = (contextId: string): string =>
   `f.context_id = ${contextId} AND f.context_id BETWEEN ${contextId} AND ${contextId} AND`
 
@@ -102,11 +101,11 @@ export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS chec
 
 export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'
 
-/** Joins the context and unfolded downloads. Citus needs the tenant parameter, because it cannot derive the tenant from a subquery. */
+/** Joins the context and unfolded downloads. Citus cannot derive the tenant from a subquery, so `tenant` is a parameter. */
 export const buildFileJoinsSql = (tenant: string): string => `${contextJoin}
   LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = ${tenant} AND d.file_id = f.file_id) d ON true`
 
-/** Joins `files` with the subquery `ids`. The limit makes PostgreSQL look up each file instead of reading all of the tenant's files. */
+/** Joins `files` with the subquery `ids`. The limit makes PostgreSQL look up each file instead of reading all files. */
 export const buildJoinByIdSql = (tenant: string): string =>
   `CROSS JOIN LATERAL (SELECT * FROM files f WHERE f.tenant_id = ${tenant} AND f.file_id = ids.file_id LIMIT 1) f`
 

@@ -14,9 +14,7 @@ import {
   fileColumns,
 } from './file-list.js'
 
-/** Filters and sort order of a file list. */
 export interface Search extends FileFilter {
-  /** A content type such as `image/png`, or a wildcard such as `image/*`. */
   contentType: string | null
   namePrefix: string | null
   window: Window
@@ -63,7 +61,6 @@ export class FileSearch {
     return fromEnd ? found.reverse() : found
   }
 
-  /** Counts matching files, up to `maxSortedFiles`. */
   async countMatches(search: Search): Promise<number> {
     if (search.namePrefix !== null || hasBounds(search.window))
       return Math.min((await this.#countRows(search)).matching, maxSortedFiles)
@@ -115,7 +112,7 @@ const buildGroupCondition = ({ tenantId }: Search, values: unknown[]): string =>
 
 const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
 
-/** Returns SQL that merges sorted groups. For N rows, it reads N rows from each of the N groups with the smallest first entries. */
+/** Returns SQL that reads N rows from each of the N groups with the smallest first entries, and merges them into N rows. */
 function buildMergedGroupsSql(
   search: Search,
   values: unknown[],
@@ -152,7 +149,6 @@ export const buildRangeConditions = (
   buildCursorCondition(search, before, values, !search.descending),
 ]
 
-/** Returns the SQL condition for files after or before a cursor. */
 function buildCursorCondition(
   { sort }: Search,
   position: SortPosition | undefined,

@@ -26,7 +26,7 @@ export function parseTextFilter(search: string): TextFilter {
   return checksum ? { checksum } : { name: text }
 }
 
-// One request searches part of the names. An index would require the pg_trgm extension and slow down every upload.
+// Maximum number of file names that a request reads. An index would require pg_trgm and slow down every upload.
 const maxScannedFiles = 100_000
 
 type TextSearch = Search & { text: TextFilter }

@@ -75,7 +75,6 @@ export class FileService {
     return report
   }
 
-  /** Lists a file's validation reports, newest first. */
   async listReports(attempt: Attempt, fileId: string, range: PagePosition): Promise<Page<ValidationReport>> {
     const { tenantId } = await this.#findAccessibleFile(this.#basic, attempt, fileId)
     const { rows } = await this.parts.db.pool.query<{ report: ValidationReport | null; total: number }>({
@@ -97,7 +96,6 @@ export class FileService {
     return new Map(rows.map((row) => [row.fileId, row.report]))
   }
 
-  /** Returns files by ID, for GraphQL relations. */
   getByIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, File>> {
     return this.#complete.findByIds(tenantId, fileIds)
   }

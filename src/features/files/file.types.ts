@@ -233,7 +233,6 @@ export const toUploadResponse = (
   quarantinedAt: null,
 })
 
-/** Restores an upload response from its stored JSON form. */
 export const fromStoredResponse = (response: Record<string, unknown>): File => {
   const file = response as unknown as File
   return { ...file, createdAt: new Date(file.createdAt), updatedAt: new Date(file.updatedAt) }

@@ -11,7 +11,6 @@ import { FileList } from './file-list.js'
 /** Kinds of SQL statements, in the order in which the self-test runs them. */
 export type StatementKind = 'create' | 'upload' | 'list' | 'fold' | 'delete'
 
-/** Thrown if the SQL statements of one kind fail. */
 export class SelfTestError extends Error {
   override readonly name = 'SelfTestError'
   constructor(
@@ -46,7 +45,7 @@ export class SelfTest {
   }
 }
 
-/** Uploads, lists, counts and deletes a file in a transaction that is rolled back. Throws `SelfTestError` if a statement fails. */
+/** Uploads, lists, counts and deletes a file in a transaction that is rolled back. Throws `SelfTestError`. */
 export async function runSelfTest(client: ClientBase): Promise<void> {
   await client.query('BEGIN')
   try {
@@ -70,7 +69,6 @@ async function runStatements<T>(kind: StatementKind, work: () => Promise<T>): Pr
   }
 }
 
-/** Creates a tenant with a context and a reserved blob path, and returns a file for this context. */
 async function prepareTestFile(client: ClientBase): Promise<UploadedFile> {
   const [tenantId, contextId, fileId] = [newId('ten'), newId('ctx'), newId('file')]
   const blobPath = `${tenantId}/self-test/${fileId}`

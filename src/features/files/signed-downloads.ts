@@ -83,7 +83,6 @@ export class DownloadAborter {
     return () => this.#watched.delete(watched)
   }
 
-  /** Runs until there are no more downloads to watch. */
   async #checkPeriodically(): Promise<void> {
     this.#isChecking = true
     while (this.#watched.size > 0) {

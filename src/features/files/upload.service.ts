@@ -30,7 +30,6 @@ import { type File, fromStoredResponse, toUploadResponse, type UploadFileArgs, t
 const maxTries = 3
 const maxMetadataBytes = 16 * 1024
 
-/** A received file that is being checked and stored. */
 interface ReceivedUpload {
   policy: FileContext
   filename: string

@@ -28,7 +28,6 @@ export class HoldService {
     return listFilesLatestFirst(this.parts.db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
   }
 
-  /** Returns holds by file ID, for GraphQL relations. */
   async getByFileIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Hold>> {
     const { rows } = await this.parts.db.pool.query<Hold>(
       `SELECT ${columns} FROM holds h WHERE h.tenant_id = $1 AND h.file_id = ANY ($2)`,

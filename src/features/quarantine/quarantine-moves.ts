@@ -8,8 +8,8 @@ const maxPaths = 3
 type QuarantinedFileKey = { tenantId: string; fileId: string }
 
 /**
- * Moves quarantined objects in a bucket to another path, because existing download URLs point directly to the bucket. After a crash
- * at any step, the file row refers to the object at the old or the new path, and the sweep deletes the other object.
+ * Moves quarantined objects in a bucket to another path, because existing download URLs point directly to the bucket. After a
+ * crash at any step, the file row refers to the object at the old or the new path, and the sweep deletes the other object.
  */
 export class QuarantineMoves {
   constructor(

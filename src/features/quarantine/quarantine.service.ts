@@ -88,7 +88,6 @@ export class QuarantineService {
     }))
   }
 
-  /** Lists quarantined files, most recently quarantined first. */
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<QuarantinedFile>> {
     const contextIds = await this.parts.contexts.getAccessibleContextIds(actor, context)
     return listFilesLatestFirst(this.parts.db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)

@@ -28,8 +28,8 @@ interface DueContext {
 }
 
 /**
- * Deletes files that exceed the retention period of their context, and purges files that exceed their time in the trash. Each batch
- * checks the current policy and holds under the tenant's lock, so that several replicas can run at the same time.
+ * Deletes files that exceed the retention period of their context, and purges files that exceed their time in the trash. Several
+ * replicas can run at the same time, because each batch checks the current policy and holds under the tenant's lock.
  */
 export class ExpiryService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'serviceEvents'>) {}
@@ -83,7 +83,7 @@ export class ExpiryService {
     })
   }
 
-  /** Runs batches and pauses after each for its duration, so that other calls can proceed. Returns the number of removed files. */
+  /** Runs batches with pauses, so that other calls can proceed. Returns the number of removed files. */
   async #runBatches(shouldContinue: () => boolean, removeFiles: (after: string) => Promise<Batch>): Promise<number> {
     let removed = 0
     for (let after: string | undefined = ''; after !== undefined && shouldContinue(); ) {
@@ -98,7 +98,6 @@ export class ExpiryService {
   }
 }
 
-// Selects a tenant's contexts with an expired file or an expired trashed file.
 const contextsToExpire = `
 SELECT d.* FROM (SELECT c.tenant_id AS "tenantId", c.context_id AS "contextId",
     coalesce((SELECT f.created_at <= now() - make_interval(days => c.retention_days) FROM files f WHERE f.tenant_id = $1 AND f.context_id = c.context_id

@@ -23,7 +23,6 @@ interface Dependencies {
   lookup: UploadLinkLookup
   admission: Admission
   upload: LinkUploadHandler
-  /** Handles resumable uploads through links (tus protocol). */
   tus: {
     headers: Record<string, string>
     exposedHeaders: string[]
@@ -31,7 +30,6 @@ interface Dependencies {
       request: { request: Request; response: Response; collection: string; uploadId: string; contextKey: string },
       createCall: () => Promise<Call>,
     ): Promise<void>
-    /** Returns true if the upload was accepted or rejected. */
     hasOutcome(actor: Actor, uploadId: string): Promise<boolean>
   }
   /** Counts a rejected token. Throws 429 if the IP address has sent too many rejected tokens. */
@@ -39,7 +37,6 @@ interface Dependencies {
   hasReachedFailureLimit(ip: string): Promise<boolean>
 }
 
-/** A request with a valid upload link token. */
 interface LinkRequest {
   request: Request
   response: Response

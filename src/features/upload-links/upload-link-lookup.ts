@@ -7,7 +7,6 @@ import type { UploadLink } from './upload-link.types.js'
 
 const suspectPauseMs = 1_000
 
-/** SQL expression for the status of link `l`. */
 export const statusColumn = `CASE WHEN l.revoked_at IS NOT NULL THEN 'revoked' WHEN l.accepted_files >= l.max_files THEN 'used'
   WHEN l.expires_at <= now() THEN 'expired' ELSE 'active' END`
 
@@ -39,7 +38,6 @@ export const toCurrentLimits = ({ allowedExtensions, maxSizeMb, contextExtension
   maxSizeMb: Math.min(contextSizeMb ?? maxSizeMb ?? 0, maxSizeMb ?? Number.POSITIVE_INFINITY),
 })
 
-/** Converts a row to the fields of a link in the API. */
 export function toUploadLink({ contextExtensions, contextSizeMb, ...row }: LinkRow): UploadLink {
   return { ...row, ...toCurrentLimits({ ...row, contextExtensions, contextSizeMb }) } as UploadLink
 }

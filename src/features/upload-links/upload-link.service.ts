@@ -21,7 +21,7 @@ const minRejectedFiles = 20
 export class UploadLinkService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger'> & { contexts: FileContextService; publicUrl: string }) {}
 
-  /** Creates a link. Throws 400 if it would allow more than its context. `toRequestName` returns a field's name in the request. */
+  /** Creates a link. Throws 400, with the field names that `toRequestName` returns, if it would allow more than its context. */
   async create(actor: Actor, input: CreateUploadLinkInput, toRequestName: (field: string) => string): Promise<NewUploadLink> {
     const { tenantId } = actor
     const context = await this.parts.contexts.get(actor, input.context)
@@ -157,7 +157,6 @@ async function assertBelowLinkLimit(tx: Transaction, tenantId: string): Promise<
     )
 }
 
-/** Throws 400 if the link would allow more than its context. `toRequestName` returns a field's name in the request. */
 function assertWithinContextLimits(
   { maxSizeMb, allowedExtensions, sha256, maxFiles }: CreateUploadLinkInput,
   context: FileContext,

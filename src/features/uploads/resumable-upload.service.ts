@@ -97,14 +97,15 @@ export class ResumableUploadService {
 
   /** Returns an upload. Throws 404 if it does not exist, has expired, or belongs to another credential. */
   async find(actor: Actor, uploadId: string): Promise<ResumableUpload> {
-    const { rows } = isId('upl', uploadId)
-      ? await this.#db.query<ResumableUpload>(`SELECT ${columns} FROM resumable_uploads WHERE ${isOwned}`, [
-          actor.tenantId,
-          uploadId,
-          getCredentialId(actor),
-        ])
-      : { rows: [] }
-    if (!rows[0]) throw notFound('upload', uploadId)
+    const upload = await this.findIfExists(actor, uploadId)
+    if (!upload) throw notFound('upload', uploadId)
+    return upload
+  }
+
+  async findIfExists(actor: Actor, uploadId: string): Promise<ResumableUpload | undefined> {
+    if (!isId('upl', uploadId)) return undefined
+    const key = [actor.tenantId, uploadId, getCredentialId(actor)]
+    const { rows } = await this.#db.query<ResumableUpload>(`SELECT ${columns} FROM resumable_uploads WHERE ${isOwned}`, key)
     return rows[0]
   }
 
@@ -206,7 +207,6 @@ export class ResumableUploadService {
     )
   }
 
-  /** Removes an upload and its parts. */
   async remove({ tenantId, uploadId }: ResumableUpload): Promise<void> {
     await this.#db.query(
       `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id = $2 RETURNING upload_id), ${buildReleaseSql('gone')}`,

@@ -6,7 +6,7 @@ import { toPublicError } from '../../access/public-error.js'
 import { sendError, sendJson } from '../../api/bodies/json-responses.js'
 import { sendContinue } from '../../api/bodies/request-body.js'
 import type { Actor } from '../../platform/actor.js'
-import { AssayError, httpStatus, methodNotAllowed, type PublicError } from '../../platform/errors/errors.js'
+import { httpStatus, methodNotAllowed, type PublicError } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import type { Outcome, ResumableUpload } from './resumable-upload.service.js'
 import {
@@ -99,12 +99,8 @@ export const createLinkUploadProtocol = (dependencies: ProtocolDependencies, max
   handle: (request: ProtocolRequest, createCall: () => Promise<Call>) => handleProtocolRequest(dependencies, request, createCall),
   /** Returns true if the upload was accepted or rejected, and false if it is unknown. */
   hasOutcome: async (actor: Actor, uploadId: string): Promise<boolean> => {
-    try {
-      return (await dependencies.rows.find(actor, uploadId)).outcome !== null
-    } catch (error) {
-      if (error instanceof AssayError && error.code === 'not_found') return false
-      throw error
-    }
+    const upload = await dependencies.rows.findIfExists(actor, uploadId)
+    return upload !== undefined && upload.outcome !== null
   },
 })
 

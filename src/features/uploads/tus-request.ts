@@ -23,7 +23,6 @@ export class ProtocolError extends AssayError {
   }
 }
 
-/** File properties in a request that creates an upload. */
 export interface Creation {
   filename: string
   context: string
@@ -75,7 +74,6 @@ export interface Patch {
   length: number | undefined
 }
 
-/** Parses the headers of a PATCH request before the upload is read. */
 export function parsePatch(request: IncomingMessage): Patch {
   const { headers } = request
   if (headers['content-type'] !== bodyType)
@@ -92,7 +90,6 @@ export function parsePatch(request: IncomingMessage): Patch {
   return { offset, length }
 }
 
-/** Expected digest of a request body. */
 export interface Checksum {
   hash: Hash
   /** Digest in Base64. */

@@ -12,12 +12,11 @@ export const lockSeconds = 5
 const pollMs = 100
 const maxWaitMs = 10_000
 
-/** SQL condition that selects an unexpired upload of a credential. */
 export const isOwned = 'tenant_id = $1 AND upload_id = $2 AND actor_id = $3 AND expires_at > now()'
 
 /**
- * Locks an upload with a lease on its row. If a newer request waits for the lock, the holder stops reading and stores the received
- * bytes, because its connection is probably dead. The statement that adds bytes also checks the token.
+ * Locks an upload with a lease on its row. If a newer request waits for the lock, the holder stores the received bytes and ends,
+ * because its connection is probably dead. The statement that adds bytes also checks the token.
  */
 export class UploadLock {
   readonly token = randomUUID()

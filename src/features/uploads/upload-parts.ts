@@ -81,9 +81,9 @@ export const largePartBytes = megabyte
 export const maxSmallParts = 1 + (largeClass - 1) * (partsPerMerge - 1)
 
 /**
- * Returns the number of parts to merge with the added bytes, counted from the end of the upload. `sizes` are the sizes of its last
- * small parts. Parts in a smaller class than the result and in the first class are always merged, others once there are 16.
- * Therefore, every byte is written at most once per class, plus up to 4 KB per request.
+ * Returns the number of small parts at the end of the upload to merge with the added bytes. Parts in a smaller class than the
+ * result, and parts in the first class, are always merged. Parts in another class are merged once there are 16. Therefore, every
+ * byte is written at most once per class, plus up to 4 KB per request.
  */
 export function countPartsToMerge(sizes: number[], addedBytes: number): number {
   let count = 0

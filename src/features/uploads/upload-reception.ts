@@ -33,7 +33,7 @@ export class UploadEndedError extends Error {
   }
 }
 
-/** Returns the upload. Throws `UploadEndedError` if it has an outcome. */
+/** Throws `UploadEndedError` if the upload has an outcome. */
 export function assertNotEnded({ outcome, ...upload }: ResumableUpload): void {
   if (outcome) throw new UploadEndedError({ ...upload, outcome })
 }
@@ -131,7 +131,7 @@ export class UploadReception {
     if (!fitsQuotas(quotas, added)) throw new QuotaExceededError(quotas, added)
   }
 
-  /** Rejects the upload if stored files use the quota. Otherwise, returns an error, and the client can resume the upload later. */
+  /** Rejects the upload if stored files exhaust the quota. Otherwise, returns an error after which the client can resume. */
   async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
     await this.#runAndSaveOutcome(upload, async (attempt) => {
