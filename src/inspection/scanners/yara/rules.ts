@@ -27,23 +27,15 @@ rule assay_eicar {
   condition: $a
 }`
 
-/** A string that can be found quickly. A rule part cannot match a file that contains none of its anchors. */
-export interface Anchor {
-  text: string
-  nocase?: boolean
-  /** Maximum offset in the file, for a short string. */
-  within?: number
-}
-
 export interface RulePart {
   /**
-   * The part can match only if one of these anchors occurs. Without anchors, the part is searched for only after another part has
-   * matched.
+   * Strings that can be found quickly. The part can match only if one of them occurs, in any letter case. Without anchors, the
+   * part is searched for only after another part has matched.
    */
-  anchors?: Anchor[]
+  anchors?: string[]
   strings: string
   condition?: string
-  /** True if the part is searched for only in the first window of a file. Without a match there, the rule does not match. */
+  /** True if the part is searched for only at the start of a file. Without a match there, the rule does not match. */
   atStart?: boolean
 }
 
@@ -51,9 +43,6 @@ export interface ScriptRule {
   signature: string
   parts: RulePart[]
 }
-
-const toCaseInsensitiveAnchors = (...texts: string[]): Anchor[] => texts.map((text) => ({ text, nocase: true }))
-const toCaseSensitiveAnchors = (...texts: string[]): Anchor[] => texts.map((text) => ({ text }))
 
 /**
  * Well-known evasion techniques that never occur in legitimate files. Heuristic patterns are left to operator rules and virus
@@ -65,11 +54,11 @@ const scripts: ScriptRule[] = [
     signature: 'PHP.Webshell',
     parts: [
       {
-        anchors: [...toCaseInsensitiveAnchors('<?php'), ...toCaseSensitiveAnchors('<?=')],
+        anchors: ['<?php', '<?='],
         strings: '$php = "<?php" nocase $echo = "<?="',
       },
       {
-        anchors: toCaseInsensitiveAnchors('$_POST', '$_GET', '$_REQUEST', '$_COOKIE', 'base64_decode'),
+        anchors: ['$_POST', '$_GET', '$_REQUEST', '$_COOKIE', 'base64_decode'],
         strings: String.raw`
     $input = /\b(eval|assert|system|exec|shell_exec|passthru|popen|proc_open)[ \t]{0,8}\([ \t]{0,8}@?((base64_decode|gzinflate|gzuncompress|str_rot13|stripslashes|trim|urldecode|rawurldecode)[ \t]{0,8}\([ \t]{0,8}){0,4}@?\$_(POST|GET|REQUEST|COOKIE)[ \t]{0,8}\[/ nocase
     $packed = /\beval[ \t]{0,8}\([ \t]{0,8}(gzinflate|gzuncompress|str_rot13)[ \t]{0,8}\([ \t]{0,8}base64_decode[ \t]{0,8}\([ \t]{0,8}['"][A-Za-z0-9+\/]{64}/ nocase
@@ -80,9 +69,9 @@ const scripts: ScriptRule[] = [
   {
     signature: 'JSP.Webshell',
     parts: [
-      { anchors: toCaseSensitiveAnchors('<%'), strings: '$page = "<%"' },
+      { anchors: ['<%'], strings: '$page = "<%"' },
       {
-        anchors: toCaseSensitiveAnchors('getRuntime'),
+        anchors: ['getRuntime'],
         strings: String.raw`
     $run = /getRuntime[ \t]{0,4}\([ \t]{0,4}\)[ \t]{0,4}\.[ \t]{0,4}exec[ \t]{0,4}\([ \t]{0,4}request[ \t]{0,4}\.[ \t]{0,4}getParameter/`,
       },
@@ -92,7 +81,7 @@ const scripts: ScriptRule[] = [
     signature: 'ASP.Webshell',
     parts: [
       {
-        anchors: toCaseSensitiveAnchors('<%'),
+        anchors: ['<%'],
         strings: String.raw`
     $run = /<%[^%]{0,200}\b(eval|execute)[ \t]{0,4}\(?[ \t]{0,4}request(\.(item|form|querystring))?[ \t]{0,4}[(\[]/ nocase`,
       },
@@ -102,7 +91,7 @@ const scripts: ScriptRule[] = [
     signature: 'PowerShell.Downloader',
     parts: [
       {
-        anchors: toCaseInsensitiveAnchors('powershell', 'net.webclient'),
+        anchors: ['powershell', 'net.webclient'],
         strings: String.raw`
     $hidden = /powershell(\.exe)?["']?[ \t]([^\r\n]{0,120}[ \t])?[-\/]w(indowstyle|in|i)?[ \t]{1,4}(hidden|1)[ \t][^\r\n]{0,120}[-\/]e(nc|ncodedcommand|c)?[ \t]{1,4}["']?[A-Za-z0-9+\/]{80}/ nocase
     $encoded = /[Pp]ower[Ss]hell(\.exe)?["']?[ \t]([^\r\n]{0,120}[ \t])?[-\/][Ee]([Nn][Cc]|[Nn]coded[Cc]ommand|[Cc])?[ \t]{1,4}["']?(SQBFAF|SQBuAHYAbwBrAGUALQ|aQBlAHgA|aQBuAHYAbwBrAGUALQ|JABjAGwAaQBlAG4AdA|KABuAGUAdwAtAG8AYgBqAGUAYwB0)[A-Za-z0-9+\/]{40}/
@@ -114,7 +103,7 @@ const scripts: ScriptRule[] = [
     signature: 'Office.AutoMacroShell',
     parts: [
       {
-        anchors: toCaseInsensitiveAnchors('Sub Auto', 'Sub Document_Open(', 'Sub Workbook_Open('),
+        anchors: ['Sub Auto', 'Sub Document_Open(', 'Sub Workbook_Open('],
         strings: `
     $auto1 = "Sub AutoOpen(" nocase
     $auto2 = "Sub Auto_Open(" nocase
@@ -135,16 +124,16 @@ const scripts: ScriptRule[] = [
     signature: 'Script.Dropper',
     parts: [
       {
-        anchors: toCaseInsensitiveAnchors('WScript.Shell'),
+        anchors: ['WScript.Shell'],
         strings: String.raw`$shell = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"]WScript\.Shell['"]/ nocase`,
       },
       {
-        anchors: toCaseInsensitiveAnchors('MSXML2.', 'Microsoft.XMLHTTP', 'WinHttp.WinHttpRequest'),
+        anchors: ['MSXML2.', 'Microsoft.XMLHTTP', 'WinHttp.WinHttpRequest'],
         strings: String.raw`
     $http = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"](MSXML2\.(Server)?XMLHTTP|Microsoft\.XMLHTTP|WinHttp\.WinHttpRequest)/ nocase`,
       },
       {
-        anchors: toCaseInsensitiveAnchors('ADODB.Stream'),
+        anchors: ['ADODB.Stream'],
         strings: String.raw`$stream = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"]ADODB\.Stream['"]/ nocase`,
       },
     ],
@@ -153,13 +142,13 @@ const scripts: ScriptRule[] = [
     signature: 'SVG.ScriptRedirect',
     parts: [
       {
-        anchors: [{ text: '<svg', nocase: true, within: 4096 }],
+        anchors: ['<svg'],
         strings: '$svg = "<svg" nocase',
         condition: '$svg in (0..4096)',
         atStart: true,
       },
       {
-        anchors: toCaseInsensitiveAnchors('<script', '<foreignObject'),
+        anchors: ['<script', '<foreignObject'],
         strings: String.raw`
     $script = /<script[^>]{0,200}>[^<]{0,4000}\b(atob|eval|unescape|fromCharCode)[ \t]{0,4}\([^<]{0,4000}\b(window|document|top|self)\.location[^<]{0,40}=/ nocase
     $html = /<foreignObject[^>]{0,200}>[\x01-\xff]{0,2000}<(iframe|embed|object)[^>]{0,400}data:text\/html;base64,/ nocase`,

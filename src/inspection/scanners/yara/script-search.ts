@@ -1,4 +1,4 @@
-import type { Anchor, RulePart, ScriptRule } from './rules.js'
+import type { RulePart, ScriptRule } from './rules.js'
 
 /** Parts of script rules that matched in earlier windows of the file. */
 export class SearchState {
@@ -12,13 +12,16 @@ type FindInText = (bytes: Buffer, isText: boolean) => string | undefined
 interface Window {
   bytes: Buffer
   state: SearchState
-  first: boolean
-  anchors: Set<Anchor>
+  anchors: Set<string>
 }
+
+/** Size of the start of a file. The rules accept offsets up to 4096, and their longest anchor has four bytes. */
+const startBytes = 4096 + 4
 
 /** Searches for all anchors in one fast pass. YARA then searches only for rule parts whose anchors occur. */
 export class ScriptSearch {
   readonly #anchors: AnchorSearch
+  readonly #startAnchors: string[]
   readonly #searches = new Map<RulePart, Search>()
 
   constructor(
@@ -26,7 +29,8 @@ export class ScriptSearch {
     compile: (rule: string) => Search,
   ) {
     const parts = rules.flatMap((rule) => rule.parts)
-    this.#anchors = new AnchorSearch(parts.flatMap(({ anchors }) => anchors ?? []))
+    this.#anchors = new AnchorSearch(parts.flatMap(({ anchors, atStart }) => (atStart ? [] : (anchors ?? []))))
+    this.#startAnchors = parts.flatMap(({ anchors, atStart }) => (atStart ? (anchors ?? []) : []))
     for (const part of parts) {
       const { strings, condition = 'any of them' } = part
       this.#searches.set(part, compile(`rule part { strings: ${strings} condition: ${condition} }`))
@@ -35,10 +39,14 @@ export class ScriptSearch {
 
   /** Returns the signature of the first rule whose parts have all matched, in `bytes` or in earlier windows. */
   find(bytes: Buffer, state: SearchState): string | undefined {
-    const window = { bytes, state, first: !state.begun, anchors: this.#anchors.findAnchors(bytes) }
+    const anchors = this.#anchors.findAnchors(bytes)
+    if (!state.begun) {
+      const start = bytes.toString('latin1', 0, startBytes).toLowerCase()
+      for (const anchor of this.#startAnchors) if (start.includes(anchor)) anchors.add(anchor)
+    }
     state.begun = true
-    if (window.anchors.size === 0 && state.parts.size === 0) return undefined
-    return this.rules.find((rule) => this.#matches(rule, window))?.signature
+    if (anchors.size === 0 && state.parts.size === 0) return undefined
+    return this.rules.find((rule) => this.#matches(rule, { bytes, state, anchors }))?.signature
   }
 
   #matches({ parts }: ScriptRule, window: Window): boolean {
@@ -52,23 +60,21 @@ export class ScriptSearch {
   }
 }
 
-function mayMatch({ anchors, atStart }: RulePart, parts: RulePart[], window: Window): boolean {
-  if (atStart && !window.first) return false
+function mayMatch({ anchors }: RulePart, parts: RulePart[], window: Window): boolean {
   return anchors ? anchors.some((anchor) => window.anchors.has(anchor)) : parts.some((part) => window.state.parts.has(part))
 }
 
 interface LongAnchor {
-  anchor: Anchor
+  text: string
   /** The string in lower case. A byte matches if it equals the lower-case or upper-case byte. */
   lower: Buffer
   upper: Buffer
 }
 
 interface ShortAnchor {
-  anchor: Anchor
+  text: string
   /** The one or two characters before the first letter, which are rare in most text. */
   start: string
-  end: number
   pattern: RegExp
 }
 
@@ -89,17 +95,17 @@ export class AnchorSearch {
   readonly #words = new Map<number, { sought: LongAnchor; offset: number }[]>()
   readonly #short: ShortAnchor[] = []
 
-  constructor(anchors: Anchor[]) {
-    for (const anchor of anchors) {
-      if (anchor.text.length < minBytesWithWord) this.#short.push(toShortAnchor(anchor))
-      else this.#addWords(toLongAnchor(anchor))
+  constructor(anchors: string[]) {
+    for (const text of new Set(anchors)) {
+      if (text.length < minBytesWithWord) this.#short.push(toShortAnchor(text))
+      else this.#addWords({ text, lower: Buffer.from(text.toLowerCase()), upper: Buffer.from(text.toUpperCase()) })
     }
   }
 
-  findAnchors(bytes: Buffer): Set<Anchor> {
-    const found = new Set<Anchor>()
+  findAnchors(bytes: Buffer): Set<string> {
+    const found = new Set<string>()
     this.#searchWords(bytes, found)
-    for (const short of this.#short) if (containsShortAnchor(bytes, short)) found.add(short.anchor)
+    for (const short of this.#short) if (containsShortAnchor(bytes, short)) found.add(short.text)
     return found
   }
 
@@ -114,7 +120,7 @@ export class AnchorSearch {
   }
 
   /** Tests four words at a time, because nearly no word is part of a string. */
-  #searchWords(bytes: Buffer, found: Set<Anchor>): void {
+  #searchWords(bytes: Buffer, found: Set<string>): void {
     if (bytes.length < minBytesWithWord) return
     const filter = this.#filter
     const start = -bytes.byteOffset & (wordBytes - 1)
@@ -131,33 +137,24 @@ export class AnchorSearch {
     for (let at = fourfold; at < words.length; at++) this.#matchWord(bytes, words[at] as number, start + at * wordBytes, found)
   }
 
-  #matchWord(bytes: Buffer, word: number, position: number, found: Set<Anchor>): void {
+  #matchWord(bytes: Buffer, word: number, position: number, found: Set<string>): void {
     if (this.#filter[getSlot(word | fold)] === 0) return
     for (const { sought, offset } of this.#words.get(word | fold) ?? [])
-      if (!found.has(sought.anchor) && hasAnchorAt(bytes, position - offset, sought)) found.add(sought.anchor)
+      if (!found.has(sought.text) && hasAnchorAt(bytes, position - offset, sought)) found.add(sought.text)
   }
 }
 
 const getSlot = (word: number): number => Math.imul(word, spread) >>> (32 - filterBits)
 
-function toLongAnchor(anchor: Anchor): LongAnchor {
-  const { text, nocase } = anchor
-  const [lower, upper] = nocase ? [text.toLowerCase(), text.toUpperCase()] : [text, text]
-  return { anchor, lower: Buffer.from(lower, 'latin1'), upper: Buffer.from(upper, 'latin1') }
-}
-
-function toShortAnchor(anchor: Anchor): ShortAnchor {
-  const { text, nocase, within = Number.POSITIVE_INFINITY } = anchor
+function toShortAnchor(text: string): ShortAnchor {
   const start = /^[^a-z]{1,2}/i.exec(text)?.[0]
   if (!start) throw new Error(`The anchor '${text}' is too short for an anchor that begins with a letter.`)
-  const pattern = new RegExp(text.replace(/\W/g, '\\$&'), nocase ? 'i' : '')
-  return { anchor, start, end: within + text.length, pattern }
+  return { text, start, pattern: new RegExp(text.replace(/\W/g, '\\$&'), 'i') }
 }
 
-function containsShortAnchor(bytes: Buffer, { start, end, pattern }: ShortAnchor): boolean {
-  const searched = end < bytes.length ? bytes.subarray(0, end) : bytes
-  const first = searched.indexOf(start)
-  return first >= 0 && pattern.test(searched.toString('latin1', first))
+function containsShortAnchor(bytes: Buffer, { start, pattern }: ShortAnchor): boolean {
+  const first = bytes.indexOf(start)
+  return first >= 0 && pattern.test(bytes.toString('latin1', first))
 }
 
 function hasAnchorAt(bytes: Buffer, offset: number, { lower, upper }: LongAnchor): boolean {
