@@ -7,7 +7,7 @@ import { exitOnError, prepare } from './prepare.mjs'
 export async function createTypeTable() {
   const { getReaderNameByType, sharedExtensions, textTypes, types } = await import('@assay/formats')
   const { containerKinds } = await import('@assay/formats/walk')
-  const { openedByClamav } = await import('../dist/inspection/scanners/coverage-visitor.js')
+  const { openedByClamav } = await import('../dist/inspection/scanners/scan-coverage.js')
   const lines = Object.entries({ ...types, ...textTypes }).map(([type, { mime, extensions }]) => {
     const reader = getReaderNameByType(type)
     const how = reader ? `opened${reader === type ? '' : ` as ${reader}`}` : 'signature'

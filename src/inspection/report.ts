@@ -71,7 +71,6 @@ export interface ValidationReport {
 export interface Job {
   /** Path of the file. Undefined if the content is in memory and is passed separately. */
   path: string | undefined
-  size: number
   extension: string
   blank: boolean
   deadlineMs: number

@@ -56,7 +56,7 @@ export class ContentReader {
   ): Promise<Findings | WorkerFailureResult> {
     const { rules, sizeBytes } = submission
     const deadlineMs = getReadDeadlineMs(sizeBytes, this.options.deadlineMs)
-    const job: Job = { path: content.path, size: sizeBytes, extension, blank: rules.rejectBlankFiles, deadlineMs }
+    const job: Job = { path: content.path, extension, blank: rules.rejectBlankFiles, deadlineMs }
     const canReadHere = content.bytes && !this.options.readerModule
     const findings = canReadHere && (await readOnEventLoop(content.bytes, job))
     if (findings) return findings
@@ -72,17 +72,22 @@ export class ContentReader {
     }
   }
 
-  async #readInWorker({ rules, signal, owner }: Submission, { bytes }: Content, job: Job, scan?: WorkerScan): Promise<Findings> {
+  async #readInWorker(
+    { rules, sizeBytes, signal, owner }: Submission,
+    { bytes }: Content,
+    job: Job,
+    scan?: WorkerScan,
+  ): Promise<Findings> {
     const { reading, imageReading } = this.#modules
     const deadlineMs = job.deadlineMs + this.options.graceMs
-    const task = { run: 'read', data: job, bytes, size: job.size, owner, deadlineMs, retryHung: true }
+    const task = { run: 'read', data: job, bytes, size: sizeBytes, owner, deadlineMs, retryHung: true }
     const inProcess: Task = { ...task, module: imageReading, inProcess: true }
     const inThread: Task = { ...task, module: reading, inProcess: false }
     const runTask = (workerTask: Task) => this.pool.run<ReadResult>(workerTask, signal)
     if (needsNativeDecoder(job.extension, bytes)) return (await runTask(inProcess)).findings
     const withScan: Partial<Task> | undefined = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },
-      deadlineMs: deadlineMs + scan.deadlineOf(job.size),
+      deadlineMs: deadlineMs + scan.deadlineOf(sizeBytes),
       // The reader or the scan may have crashed the worker, so the second attempt only reads the file, and the scan runs
       // separately.
       retry: { data: job, deadlineMs },

@@ -3,7 +3,7 @@ import { AssayError, scannerUnavailable } from '../../../platform/errors/errors.
 import type { Content } from '../../../platform/spool/content.js'
 import { background } from '../../workers/fair-queue.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
-import type { RequiredSizes } from '../coverage-visitor.js'
+import type { RequiredSizes } from '../scan-coverage.js'
 import type { ScanVerdict, UnverifiedVerdict } from '../verdict.js'
 import type { EngineIdentity, ScannerLogger, ScanOptions, VirusScanner } from '../virus-scanner.js'
 import { type ClamdConnector, createSocketConnector } from './commands.js'

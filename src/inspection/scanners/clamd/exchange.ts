@@ -72,7 +72,6 @@ class Exchange implements ExchangeWriter {
   #settled = false
   readonly #socket: Socket
   readonly #overall: NodeJS.Timeout
-  #timer: NodeJS.Timeout | undefined
   #received: Buffer = Buffer.alloc(0)
   #failure: Error | undefined
   #connected = false
@@ -90,12 +89,10 @@ class Exchange implements ExchangeWriter {
   }
 
   run(send: (writer: ExchangeWriter) => Promise<void>): void {
-    this.#restartTimer(this.deadlines.connectMs)
+    this.#setTimeout(this.deadlines.connectMs)
+    this.#socket.on('timeout', () => this.#fail(this.#createTimeoutError(this.#socket.timeout!)))
     this.#socket.on('data', (chunk) => this.#receive(chunk))
-    this.#socket.on('drain', () => {
-      this.#restartTimer(this.deadlines.idleMs)
-      this.#writable?.()
-    })
+    this.#socket.on('drain', () => this.#writable?.())
     this.#socket.on('error', (error) => {
       this.#failure = error
     })
@@ -107,9 +104,9 @@ class Exchange implements ExchangeWriter {
     })
     this.#socket.on('connect', () => {
       this.#connected = true
-      this.#restartTimer(this.deadlines.idleMs)
+      this.#setTimeout(this.deadlines.idleMs)
       send(this).then(
-        () => this.#restartTimer(this.deadlines.answerMs),
+        () => this.#setTimeout(this.deadlines.answerMs),
         (error) => this.#fail(error),
       )
     })
@@ -134,11 +131,7 @@ class Exchange implements ExchangeWriter {
     if (this.over || !this.#received.includes(0)) return
     this.over = true
     this.#writable?.()
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(
-      () => this.#fail(new ClamdFault(`${this.address.label} did not close the connection after its response`)),
-      closeMs,
-    )
+    this.#socket.setTimeout(closeMs)
   }
 
   /**
@@ -154,17 +147,15 @@ class Exchange implements ExchangeWriter {
     else this.#settle(() => this.outcome.resolve(this.#received.toString('utf8', 0, end)))
   }
 
-  #restartTimer(ms: number): void {
-    if (this.over) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#fail(this.#createTimeoutError(ms)), ms)
+  /** Limits the time without any progress. */
+  #setTimeout(ms: number): void {
+    if (!this.over) this.#socket.setTimeout(ms)
   }
 
   #settle(notify: () => void): void {
     if (this.#settled) return
     this.#settled = true
     this.over = true
-    clearTimeout(this.#timer)
     clearTimeout(this.#overall)
     this.signal?.removeEventListener('abort', this.#aborted)
     this.#socket.destroy()
@@ -179,6 +170,7 @@ class Exchange implements ExchangeWriter {
   readonly #aborted = () => this.#fail(this.signal?.reason)
 
   #createTimeoutError(ms: number): ClamdFault {
+    if (this.over) return new ClamdFault(`${this.address.label} did not close the connection after its response`)
     return new ClamdFault(`${this.address.label} did not respond within ${ms} ms`, { isUnresponsive: true })
   }
 

@@ -1,5 +1,5 @@
 import type { Content } from '../../../platform/spool/content.js'
-import type { RequiredSizes } from '../coverage-visitor.js'
+import type { RequiredSizes } from '../scan-coverage.js'
 import type { UnverifiedVerdict } from '../verdict.js'
 import type { Daemon } from './daemons.js'
 import { createLimitProbe } from './limit-probe.js'

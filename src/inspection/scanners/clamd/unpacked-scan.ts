@@ -4,8 +4,14 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Content } from '../../../platform/spool/content.js'
 import { createSpoolName } from '../../../platform/spool/spool.js'
-import type { RequiredSizes, ScanPart } from '../coverage-visitor.js'
-import { type CoverageOptions, determineCoverage, hasContainer, type ScanCoverage } from '../scan-coverage.js'
+import {
+  type CoverageOptions,
+  determineCoverage,
+  hasContainer,
+  type RequiredSizes,
+  type ScanCoverage,
+  type ScanPart,
+} from '../scan-coverage.js'
 import type { UnverifiedVerdict } from '../verdict.js'
 
 export interface PartScanner {
