@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { Batcher } from '../batcher.js'
+import { cacheUntilFailure } from '../cached-result.js'
 import { hasCitus } from './distribution.js'
 import type { PoolLogger } from './queries.js'
 
@@ -10,7 +11,6 @@ import type { PoolLogger } from './queries.js'
 export class Durability {
   readonly #pool: Pool
   readonly #logger: PoolLogger
-  #expression: Promise<string> | undefined
   readonly #flushes: Batcher<void, void>
 
   constructor(pool: Pool, logger: PoolLogger) {
@@ -25,13 +25,7 @@ export class Durability {
   }
 
   /** Returns an SQL expression that is true if all rows visible to its statement are durable. */
-  getExpression(): Promise<string> {
-    this.#expression ??= this.#chooseExpression().catch((error) => {
-      this.#expression = undefined
-      throw error
-    })
-    return this.#expression
-  }
+  readonly getExpression = cacheUntilFailure(() => this.#chooseExpression())
 
   /** Resolves when all rows that were visible before the call are durable. Concurrent callers share one commit. */
   flush(): Promise<void> {

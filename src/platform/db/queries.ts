@@ -18,9 +18,6 @@ export interface Queries {
 /** Starts a read-only transaction whose statements all see the same snapshot of the database. */
 export const readOnlySnapshot = 'BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
-// Without this timeout, the error of a frozen server would be reported only after a second full timeout.
-const rollback = { text: 'ROLLBACK', query_timeout: 2000 }
-
 /** Runs `work` in a transaction on a connection of the pool. */
 export const withTransaction = <T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> =>
   withConnection(pool, (client) => runInTransaction(client, () => work(client)))
@@ -33,7 +30,7 @@ export async function runInTransaction<T>(client: ClientBase, work: () => Promis
     await client.query('COMMIT')
     return result
   } catch (error) {
-    await client.query(rollback).catch(() => {})
+    await client.query('ROLLBACK').catch(() => {})
     throw error
   }
 }

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { Batcher } from '../batcher.js'
+import { cacheUntilFailure } from '../cached-result.js'
 import type { PoolLogger, Queries } from './queries.js'
 
 /** Delays before each new check of a replica that lags slightly. They add up to about 60 ms. */
@@ -39,7 +40,7 @@ export class ReadReplica implements Queries {
   readonly #positions: PrimaryPositions
   readonly #logger: PoolLogger
   readonly #tick: NodeJS.Timeout
-  #identity: Promise<string> | undefined
+  readonly #getIdentity = cacheUntilFailure(() => queryIdentity(this.#primary))
   #ticking = false
   #behindUntil = 0
   /** Error that currently prevents the service from using the replica. */
@@ -138,13 +139,8 @@ export class ReadReplica implements Queries {
 
   /** Checks that the replica belongs to this primary, so that reads never return rows of another database. */
   async #verify(client: pg.ClientBase): Promise<void> {
-    this.#identity ??= this.#primary.query<{ id: string }>(identityStatement).then(({ rows }) => rows[0]!.id)
-    const { rows } = await client.query<{ id: string }>(identityStatement)
-    const ours = await this.#identity.catch((error) => {
-      this.#identity = undefined
-      throw error
-    })
-    if (rows[0]!.id !== ours)
+    const [own, required] = await Promise.all([queryIdentity(client), this.#getIdentity()])
+    if (own !== required)
       throw new Error(
         'DATABASE_READ_URL points to a different database than DATABASE_URL. It must point to a replica of that database.',
       )
@@ -163,6 +159,11 @@ export class ReadReplica implements Queries {
     await this.getLagMs().catch((error) => this.#markUnavailable(error))
     this.#ticking = false
   }
+}
+
+async function queryIdentity(database: pg.Pool | pg.ClientBase): Promise<string> {
+  const { rows } = await database.query<{ id: string }>(identityStatement)
+  return rows[0]!.id
 }
 
 type Verify = (client: pg.ClientBase, done: (error?: Error) => void) => void

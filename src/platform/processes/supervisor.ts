@@ -22,6 +22,8 @@ interface Member {
   worker: Worker
   startedAt: number
   isReady: boolean
+  /** Delay before this process started. Doubles with each restart. */
+  delayMs: number
 }
 
 /** Serves from several processes behind one port. */
@@ -43,7 +45,6 @@ export async function superviseProcesses(lifecycle: Lifecycle, options: ServeOpt
 class Supervisor {
   readonly #options: ServeOptions
   readonly #members = new Map<number, Member>()
-  readonly #restartDelaysMs = new Map<number, number>()
   readonly #metrics: SupervisorMetrics
   #stateTimer: NodeJS.Timeout | undefined
   #isStarted = false
@@ -53,7 +54,7 @@ class Supervisor {
 
   constructor(options: ServeOptions) {
     this.#options = options
-    this.#metrics = new SupervisorMetrics({ configured: options.config.processes, running: () => this.#runningCount })
+    this.#metrics = new SupervisorMetrics({ configured: options.config.processes, running: () => this.#readyMembers.length })
     cluster.setupPrimary({ exec: fileURLToPath(new URL('../../main.js', import.meta.url)), args: ['serving-process'] })
   }
 
@@ -65,7 +66,7 @@ class Supervisor {
     await Promise.all(numbers.map((number) => this.#startProcess(number)))
     this.#stateTimer = setInterval(() => this.#sendState(), stateIntervalMs).unref()
     this.#isStarted = true
-    if (this.#runningCount < processes) throw new Error('A process exited while the others were starting. See the log.')
+    if (this.#readyMembers.length < processes) throw new Error('A process exited while the others were starting. See the log.')
     return first
   }
 
@@ -73,7 +74,7 @@ class Supervisor {
   forwardSignal(signal: NodeJS.Signals): void {
     this.#stopping = true
     clearInterval(this.#stateTimer)
-    const workers = this.#workers
+    const workers = [...this.#members.values()].map(({ worker }) => worker)
     this.#allExited ??= Promise.all(workers.map(async (worker) => worker.isDead() || once(worker, 'exit')))
     sendSignal(workers, signal)
     const { shutdownDelaySeconds, shutdownGraceSeconds } = this.#options.config
@@ -87,19 +88,15 @@ class Supervisor {
     clearTimeout(this.#killTimer)
   }
 
-  get #workers(): Worker[] {
-    return [...this.#members.values()].map(({ worker }) => worker)
-  }
-
-  get #runningCount(): number {
-    return [...this.#members.values()].filter(({ isReady }) => isReady).length
+  get #readyMembers(): Member[] {
+    return [...this.#members.values()].filter(({ isReady }) => isReady)
   }
 
   /** Starts one process. Resolves when it is ready, and rejects if it exits earlier. */
-  #startProcess(number: number): Promise<Started> {
+  #startProcess(number: number, delayMs = 0): Promise<Started> {
     const worker = cluster.fork()
-    forwardConnections(worker, () => [...this.#members.values()].some((each) => each.isReady && each.worker !== worker))
-    const member: Member = { number, worker, startedAt: performance.now(), isReady: false }
+    forwardConnections(worker, () => this.#readyMembers.some((member) => member.worker !== worker))
+    const member: Member = { number, worker, startedAt: performance.now(), isReady: false, delayMs }
     this.#members.set(number, member)
     const { config, database } = this.#options
     const of = config.processes
@@ -132,34 +129,34 @@ class Supervisor {
     })
   }
 
-  #replaceProcess({ number, worker, startedAt }: Member, { cause, isExpected }: { cause: string; isExpected: boolean }): void {
+  #replaceProcess(member: Member, { cause, isExpected }: { cause: string; isExpected: boolean }): void {
+    const { number, worker, startedAt } = member
     this.#sendState()
-    const previousMs = performance.now() - startedAt < stableAfterMs ? (this.#restartDelaysMs.get(number) ?? 0) : 0
+    const previousMs = performance.now() - startedAt < stableAfterMs ? member.delayMs : 0
     const delayMs = Math.min(previousMs * 2 || minRestartDelayMs, maxRestartDelayMs)
-    this.#restartDelaysMs.set(number, delayMs)
     const fields = { process: number, pid: worker.process.pid, how: cause, pause_ms: delayMs }
     if (isExpected) this.#options.logger.info(fields, 'A process exited as requested. A new process is starting.')
     else this.#options.logger.error(fields, 'A process exited unexpectedly. A new process is starting.')
     this.#metrics.replacements.inc()
     void sleep(delayMs).then(() => {
       // Ignore errors. If the new process also fails, the handler for its 'exit' event starts another one.
-      if (!this.#stopping) this.#startProcess(number).catch(() => {})
+      if (!this.#stopping) this.#startProcess(number, delayMs).catch(() => {})
     })
   }
 
   #getCurrentState(): ClusterState {
-    return { running: this.#runningCount, isDiskFull: this.#options.database.isDiskFull() }
+    return { running: this.#readyMembers.length, isDiskFull: this.#options.database.isDiskFull() }
   }
 
   #sendState(): void {
     // A starting process must receive 'start' as its first message.
-    for (const { worker, isReady } of this.#members.values())
-      if (isReady) sendMessage(worker, { kind: 'state', ...this.#getCurrentState() })
+    for (const { worker } of this.#readyMembers) sendMessage(worker, { kind: 'state', ...this.#getCurrentState() })
   }
 
   async #sendMetrics(worker: Worker, id: number): Promise<void> {
-    const members = [...this.#members.values()].filter(({ isReady }) => isReady)
-    const requests = members.map((member) => (id: number) => sendMessage(member.worker, { kind: 'metrics requested', id }))
+    const requests = this.#readyMembers.map(
+      (member) => (id: number) => sendMessage(member.worker, { kind: 'metrics requested', id }),
+    )
     const text = await this.#metrics.collect(requests)
     sendMessage(worker, { kind: 'all metrics', id, text })
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { cacheUntilFailure } from '../../cached-result.js'
 import { AssayError, notFound, storageUnavailable } from '../../errors/errors.js'
 import { reachFaultPoint } from '../../fault-points.js'
 import type { Content } from '../../spool/content.js'
@@ -36,7 +37,7 @@ export class BucketStorage implements BlobStorage {
   readonly #api: BucketApi
   readonly #prefix: string
   readonly #requireProof: boolean
-  #proof: Promise<void> | undefined
+  readonly #proveSafety = cacheUntilFailure(async () => assertSafeBucket(await this.testGuarantees(), this.#api))
   #probedAt: number | undefined
 
   constructor(api: BucketApi, { prefix, requireProof = false }: BucketStorageOptions) {
@@ -49,7 +50,7 @@ export class BucketStorage implements BlobStorage {
 
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
     const object = this.#toObject(path)
-    await this.#assertTested()
+    if (this.#requireProof) await this.#proveSafety()
     await this.#upload({ ...object, content, ...options, id: randomUUID() })
     if (options.signal?.aborted) await this.#api.remove(object)
     options.signal?.throwIfAborted()
@@ -70,7 +71,7 @@ export class BucketStorage implements BlobStorage {
 
   async copy(from: string, to: string): Promise<void> {
     const objects = [this.#toObject(from), this.#toObject(to)] as const
-    await this.#assertTested()
+    if (this.#requireProof) await this.#proveSafety()
     await this.#api.copy(...objects)
     reachFaultPoint('bucket.stored')
   }
@@ -115,7 +116,7 @@ export class BucketStorage implements BlobStorage {
       const message = getBucketMessage(((error as Error).cause as Error).cause)
       throw storageUnavailable(`The bucket '${this.#api.bucketName}' rejected the request: ${message}`, error)
     }
-    await this.#assertTested()
+    if (this.#requireProof) await this.#proveSafety()
   }
 
   testGuarantees(): Promise<BucketGuarantees> {
@@ -148,17 +149,6 @@ export class BucketStorage implements BlobStorage {
   #toObject(path: string): BucketObject {
     assertBlobPath(path)
     return { name: this.#prefix + path, path }
-  }
-
-  // Proves the guarantees once. If the proof fails, the next call repeats it.
-  #assertTested(): Promise<void> {
-    if (!this.#requireProof) return Promise.resolve()
-    this.#proof ??= this.testGuarantees().then((guarantees) => assertSafeBucket(guarantees, this.#api))
-    const proof = this.#proof
-    return proof.catch((error) => {
-      if (this.#proof === proof) this.#proof = undefined
-      throw error
-    })
   }
 
   /** Writes the probe object every ten minutes, because a versioned bucket keeps each version, and reads it on each call. */
