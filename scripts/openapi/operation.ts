@@ -8,6 +8,7 @@ import {
   isEnumType,
   isInputObjectType,
   isNonNullType,
+  Kind,
   type OperationDefinitionNode,
 } from 'graphql'
 import type { Endpoint } from '../../src/access/endpoint.js'
@@ -65,7 +66,9 @@ export class DescribedOperation {
     this.#shared = shared
     this.name = operation.name
     this.endpoint = operation.endpoint
-    const [definition, ...fragments] = operation.document.definitions as [OperationDefinitionNode, ...FragmentDefinitionNode[]]
+    const { definitions } = operation.document
+    const definition = definitions.find(({ kind }) => kind === Kind.OPERATION_DEFINITION) as OperationDefinitionNode
+    const fragments = definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION)
     this.#fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]))
     this.#node = definition.selectionSet.selections[0] as FieldNode
     const root = definition.operation === 'mutation' ? shared.schema.getMutationType() : shared.schema.getQueryType()

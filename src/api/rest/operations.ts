@@ -22,6 +22,7 @@ import {
   type OperationDefinitionNode,
   parse,
   type SelectionSetNode,
+  separateOperations,
   typeFromAST,
   type ValueNode,
   validate,
@@ -67,17 +68,15 @@ function readOperations(schema: GraphQLSchema): Map<string, Operation> {
   const errors = validate(schema, all)
   if (errors.length > 0)
     throw new Error(`operations.graphql does not match the schema: ${errors.map((error) => error.message).join(' ')}`)
-  const fragments = new Map(
-    all.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION).map((node) => [node.name.value, node]),
-  )
-  return new Map(
-    all.definitions
-      .filter((node) => node.kind === Kind.OPERATION_DEFINITION)
-      .map((node) => [node.name!.value, toOperation(schema, node, fragments)]),
-  )
+  const operations = Object.values(separateOperations(all)).map((document) => toOperation(schema, document))
+  return new Map(operations.map((operation) => [operation.name, operation]))
 }
 
-function toOperation(schema: GraphQLSchema, node: OperationDefinitionNode, fragments: Fragments): Operation {
+/** `document` consists of one operation and the fragments that it uses. */
+function toOperation(schema: GraphQLSchema, document: DocumentNode): Operation {
+  const node = document.definitions.find(({ kind }) => kind === Kind.OPERATION_DEFINITION) as OperationDefinitionNode
+  const usedFragments = document.definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
+  const fragments: Fragments = new Map(usedFragments.map((fragment) => [fragment.name.value, fragment]))
   const [selection, ...others] = node.selectionSet.selections
   if (selection?.kind !== Kind.FIELD || others.length > 0)
     throw new Error(`Operation ${node.name!.value} must select one root field.`)
@@ -92,7 +91,6 @@ function toOperation(schema: GraphQLSchema, node: OperationDefinitionNode, fragm
   for (const argument of selection.arguments ?? []) addNames(argument.value, argument.name.value, requestNames)
   for (const [path, name] of [...requestNames])
     addMemberNames(variables.find((each) => each.name === name)?.type, path, name, requestNames)
-  const document: DocumentNode = { kind: Kind.DOCUMENT, definitions: [node, ...fragments.values()] }
   return {
     name: node.name!.value,
     document,
