@@ -7,21 +7,18 @@ import type { Components } from '../components.js'
 import { countCounterErrors, type Horizons, type Repair, repairCounters } from './counter-drift.js'
 import { countJournalErrors } from './journal-drift.js'
 import type { LogStartTimes } from './retention.js'
-
-/** Number of inconsistencies of each kind. All numbers are 0 if the storage is healthy. */
-export interface HealthCounts {
-  countersDrift: number
-  filesWithoutBlob: number
-  blobsWithoutFile: number
-  corrupted: number
-  journalDrift: number
-}
+import type { StorageHealthType } from './storage-health.types.js'
 
 export interface Finding {
   kind: 'file_without_blob' | 'blob_without_file' | 'corrupted'
   blobPath: string
   fileId: string | null
   tenantId: string | null
+}
+
+interface ComparedPath {
+  path: string
+  finding: Finding | undefined
 }
 
 interface FileRow {
@@ -38,7 +35,7 @@ const findingCounts = {
   file_without_blob: 'filesWithoutBlob',
   blob_without_file: 'blobsWithoutFile',
   corrupted: 'corrupted',
-} as const satisfies Record<Finding['kind'], keyof HealthCounts>
+} as const satisfies Record<Finding['kind'], keyof StorageHealthType>
 
 interface Dependencies extends Pick<Components, 'db' | 'storage'> {
   horizons: Pick<LogStartTimes, 'calls' | 'audits'>
@@ -49,26 +46,16 @@ export class StorageHealth {
   constructor(private readonly parts: Dependencies) {}
 
   /** Counts inconsistencies. `deep` reads every blob, and `whole` recomputes the journals from their first entry. */
-  async verify({
-    tenantId,
-    deep,
-    whole = false,
-  }: {
-    tenantId?: string
-    deep?: boolean
-    whole?: boolean
-  } = {}): Promise<HealthCounts> {
-    const scope = { tenantId: tenantId ?? null }
-    const counts: HealthCounts = {
-      countersDrift: await this.#withDedicatedConnection((client) =>
-        countCounterErrors(client, { ...scope, ...this.#getLogStartTimes() }),
-      ),
+  async verify(options: { tenantId?: string; deep?: boolean; whole?: boolean } = {}): Promise<StorageHealthType> {
+    const { tenantId = null, deep = false, whole = false } = options
+    const counts = await this.#withDedicatedConnection(async (client) => ({
+      countersDrift: await countCounterErrors(client, { tenantId, ...this.#getLogStartTimes() }),
       filesWithoutBlob: 0,
       blobsWithoutFile: 0,
       corrupted: 0,
-      journalDrift: await this.#withDedicatedConnection((client) => countJournalErrors(client, { ...scope, whole })),
-    }
-    for await (const { finding } of this.comparePaths({ prefix: tenantId && `${tenantId}/`, sample: deep ? 1 : 0 }))
+      journalDrift: await countJournalErrors(client, { tenantId, whole }),
+    }))
+    for await (const { finding } of this.comparePaths({ prefix: tenantId ? `${tenantId}/` : '', sample: deep ? 1 : 0 }))
       if (finding) counts[findingCounts[finding.kind]]++
     return counts
   }
@@ -77,15 +64,8 @@ export class StorageHealth {
    * Compares the sorted lists of rows and blobs. Checks each difference again, because uploads and deletions continue. `sample`
    * is the fraction of blobs whose content is read.
    */
-  async *comparePaths({
-    prefix = '',
-    after = prefix,
-    sample,
-  }: {
-    prefix?: string | undefined
-    after?: string
-    sample: number
-  }): AsyncGenerator<{ path: string; finding: Finding | undefined }> {
+  async *comparePaths(options: { prefix?: string; after?: string; sample: number }): AsyncGenerator<ComparedPath> {
+    const { prefix = '', after = prefix, sample } = options
     const rows = this.#listRows(after, prefix)
     const blobs = this.#listBlobs(after, prefix)
     let row = (await rows.next()).value

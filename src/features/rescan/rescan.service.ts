@@ -8,17 +8,11 @@ import { notFound, scannerUnavailable } from '../../platform/errors/errors.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { FileContext } from '../contexts/context.types.js'
 import type { ServiceEvents } from '../service-events.js'
-import { type RescanProgress, RescanStatus } from './rescan.types.js'
+import type { RescanProgress } from './rescan.types.js'
 
 const stateKey = 'rescan'
 /** Number of signature versions to remember. An older version counts as new. */
 const maxRemembered = 100
-
-interface Row extends Omit<RescanProgress, 'status'> {
-  contextId: string
-  isScanning: boolean
-  pausedAt: Date | null
-}
 
 /** Starts rescans and reports their progress. `Rescanner` scans the files. */
 export class RescanService {
@@ -56,16 +50,12 @@ export class RescanService {
   }
 
   async getProgressByContextIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, RescanProgress>> {
-    const { rows } = await this.parts.db.pool.query<Row>({
+    const { rows } = await this.parts.db.pool.query<RescanProgress & { contextId: string }>({
       name: 'rescans',
-      text: `SELECT c.context_id AS "contextId", c.context_key AS "contextKey", c.scan_for_viruses AS "isScanning", w.signatures, coalesce(greatest(w.files, w.passed), 0)::bigint AS files,
-          coalesce(w.passed, 0)::bigint AS "filesDone", coalesce(w.scanned, 0)::bigint AS "filesScanned", coalesce(w.bytes, 0)::bigint AS "bytesScanned",
-          coalesce(w.infected, 0)::bigint AS "filesQuarantined", coalesce(w.failed, 0)::bigint AS "filesFailed", w.started_at AS "startedAt", w.finished_at AS "finishedAt", w.paused_at AS "pausedAt"
-        FROM file_contexts c LEFT JOIN rescans w ON w.tenant_id = $1 AND w.context_id = c.context_id
-        WHERE c.tenant_id = $1 AND c.context_id = ANY ($2)`,
+      text: progressStatement,
       values: [tenantId, contextIds],
     })
-    return new Map(rows.map((row) => [row.contextId, toProgress(row)]))
+    return new Map(rows.map(({ contextId, ...progress }) => [contextId, progress]))
   }
 
   /** Starts rescans in all contexts that need one with these signatures, unless another replica has seen newer signatures. */
@@ -147,22 +137,16 @@ export class RescanService {
   }
 }
 
-function toProgress({ contextId: _, isScanning, pausedAt, ...row }: Row): RescanProgress {
-  // The total of a finished rescan excludes files that were deleted during the rescan.
-  return { ...row, status: getStatus({ ...row, isScanning, pausedAt }), ...(row.finishedAt && { files: row.filesDone }) }
-}
-
-function getStatus({
-  isScanning,
-  startedAt,
-  finishedAt,
-  pausedAt,
-}: Pick<Row, 'isScanning' | 'startedAt' | 'finishedAt' | 'pausedAt'>) {
-  if (!isScanning) return RescanStatus.off
-  if (!startedAt) return RescanStatus.none
-  if (finishedAt) return RescanStatus.finished
-  return pausedAt ? RescanStatus.paused : RescanStatus.running
-}
+// The total of a finished rescan excludes files that were deleted during the rescan.
+const progressStatement = `
+SELECT c.context_id AS "contextId", c.context_key AS "contextKey", w.signatures,
+  CASE WHEN NOT c.scan_for_viruses THEN 'off' WHEN w.started_at IS NULL THEN 'none' WHEN w.finished_at IS NOT NULL THEN 'finished'
+    WHEN w.paused_at IS NOT NULL THEN 'paused' ELSE 'running' END AS status,
+  coalesce(CASE WHEN w.finished_at IS NULL THEN greatest(w.files, w.passed) ELSE w.passed END, 0)::bigint AS files,
+  coalesce(w.passed, 0)::bigint AS "filesDone", coalesce(w.scanned, 0)::bigint AS "filesScanned", coalesce(w.bytes, 0)::bigint AS "bytesScanned",
+  coalesce(w.infected, 0)::bigint AS "filesQuarantined", coalesce(w.failed, 0)::bigint AS "filesFailed", w.started_at AS "startedAt", w.finished_at AS "finishedAt"
+FROM file_contexts c LEFT JOIN rescans w ON w.tenant_id = $1 AND w.context_id = c.context_id
+WHERE c.tenant_id = $1 AND c.context_id = ANY ($2)`
 
 const afresh = `signatures = excluded.signatures, asked = excluded.asked, started_at = excluded.started_at, finished_at = NULL, paused_at = NULL, taken_at = excluded.taken_at,
   top_id = '', before_id = NULL, until_id = '', walked = false, settled = false, files = excluded.files, passed = 0, scanned = 0, bytes = 0, infected = 0, failed = 0, failure = NULL`

@@ -2,7 +2,7 @@ import { Field, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
-export const RescanStatus = createEnum('RescanStatus', "Status of a context's rescan.", {
+const RescanStatus = createEnum('RescanStatus', "Status of a context's rescan.", {
   off: 'The context does not scan its files.',
   none: 'No rescan has started yet.',
   running: 'Files are being scanned or are waiting to be scanned.',
@@ -10,7 +10,7 @@ export const RescanStatus = createEnum('RescanStatus', "Status of a context's re
     'The scanner or the store is unavailable, or a file is waiting for its next attempt. The rescan continues automatically.',
   finished: 'All files have been processed.',
 })
-export type RescanStatus = keyof typeof RescanStatus
+type RescanStatus = keyof typeof RescanStatus
 
 @ObjectType({ simpleResolvers: true, description: 'Progress of the latest rescan of a context.' })
 export class RescanProgress {

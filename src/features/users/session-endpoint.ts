@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Response } from 'express'
+import type { Request, RequestHandler } from 'express'
 import type { Call } from '../../access/call.js'
 import { createSessionCookieHeader } from '../../access/session-cookie.js'
 import { readJson } from '../../api/bodies/json.js'
@@ -8,7 +8,7 @@ import { badUserInput, type FieldError, methodNotAllowed, unauthenticated } from
 import type { SignInService } from './sign-in.service.js'
 import type { SignIn } from './user.types.js'
 
-export interface SessionHandlerDependencies {
+interface Dependencies {
   signIns: SignInService
   createCall(request: Request): Promise<Call>
   /** True if clients reach the service over HTTPS. */
@@ -16,46 +16,36 @@ export interface SessionHandlerDependencies {
 }
 
 /** Handles `POST /session`, which sets a session cookie, and `DELETE /session`, which ends the session on the server. */
-export function createSessionHandler(dependencies: SessionHandlerDependencies): RequestHandler {
+export function createSessionHandler({ signIns, createCall, secure }: Dependencies): RequestHandler {
   return async (request, response) => {
     response.setHeader('Cache-Control', 'no-store')
-    const secure = dependencies.secure || request.secure
-    if (request.method === 'POST') return startSession(dependencies, request, response, secure)
-    if (request.method === 'DELETE') return endSession(dependencies, request, response, secure)
-    throw methodNotAllowed(request.method, ['POST', 'DELETE'])
+    const setCookie = (session?: SignIn) =>
+      response.setHeader('Set-Cookie', createSessionCookieHeader(secure || request.secure, session))
+    const sendData = (data: object | null) => response.json({ status: 'SUCCESS', data, timestamp: new Date().toISOString() })
+    if (request.method !== 'POST' && request.method !== 'DELETE') throw methodNotAllowed(request.method, ['POST', 'DELETE'])
+    const call = await createCall(request)
+    if (request.method === 'POST') {
+      sendContinue(request, response)
+      const session = await startSession(signIns, call, request)
+      setCookie(session)
+      return sendData(toSessionResponse(session))
+    }
+    if (call.rejection) setCookie()
+    if (!(await signIns.signOut(call.requireActor())))
+      throw unauthenticated(
+        'This credential does not belong to a session. To sign out, send a session token or a session cookie.',
+      )
+    setCookie()
+    return sendData(null)
   }
 }
 
-async function startSession(
-  { signIns, createCall }: SessionHandlerDependencies,
-  request: Request,
-  response: Response,
-  secure: boolean,
-) {
-  const call = await createCall(request)
-  sendContinue(request, response)
+async function startSession(signIns: SignInService, call: Call, request: Request): Promise<SignIn> {
   // HTML forms cannot send JSON, so a page on another site cannot sign a user in.
   const input = await call.admission.bodies.readJson(call, (limits) => readJson(request, limits))
-  const session =
-    'welcome' in input
-      ? await signIns.signInWithWelcomeToken(call.origin, readTextFields(input, ['welcome'], []).welcome!)
-      : await signIns.signIn(call.origin, readCredentials(input), call.signal)
-  response.setHeader('Set-Cookie', createSessionCookieHeader(secure, session))
-  response.json({ status: 'SUCCESS', data: toSessionResponse(session), timestamp: new Date().toISOString() })
-}
-
-async function endSession(
-  { signIns, createCall }: SessionHandlerDependencies,
-  request: Request,
-  response: Response,
-  secure: boolean,
-) {
-  const call = await createCall(request)
-  if (call.rejection) response.setHeader('Set-Cookie', createSessionCookieHeader(secure))
-  if (!(await signIns.signOut(call.requireActor())))
-    throw unauthenticated('This credential does not belong to a session. To sign out, send a session token or a session cookie.')
-  response.setHeader('Set-Cookie', createSessionCookieHeader(secure))
-  response.json({ status: 'SUCCESS', data: null, timestamp: new Date().toISOString() })
+  return 'welcome' in input
+    ? signIns.signInWithWelcomeToken(call.origin, readTextFields(input, ['welcome'], []).welcome!)
+    : signIns.signIn(call.origin, readCredentials(input), call.signal)
 }
 
 /** Only the cookie contains the token, so that scripts cannot read it. */

@@ -2,14 +2,15 @@ import { TenantSlots } from '../../access/concurrency.js'
 import { getWebhookSecretLabel } from '../../access/secrets.js'
 import { listRowsNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { Actor } from '../../platform/actor.js'
+import type { WebhookDelivery as DeliveryRow } from '../../platform/db/generated/client.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import type { OutboundClient } from './outbound.js'
+import { findWebhook } from './webhook.service.js'
 import type { WebhookDelivery } from './webhook.types.js'
 import { attemptDelivery, isSuccessful } from './webhook-attempt.js'
 import { toOutgoingEvent } from './webhook-delivery.js'
 import { WebhookPositions } from './webhook-positions.js'
-import { findWebhook, toDelivery } from './webhook-row.js'
 
 const keptDeliveries = 1_000
 
@@ -75,3 +76,9 @@ function createTestEvent(webhookId: string) {
   const facts = { type: 'webhook.test', occurred_at: getIdTime(eventId).toISOString(), event_id: eventId, sequence: null }
   return toOutgoingEvent(JSON.stringify({ ...facts, data: { webhook_id: webhookId } }))
 }
+
+const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
+  ...row,
+  sequence: row.sequence === null ? null : Number(row.sequence),
+  status: row.status as WebhookDelivery['status'],
+})

@@ -4,15 +4,15 @@ import { type AuditRow, createAuditRow, createUpdateAuditRows } from '../../ledg
 import type { Transaction } from '../../ledger/ledger.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
-import { badUserInput, conflict, type FieldError } from '../../platform/errors/errors.js'
-import { getIdTime, newId } from '../../platform/ids.js'
+import type { WebhookPosition, Webhook as WebhookRow } from '../../platform/db/generated/client.js'
+import { badUserInput, conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
+import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import type { OutboundClient } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
 import { createWebhookSecret } from './webhook-attempt.js'
 import type { DisabledReason } from './webhook-delivery.js'
 import type { WebhookKey } from './webhook-positions.js'
-import { findWebhook, getHost, toWebhook, toWebhookEntity, type WebhookRow } from './webhook-row.js'
 
 const maxWebhooks = 20
 const previousSecretMs = 24 * 3600 * 1000
@@ -241,3 +241,32 @@ function toAuditRows(actor: Actor, before: WebhookRow, after: WebhookRow): Audit
 
 const readJournalHead = (tx: Transaction, tenantId: string) =>
   tx.tenantHead.findUniqueOrThrow({ where: { tenantId }, select: { journalLength: true } })
+
+const toWebhook = (row: WebhookRow, position: WebhookPosition | null | undefined): Webhook => ({
+  webhookId: row.webhookId,
+  url: row.url,
+  types: row.types,
+  contexts: row.contexts.length > 0 ? row.contexts : null,
+  description: row.description,
+  status: row.status as Webhook['status'],
+  disabledReason: row.disabledReason as Webhook['disabledReason'],
+  lastSequence: Number(position?.sequence ?? 0),
+  failingSince: position?.failingSince ?? null,
+  nextAttemptAt: row.status === 'active' ? (position?.nextAttemptAt ?? null) : null,
+  previousSecretExpiresAt: row.previousExpiresAt && row.previousExpiresAt.getTime() > now() ? row.previousExpiresAt : null,
+  createdBy: row.createdBy,
+  createdAt: row.createdAt,
+  updatedAt: row.updatedAt,
+})
+
+/** Throws 404 if the tenant has no such webhook. */
+export async function findWebhook(db: Pick<Transaction, 'webhook'>, tenantId: string, webhookId: string): Promise<WebhookRow> {
+  const row = isId('whk', webhookId) ? await db.webhook.findFirst({ where: { tenantId, webhookId } }) : null
+  if (!row) throw notFound('webhook', webhookId)
+  return row
+}
+
+const toWebhookEntity = ({ webhookId, url }: WebhookRow) => ({ type: 'webhook', id: webhookId, name: getHost(url) })
+
+/** Returns the host of a URL. The path and query may be secret, so they must not be logged. */
+const getHost = (url: string): string => new URL(url).host
