@@ -43,8 +43,8 @@ import {
   createProtocolHeadersHandler,
   createResumableUploadHandler,
   exposedHeaders,
-  type ProtocolDependencies,
 } from './uploads/resumable-uploads.js'
+import type { UploadDependencies } from './uploads/upload-reception.js'
 import { createSessionHandler } from './users/session-endpoint.js'
 
 interface HandlerDependencies extends AppDependencies {
@@ -238,7 +238,7 @@ function createDownloadHandler({
   })
 }
 
-function createProtocolDependencies(dependencies: HandlerDependencies): ProtocolDependencies {
+function createProtocolDependencies(dependencies: HandlerDependencies): UploadDependencies {
   const { config, services, uploads, uploadStorage, spool, scanner, database } = dependencies
   return {
     pool: database.pool,

@@ -4,6 +4,8 @@ import {
   type Connection,
   type ConnectionArgs,
   type ListRange,
+  listRowsNewestFirst,
+  mapPage,
   type Page,
   type PageArgs,
   type PagePosition,
@@ -75,16 +77,11 @@ export class FileService {
     return report
   }
 
-  async listReports(attempt: Attempt, fileId: string, range: PagePosition): Promise<Page<ValidationReport>> {
+  async listReports(attempt: Attempt, fileId: string, position: PagePosition): Promise<Page<ValidationReport>> {
     const { tenantId } = await this.#findAccessibleFile(this.#basic, attempt, fileId)
-    const { rows } = await this.parts.db.pool.query<{ report: ValidationReport | null; total: number }>({
-      name: 'reports-of-file',
-      text: `SELECT t.total, r.report FROM (SELECT count(*) AS total FROM validation_reports WHERE tenant_id = $1 AND file_id = $2) t
-        LEFT JOIN LATERAL (SELECT report FROM validation_reports WHERE tenant_id = $1 AND file_id = $2 ORDER BY validated_at DESC OFFSET $3 LIMIT $4) r ON true`,
-      values: [tenantId, fileId, (range.page - 1) * range.pageSize, range.pageSize],
-    })
-    const reports = rows.flatMap(({ report }) => report ?? [])
-    return toPage(reports, Number(rows[0]!.total), range)
+    const { validationReport } = this.parts.db.prisma
+    const found = await listRowsNewestFirst(validationReport, { key: 'validatedAt', where: { tenantId, fileId }, position })
+    return mapPage(found, ({ report }) => report as unknown as ValidationReport)
   }
 
   async getValidationReports(tenantId: string, fileIds: readonly string[]): Promise<Map<string, ValidationReport>> {

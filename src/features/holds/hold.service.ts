@@ -9,12 +9,10 @@ import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { Hold } from './hold.types.js'
 
-const columns = `h.file_id AS "fileId", h.reason, h.held_by AS "heldBy", h.held_at AS "heldAt"`
-
 const held: TimestampedList = {
   alias: 'h',
   timeColumn: 'held_at',
-  columns,
+  columns: `h.file_id AS "fileId", h.reason, h.held_by AS "heldBy", h.held_at AS "heldAt"`,
   rows: `FROM holds h JOIN files f ON f.tenant_id = $1 AND f.file_id = h.file_id
     WHERE h.tenant_id = $1 AND ($2::text[] IS NULL OR f.context_id = ANY ($2))`,
 }
@@ -29,11 +27,8 @@ export class HoldService {
   }
 
   async getByFileIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Hold>> {
-    const { rows } = await this.parts.db.pool.query<Hold>(
-      `SELECT ${columns} FROM holds h WHERE h.tenant_id = $1 AND h.file_id = ANY ($2)`,
-      [tenantId, fileIds],
-    )
-    return new Map(rows.map((hold) => [hold.fileId, hold]))
+    const holds = await this.parts.db.prisma.hold.findMany({ where: { tenantId, fileId: { in: [...fileIds] } } })
+    return new Map(holds.map((hold) => [hold.fileId, hold]))
   }
 
   /** Places a hold on a file, or replaces the reason for its hold. Throws 404 if the file does not exist or is in the trash. */

@@ -24,11 +24,12 @@ type File = Awaited<ReturnType<FileService['get']>>
 type RenderedPreview = Awaited<ReturnType<PreviewRenderer['render']>>
 type Kind = 'image' | 'pdf' | 'text'
 
-/** Contents of stored files for a sandboxed process. `open` returns undefined if the content is missing or has changed. */
-interface StoredContents {
-  open(
-    file: Pick<File, 'blobPath' | 'sizeBytes' | 'checksum'>,
-  ): Promise<{ content: Content; dispose(): Promise<void> } | undefined>
+interface Dependencies {
+  files: FileService
+  storage: Pick<BlobStorage, 'open'>
+  /** Opens a file for a sandboxed process. Returns undefined if the content is missing or has changed. */
+  contents: { open(file: File): Promise<{ content: Content; dispose(): Promise<void> } | undefined> }
+  renderer: PreviewRenderer
 }
 
 interface RenderRequest {
@@ -51,14 +52,7 @@ export class PreviewService {
     },
   })
 
-  constructor(
-    private readonly parts: {
-      files: FileService
-      storage: Pick<BlobStorage, 'open'>
-      contents: StoredContents
-      renderer: PreviewRenderer
-    },
-  ) {}
+  constructor(private readonly parts: Dependencies) {}
 
   /** Returns a preview of a file. Throws 404 if the file has no preview, and 403 if it is quarantined. */
   async get(attempt: Attempt, args: FilePreviewArgs): Promise<FilePreview> {

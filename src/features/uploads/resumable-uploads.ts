@@ -1,5 +1,4 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
-import type { Pool } from 'pg'
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
 import { toPublicError } from '../../access/public-error.js'
@@ -27,21 +26,13 @@ import {
   assertNotEnded,
   assertNotPostponed,
   type EndedUpload,
-  type ReceptionDependencies,
+  type UploadDependencies,
   UploadEndedError,
   UploadReception,
 } from './upload-reception.js'
 
 const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
-
-export interface ProtocolDependencies extends ReceptionDependencies {
-  pool: Pool
-  /** Path of PUBLIC_URL, with which all paths of the service begin. */
-  prefix: string
-  /** Called with errors that clients did not cause. */
-  onError(error: unknown): void
-}
 
 interface ProtocolRequest {
   request: Request
@@ -61,7 +52,7 @@ interface UploadRequest extends ProtocolRequest {
 
 /** Creates the handler for resumable uploads, which implements tus 1.0.0 (https://tus.io). */
 export function createResumableUploadHandler(
-  dependencies: ProtocolDependencies,
+  dependencies: UploadDependencies,
   createCall: (request: Request) => Promise<Call>,
 ): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
@@ -74,7 +65,7 @@ export function createResumableUploadHandler(
 }
 
 async function handleProtocolRequest(
-  dependencies: ProtocolDependencies,
+  dependencies: UploadDependencies,
   protocolRequest: ProtocolRequest,
   createCall: () => Promise<Call>,
 ): Promise<void> {
@@ -93,7 +84,7 @@ async function handleProtocolRequest(
 }
 
 /** Creates the handler for resumable uploads through upload links. */
-export const createLinkUploadProtocol = (dependencies: ProtocolDependencies, maxUploadBytes: number) => ({
+export const createLinkUploadProtocol = (dependencies: UploadDependencies, maxUploadBytes: number) => ({
   headers: getProtocolHeaders(maxUploadBytes),
   exposedHeaders,
   handle: (request: ProtocolRequest, createCall: () => Promise<Call>) => handleProtocolRequest(dependencies, request, createCall),
@@ -129,7 +120,7 @@ export const exposedHeaders = [
 
 const unloggedUpload = { access: 'upload', isUnlogged: true } as const
 
-async function handleUploadRequest(dependencies: ProtocolDependencies, uploadRequest: UploadRequest): Promise<void> {
+async function handleUploadRequest(dependencies: UploadDependencies, uploadRequest: UploadRequest): Promise<void> {
   const { call, method, request } = uploadRequest
   // A rejected creation is logged as a rejected upload. Later requests are logged once, at the end of the upload.
   if (method === 'POST')
@@ -150,7 +141,7 @@ async function handleUploadRequest(dependencies: ProtocolDependencies, uploadReq
   })
 }
 
-async function createUpload(dependencies: ProtocolDependencies, uploadRequest: UploadRequest, creation: Creation): Promise<void> {
+async function createUpload(dependencies: UploadDependencies, uploadRequest: UploadRequest, creation: Creation): Promise<void> {
   const { request, response, collection } = uploadRequest
   const uploadId = newId('upl')
   const hasBody = hasUploadBody(request.headers)
@@ -163,7 +154,7 @@ async function createUpload(dependencies: ProtocolDependencies, uploadRequest: U
   sendProgress(uploadRequest, 201, upload)
 }
 
-async function continueUpload(dependencies: ProtocolDependencies, uploadRequest: UploadRequest, patch: Patch): Promise<void> {
+async function continueUpload(dependencies: UploadDependencies, uploadRequest: UploadRequest, patch: Patch): Promise<void> {
   sendContinue(uploadRequest.request, uploadRequest.response)
   const upload = await withLock(dependencies, uploadRequest, async (reception) =>
     reception.resume(await reception.open(uploadRequest.uploadId, patch), patch),
@@ -171,7 +162,7 @@ async function continueUpload(dependencies: ProtocolDependencies, uploadRequest:
   sendProgress(uploadRequest, 204, upload)
 }
 
-async function respondWithOffset(dependencies: ProtocolDependencies, uploadRequest: UploadRequest): Promise<void> {
+async function respondWithOffset(dependencies: UploadDependencies, uploadRequest: UploadRequest): Promise<void> {
   // Clients repeat this request while the file cannot be validated, so the row is read before it is locked.
   const found = await dependencies.rows.find(uploadRequest.call.requireActor(), uploadRequest.uploadId)
   assertNotEnded(found)
@@ -179,14 +170,14 @@ async function respondWithOffset(dependencies: ProtocolDependencies, uploadReque
   sendOffset(uploadRequest, await withLock(dependencies, uploadRequest, (reception) => reception.open(uploadRequest.uploadId)))
 }
 
-async function deleteUpload(dependencies: ProtocolDependencies, uploadRequest: UploadRequest): Promise<void> {
+async function deleteUpload(dependencies: UploadDependencies, uploadRequest: UploadRequest): Promise<void> {
   await withLock(dependencies, uploadRequest, (reception) => reception.remove(uploadRequest.uploadId))
   uploadRequest.response.set(uploadRequest.call.responseHeaders).set('Cache-Control', 'no-store').status(204).end()
 }
 
 /** Runs `work` while this request holds the upload's lock. A new upload is created with its lock. */
 async function withLock<T>(
-  dependencies: ProtocolDependencies,
+  dependencies: UploadDependencies,
   { request, call, method, uploadId }: UploadRequest,
   work: (reception: UploadReception) => Promise<T>,
 ): Promise<T> {
@@ -225,7 +216,7 @@ function sendOffset(
 const toFileIdHeader = (outcome: Outcome): Record<string, string> =>
   'file' in outcome ? { 'Assay-File-Id': String(outcome.file.file_id) } : {}
 
-function sendUploadError({ onError }: ProtocolDependencies, uploadRequest: UploadRequest, error: unknown): void {
+function sendUploadError({ onError }: UploadDependencies, uploadRequest: UploadRequest, error: unknown): void {
   const { request, response, call, method } = uploadRequest
   if (response.headersSent || response.destroyed) return
   response.set(call.responseHeaders)

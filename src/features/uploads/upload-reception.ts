@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Pool } from 'pg'
 import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
@@ -17,8 +18,13 @@ import { createUnfinishedUploadsQuotaError, fitsQuotas, QuotaExceededError } fro
 import type { UploadLock } from './upload-lock.js'
 import { appendBytes, largePartBytes, type PartWriterDependencies, readParts } from './upload-parts.js'
 
-export interface ReceptionDependencies extends PartWriterDependencies {
+export interface UploadDependencies extends PartWriterDependencies {
   uploads: UploadService
+  pool: Pool
+  /** Path of PUBLIC_URL, with which all paths of the service begin. */
+  prefix: string
+  /** Called with errors that clients did not cause. */
+  onError(error: unknown): void
   /** Throws `scannerUnavailable` if the context scans files and the scanner is unavailable. */
   verifyScanner(actor: Actor, contextKey: string): Promise<void>
 }
@@ -41,7 +47,7 @@ export function assertNotEnded({ outcome, ...upload }: ResumableUpload): void {
 /** Receives and validates an upload's bytes, for one request that holds the upload's lock. */
 export class UploadReception {
   constructor(
-    private readonly parts: ReceptionDependencies,
+    private readonly parts: UploadDependencies,
     private readonly turn: { call: Call; request: IncomingMessage; lock: UploadLock },
   ) {}
 
