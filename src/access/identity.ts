@@ -9,7 +9,7 @@ import { IdentityCache, type IdentityKind } from './identity-cache.js'
 import { IdentityListener, notifyIdentityChange } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
 import { Sessions, sessionSeconds } from './sessions.js'
-import { createEd25519Key, StoredSigningSecrets, type StoredSigningSecretsOptions } from './signing-secrets.js'
+import { type CreateSigningKey, createEd25519Key, StoredSigningSecrets } from './signing-secrets.js'
 import type { SessionRecord } from './token-record.js'
 import { Tokens } from './tokens.js'
 
@@ -40,18 +40,10 @@ export class Identity {
   constructor(options: IdentityOptions) {
     const { pool, connection, masterKey, onError } = options
     const onChange = ({ kind, id }: { kind: IdentityKind; id: string }) => this.forget(kind, id)
-    this.listener = new IdentityListener({
-      connection,
-      onChange,
-      onGap: () => this.#forgetAll(),
-      onError,
-    })
-    const trust = this.listener
-    const createSigningSecrets = (
-      purpose: SigningPurpose,
-      createKey: StoredSigningSecretsOptions['createKey'],
-      lifetimeSeconds: number | null,
-    ) => new StoredSigningSecrets({ pool, masterKey, trust, purpose, createKey, lifetimeSeconds })
+    const trust = new IdentityListener({ connection, onChange, onGap: () => this.#forgetAll(), onError })
+    this.listener = trust
+    const createSigningSecrets = (purpose: SigningPurpose, createKey: CreateSigningKey, lifetimeSeconds: number | null) =>
+      new StoredSigningSecrets({ pool, masterKey, trust, purpose, createKey, lifetimeSeconds })
     // One minute longer than the lifetime of URLs and tokens, to tolerate clock differences between replicas.
     this.signing = {
       download_url: createSigningSecrets('download_url', createRandomSecret, 300 + 60),

@@ -22,12 +22,14 @@ interface SigningKeyRow {
   expires_at: Date | null
 }
 
-export interface StoredSigningSecretsOptions {
+export type CreateSigningKey = (keyId: string) => { secret: Buffer; publicJwk?: Record<string, unknown> }
+
+interface StoredSigningSecretsOptions {
   pool: Pool
   masterKey: MasterKey
   trust: CacheValidity
   purpose: SigningPurpose
-  createKey(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
+  createKey: CreateSigningKey
   /** Seconds for which a retired key still verifies signatures. This is the lifetime of the signed data. Null means forever. */
   lifetimeSeconds: number | null
 }

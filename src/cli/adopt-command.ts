@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import pino from 'pino'
-import { AdoptionService } from '../features/adoption/adoption.service.js'
+import { type AdoptionRequest, AdoptionService } from '../features/adoption/adoption.service.js'
 import { type AdoptionOutcome, type AdoptionResult, adoptionOutcomes } from '../features/adoption/adoption-result.js'
 import { writers } from '../features/exports/export-format.js'
 import { createInspector } from '../inspection/engine/inspect.js'
@@ -50,7 +50,7 @@ function parseFolder(url: string, storageUrl: string): { tenantId: string; folde
   return { tenantId, folder }
 }
 
-type Request = { tenantId: string; context: string; folder: string; isDryRun: boolean; quarantines: boolean }
+type Request = Omit<AdoptionRequest, 'onResults'>
 
 async function adopt(
   { config, database, services, print }: CommandContext,
@@ -89,43 +89,29 @@ async function runWithProgress(
 ): ReturnType<Command['run']> {
   const counts = Object.fromEntries(adoptionOutcomes.map((outcome) => [outcome, 0])) as Record<AdoptionOutcome, number>
   const done = { objects: 0, bytes: 0 }
-  const { signal } = new AbortController()
-  const base = { ...request, onResults: async () => {} }
-  const total = await adoption.countObjects(base, signal)
+  const onResults = async (results: readonly AdoptionResult[]) => {
+    await report?.write(results)
+    for (const { outcome, sizeBytes } of results) {
+      counts[outcome]++
+      done.objects++
+      done.bytes += sizeBytes
+    }
+  }
+  const total = await adoption.countObjects({ ...request, onResults })
   print(`Found ${total.objects} objects (${toMegabytes(total.bytes)} MB).`)
   const began = performance.now()
   const timer = setInterval(() => print(formatProgress(done, total, performance.now() - began)), progressMs)
-  let stopped: unknown
+  let error = ''
   try {
-    await adoption.run(
-      {
-        ...base,
-        onResults: async (results) => {
-          await report?.write(results)
-          for (const { outcome, sizeBytes } of results) {
-            counts[outcome]++
-            done.objects++
-            done.bytes += sizeBytes
-          }
-        },
-      },
-      signal,
-    )
-  } catch (error) {
-    stopped = error
+    await adoption.run({ ...request, onResults })
+    if (counts.failed > 0) error = `${counts.failed} objects could not be adopted. Run the command again to retry them.`
+  } catch (reason) {
+    error = `The adoption stopped. Run the command again to continue. ${reason instanceof Error ? reason.message : String(reason)}`
   } finally {
     clearInterval(timer)
   }
-  const result = { dry_run: request.isDryRun, objects: done.objects, bytes: done.bytes, ...counts }
-  if (stopped !== undefined)
-    return { result, error: `The adoption stopped. Run the command again to continue. ${getErrorMessage(stopped)}` }
-  return {
-    result,
-    ...(counts.failed > 0 && { error: `${counts.failed} objects could not be adopted. Run the command again to retry them.` }),
-  }
+  return { result: { dry_run: request.isDryRun, ...done, ...counts }, ...(error && { error }) }
 }
-
-const getErrorMessage = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 function formatProgress(adopted: { objects: number; bytes: number }, total: { objects: number }, ms: number): string {
   const share = total.objects === 0 ? 1 : Math.min(1, adopted.objects / total.objects)

@@ -16,11 +16,11 @@ export class ReadThrottle {
   }
 
   /** Resolves when `bytes` may be read. Rejects with the signal's reason if it is aborted. */
-  async waitForBytes(bytes: number, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted()
+  async waitForBytes(bytes: number, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted()
     const now = performance.now()
     const at = Math.max(this.#next, now - maxAheadMs)
     this.#next = at + Math.max(bytes, minBytes) * this.#msPerByte
-    if (at > now) await sleep(at - now, undefined, { signal })
+    if (at > now) await sleep(at - now, undefined, signal && { signal })
   }
 }

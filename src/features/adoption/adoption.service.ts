@@ -60,10 +60,9 @@ export class AdoptionService {
   }
 
   /** Returns the number and total size of the objects that `run` would read. */
-  async countObjects(request: AdoptionRequest, signal: AbortSignal): Promise<{ objects: number; bytes: number }> {
+  async countObjects(request: AdoptionRequest): Promise<{ objects: number; bytes: number }> {
     const total = { objects: 0, bytes: 0 }
     for await (const { size } of this.#listObjects(request, await this.#loadPosition(request))) {
-      signal.throwIfAborted()
       total.objects++
       total.bytes += size
     }
@@ -71,7 +70,7 @@ export class AdoptionService {
   }
 
   /** Adopts all objects in the folder. Throws if another adoption is running, or if an error would affect every object. */
-  async run(request: AdoptionRequest, signal: AbortSignal): Promise<void> {
+  async run(request: AdoptionRequest): Promise<void> {
     const client = await this.parts.database.connectDedicated('assay adoption')
     try {
       // PostgreSQL may take a few seconds to release the lock of a killed run.
@@ -81,17 +80,17 @@ export class AdoptionService {
           ? conflict('Another adoption is already running. Wait until it finishes, then run the command again.')
           : error
       })
-      await this.#runBatches(request, signal)
+      await this.#runBatches(request)
     } finally {
       await client.end()
     }
   }
 
-  async #runBatches(request: AdoptionRequest, signal: AbortSignal): Promise<void> {
+  async #runBatches(request: AdoptionRequest): Promise<void> {
     let failures = 0
     let batch: StoredBlob[] = []
     const finishBatch = async () => {
-      const results = await this.#adoptBatch(request, batch, signal)
+      const results = await this.#adoptBatch(request, batch)
       for (const { outcome } of results) failures = outcome === 'failed' ? failures + 1 : 0
       await request.onResults(results)
       if (failures >= maxFailures)
@@ -114,15 +113,14 @@ export class AdoptionService {
     }
   }
 
-  async #adoptBatch(request: AdoptionRequest, batch: readonly StoredBlob[], signal: AbortSignal): Promise<AdoptionResult[]> {
+  async #adoptBatch(request: AdoptionRequest, batch: readonly StoredBlob[]): Promise<AdoptionResult[]> {
     const known = await this.#findRegisteredObjects(request, batch)
     const results: AdoptionResult[] = []
     let next = 0
     const runWorker = async () => {
       for (let index = next++; index < batch.length; index = next++) {
-        signal.throwIfAborted()
         const object = batch[index]!
-        results[index] = known.get(object.path) ?? (await this.#adoptObject(request, object, signal))
+        results[index] = known.get(object.path) ?? (await this.#adoptObject(request, object))
       }
     }
     // Wait for all workers, so that no object is adopted after the run has ended.
@@ -136,12 +134,12 @@ export class AdoptionService {
     return results
   }
 
-  async #adoptObject(request: AdoptionRequest, object: StoredBlob, signal: AbortSignal): Promise<AdoptionResult> {
+  async #adoptObject(request: AdoptionRequest, object: StoredBlob): Promise<AdoptionResult> {
     if (!isBlobPath(object.path))
       return toAdoptionResult(object, { outcome: 'failed', reason: 'unsupported_name', message: unsupportedNameMessage })
-    await this.#throttle.waitForBytes(object.size, signal)
+    await this.#throttle.waitForBytes(object.size)
     const actor = createSystemActor(request.tenantId)
-    const data = new RequestData({ id: newId('req'), origin: actor, actor, signal: () => signal })
+    const data = new RequestData({ id: newId('req'), origin: actor, actor, signal: () => new AbortController().signal })
     const attempt = new Attempt(data, { access: 'upload', dryRun: request.isDryRun })
     const file = new IncomingFile(getFileName(object.path), (limit) => this.#readObject(object, limit()))
     const input = { file, context: request.context }
