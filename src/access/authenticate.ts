@@ -106,7 +106,7 @@ export class Authenticator {
       if (!(error instanceof RejectedToken)) throw error
       const { reason, message } = error
       const findOwner = async () => {
-        const owner = await this.parts.tokens.findOwner(token)
+        const owner = await this.parts.tokens.sessions.findOwner(token)
         return owner && toTokenOwner(owner, origin, hasVerifiedSignature.includes(reason))
       }
       return createRejection(reason, message, { findOwner })

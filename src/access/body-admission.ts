@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { type Actor, getCredentialId, type Origin } from '../platform/actor.js'
 import { quotaExceeded, rateLimited, rejected, storageUnavailable } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
@@ -42,11 +43,7 @@ export class BodyAdmission {
   }
 
   /** Reserves an upload slot and returns a function that releases it. Rejects a Content-Length above a limit. */
-  async acquireUploadSlot(
-    actor: Actor,
-    { dryRun }: Endpoint,
-    headers: { 'content-length'?: string | undefined },
-  ): Promise<() => void> {
+  async acquireUploadSlot(actor: Actor, { dryRun }: Endpoint, headers: IncomingHttpHeaders): Promise<() => void> {
     if (this.limits.isDiskFull())
       throw storageUnavailable(
         'The disk is full. The file was not stored. Delete files, or retry after the operator has added disk space.',

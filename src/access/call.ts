@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Actor } from '../platform/actor.js'
 import type { FieldError } from '../platform/errors/errors.js'
 import { type Admission, Attempt, RequestData, type RequestOptions } from './admission.js'
@@ -61,11 +62,7 @@ export class Call extends RequestData {
   }
 
   /** Admits an upload before its body is read, and acquires an upload slot. */
-  withUpload<T>(
-    endpoint: Endpoint,
-    headers: { 'content-length'?: string | undefined },
-    work: (actor: Actor) => Promise<T>,
-  ): Promise<T> {
+  withUpload<T>(endpoint: Endpoint, headers: IncomingHttpHeaders, work: (actor: Actor) => Promise<T>): Promise<T> {
     return this.withBody(endpoint, async (actor) => {
       const release = await this.admission.bodies.acquireUploadSlot(actor, endpoint, headers)
       try {

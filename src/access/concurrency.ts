@@ -1,4 +1,3 @@
-import type { Actor } from '../platform/actor.js'
 import { overloaded, rateLimited } from '../platform/errors/errors.js'
 
 /** Counts the concurrent uses of each key, such as an address. */
@@ -108,10 +107,7 @@ export class LiveStreams {
    * Reserves a slot for a stream. Checks the credential every second, and aborts the signal when it becomes invalid. Throws 429
    * at the tenant's limit and 503 at the total limit.
    */
-  open(
-    { tenantId }: Pick<Actor, 'tenantId'>,
-    isCredentialValid: () => Promise<boolean>,
-  ): { signal: AbortSignal; leave: () => void } {
+  open(tenantId: string, isCredentialValid: () => Promise<boolean>): { signal: AbortSignal; leave: () => void } {
     if (this.#isEnding) throw overloaded('The server is shutting down. Reconnect to continue the stream.')
     const free = this.#slots.acquire(tenantId)
     const abort = new AbortController()

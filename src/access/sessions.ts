@@ -45,9 +45,15 @@ export class Sessions {
     return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
   }
 
-  /** Returns the owner of the token's session, or null if the session does not exist. Does not verify the token's signature. */
+  /** Returns the owner of the session that a rejected token names, or null. Does not verify the token. */
   async findOwner(token: string): Promise<UserRecord | null> {
-    return (await this.#loadSession(decodeJwt(token).sid))?.user ?? null
+    try {
+      const { iss, sid } = decodeJwt(token)
+      return iss === ownIssuer ? ((await this.#loadSession(sid))?.user ?? null) : null
+    } catch (error) {
+      if (error instanceof errors.JWTInvalid) return null
+      throw error
+    }
   }
 
   async #loadSession(id: unknown): Promise<SessionRecord | null> {

@@ -3,7 +3,7 @@ import { now } from '../platform/clock.js'
 import type { ExternalTokens } from './external-tokens.js'
 import { type CacheValidity, hashCredential, IdentityCache } from './identity-cache.js'
 import { ownIssuer, type Sessions } from './sessions.js'
-import { maxTokenBytes, RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
+import { maxTokenBytes, RejectedToken, type TokenRecord, tokenAlgorithms } from './token-record.js'
 
 /** Verifies tokens of the service and of the external identity provider. Cached tokens are not verified again. */
 export class Tokens {
@@ -11,7 +11,7 @@ export class Tokens {
 
   constructor(
     trust: CacheValidity,
-    private readonly sessions: Sessions,
+    readonly sessions: Sessions,
     private readonly outside?: ExternalTokens,
   ) {
     this.#cache = new IdentityCache({
@@ -28,16 +28,6 @@ export class Tokens {
     const record = await this.#cache.get(hashCredential(token), () => this.#load(token))
     if (!record || record.validUntil <= now()) throw new RejectedToken('token_expired', 'This token has expired.')
     return record
-  }
-
-  /** Returns the user that a rejected token names, or null. Reads only tokens that claim to be from this service. */
-  async findOwner(token: string): Promise<UserRecord | null> {
-    try {
-      return readClaimedIssuer(token) === ownIssuer ? await this.sessions.findOwner(token) : null
-    } catch (error) {
-      if (error instanceof RejectedToken) return null
-      throw error
-    }
   }
 
   /** Removes the cached tokens of a user, tenant or session. Call this after committing the change. */

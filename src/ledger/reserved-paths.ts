@@ -9,8 +9,10 @@ interface ReservedPath {
   until: number
 }
 
-interface PathPool {
+/** Reserved paths of a folder. */
+interface FolderPaths {
   tenantId: string
+  folder: string
   paths: ReservedPath[]
   /** Number of paths to reserve together. It doubles with each reservation. */
   batch: number
@@ -29,7 +31,7 @@ const usableMs = (reservedHours / 2) * 3_600_000
  * so that uploads do not wait for a commit.
  */
 export class ReservedPaths {
-  readonly #stocks = new LRUCache<string, PathPool>({ max: maxFolders })
+  readonly #folders = new LRUCache<string, FolderPaths>({ max: maxFolders })
   readonly #journal: Batcher<{ tenantId: string; paths: string[] }, unknown>
 
   /** `isOneTenantPerCommit` avoids two-phase commits in a distributed database. */
@@ -56,60 +58,50 @@ export class ReservedPaths {
 
   /** Returns a path in `folder` that no other upload receives. */
   async takePath(tenantId: string, folder: string): Promise<string> {
-    const stock = this.#getPathPool(tenantId, folder)
+    const reserved = this.#folders.get(folder) ?? { tenantId, folder, paths: [], batch: 1, refill: undefined }
+    this.#folders.set(folder, reserved)
+    const { paths } = reserved
     for (;;) {
       const now = performance.now()
-      while (stock.paths[0] && stock.paths[0].until < now) stock.paths.shift()
-      const reserved = stock.paths.shift()
-      if (reserved) {
-        if (stock.paths.length < stock.batch / 2) void this.#refill(folder, stock).catch(() => {})
-        return reserved.path
+      while (paths[0] && paths[0].until < now) paths.shift()
+      const next = paths.shift()
+      if (next) {
+        if (paths.length < reserved.batch / 2) void this.#refill(reserved).catch(() => {})
+        return next.path
       }
-      await this.#refill(folder, stock)
+      await this.#refill(reserved)
     }
   }
 
   /** Discards a folder's reserved paths after a sweep removed them early, for example because the clock changed. */
   discardPaths(folder: string): void {
-    this.#stocks.delete(folder)
+    this.#folders.delete(folder)
   }
 
   /** Deletes the journal rows of unused paths. */
   async close(): Promise<void> {
-    const stocks = [...this.#stocks.values()]
-    await Promise.allSettled(stocks.map(({ refill }) => refill))
-    this.#stocks.clear()
-    for (const { tenantId, paths } of stocks)
+    const folders = [...this.#folders.values()]
+    await Promise.allSettled(folders.map(({ refill }) => refill))
+    this.#folders.clear()
+    const text = 'DELETE FROM blob_garbage WHERE tenant_id = $1 AND blob_path = ANY($2) AND NOT taken'
+    for (const { tenantId, paths } of folders)
       if (paths.length > 0)
-        await this.pool
-          .query('DELETE FROM blob_garbage WHERE tenant_id = $1 AND blob_path = ANY($2) AND NOT taken', [
-            tenantId,
-            paths.map(({ path }) => path),
-          ])
-          // Ignore errors, because the sweep deletes the rows when they are due.
-          .catch(() => {})
+        // Ignore errors, because the sweep deletes the rows when they are due.
+        await this.pool.query(text, [tenantId, paths.map(({ path }) => path)]).catch(() => {})
   }
 
-  #getPathPool(tenantId: string, folder: string): PathPool {
-    const known = this.#stocks.get(folder)
-    if (known) return known
-    const stock: PathPool = { tenantId, paths: [], batch: 1, refill: undefined }
-    this.#stocks.set(folder, stock)
-    return stock
-  }
-
-  #refill(folder: string, pathPool: PathPool): Promise<void> {
-    pathPool.refill ??= this.#reserve(folder, pathPool).finally(() => {
-      pathPool.refill = undefined
+  #refill(reserved: FolderPaths): Promise<void> {
+    reserved.refill ??= this.#reserve(reserved).finally(() => {
+      reserved.refill = undefined
     })
-    return pathPool.refill
+    return reserved.refill
   }
 
-  async #reserve(folder: string, pathPool: PathPool): Promise<void> {
-    pathPool.batch = Math.min(maxBatch, pathPool.batch * 2)
-    const paths = Array.from({ length: pathPool.batch }, () => `${folder}/${newId('blob')}`)
+  async #reserve(reserved: FolderPaths): Promise<void> {
+    reserved.batch = Math.min(maxBatch, reserved.batch * 2)
+    const paths = Array.from({ length: reserved.batch }, () => `${reserved.folder}/${newId('blob')}`)
     const until = performance.now() + usableMs
-    await this.#journal.add({ tenantId: pathPool.tenantId, paths })
-    pathPool.paths.push(...paths.map((path) => ({ path, until })))
+    await this.#journal.add({ tenantId: reserved.tenantId, paths })
+    reserved.paths.push(...paths.map((path) => ({ path, until })))
   }
 }

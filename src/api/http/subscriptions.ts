@@ -180,7 +180,7 @@ async function connect(
     const actor = call.requireActor()
     requireAccess(actor, dependencies.endpoint)
     if (ended.signal.aborted) return false
-    const stream = dependencies.streams.open(actor, () => dependencies.isCredentialValid(rawHeaders, origin))
+    const stream = dependencies.streams.open(actor.tenantId, () => dependencies.isCredentialValid(rawHeaders, origin))
     ended.signal.addEventListener('abort', stream.leave)
     stream.signal.addEventListener('abort', () => closeSocket(socket, closeCodes.forbidden, 'The credential is no longer valid.'))
     extra.call = call

@@ -45,7 +45,7 @@ async function serveEventStream(
   try {
     const { args, stream } = await call.run('data', eventsEndpoint, async ({ actor }) => {
       const args = parseEventArguments(call, operation, request)
-      return { args, stream: dependencies.streams.open(actor, () => dependencies.isCredentialValid(request)) }
+      return { args, stream: dependencies.streams.open(actor.tenantId, () => dependencies.isCredentialValid(request)) }
     })
     response.once('close', stream.leave)
     response.set(call.responseHeaders).set({
