@@ -125,9 +125,7 @@ const checkBlankness: Check = async (file) => {
   return { outcome: 'failed', message, evidence, durationMs }
 }
 
-/**
- * Passes if common programs can open the file, the file is not maliciously crafted, and the context's policy allows its content.
- */
+/** Passes if common programs can open the file, it is not maliciously crafted, and the context accepts its content. */
 const checkSoundness: Check = async (file) => {
   const { rules, content } = file.submission
   const { requiredSha256: required } = rules

@@ -74,9 +74,7 @@ export interface Job {
   extension: string
   blank: boolean
   deadlineMs: number
-  /**
-   * Set if the worker also scans the file. `damaged` is true if damaged files are scanned too, because the context accepts them.
-   */
+  /** Set if the worker also scans the file. `damaged` is true if the context accepts damaged files. */
   scan?: { setup: EngineSetup; damaged: boolean }
 }
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { parseScanResponse, parseVersion } from '../../src/inspection/scanners/clamd/response.js'
+import { parseScanResponse, parseVersion } from '../../src/inspection/scanners/clamd/commands.js'
 import type { Content } from '../../src/platform/spool/content.js'
 import { closeAll, createScanner, startDaemon } from '../support/clamd-scanner.js'
 import { createMemoryContent } from '../support/eicar.js'

@@ -30,10 +30,7 @@ export interface ContentReaderOptions {
   decoderModule?: string | undefined
 }
 
-/**
- * Reads file content on the event loop if that is fast. Otherwise, uses a process for native decoders and a thread for all other
- * formats.
- */
+/** Reads small content on the event loop. Uses a process for native decoders, and a thread for all other content. */
 export class ContentReader {
   readonly #modules: { reading: URL; imageReading: URL }
 
@@ -88,8 +85,7 @@ export class ContentReader {
     const withScan: Partial<Task> | undefined = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },
       deadlineMs: deadlineMs + scan.deadlineOf(sizeBytes),
-      // The reader or the scan may have crashed the worker, so the second attempt only reads the file, and the scan runs
-      // separately.
+      // The reader or the scan crashed the worker, so the second attempt only reads. The scan runs separately.
       retry: { data: job, deadlineMs },
     }
     const { findings, image } = await runTask({ ...inThread, ...withScan })
@@ -129,10 +125,7 @@ function readOnEventLoop(bytes: Uint8Array, job: Job): Promise<Findings | undefi
   return examine(source, { blank: job.blank, limits: defaultLimits(job.deadlineMs) })
 }
 
-/**
- * Maximum sizes of text that is read on the event loop. At 32 KiB, text, CSV and JSON take 0.1 to 0.5 ms of CPU time, and the
- * worst known file takes 1.1 ms. Plain text takes 0.2 to 0.5 ms at 128 KiB. All other formats require the isolation of a worker.
- */
+/** Maximum sizes of text that is read on the event loop, which takes 0.1 to 1.1 ms of CPU time. */
 const alwaysQuick = 32 * 1024
 const quickBytes: Record<string, number> = {
   txt: 4 * alwaysQuick,
@@ -146,8 +139,7 @@ const archives = new Set(['zip', 'jar', 'gz', 'tar'])
 
 // Limits that suffice for icons and thumbnails: 256 KiB of pixels.
 const quickPictureLimits = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 1024 }
-// Maximum number of reader steps on the event loop. Nearly all files of these sizes need fewer steps. This number of steps takes
-// half a millisecond.
+// Maximum number of reader steps on the event loop, which take half a millisecond. Nearly all small files need fewer steps.
 const maxSteps = 500
 
 function createQuickLimits(deadlineMs: number): ReaderLimits {
@@ -169,10 +161,7 @@ const quickBinaryBytes: Record<string, number> = {
   svg: alwaysQuick / 4,
 }
 
-/**
- * Examines a file on the event loop. Returns undefined if it exceeds the limits, which are lower than those for maliciously
- * crafted files. In this case, a worker reads the file again.
- */
+/** Examines a file on the event loop. Returns undefined if it exceeds the limits, because a worker must then read it. */
 async function examineWithinLimits(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings | undefined> {
   try {
     const findings = await examine(source, { blank: job.blank, limits })

@@ -139,10 +139,7 @@ async function describeContent(file: StartedChecks) {
 
 const identityTimeoutMs = 1000
 
-/**
- * Returns the engine for the report of a file that was not scanned. Null if the scanner is unavailable, because the report does
- * not wait for it.
- */
+/** Returns the engine for the report of an unscanned file. Returns null if the scanner does not respond quickly. */
 function getIdentity(scanner: VirusScanner): Promise<EngineIdentity | null> {
   const timedOut = setTimeout(identityTimeoutMs, null, { ref: false })
   return Promise.race([scanner.getIdentity(), timedOut]).catch(() => null)
@@ -178,10 +175,7 @@ export const toRescanSubmission = ({ originalFilename, content, report, signal, 
   },
 })
 
-/**
- * Returns the report for a file whose scan attempts all failed. `scan_failed` distinguishes it from a scan that is incomplete
- * because of a password or a limit.
- */
+/** Returns the report for a file whose scan attempts all failed. An incomplete scan has no `scan_failed` in its evidence. */
 export function createUnscannedReport(
   earlier: ValidationReport,
   { reason, attempts, engine }: { reason: string; attempts: number; engine: EngineIdentity },

@@ -9,10 +9,7 @@ export class CombinedScanner implements VirusScanner {
     private readonly second: VirusScanner,
   ) {}
 
-  /**
-   * Scans with both scanners. An infected verdict takes precedence. A failed scan takes precedence over an incomplete verdict,
-   * because the file may be infected and the client can retry.
-   */
+  /** Scans with both scanners. An error takes precedence over an incomplete verdict, because the client can retry. */
   async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
     const settled = await Promise.allSettled([this.first.scan(content, options), this.second.scan(content, options)])
     const verdicts = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))

@@ -21,11 +21,7 @@ export interface ScannerOptions {
   logger?: ScannerLogger
 }
 
-/**
- * Opens the scanner that `SCANNER_URL` selects: `clamd://host:3310` or `clamd:///path/to.sock` (comma-separated if several),
- * `clamscan:`, `yara:`, or `none:`. An unavailable clamd does not prevent startup, but fails the readiness check. Throws if the
- * URL or the rules are invalid.
- */
+/** Opens the scanner of a SCANNER_URL. Throws if the URL or the rules are invalid, but not if clamd is unavailable. */
 export async function openScanner(url: string, options: ScannerOptions = {}): Promise<VirusScanner> {
   const { pool, workers, rulesDir, directory, logger } = options
   const shared = { pool, directory, logger }
@@ -46,9 +42,7 @@ function parseScannerUrl(url: string): ClamdAddress[] {
   )
 }
 
-/**
- * Reads the operator's rules: all *.yar and *.yara files in the folder and its subfolders, sorted by path. Errors name the path.
- */
+/** Reads the operator's rules: all *.yar and *.yara files in the folder and its subfolders, sorted by path. */
 async function readRulesDir(dir: string): Promise<OperatorRules> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch((error) => {
     throw new Error(

@@ -58,19 +58,14 @@ export interface CoverageOptions extends CoverageJob {
 
 const deadlineMs = 120_000
 
-/**
- * Returns true for a container, or a file with an appended archive. ClamAV scans all other files completely within its limits.
- */
+/** Returns true for containers and files with an appended archive. ClamAV scans all other files completely within its limits. */
 export async function hasContainer(content: Content): Promise<boolean> {
   const head = await readRange(content, 0, headLength)
   const tail = await readRange(content, content.size - tailLength, content.size)
   return detectContainer(head) !== undefined || detectContainerAtEnd(tail) !== undefined
 }
 
-/**
- * Determines which parts of a file ClamAV scans. ClamAV reports OK for content that is encrypted, not unpacked or beyond its
- * limits. Walks the file in the same way as the built-in scanner.
- */
+/** Determines which parts of a file ClamAV scans. ClamAV reports OK even for content that it does not unpack. */
 export async function determineCoverage(content: Content, options: CoverageOptions): Promise<ScanCoverage> {
   const { pool, signal, owner, ...job } = options
   const { bytes, path, size } = content

@@ -14,10 +14,7 @@ export interface Signatures {
 export const createSignaturesExpression = (report: string): string =>
   `(${report}->'engine'->>'name') || ' ' || (${report}->'engine'->>'signaturesVersion')`
 
-/**
- * Returns true if every signature change changes the version. ClamAV reports only the version of its daily database, and other
- * databases may change independently.
- */
+/** Returns true if every signature change changes the version. ClamAV reports only the version of its daily database. */
 export const isExact = (signatures: string): boolean => !signatures.includes('ClamAV')
 
 /** Returns true if the signatures have a version. ClamAV reports no version if it uses only custom databases. */

@@ -3,10 +3,7 @@ type NotClean =
   /** Encryption or a limit prevented a complete scan, so the file is neither clean nor infected. */
   | { verdict: 'incomplete'; reason: string; provedAt?: Date }
 
-/**
- * Verdict of a scan. A scanner that cannot scan a file throws `scannerUnavailable` instead. A clean verdict covers the whole file.
- * `provedAt` is the time at which the engine last detected the EICAR test string.
- */
+/** Verdict of a scan. A clean verdict covers the whole file. `provedAt` is the time of the last successful EICAR test. */
 export type ScanVerdict = { verdict: 'clean'; provedAt: Date } | NotClean
 
 /** A verdict without the engine's EICAR proof, which the caller adds. */

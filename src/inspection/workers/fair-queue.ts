@@ -12,9 +12,7 @@ export interface QueueItem {
 const minLargeBytes = 16 * megabyte
 const rememberedStarts = 31
 
-/**
- * A queue with fair scheduling between owners. If it is full, it drops the latest task of the owner with the most waiting tasks.
- */
+/** A queue with fair scheduling between owners. If it is full, it drops a task of the owner with the most waiting tasks. */
 export class FairQueue<T extends QueueItem> {
   #waiting: T[] = []
   /** Retried tasks, which are never dropped. */
@@ -54,10 +52,7 @@ export class FairQueue<T extends QueueItem> {
     this.#waiting = this.#waiting.filter((each) => each !== task)
   }
 
-  /**
-   * Removes and returns the next task to start. Owners with the fewest running tasks and recent starts come first. Undefined if
-   * no task may start.
-   */
+  /** Removes and returns the next task, of the owner with the fewest running tasks. Returns undefined if no task may start. */
   next(): T | undefined {
     const { workers } = this.options
     if (this.#running.size >= workers) return undefined

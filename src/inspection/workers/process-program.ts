@@ -19,8 +19,7 @@ process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 // Watch the parent process in another thread, because native code may block this one forever.
 const watch = `const { ppid } = process; setInterval(() => process.ppid === ppid || process.kill(process.pid, 'SIGKILL'), 500)`
 new Worker(watch, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 } }).unref()
-// Ignore signals, because terminals and service managers signal all processes. The service completes its uploads, and then ends
-// this process.
+// Ignore signals, which terminals send to all processes. The service ends this process after its uploads are complete.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 try {

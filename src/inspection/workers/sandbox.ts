@@ -14,9 +14,8 @@ export interface Sandbox {
 }
 
 /**
- * Runs a program in separate user, network and mount namespaces (Linux, util-linux), without network or capabilities. The program
- * has read-only access to system libraries, Node.js, the compiled code and the content folder. Only a temporary folder is
- * writable.
+ * Runs a program in separate user, network and mount namespaces (Linux, util-linux). The program has no network access and can
+ * read only system libraries, Node.js, the compiled code and the content folder. Only a temporary folder is writable.
  */
 const script = `set -e
 echo 800 2> /dev/null > /proc/self/oom_score_adj || :
@@ -46,8 +45,7 @@ exec chroot "$root" /usr/bin/setpriv --pdeathsig KILL --no-new-privs --bounding-
 
 const sandboxPrefix = 'assay-box-'
 
-// Removes folders that killed services left behind. Other programs may use the parent folder, so only this user's folders with
-// the sandbox prefix are removed.
+// Removes the folders of killed services. Other programs may use the parent folder, so the owner and the name are checked.
 function removeStaleSandboxes(): void {
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(sandboxPrefix) || !belongsToExitedProcess(name.slice(sandboxPrefix.length))) continue
@@ -57,10 +55,7 @@ function removeStaleSandboxes(): void {
   }
 }
 
-/**
- * Opens a sandbox that can read `contents`. Requires Linux, unprivileged user namespaces and util-linux. Throws if the machine
- * does not support it.
- */
+/** Opens a sandbox that can read `contents`. Throws if the machine has no unprivileged user namespaces or no util-linux. */
 export async function openSandbox(contents: string): Promise<Sandbox> {
   removeStaleSandboxes()
   const box = join(realpathSync(tmpdir()), `${sandboxPrefix}${createProcessFileName()}`)

@@ -9,15 +9,11 @@ export interface ThreadTask {
   bytes?: Uint8Array<SharedArrayBuffer> | undefined
   settings?: SharedArrayBuffer | undefined
   sentAt: number
-  /**
-   * Index 0 contains the time from `sentAt` to the start of the task in milliseconds, plus 1. Index 1 is 1 if the task was
-   * cancelled.
-   */
+  /** Index 0: milliseconds from `sentAt` to the start of the task, plus 1. Index 1: 1 if the task was cancelled. */
   shared: Int32Array
 }
 
-// Discard output, because format readers print warnings with file content, which must not reach the service log. Piscina has no
-// option for this. test/unit/worker-content.test.ts verifies it.
+// Discard output, because readers print warnings with file content. Piscina has no option for this.
 for (const stream of [process.stdout, process.stderr]) stream.write = () => true
 
 /** Runs a task in a thread and always resolves. A rejection means that the thread has ended. */
@@ -33,8 +29,8 @@ export function runInThread({ bytes, settings, sentAt, shared, ...task }: Thread
 let block = Buffer.alloc(0)
 
 /**
- * Copies the content to this thread's memory, because decoders do not accept shared memory. The memory is reused. V8 counts new
- * memory against the heap limit, and would repeatedly mark the heaps of both threads.
+ * Copies the content to memory of this thread, because decoders do not accept shared memory. The memory is reused, because new
+ * memory causes garbage collection in both threads.
  */
 function copyContent(bytes: Uint8Array): Buffer {
   if (block.length < bytes.length) block = Buffer.allocUnsafeSlow(bytes.length)

@@ -10,9 +10,7 @@ import { type Attempt, type Task, TaskError, WorkerFailed, WorkerNotStarted } fr
 export interface WorkerPoolOptions {
   /** Maximum number of concurrent tasks, in threads and processes. Defaults to the number of CPU cores. */
   workers: number
-  /**
-   * Maximum number of waiting tasks. Above it, the latest task of the owner with the most waiting tasks fails with `overloaded`.
-   */
+  /** Maximum number of waiting tasks. Above it, a task of the owner with the most waiting tasks fails with `overloaded`. */
   maxQueue: number
   memoryMb: number
   /** Memory limit of all processes for native code together. Defaults to half of the machine's or container's memory. */
@@ -42,13 +40,10 @@ interface QueuedTask extends Task {
   reject(error: unknown): void
 }
 
-/** Returns the memory in bytes that the service may use: the machine's memory, or the limit of its control group if it is lower. */
+/** Returns the memory limit in bytes: the memory of the machine, or the limit of its control group if that is lower. */
 export const getMemoryLimit = (): number => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
 
-/**
- * Runs tasks in threads, or in processes for native code. If a worker dies or hangs, only its own task is affected, and is
- * retried once.
- */
+/** Runs tasks in threads, or in processes for native code. If a worker dies or hangs, its task is retried once. */
 export class WorkerPool {
   readonly #queue: FairQueue<QueuedTask>
   readonly #threads: Threads
@@ -78,10 +73,7 @@ export class WorkerPool {
     return this.#processes.pids
   }
 
-  /**
-   * Runs a task and returns its result. Rejects with `WorkerFailed`, `WorkerNotStarted`, `TaskError`, `overloaded`, or the
-   * signal's reason.
-   */
+  /** Runs a task. Rejects with `WorkerFailed`, `WorkerNotStarted`, `TaskError`, `overloaded`, or the signal's reason. */
   async run<T>(task: Task, signal: AbortSignal): Promise<T> {
     if (this.#closed) throw overloaded(closingMessage)
     signal.throwIfAborted()

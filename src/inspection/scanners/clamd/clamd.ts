@@ -6,12 +6,11 @@ import type { WorkerPool } from '../../workers/worker-pool.js'
 import type { RequiredSizes } from '../scan-coverage.js'
 import type { ScanVerdict, UnverifiedVerdict } from '../verdict.js'
 import type { EngineIdentity, ScannerLogger, ScanOptions, VirusScanner } from '../virus-scanner.js'
-import { type ClamdConnector, createSocketConnector } from './commands.js'
+import { type ClamdConnector, createSocketConnector, parseScanResponse, parseVersion } from './commands.js'
 import { type Daemon, Daemons } from './daemons.js'
 import { type ClamdAddress, type ClamdDeadlines, ClamdFault } from './exchange.js'
 import { ClamdLimits, coversSizes } from './limits.js'
 import { ClamdProofs, EicarNotDetectedError } from './proof.js'
-import { parseScanResponse, parseVersion } from './response.js'
 import { type PartScanner, scanUnpacked } from './unpacked-scan.js'
 
 export interface ClamdOptions {
@@ -33,10 +32,7 @@ const defaultDeadlines: ClamdDeadlines = { connectMs: 2_000, idleMs: 15_000, ans
 const unhealthyMs = 5_000
 const identityMs = 60_000
 
-/**
- * Scans files with one or more clamd daemons (INSTREAM). A scan throws `scannerUnavailable` unless the file was verifiably
- * scanned.
- */
+/** Scans files with clamd daemons (INSTREAM). A scan throws `scannerUnavailable` if no daemon verifiably scanned the file. */
 export class ClamdScanner implements VirusScanner {
   readonly #daemons: Daemons
   readonly #connector: ClamdConnector

@@ -1,19 +1,17 @@
+import { toPrintableText } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
+import type { UnverifiedVerdict } from '../verdict.js'
+import type { EngineIdentity } from '../virus-scanner.js'
 import { type ClamdAddress, type ClamdDeadlines, ClamdFault, type ExchangeWriter, exchange } from './exchange.js'
-import { isSizeLimitError } from './response.js'
 
-// The npm package `clamscan` 2.4.0 is not used for INSTREAM. It has no backpressure: 300 MiB of a stream accumulated in memory.
-// Its promise never settles if the daemon does not respond or the input is destroyed. An input error while connecting is an
-// uncaught exception. An empty response resolves the promise, and the size limit error may be lost.
+// The npm package `clamscan` 2.4.0 is not used for INSTREAM. It has no backpressure, waits forever if the daemon does not
+// respond, and treats an empty response as success.
 
 const chunkSize = 64 * 1024
 const endMarker = Buffer.alloc(4)
 const command = Buffer.from('zINSTREAM\0')
 
-/**
- * Connection to a ClamAV engine. Its methods resolve to response lines in clamd's format, and throw `ClamdFault` if there is no
- * response.
- */
+/** Connection to ClamAV. Methods resolve to response lines in clamd's format, or throw `ClamdFault` if there is no response. */
 export interface ClamdConnector {
   queryVersion(address: ClamdAddress, signal: AbortSignal): Promise<string>
   scan(address: ClamdAddress, content: Content, signal: AbortSignal): Promise<string>
@@ -38,9 +36,7 @@ export function queryClamd(
   return exchange(address, deadlines, signal, (line) => line.write(Buffer.from(`z${request}\0`)))
 }
 
-/**
- * Streams content to the daemon with backpressure, and returns the response line. Throws `ClamdFault`, or the signal's reason.
- */
+/** Streams content to the daemon with backpressure. Returns the response line, or throws `ClamdFault` or the signal's reason. */
 export async function sendToClamd(
   address: ClamdAddress,
   content: Content,
@@ -75,10 +71,8 @@ async function sendContent(content: Content, writer: ExchangeWriter): Promise<vo
 }
 
 /**
- * Checks whether content exceeds clamd's StreamMaxLength. If it does, clamd responds with an error and closes the connection.
- * Closing can reset the connection before a client that is still sending has read the response. This function therefore repeats
- * the command with one chunk's length but without its bytes, so that no unread bytes can cause a reset. Returns undefined for
- * any other response.
+ * Checks whether content exceeds clamd's StreamMaxLength. The connection may be reset before a client that is still sending has
+ * read the error. This function therefore sends only the length of a chunk. Returns undefined for any other response.
  */
 async function querySizeLimit(address: ClamdAddress, size: number, signal: AbortSignal | undefined): Promise<string | undefined> {
   const length = Buffer.allocUnsafe(4)
@@ -95,4 +89,47 @@ function frameChunk(chunk: Buffer): Buffer {
   const length = Buffer.allocUnsafe(4)
   length.writeUInt32BE(chunk.length)
   return Buffer.concat([length, chunk])
+}
+
+/** Parsed line of a clamd response. `error` means neither a virus nor a clean file. */
+type ClamdResponse = UnverifiedVerdict | { verdict: 'error'; message: string }
+
+/** Parses a scan response (clamd(8)). All lines other than `stream: OK` and `stream: NAME FOUND` are errors. */
+export function parseScanResponse(line: string): ClamdResponse {
+  if (line === 'stream: OK') return { verdict: 'clean' }
+  const found = /^stream: (\S+) FOUND$/.exec(line)?.[1]
+  if (found !== undefined) return parseSignature(found)
+  if (isSizeLimitError(line)) return { verdict: 'incomplete', reason: "the file exceeds clamd's StreamMaxLength" }
+  return { verdict: 'error', message: line === '' ? 'an empty response' : `the response '${toPrintableText(line)}'` }
+}
+
+const isSizeLimitError = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
+
+// With AlertEncrypted and AlertExceedsMax, clamd reports content that it could not scan as a signature.
+function parseSignature(signature: string): ClamdResponse {
+  // clamd omits the name if it aborts a scan.
+  if (signature.startsWith('(null)'))
+    return { verdict: 'incomplete', reason: 'clamd stopped the scan without giving a reason (it replied "(null) FOUND")' }
+  if (signature.startsWith('Heuristics.Encrypted.'))
+    return { verdict: 'incomplete', reason: `a part of the file is encrypted (${toPrintableText(signature)})` }
+  if (signature.startsWith('Heuristics.Limits.'))
+    return { verdict: 'incomplete', reason: `the file exceeds clamd's limits (${toPrintableText(signature)})` }
+  return { verdict: 'infected', signature: toPrintableText(signature) }
+}
+
+/**
+ * Parses a version such as `ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026`, or `ClamAV 1.4.6` with custom databases only. The date
+ * is in the daemon's time zone but parsed as UTC, because only the day matters. Returns undefined for other lines.
+ */
+export function parseVersion(line: string): EngineIdentity | undefined {
+  const [engine = '', signatures, date] = line.split('/')
+  const version = /^ClamAV (\S+)/.exec(engine)?.[1]
+  if (!version) return undefined
+  const time = date ? Date.parse(`${date.trim()} UTC`) : Number.NaN
+  return {
+    name: 'ClamAV',
+    version,
+    signaturesVersion: signatures?.trim() || 'unversioned',
+    signaturesDate: Number.isNaN(time) ? null : new Date(time),
+  }
 }

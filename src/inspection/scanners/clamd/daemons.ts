@@ -14,10 +14,7 @@ interface Waiter {
   take(daemon: Daemon): void
 }
 
-/**
- * Selects the least busy healthy daemon and limits the connections per daemon. If no connection is free, callers wait for a
- * limited time.
- */
+/** Selects the least busy healthy daemon. Limits the connections per daemon, and the time for which callers wait for one. */
 export class Daemons {
   readonly all: Daemon[]
   readonly #waiters = new Set<Waiter>()

@@ -134,10 +134,7 @@ class Exchange implements ExchangeWriter {
     this.#socket.setTimeout(closeMs)
   }
 
-  /**
-   * Settles the exchange if the response is complete. A response is one line that ends the connection. A server that sends more
-   * is not clamd.
-   */
+  /** Settles the exchange if the response is complete. clamd sends one line and then closes the connection. */
   #evaluateResponse(): void {
     const end = this.#received.indexOf(0)
     if (end < 0) return

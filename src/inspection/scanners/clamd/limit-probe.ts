@@ -9,9 +9,8 @@ interface ProbeMember extends ZipMember {
 }
 
 /**
- * Creates a zip that unpacks to `total` bytes and is about a thousand times smaller. Its last member unpacks to `largest` bytes
- * and ends with a nested zip that contains the EICAR string. Both levels are compressed, so that no signature matches until both
- * are unpacked. A daemon that truncates the member does not find the string.
+ * Creates a small zip that unpacks to `total` bytes. Its last member unpacks to `largest` bytes and ends with a zip that contains
+ * the EICAR string. A daemon finds the string only if it unpacks both levels completely, because both are compressed.
  */
 export function createLimitProbe(largest: number, total: number): Content {
   const members: ProbeMember[] = []
@@ -84,7 +83,7 @@ function createStoredBlock(bytes: Buffer): Buffer {
 const zeros = Buffer.alloc(1024 * 1024)
 let zeroBlock: Buffer | undefined
 
-/** Compresses zeros to deflate blocks, which can be concatenated because they are byte-aligned and do not refer to earlier blocks. */
+/** Compresses zeros to deflate blocks, which can be concatenated because they are byte-aligned and independent. */
 function compressZeros(length: number): Buffer[] {
   const pack = (bytes: Buffer) => deflateRawSync(bytes, { finishFlush: constants.Z_FULL_FLUSH })
   zeroBlock ??= pack(zeros)

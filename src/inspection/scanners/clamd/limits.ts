@@ -28,9 +28,8 @@ interface KnownLimits {
 type ScanProbe = (daemon: Daemon, probe: Content, signal: AbortSignal) => Promise<UnverifiedVerdict>
 
 /**
- * Determines the size limits of daemons. clamd reports OK for data beyond MaxFileSize and MaxScanSize, and these limits cannot be
- * queried. A daemon must therefore detect the EICAR string at the end of a probe that unpacks to the required size. Results are
- * cached.
+ * Determines the size limits of daemons. clamd reports OK for data beyond its limits, and the limits cannot be queried. A daemon
+ * must therefore detect the EICAR string at the end of a probe that unpacks to the required size. Results are cached.
  */
 export class ClamdLimits {
   readonly #known = new Map<Daemon, KnownLimits>()
@@ -48,10 +47,7 @@ export class ClamdLimits {
     this.#getKnownLimits(daemon).tried.length = 0
   }
 
-  /**
-   * Returns undefined if the daemon has proved that it scans content of these sizes and unpacks members. Otherwise returns the
-   * reason.
-   */
+  /** Returns undefined if the daemon scans content of these sizes and unpacks members. Otherwise, returns the reason. */
   async findUncoveredReason(
     daemon: Daemon,
     { needs, unpacks }: { needs: RequiredSizes; unpacks: boolean },

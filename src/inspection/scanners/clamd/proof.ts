@@ -1,9 +1,8 @@
 import { createMemoryContent } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
-import type { ClamdConnector } from './commands.js'
+import { type ClamdConnector, parseScanResponse, parseVersion } from './commands.js'
 import type { Daemon } from './daemons.js'
 import { ClamdFault, createNotClamdMessage } from './exchange.js'
-import { parseScanResponse, parseVersion } from './response.js'
 
 export interface ClamdProof {
   version: string
@@ -17,9 +16,8 @@ export class EicarNotDetectedError extends ClamdFault {}
 const validityMs = 60_000
 
 /**
- * Proves that daemons detect viruses, because a clamd without signatures reports every file as clean. For a clean verdict, the
- * daemon must have detected the EICAR test string within the last minute and after its last connection error. Its VERSION must be
- * unchanged since then.
+ * Proves that daemons detect viruses, because a clamd without signatures reports every file as clean. A proof is valid for a
+ * minute, and only until a connection fails or the VERSION changes.
  */
 export class ClamdProofs {
   readonly #known = new Map<Daemon, ClamdProof>()

@@ -16,9 +16,7 @@ import type { UnverifiedVerdict } from '../verdict.js'
 
 export interface PartScanner {
   scan(content: Content): Promise<UnverifiedVerdict>
-  /**
-   * Returns undefined if the daemon scans content of these sizes, and unpacks members if required. Otherwise, returns the reason.
-   */
+  /** Returns undefined if the daemon scans these sizes, and unpacks members if required. Otherwise, returns the reason. */
   exceeds(needs: RequiredSizes, reliesOnClamav: boolean): Promise<string | undefined>
 }
 
@@ -31,8 +29,8 @@ export interface UnpackedScanOptions extends Omit<CoverageOptions, 'partsFile' |
 const maxPartsMs = 120_000
 
 /**
- * Completes the scan of a file for which clamd reported OK. clamd also reports OK for content that it does not unpack or that
- * exceeds its limits. This content is unpacked here and sent to clamd in parts.
+ * Completes the scan of a file for which clamd reported OK. Content that clamd does not unpack, or that exceeds its limits, is
+ * unpacked here and sent to clamd in parts.
  */
 export async function scanUnpacked(
   content: Content,

@@ -28,10 +28,7 @@ const mebibyte = 1024 * 1024
 /** Limits for `clamscan`, set as high as possible. ClamAV scans no file above 2 GB. */
 const limits = { largest: 2000 * mebibyte, total: 4000 * mebibyte }
 
-/**
- * Flags and number of concurrent processes for each program. Each `clamscan` process loads the database (1 GB), while
- * `clamdscan` uses the daemon's.
- */
+/** Flags and concurrent processes of each program. Each `clamscan` process loads the database (1 GB). */
 const programs = {
   clamscan: {
     concurrent: 2,
@@ -46,10 +43,7 @@ const programs = {
   clamdscan: { concurrent: 8, flags: ['--fdpass'] },
 }
 
-/**
- * Opens ClamAV's command line (`clamscan` or `clamdscan --fdpass`), for machines without a reachable daemon. As with clamd, a
- * clean verdict requires a valid proof, a scan of unpacked parts, and sufficient size limits.
- */
+/** Opens ClamAV's command line (`clamscan`, or `clamdscan --fdpass`), with the same requirements for a clean verdict as clamd. */
 export async function openClamscan(
   url: string,
   options: Pick<ClamdOptions, 'logger' | 'pool' | 'directory'> = {},

@@ -16,8 +16,8 @@ const versionMs = 30_000
 const maxOutputBytes = 1024 * 1024
 
 /**
- * Runs a ClamAV program, in one process per scan. The npm package `clamscan` 2.4.0 supports neither abort signals nor timeouts.
- * It also treats any last line with `: OK` as clean, and falls back to another program or to the default database.
+ * Runs one process per scan. The npm package `clamscan` 2.4.0 supports neither abort signals nor time-outs, treats any last line
+ * with `: OK` as clean, and falls back to another program or to the default database.
  */
 export function createClamscanConnector({ path, flags }: Program): ClamdConnector {
   return {
@@ -47,10 +47,7 @@ interface ProgramResult {
   size: number
 }
 
-/**
- * Converts the program's output to clamd's format (`stream: OK` or `stream: NAME FOUND`). Throws unless the output is one line
- * that matches the exit status.
- */
+/** Converts the output to clamd's format (`stream: OK`). Throws unless it is one line that matches the exit status. */
 function toClamdResponse(output: string, { code, path, inputNames, size }: ProgramResult): string {
   const lines = output.split('\n').filter((line) => line !== '')
   const [line = ''] = lines

@@ -14,17 +14,13 @@ export interface YaraEngine {
   version: string
   rules: number
   find: MatchRules
-  /**
-   * Returns the time at which the engine last detected the EICAR test string, at most a minute ago. Throws if the engine does not
-   * detect it.
-   */
+  /** Returns the time of the last EICAR test, at most a minute ago. Throws if the engine does not detect the EICAR string. */
   verifyDetection(): Date
 }
 
 /**
- * Returns the signature of the first matching rule: `meta: signature`, or the rule's name. If `isText` is false, only the
- * built-in rules that may match anywhere apply, because this is many times faster. Operator rules always apply, to each window
- * separately, because engines do not report partial matches. `state` contains matches in earlier windows of the same file.
+ * Returns the signature of the first matching rule. Script rules, which are much slower, apply only if `isText` is true. `state`
+ * contains their matches in earlier windows of the file. Operator rules apply to each window separately.
  */
 export type MatchRules = (bytes: Buffer, isText: boolean, state?: SearchState) => string | undefined
 
@@ -54,10 +50,7 @@ export function hasNativeEngine(): boolean {
   }
 }
 
-/**
- * Compiles the built-in and the operator's rules separately, because an operator's `global rule` must not disable built-in rules.
- * Throws `InvalidRulesError`.
- */
+/** Compiles both rule sets separately, so that an operator's `global rule` cannot disable built-in rules. */
 export async function openEngine(kind: EngineKind, operators: RuleSource[]): Promise<YaraEngine> {
   const { compile, version } = kind === 'native' ? openNative() : await openWasm()
   const anywhere = compile(ownRules.anywhere)
@@ -87,10 +80,7 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
   }
 }
 
-/**
- * Compiles all rule files in one namespace, like `yr scan`, so that they can reference each other. An error names the file that
- * caused it.
- */
+/** Compiles all rule files in one namespace, so that they can reference each other. An error names the file that caused it. */
 function compileAll(compile: Compile, sources: RuleSource[]): RuleSearch {
   try {
     return compile(sources.map(({ text }) => text).join('\n'))

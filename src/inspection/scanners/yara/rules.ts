@@ -16,10 +16,7 @@ export const ownRulesDate = new Date('2026-11-22T00:00:00Z')
 // Escape quotes and backslashes for use in a YARA string.
 const eicarText = eicar.toString('latin1').replace(/[\\"]/g, '\\$&')
 
-/**
- * Rules that search the whole file. They contain only a few patterns, which YARA searches at tens of GB/s. The EICAR string
- * matches at any position, so that a padded test file proves that the whole file is scanned.
- */
+/** Rules that apply to the whole file. YARA searches for these few patterns at tens of GB/s. */
 const anywhere = `
 rule assay_eicar {
   meta: signature = "EICAR-Test-String"
@@ -29,8 +26,8 @@ rule assay_eicar {
 
 export interface RulePart {
   /**
-   * Strings that can be found quickly. The part can match only if one of them occurs, in any letter case. Without anchors, the
-   * part is searched for only after another part has matched.
+   * The part can match only if one of these strings occurs, in any letter case. A part without anchors is searched for only after
+   * another part has matched.
    */
   anchors?: string[]
   strings: string
@@ -44,11 +41,7 @@ export interface ScriptRule {
   parts: RulePart[]
 }
 
-/**
- * Well-known evasion techniques that never occur in legitimate files. Heuristic patterns are left to operator rules and virus
- * scanners. These rules apply to content that looks like text, and to both ends of all other content (for example, a GIF followed
- * by PHP).
- */
+/** Evasion techniques that never occur in legitimate files. The rules apply to text, and to both ends of other content. */
 const scripts: ScriptRule[] = [
   {
     signature: 'PHP.Webshell',
@@ -171,8 +164,5 @@ export function findDeceptiveName(name: string): string | undefined {
   return reversed.test(name) ? 'Archive.ReversedName' : undefined
 }
 
-/**
- * Text from which the built-in rules' version is computed. It includes the detection of deceptive names, which is not a YARA
- * rule.
- */
+/** Text from which the version of the built-in rules is computed. */
 export const ownRulesText = anywhere + JSON.stringify(scripts) + disguised.source + reversed.source

@@ -87,8 +87,8 @@ const filterBits = 14
 const spread = 0x9e3779b1
 
 /**
- * Searches for all anchors in one case-insensitive pass at several GB/s. The search looks up aligned 4-byte words of the data in
- * a table of words from long anchors. Short anchors, such as `<?=`, are searched for separately.
+ * Searches for all anchors in one pass at several GB/s, in any letter case. The search looks up aligned 4-byte words of the data
+ * in a table of words from long anchors. Regular expressions search for short anchors, such as `<?=`.
  */
 export class AnchorSearch {
   readonly #filter = new Uint8Array(1 << filterBits)
@@ -166,10 +166,7 @@ function hasAnchorAt(bytes: Buffer, offset: number, { lower, upper }: LongAnchor
   return true
 }
 
-/**
- * Marker of compressed macro source code in Office documents ([MS-OVBA], 2.4.1). Each module starts with `Attribute VB_…`, which
- * is compressed to these bytes.
- */
+/** Compressed form of `Attribute VB_`, which begins each macro module in an Office document ([MS-OVBA], 2.4.1). */
 const marker = Buffer.from('Attribut\0e VB', 'latin1')
 // Node.js searches for up to six bytes many times faster than for more bytes.
 const sought = marker.subarray(-6)
@@ -191,8 +188,7 @@ function* findMacroSources(bytes: Buffer): Iterable<Buffer> {
     const at = end - before
     if (at < 0 || bytes.compare(marker, 0, marker.length, at, at + marker.length) !== 0) continue
     if (++count > maxModules) return
-    // The marker is preceded by 1 (the container signature), a chunk header of two bytes, and the flags of the first eight
-    // tokens.
+    // The marker follows the container signature (1), a chunk header of two bytes, and the flags of the first eight tokens.
     if (at >= 4 && bytes[at - 4] === 1 && bytes[at - 1] === 0) yield decompressChunks(bytes.subarray(at - 3))
   }
 }

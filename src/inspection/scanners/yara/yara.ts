@@ -32,10 +32,7 @@ export interface YaraOptions {
   module?: URL
 }
 
-/**
- * Maximum size that the native engine scans on the event loop. Scanning 64 KiB takes less than 0.2 ms, less than a transfer to a
- * worker. With operator rules, whose cost is unknown, all files are scanned in workers.
- */
+/** Maximum size that the native engine scans on the event loop. 64 KiB take 0.2 ms, which is less than a transfer to a worker. */
 const inlineBytes = 64 * 1024
 const provedMs = 5_000
 const startMs = 30_000
@@ -68,8 +65,7 @@ export class YaraScanner implements VirusScanner {
     this.#deadlineOf = options.deadlineOf ?? getDefaultDeadlineMs
     this.#task = {
       module: options.module ?? getCompiledModuleUrl('inspection/scanners/yara/scanning'),
-      // Built-in rules always terminate. An operator's rule may loop forever, and native code can be stopped only by killing its
-      // process.
+      // An operator's rule may loop forever, and native code can be stopped only by killing its process.
       inProcess: kind === 'native' && operators.length > 0,
       settings: operators.length > 0 ? toSharedMemory(JSON.stringify(operators)) : undefined,
       // A second attempt would usually hang too, while other uploads wait for the worker.
@@ -154,9 +150,7 @@ export class YaraScanner implements VirusScanner {
     }
   }
 
-  /**
-   * Scans a small file or archive on the event loop. Returns undefined for all other files, and if the scan exceeds the limits.
-   */
+  /** Scans a small file on the event loop. Returns undefined for other files, and if the scan exceeds its limits. */
   async #scanInline({ bytes }: Content): Promise<ScanVerdict | undefined> {
     const engine = this.#inline
     if (!engine || !bytes || bytes.length > inlineBytes) return undefined
