@@ -41,7 +41,7 @@ export interface UploadLinkRules {
   metadata: Record<string, unknown>
 }
 
-/** Returns the owner of rate limits, idempotency keys and unfinished uploads: the upload link, or else the credential. */
+/** Returns the id that owns rate limits, idempotency keys and unfinished uploads: the upload link or the credential. */
 export const getCredentialId = ({ id, uploadLink }: Pick<Actor, 'id' | 'uploadLink'>): string => uploadLink?.linkId ?? id
 
 export const isScope = (value: unknown): value is Scope => scopes.includes(value as Scope)

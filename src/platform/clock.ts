@@ -28,7 +28,7 @@ export function setClock(ms: number, monotonicMs = performance.now()): void {
 
 const syncIntervalMs = 30_000
 
-/** Synchronizes the clock every 30 seconds, because clocks drift and databases move. Returns a function that stops this. */
+/** Synchronizes the clock every 30 seconds. Returns a function that stops the synchronization. */
 export function startClockSync(database: Queries): () => void {
   const timer = setInterval(() => void synchronizeClock(database).catch(() => {}), syncIntervalMs).unref()
   return () => clearInterval(timer)

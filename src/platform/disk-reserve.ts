@@ -18,7 +18,7 @@ export class DiskReserve {
     this.#maxBytes = maxBytes
   }
 
-  /** True from when the disk is full until the reserve fits again. Callers must not write much data in this state. */
+  /** True while the disk is full. Callers must not write large amounts of data in this state. */
   readonly isFull = (): boolean => this.#isFull
 
   watch(): void {

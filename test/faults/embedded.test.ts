@@ -176,7 +176,8 @@ describe('exclusive use of DATA_DIR', () => {
     const path = join(scratch, 'contended.lock')
     writeFileSync(path, JSON.stringify({ pid: process.pid, started: 'long ago', purpose: 'service', nonce: 'dead' }))
     const module = new URL('../../dist/platform/db/embedded/embedded.js', import.meta.url)
-    const code = `      const { tryLock } = await import(${JSON.stringify(module)})
+    const code = `import { existsSync } from 'node:fs'
+      const { tryLock } = await import(${JSON.stringify(module)})
       console.log('ready')
       while (!existsSync(${JSON.stringify(`${path}.go`)}));
       console.log(tryLock(${JSON.stringify(path)}, 'service').held)

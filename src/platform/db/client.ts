@@ -3,7 +3,7 @@ import pg from 'pg'
 import { Durability } from './durability.js'
 import { PrismaClient } from './generated/client.js'
 import { createPooledClientClass, ServiceClient } from './pooled-client.js'
-import { createStatementNamer, type PoolLogger, type Queries } from './queries.js'
+import { connectClient, createStatementNamer, type PoolLogger, type Queries } from './queries.js'
 import { ReadReplica } from './read-replica.js'
 import { limitQueriesPerTenant, type Query, TenantLimitedPool } from './tenant-query-limiter.js'
 
@@ -140,12 +140,8 @@ function createPrismaPool(pool: pg.Pool, writes: pg.Pool): pg.Pool {
   })
 }
 
-async function openDedicatedConnection(url: string, applicationName: string, timeoutMs = connectTimeoutMs): Promise<pg.Client> {
-  const client = new pg.Client({ ...createClientConfig(url, applicationName), connectionTimeoutMillis: timeoutMs })
-  client.on('error', () => {})
-  await client.connect()
-  return client
-}
+const openDedicatedConnection = (url: string, applicationName: string, timeoutMs = connectTimeoutMs): Promise<pg.Client> =>
+  connectClient({ ...createClientConfig(url, applicationName), connectionTimeoutMillis: timeoutMs })
 
 function createClientConfig(url: string, applicationName: string): pg.ClientConfig {
   return {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ClientBase, DatabaseError, Pool, PoolClient, QueryResultRow } from 'pg'
+import pg, { type ClientBase, type DatabaseError, type Pool, type PoolClient, type QueryResultRow } from 'pg'
 
 export interface PoolLogger {
   warn(facts: object, message: string): void
@@ -13,6 +13,14 @@ export interface Queries {
     text: string
     values: unknown[]
   }): Promise<{ rows: T[]; rowCount: number | null }>
+}
+
+/** Opens a connection whose loss does not end the process. */
+export async function connectClient(config: pg.ClientConfig): Promise<pg.Client> {
+  const client = new pg.Client(config)
+  client.on('error', () => {})
+  await client.connect()
+  return client
 }
 
 /** Starts a read-only transaction whose statements all see the same snapshot of the database. */

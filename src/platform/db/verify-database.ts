@@ -1,5 +1,6 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { type DatabaseUrls, redactDatabaseUrl } from './database-url.js'
+import { connectClient } from './queries.js'
 
 const minVersion = 15
 const supported = `Assay supports PostgreSQL ${minVersion} or newer, including Amazon Aurora and Citus`
@@ -88,11 +89,11 @@ export async function withClient<T>(
   { variable, ...config }: pg.ClientConfig & { variable: string },
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client({ ...config, connectionString: url, connectionTimeoutMillis: 5000 })
-  client.on('error', () => {})
-  await client.connect().catch((error: Error) => {
-    throw createConnectionError(error, url, variable)
-  })
+  const client = await connectClient({ ...config, connectionString: url, connectionTimeoutMillis: 5000 }).catch(
+    (error: Error) => {
+      throw createConnectionError(error, url, variable)
+    },
+  )
   try {
     return await work(client)
   } finally {

@@ -8,7 +8,7 @@ interface ConnectionMessage {
 }
 
 /**
- * Passes connections that a process received but did not accept to other processes. Their clients would otherwise wait forever.
+ * Passes on connections that a process received but did not accept before it exited. Their clients would otherwise wait forever.
  * Node.js has no event for this, so this file replaces `process.send`. test/faults/processes.test.ts detects changes in Node.js.
  */
 export function forwardConnections(worker: Worker, hasOtherProcesses: () => boolean): void {

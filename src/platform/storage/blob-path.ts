@@ -1,7 +1,7 @@
 /** Path prefix of internal objects, such as readiness probes, which are not listed. */
 export const reservedPrefix = '.assay/'
 
-/** Throws if no store can use `path`, which is a bug. Bucket limits: https://cloud.google.com/storage/docs/objects#naming */
+/** Throws if a store cannot use `path`, which indicates a bug: https://cloud.google.com/storage/docs/objects#naming */
 export function assertBlobPath(path: string): void {
   const problem = findPathProblem(path)
   if (problem) throw new TypeError(`'${path}' is not a valid blob path: ${problem}.`)

@@ -24,7 +24,7 @@ export function openStoredObjects(storage: BlobStorage): StoredObjects {
   }
 }
 
-/** Converts the URL of a folder to its path in the store, with a trailing slash. Undefined if it is outside the store. */
+/** Returns the path of a folder in the store, with a trailing slash, or undefined if the folder is outside the store. */
 export function toStoreFolder(url: string, storageUrl: string): string | undefined {
   const [folder, root] = [toLocation(url), toLocation(storageUrl)]
   return folder?.startsWith(root!) ? folder.slice(root!.length) : undefined

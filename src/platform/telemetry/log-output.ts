@@ -19,7 +19,7 @@ export class LogOutput {
   /** True from the first pending line until all lines are written. */
   #isBusy = false
 
-  /** With `isShared`, each write is small enough to be atomic on a pipe that several processes share. */
+  /** If several processes share a pipe, each write must be small enough to be atomic. */
   constructor(descriptor: number, { maxBytes = megabyte, isShared = false } = {}) {
     this.#maxWriteBytes = isShared ? atomicPipeWriteBytes : Number.POSITIVE_INFINITY
     this.#descriptor = descriptor

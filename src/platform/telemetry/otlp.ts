@@ -37,7 +37,7 @@ export function openOtlp(endpoint: string): Tracing {
   }
 }
 
-/** Replaces an exporter whose own timeout fails, as after a status 101. It would reject all spans after 30 hanging exports. */
+/** Replaces the exporter after an export that never ends. After 30 such exports, an exporter would reject all spans. */
 export function createExporterWithTimeout(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
   let current = open()
   return {

@@ -59,16 +59,14 @@ export async function openEmbeddedDatabase({
     }, print)
     reserve.watch()
     lock.publish(server.url)
-    const stop = async () => {
-      await server.stop()
-      await reserve.close()
-      lock.release()
-    }
-    let stopped: Promise<void> | undefined
     return {
       url: server.url,
       description: `PostgreSQL from npm, in ${join(dataDir, 'postgres')}`,
-      stop: () => (stopped ??= stop()),
+      stop: async () => {
+        await server.stop()
+        await reserve.close()
+        lock.release()
+      },
       lost: server.lost,
       isDiskFull: reserve.isFull,
     }
@@ -154,7 +152,7 @@ export interface LockHolder {
   url?: string | undefined
 }
 
-/** Locks a file, also against other containers. The lock ends when all processes with `descriptor` have exited. */
+/** Locks a file, even across containers. The lock ends when all processes that have `descriptor` open have exited. */
 export function tryLock(path: string, purpose: LockHolder['purpose']) {
   const descriptor = openSync(path, 'a', 0o600)
   // The previous holder may have deleted the file after it was opened here.

@@ -17,8 +17,9 @@ import {
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import pg from 'pg'
+import type pg from 'pg'
 import { syncDirectory } from '../../data-dir.js'
+import { connectClient } from '../queries.js'
 
 export interface EmbeddedServer {
   url: string
@@ -75,7 +76,7 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   }
   const flags = Object.entries(parameters).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const [program, ...args] = [...account.prefix, 'sh', '-c', endWithParent, 'sh', programs.postgres, '-D', data, ...flags]
-  // PostgreSQL would mistake another program with the process id in this file for a running server.
+  // If another program now has the process id in this file, PostgreSQL would assume that a server is running.
   if (lock !== undefined) rmSync(join(data, 'postmaster.pid'), { force: true })
   const log = openLogFile(join(folder, 'postgres.log'))
   // Detach the server, so that Ctrl-C in a terminal does not stop it before the service has finished.
@@ -138,10 +139,7 @@ export const isReady = (url: string): Promise<boolean> => isFulfilled(runStateme
 /** Runs a statement in the `postgres` database, which initdb creates. */
 async function runStatement(url: string, statement: string): Promise<pg.QueryResult> {
   const connectionString = url.replace('/assay?', '/postgres?')
-  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 5000, query_timeout: 60_000 })
-  // Without a listener, a server that is killed during the query would end this process.
-  client.on('error', () => {})
-  await client.connect()
+  const client = await connectClient({ connectionString, connectionTimeoutMillis: 5000, query_timeout: 60_000 })
   return client.query(statement).finally(() => client.end())
 }
 
@@ -239,7 +237,7 @@ function createPrivateDirectory(path: string, { options: { uid, gid } }: Account
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)
 }
 
-/** True if `data` contains a cluster of this PostgreSQL version. Throws if it contains anything else. */
+/** Returns false if `data` is empty. Throws if it contains anything but a cluster of this PostgreSQL version. */
 function hasCluster(data: string, { postgres }: Programs): boolean {
   const [firstEntry] = existsSync(data) ? readdirSync(data) : []
   if (firstEntry === undefined) return false

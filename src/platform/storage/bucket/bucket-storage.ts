@@ -15,12 +15,12 @@ const probeIntervalMs = 10 * 60_000
 // An upload must be committed within two hours. Older unfinished uploads therefore belong to processes that have exited.
 const uploadLifetimeMs = 24 * 3_600_000
 
-// Statuses that require a fix by the operator, so the error contains the bucket's message.
+// HTTP statuses that require a fix by the operator, so the error contains the response text of the bucket.
 const permanentStatuses = new Set([301, 400, 401, 403, 404])
 
-// Statuses of an unknown or expired upload and of a rejected condition.
+// HTTP statuses for an unknown or expired upload, or for a condition that is not met.
 const conflictStatuses = new Set([404, 410, 412])
-// Status of content that does not match its checksum.
+// HTTP status for content that does not match its checksum.
 const damagedStatus = 400
 
 export interface BucketStorageOptions {

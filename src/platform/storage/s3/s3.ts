@@ -130,7 +130,7 @@ class S3Bucket implements BucketApi {
     return { Bucket: this.bucketName, Key: name }
   }
 
-  /** Stores an object without conditional writes. Detects objects that are complete, or that this process is writing. */
+  /** Stores an object without conditional writes. Detects an existing object if it is complete or this process is writing it. */
   async #storeIfAbsent(upload: BucketUpload): Promise<void> {
     const { name, path } = upload
     if (this.#writing.has(name)) throw new BlobExistsError(path)
