@@ -1,6 +1,7 @@
 import { runSelfTest } from '../features/files/self-test.js'
 import type { Database } from '../platform/db/client.js'
 import { checkCluster, distributeDatabase, planDistribution } from '../platform/db/distribute.js'
+import { withDedicatedClient } from '../platform/db/queries.js'
 import { type Command, flag, UsageError } from './command.js'
 
 export const databaseCommands: Record<string, Command> = {
@@ -9,17 +10,14 @@ export const databaseCommands: Record<string, Command> = {
     options: { 'dry-run': flag, check: flag },
     run: async ({ database, print }, values) => {
       if (values['dry-run'] && values.check) throw new UsageError('--dry-run and --check cannot be combined. Use one of them.')
-      const client = await database.connectDedicated('assay distribute')
-      try {
+      return withDedicatedClient(database, 'assay distribute', async (client) => {
         if (values.check) return { result: { ...(await checkCluster(client)) } }
         if (values['dry-run']) return { result: { dry_run: true, ...toJsonResult(await planDistribution(client)) } }
         const result = toJsonResult(await distributeDatabase(client, print))
         // Test on a new connection, because this one may have cached plans that the distribution made invalid.
         const failure = await findStatementError(database)
         return { result: { ...result, self_test: failure ?? 'passed' }, ...(failure !== undefined && { error: failure }) }
-      } finally {
-        await client.end()
-      }
+      })
     },
   },
 }

@@ -2,7 +2,7 @@ import { Attempt, RequestData } from '../../access/admission.js'
 import type { Entry } from '../../ledger/entry.js'
 import { createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
-import { deleteState, loadState, saveState } from '../../platform/db/queries.js'
+import { deleteState, loadState, saveState, withDedicatedClient } from '../../platform/db/queries.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { AssayError, conflict } from '../../platform/errors/errors.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
@@ -71,8 +71,7 @@ export class AdoptionService {
 
   /** Adopts all objects in the folder. Throws if another adoption is running, or if an error would affect every object. */
   async run(request: AdoptionRequest): Promise<void> {
-    const client = await this.parts.database.connectDedicated('assay adoption')
-    try {
+    await withDedicatedClient(this.parts.database, 'assay adoption', async (client) => {
       // PostgreSQL may take a few seconds to release the lock of a killed run.
       await client.query(`SET lock_timeout = '5s'`)
       await client.query('SELECT pg_advisory_lock($1)', [adoptionLock]).catch((error) => {
@@ -81,9 +80,7 @@ export class AdoptionService {
           : error
       })
       await this.#runBatches(request)
-    } finally {
-      await client.end()
-    }
+    })
   }
 
   async #runBatches(request: AdoptionRequest): Promise<void> {

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { createAuditRow } from '../../ledger/entry.js'
 import { createSystemActor } from '../../platform/actor.js'
 import { getCurrentTime, now } from '../../platform/clock.js'
-import { loadState, saveState } from '../../platform/db/queries.js'
+import { loadState, saveState, withDedicatedClient } from '../../platform/db/queries.js'
 import { isId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import type { Finding, StorageHealth } from './storage-health.service.js'
@@ -50,8 +50,7 @@ export class Reconciler {
 
   /** Continues a due or unfinished comparison for at most `maxDurationMs`, unless another replica is working on it. */
   async continueComparison(intervalHours: number, maxDurationMs = 60_000): Promise<void> {
-    const client = await this.parts.db.connectDedicated('assay reconciler')
-    try {
+    await withDedicatedClient(this.parts.db, 'assay reconciler', async (client) => {
       const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [lock])
       if (!rows[0]?.locked) return
       const state = await loadState<State>(this.parts.db.pool, stateKey)
@@ -59,9 +58,7 @@ export class Reconciler {
       const isUnfinished = state && !state.finishedAt
       const begun = isUnfinished ? state : { after: '', startedAt: getCurrentTime().toISOString(), finishedAt: null }
       await this.#compareUntil(begun, performance.now() + maxDurationMs)
-    } finally {
-      await client.end()
-    }
+    })
   }
 
   async #compareUntil(state: State, until: number): Promise<void> {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ClientBase } from 'pg'
+import { withDedicatedClient } from '../../platform/db/queries.js'
 import { AssayError } from '../../platform/errors/errors.js'
 import { isBlobPath } from '../../platform/storage/blob-path.js'
 import type { StoredBlob } from '../../platform/storage/blob-storage.js'
@@ -48,7 +48,7 @@ export class StorageHealth {
   /** Counts inconsistencies. `deep` reads every blob, and `whole` recomputes the journals from their first entry. */
   async verify(options: { tenantId?: string; deep?: boolean; whole?: boolean } = {}): Promise<StorageHealthType> {
     const { tenantId = null, deep = false, whole = false } = options
-    const counts = await this.#withDedicatedConnection(async (client) => ({
+    const counts = await withDedicatedClient(this.parts.db, 'assay verify', async (client) => ({
       countersDrift: await countCounterErrors(client, { tenantId, ...this.#getLogStartTimes() }),
       filesWithoutBlob: 0,
       blobsWithoutFile: 0,
@@ -87,20 +87,11 @@ export class StorageHealth {
   }
 
   repairCounters(): Promise<Repair[]> {
-    return this.#withDedicatedConnection((client) => repairCounters(client, this.#getLogStartTimes()))
+    return withDedicatedClient(this.parts.db, 'assay verify', (client) => repairCounters(client, this.#getLogStartTimes()))
   }
 
   #getLogStartTimes(): Horizons {
     return { callsSince: this.parts.horizons.calls(), auditsSince: this.parts.horizons.audits() }
-  }
-
-  async #withDedicatedConnection<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
-    const client = await this.parts.db.connectDedicated('assay verify')
-    try {
-      return await work(client)
-    } finally {
-      await client.end()
-    }
   }
 
   async *#listRows(start: string, prefix: string): AsyncGenerator<FileRow, undefined> {

@@ -9,8 +9,8 @@ import { AssayError } from '../../platform/errors/errors.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import { newId } from '../../platform/ids.js'
 import { ReadThrottle } from '../../platform/read-throttle.js'
+import type { ServiceEvents } from '../components.js'
 import type { QuarantineService } from '../quarantine/quarantine.service.js'
-import type { ServiceEvents } from '../service-events.js'
 import type { RescanService } from './rescan.service.js'
 import type { Batch, DueFile, RescanQueue, Result } from './rescan-queue.js'
 import type { StoredContents } from './stored-contents.js'
@@ -43,15 +43,8 @@ interface Dependencies {
   logger: Logger
 }
 
-/** Thrown if the scanner or the store is unavailable. The file is not the cause unless it crashed the scanner. */
-class DependencyUnavailableError extends Error {
-  constructor(
-    readonly dependency: 'scanner' | 'storage',
-    cause: unknown,
-  ) {
-    super(`the ${dependency} is unavailable`, { cause })
-  }
-}
+/** Thrown if the scanner became unavailable, perhaps because the file crashed it. */
+class ScannerUnavailableError extends Error {}
 
 /**
  * Rescans stored files on every replica, at a limited rate and with a lower priority than uploads. Pauses while the scanner or
@@ -156,7 +149,7 @@ export class Rescanner {
           reachFaultPoint('rescan.scanned')
           if (performance.now() - savedAt > saveIntervalMs) await saveResults()
         } catch (error) {
-          if (error instanceof DependencyUnavailableError && error.dependency === 'scanner') suspects.push(file.fileId)
+          if (error instanceof ScannerUnavailableError) suspects.push(file.fileId)
           failure ??= error
         }
       }
@@ -246,13 +239,10 @@ export class Rescanner {
   }
 
   async #assertDependenciesAvailable(): Promise<void> {
-    const { contents, scanner } = this.parts
-    const assertDependency = async (dependency: 'scanner' | 'storage', check: Promise<void>) =>
-      check.catch((error) => {
-        throw new DependencyUnavailableError(dependency, error)
-      })
-    await assertDependency('storage', contents.assertReady())
-    await assertDependency('scanner', scanner.verifyDetection())
+    await this.parts.contents.assertReady()
+    await this.parts.scanner.verifyDetection().catch((cause) => {
+      throw new ScannerUnavailableError('the scanner is unavailable', { cause })
+    })
   }
 
   /** The delay is 30 seconds after the first failure, and 2 minutes after the second. */

@@ -2,7 +2,7 @@ import { generateApiKeySecret } from '../../access/secrets.js'
 import { createSystemActor, scopes } from '../../platform/actor.js'
 import type { Config } from '../../platform/config/config.js'
 import type { Database } from '../../platform/db/client.js'
-import { saveState } from '../../platform/db/queries.js'
+import { saveState, withDedicatedClient } from '../../platform/db/queries.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import type { FirstRun } from '../../platform/processes/messages.js'
 import type { ApiKeyService } from '../api-keys/api-key.service.js'
@@ -20,8 +20,7 @@ export async function bootstrap(
   services: { tenants: TenantService; apiKeys: ApiKeyService; users: UserService; signIns: SignInService },
 ): Promise<FirstRun | undefined> {
   if (await isBootstrapped(database)) return undefined
-  const client = await database.connectDedicated('assay bootstrap')
-  try {
+  return withDedicatedClient(database, 'assay bootstrap', async (client) => {
     await client.query('SELECT pg_advisory_lock($1)', [bootstrapLock])
     if (await isBootstrapped(database)) return undefined
     await saveState(client, stateKey, { done: false })
@@ -44,9 +43,7 @@ export async function bootstrap(
     await saveState(client, stateKey, { done: true })
     const welcome = await services.signIns.createWelcomeToken(user.userId)
     return { apiKey: configuredSecret ? undefined : secret, adminEmail, adminPassword: password ?? undefined, welcome }
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 const stateKey = 'first_start'

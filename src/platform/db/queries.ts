@@ -57,6 +57,20 @@ export async function withConnection<T>(pool: Pool, work: (client: PoolClient) =
   }
 }
 
+/** Runs `work` on a connection of its own, for example because the work takes a long time or holds a session lock. */
+export async function withDedicatedClient<T, Client extends { end(): Promise<void> }>(
+  database: { connectDedicated(applicationName: string): Promise<Client> },
+  applicationName: string,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = await database.connectDedicated(applicationName)
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
 const lockErrors = new Set(['55P03', '40P01'])
 
 /** Repeats `work` while another transaction holds its locks. */
