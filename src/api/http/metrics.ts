@@ -4,13 +4,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
 import type { Entry } from '../../ledger/entry.js'
 import { unauthenticated } from '../../platform/errors/errors.js'
+import type { Siblings } from '../../platform/processes/siblings.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { withSpan } from '../../platform/telemetry/tracing.js'
-
-interface Siblings {
-  registry: Registry
-  collectMetrics(): Promise<string>
-}
 
 /** Functions that return metric values on each scrape. */
 interface MetricSources {
@@ -22,7 +18,7 @@ interface MetricSources {
   /** Number of reads that the replica and the primary served. Undefined if no read replica is configured. */
   replicaReads?: { replica: number; primary: number } | undefined
   /** Other processes behind the same port. If set, the response includes the metrics of all processes. */
-  siblings?: Siblings | undefined
+  siblings?: Pick<Siblings, 'registry' | 'collectMetrics'> | undefined
 }
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]

@@ -52,10 +52,7 @@ export class ReadReplica implements Queries {
     this.#primary = parts.primary
     this.#pool = parts.pool((client, done) => void this.#verify(client).then(() => done(), done))
     this.#logger = parts.logger
-    this.#positions = new PrimaryPositions(async () => {
-      const { rows } = await parts.primary.query<{ lsn: string }>('SELECT pg_current_wal_flush_lsn()::text AS lsn')
-      return rows[0]!.lsn
-    })
+    this.#positions = new PrimaryPositions(parts.primary)
     this.#tick = setInterval(() => void this.#checkReplica(), checkIntervalMs).unref()
   }
 
@@ -175,7 +172,7 @@ function parseReplicaPosition({ rows }: { rows: ReplicaStatus[] }): bigint {
   return parseLsn(position)
 }
 
-export interface Position {
+interface Position {
   /** The log up to `lsn` includes all commits before this time. Measured by the monotonic clock of this process. */
   at: number
   lsn: bigint
@@ -186,10 +183,9 @@ const maxKept = 256
 const stepMs = 250
 
 /** Stores log positions of the primary with their times. Concurrent callers share one query. */
-export class PrimaryPositions {
+class PrimaryPositions {
   /** Sorted by position and by time. */
   readonly #known: Position[] = []
-  readonly #queryPosition: () => Promise<string>
   readonly #queries = new Batcher<void, Position>({
     run: async (callers) => {
       const position = await this.#readPosition()
@@ -197,10 +193,7 @@ export class PrimaryPositions {
     },
   })
 
-  /** `queryPosition` returns the position up to which the log is currently durable. */
-  constructor(queryPosition: () => Promise<string>) {
-    this.#queryPosition = queryPosition
-  }
+  constructor(private readonly primary: pg.Pool) {}
 
   /** Returns a position that includes all commits before `time`: the earliest stored one, or otherwise the current one. */
   async getPositionSince(time: number): Promise<Position> {
@@ -217,7 +210,8 @@ export class PrimaryPositions {
 
   async #readPosition(): Promise<Position> {
     const at = performance.now()
-    const position = { at, lsn: parseLsn(await this.#queryPosition()) }
+    const { rows } = await this.primary.query<{ lsn: string }>('SELECT pg_current_wal_flush_lsn()::text AS lsn')
+    const position = { at, lsn: parseLsn(rows[0]!.lsn) }
     const before = this.#known.at(-2)
     if (before && at - before.at < stepMs) this.#known.pop()
     if (this.#known.push(position) > maxKept) this.#known.shift()

@@ -1,8 +1,7 @@
 import pg from 'pg'
 import { ConcurrencyLimiter } from '../concurrency-limiter.js'
 import { overloaded } from '../errors/errors.js'
-
-const tenantIdForm = /^ten_[0-9a-z]{26}$/
+import { isId } from '../ids.js'
 
 const createTooManyReadsError = () => overloaded('This tenant has too many reads in progress. Retry later.')
 
@@ -16,7 +15,7 @@ export function limitQueriesPerTenant(query: Query, poolSize: number): Query {
   const limiter = new ConcurrencyLimiter({ max: Math.max(1, Math.floor(poolSize / 2)), maxWaiting: 1_000, maxWaitMs: 4_000 })
   return (...args) => {
     const [statement, values] = args as [{ values?: unknown[] } | string, unknown[] | undefined]
-    const tenantId = ((typeof statement === 'string' ? values : statement.values) ?? []).find(isTenantId)
+    const tenantId = ((typeof statement === 'string' ? values : statement.values) ?? []).find((value) => isId('ten', value))
     return tenantId ? limiter.run(tenantId, () => query(...args), createTooManyReadsError) : query(...args)
   }
 }
@@ -38,5 +37,3 @@ export class TenantLimitedPool extends pg.Pool {
     TenantLimitedPool.prototype.query = query as typeof pg.Pool.prototype.query
   }
 }
-
-const isTenantId = (value: unknown): value is string => typeof value === 'string' && tenantIdForm.test(value)
