@@ -44,7 +44,6 @@ export class SecurityTrail {
       audit: [
         {
           actor: actor ?? { ...createSystemActor(tenantId), ...origin },
-          tenantId,
           auditType: 'security',
           action: 'created',
           entityType: 'security',

@@ -29,7 +29,6 @@ export interface CallRow {
 /** An audit log entry, with a snapshot of the actor. */
 export interface AuditRow {
   actor: Actor
-  tenantId: string
   auditType: AuditType
   action: AuditAction
   entityType: string
@@ -111,7 +110,6 @@ export const createAuditRow = (
   details: Record<string, unknown>,
 ): AuditRow => ({
   actor,
-  tenantId: actor.tenantId,
   auditType: auditTypes.find((type) => type === entity.type) ?? 'tenant',
   action,
   entityType: entity.type,

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import type { Database } from '../platform/db/client.js'
 import type { Prisma } from '../platform/db/generated/client.js'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
@@ -28,17 +29,13 @@ export interface LedgerEvents {
   journaled: [tenantId: string]
 }
 
-interface Emitter {
-  emit<Name extends keyof LedgerEvents>(name: Name, ...values: LedgerEvents[Name]): unknown
-}
-
 interface LedgerOptions {
   maxGroup?: number
   maxWaiting?: number
   /** True for a distributed database, in which each commit of appended rows must contain rows from only one tenant. */
   isOneTenantPerGroup?: boolean
   fold?: Pick<Fold, 'markForFold'>
-  events?: Emitter
+  events?: Pick<EventEmitter<LedgerEvents>, 'emit'>
 }
 
 const maxAttempts = 5
@@ -205,5 +202,5 @@ const getLockedTenantId = ({ upload, rejection, deletion, audit, idempotentRespo
   upload?.file.tenantId ??
   rejection?.actor.tenantId ??
   deletion?.actor.tenantId ??
-  audit?.[0]?.tenantId ??
+  audit?.[0]?.actor.tenantId ??
   idempotentResponse?.tenantId

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
 import { databaseUnavailable, overloaded } from '../platform/errors/errors.js'
 import { reachFaultPoint } from '../platform/fault-points.js'
-import { type Entry, getAuditRows } from './entry.js'
+import type { Entry } from './entry.js'
 import {
   CommitScheduler,
   commitGroup,
@@ -13,17 +13,7 @@ import {
   writeWithConnection,
 } from './group-commit.js'
 import type { Rejection } from './rejections.js'
-import {
-  getCallTime,
-  sumDeltas,
-  toAuditRow,
-  toCallRow,
-  toDatabaseJson,
-  toDeletionRow,
-  toEventRows,
-  toFileRow,
-  toUsageDeltas,
-} from './rows.js'
+import { toMovesJson } from './rows.js'
 
 /** A change that runs in its own transaction, under its tenant's lock. */
 export interface Change {
@@ -216,39 +206,6 @@ export const createMoveStatement = (tenantId: string, entries: Entry[]): Stateme
   text: 'SELECT ledger_move($1, $2::jsonb) AS refusals',
   values: [tenantId, toMovesJson(entries)],
 })
-
-/** Creates the JSON argument of the database functions that write moves. */
-export function toMovesJson(entries: Entry[]): string {
-  try {
-    return toDatabaseJson(toMoveRows(entries))
-  } catch (error) {
-    throw new UnserializableError('The ledger entry cannot be serialized to JSON.', { cause: error })
-  }
-}
-
-/** Returns rows by table, each with the index of its entry. The database function skips all rows of a rejected entry. */
-function toMoveRows(entries: Entry[]): Record<string, unknown> {
-  const moves: Record<string, unknown> = { entries: entries.length }
-  const addRows = (kind: string, entryIndex: number, rows: object[]) => {
-    if (rows.length === 0) return
-    const known = (moves[kind] ??= []) as object[]
-    for (const row of rows) known.push({ n: entryIndex, ...row })
-  }
-  entries.forEach((entry, n) => {
-    const call = entry.call && toCallRow(entry.call)
-    if (call) addRows('calls', n, [call])
-    addRows(entry.blocked ? 'blocked' : 'usage', n, sumDeltas(toUsageDeltas(entry, getCallTime(call))))
-    if (entry.upload) addRows('uploads', n, [toFileRow(entry.upload)])
-    if (entry.deletion) addRows('deletions', n, [toDeletionRow(entry.deletion)])
-    addRows('audit', n, getAuditRows(entry).map(toAuditRow))
-    addRows('events', n, toEventRows(entry, call?.call_id ?? null))
-    if (entry.idempotentResponse) {
-      const { actorId, key, token, response } = entry.idempotentResponse
-      addRows('answers', n, [{ actor_id: actorId, key, token, response }])
-    }
-  })
-  return moves
-}
 
 /**
  * Outcome of a tenant's group. If another transaction holds the lock (`locked`) or an entry is invalid (`faulty`), nothing was

@@ -5,6 +5,7 @@ import { getIdTime, newId } from '../platform/ids.js'
 import { type UsageColumn, usageColumns } from './counters.js'
 import { type AuditRow, type CallRow, type Entry, getAuditRows, getUploadLinkField, type RejectedUpload } from './entry.js'
 import { type EventType, getEventType } from './event-types.js'
+import { UnserializableError } from './group-commit.js'
 
 /** Converts a call to a row of the call log. The row's id determines its time. */
 export function toCallRow(call: CallRow) {
@@ -87,7 +88,7 @@ export function sumDeltas(deltas: UsageDelta[]): UsageDelta[] {
 }
 
 /** Creates the row for an uploaded file, including its validation report and its uploader. */
-export const toFileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
+const toFileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
   file_id: file.fileId,
   context_id: file.contextId,
   original_filename: file.originalFilename,
@@ -108,14 +109,14 @@ export const toFileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
   rules_at: file.rulesAt.toISOString(),
 })
 
-export const toDeletionRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
+const toDeletionRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
   file_id: file.fileId,
   deleted_by: actor.id,
   deleted_by_type: actor.kind,
 })
 
 /** Converts an audit log entry to its row. Around midnight, the id's time may be on the day after the call. */
-export function toAuditRow(row: AuditRow) {
+function toAuditRow(row: AuditRow) {
   const auditId = newId('aud')
   return {
     audit_id: auditId,
@@ -260,4 +261,37 @@ export function toDatabaseJson(value: unknown): string {
         typeof inner === 'string' ? inner.toWellFormed().replaceAll('\0', '\ufffd') : inner,
       )
     : json
+}
+
+/** Creates the JSON argument of the database functions that write moves. */
+export function toMovesJson(entries: Entry[]): string {
+  try {
+    return toDatabaseJson(toMoveRows(entries))
+  } catch (error) {
+    throw new UnserializableError('The ledger entry cannot be serialized to JSON.', { cause: error })
+  }
+}
+
+/** Returns rows by table, each with the index of its entry. The database function skips all rows of a rejected entry. */
+function toMoveRows(entries: Entry[]): Record<string, unknown> {
+  const moves: Record<string, unknown> = { entries: entries.length }
+  const addRows = (kind: string, entryIndex: number, rows: object[]) => {
+    if (rows.length === 0) return
+    const known = (moves[kind] ??= []) as object[]
+    for (const row of rows) known.push({ n: entryIndex, ...row })
+  }
+  entries.forEach((entry, n) => {
+    const call = entry.call && toCallRow(entry.call)
+    if (call) addRows('calls', n, [call])
+    addRows(entry.blocked ? 'blocked' : 'usage', n, sumDeltas(toUsageDeltas(entry, getCallTime(call))))
+    if (entry.upload) addRows('uploads', n, [toFileRow(entry.upload)])
+    if (entry.deletion) addRows('deletions', n, [toDeletionRow(entry.deletion)])
+    addRows('audit', n, getAuditRows(entry).map(toAuditRow))
+    addRows('events', n, toEventRows(entry, call?.call_id ?? null))
+    if (entry.idempotentResponse) {
+      const { actorId, key, token, response } = entry.idempotentResponse
+      addRows('answers', n, [{ actor_id: actorId, key, token, response }])
+    }
+  })
+  return moves
 }

@@ -52,7 +52,6 @@ async function expectSound(of = fixture): Promise<Row[]> {
 
 const audit = (more: Partial<AuditRow>): AuditRow => ({
   actor: fixture.key,
-  tenantId: fixture.tenantId,
   auditType: 'context',
   action: 'updated',
   entityType: 'context',

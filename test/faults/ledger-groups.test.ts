@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { seeded } from '../../packages/formats/test/support/samples/mutations.js'
 import type { Entry } from '../../src/ledger/entry.js'
-import { toMovesJson } from '../../src/ledger/move-lane.js'
+import { toMovesJson } from '../../src/ledger/rows.js'
 import { LedgerFixture } from '../support/ledger-fixture.js'
 
 let fixture: LedgerFixture
