@@ -45,7 +45,7 @@ function createValidation(extension, files, on) {
 /** Returns the CPU seconds used by this process, its threads and running pool processes. */
 function readCpuSeconds() {
   const { user, system } = process.cpuUsage()
-  const ticks = pool.processIds.map((pid) => {
+  const ticks = pool.processes.pids.map((pid) => {
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1].split(' ')
     return Number(fields[11]) + Number(fields[12])
   })

@@ -73,7 +73,7 @@ describe('native crashes during image decoding', () => {
     expect(good.map(({ outcome }) => outcome)).toEqual(Array(6).fill('accepted'))
     expectWorkerFailure(await bad, worker)
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
-    expect(inspector.pool.threadCount).toBeLessThanOrEqual(2)
+    expect(inspector.pool.threads.size).toBeLessThanOrEqual(2)
   })
 
   test('decodes an image in a new process after its decoder crashed once', async () => {
@@ -83,12 +83,12 @@ describe('native crashes during image decoding', () => {
   test('replaces an idle image process that was killed', async () => {
     const inspector = start({ workers: 1 })
     await inspector.inspect(image())
-    const before = inspector.pool.processIds
+    const before = inspector.pool.processes.pids
     expect(before).toHaveLength(1)
     process.kill(before[0]!, 'SIGKILL')
     await untilGone(before)
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
-    expect(inspector.pool.processIds).not.toEqual(before)
+    expect(inspector.pool.processes.pids).not.toEqual(before)
   })
 
   const killedAtStart = async (name: string, condition: string) => {
@@ -116,7 +116,7 @@ describe('native crashes during image decoding', () => {
   test('replaces an image process that is being killed when a request arrives', async () => {
     const inspector = start({ workers: 1 })
     await inspector.inspect(image())
-    for (const pid of inspector.pool.processIds) process.kill(pid, 'SIGKILL')
+    for (const pid of inspector.pool.processes.pids) process.kill(pid, 'SIGKILL')
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
@@ -132,11 +132,11 @@ describe('image process life cycle and isolation', () => {
   test('starts at most one image process per worker when the first image arrives', async () => {
     const inspector = start()
     await inspector.inspect(createSubmission('a.txt', Buffer.from('words\n')))
-    expect(inspector.pool.processIds).toEqual([])
+    expect(inspector.pool.processes.pids).toEqual([])
     const observed = new Set<number>()
     const inspected = Array.from({ length: 12 }, () =>
       inspector.inspect(image()).then(({ outcome }) => {
-        for (const pid of inspector.pool.processIds) observed.add(pid)
+        for (const pid of inspector.pool.processes.pids) observed.add(pid)
         return outcome
       }),
     )
@@ -150,7 +150,7 @@ describe('image process life cycle and isolation', () => {
     const inspector = start({ processMemoryMb: 600 })
     const held = image(`hold 350 ${await mkdtemp(join(folder, 'meeting-'))}`)
     const alive: number[] = []
-    const timer = setInterval(() => alive.push(inspector.pool.processIds.length), 5)
+    const timer = setInterval(() => alive.push(inspector.pool.processes.pids.length), 5)
     const reports = await Promise.all([inspector.inspect(held), inspector.inspect(held)])
     clearInterval(timer)
     expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
@@ -161,18 +161,18 @@ describe('image process life cycle and isolation', () => {
   test('stops idle image processes and starts them again when needed', async () => {
     const inspector = start({ idleMs: 50 })
     await inspector.inspect(image())
-    const pids = inspector.pool.processIds
+    const pids = inspector.pool.processes.pids
     await untilGone(pids)
-    while (inspector.pool.threadCount > 0) await pause(20)
-    expect(inspector.pool.processIds).toEqual([])
+    while (inspector.pool.threads.size > 0) await pause(20)
+    expect(inspector.pool.processes.pids).toEqual([])
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
   test('ends every image process when the pool is closed, even during decoding', async () => {
     const inspector = start()
     const rejected = expect(inspector.inspect(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
-    while (inspector.pool.processIds.length === 0) await pause(5)
-    const pids = inspector.pool.processIds
+    while (inspector.pool.processes.pids.length === 0) await pause(5)
+    const pids = inspector.pool.processes.pids
     await inspector.close()
     await rejected
     expect(pids.filter(isAlive)).toEqual([])

@@ -85,14 +85,14 @@ test('returns a report for each of hundreds of seeded file mutations', async () 
   }
   expect(dead).toEqual([])
   expect(Object.keys(tally).sort()).toEqual(expect.arrayContaining(['accepted', 'corrupt_file']))
-  expect(engine.pool.threadCount).toBeGreaterThan(0)
+  expect(engine.pool.threads.size).toBeGreaterThan(0)
   // The service decodes images with native code in a separate process.
   expect(await engine.inspect(createSubmission('a.webp', await webp()))).toMatchObject({ outcome: 'accepted' })
   // Waits until memory returns to its initial size.
-  const held = engine.pool.processIds
+  const held = engine.pool.processes.pids
   expect(held.length).toBeGreaterThan(0)
   // Waits until idle processes end.
-  while (engine.pool.threadCount > 0 || held.some(lives)) await new Promise((resolve) => setTimeout(resolve, 20))
+  while (engine.pool.threads.size > 0 || held.some(lives)) await new Promise((resolve) => setTimeout(resolve, 20))
 })
 
 function lives(pid: number): boolean {

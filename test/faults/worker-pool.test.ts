@@ -80,7 +80,7 @@ describe('failing workers', () => {
     for (const report of await Promise.all(bad)) expectWorkerFailure(report, worker)
     expect((await Promise.all(good)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'))
     expect(await inspector.inspect(createSubmission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
-    expect(inspector.pool.threadCount).toBeLessThanOrEqual(2)
+    expect(inspector.pool.threads.size).toBeLessThanOrEqual(2)
   })
 
   test('rejects a file that crashes its reader, even if the context accepts damaged files', async () => {
@@ -163,12 +163,12 @@ describe('worker pool limits', () => {
 
   test('starts no more workers than configured and none while the pool is idle', async () => {
     const inspector = start({ workers: 2, idleMs: 50 })
-    expect(inspector.pool.threadCount).toBe(0)
+    expect(inspector.pool.threads.size).toBe(0)
     const sizes = Array.from({ length: 6 }, () =>
-      inspector.inspect(createSubmission('a.slow', words)).then(() => inspector.pool.threadCount),
+      inspector.inspect(createSubmission('a.slow', words)).then(() => inspector.pool.threads.size),
     )
     expect(Math.max(...(await Promise.all(sizes)))).toBe(2)
-    while (inspector.pool.threadCount > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    while (inspector.pool.threads.size > 0) await new Promise((resolve) => setTimeout(resolve, 20))
     expect(await inspector.inspect(createSubmission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
   })
 
@@ -193,7 +193,7 @@ describe('worker pool limits', () => {
       'overloaded',
       'overloaded',
     ])
-    expect(inspector.pool.threadCount).toBe(0)
+    expect(inspector.pool.threads.size).toBe(0)
   })
 
   test.each(['txt', 'csv', 'json', 'html'])(
@@ -204,10 +204,10 @@ describe('worker pool limits', () => {
       expect(await inspector.inspect(createSubmission(`a.${extension}`, Buffer.from(content)))).toMatchObject({
         outcome: 'accepted',
       })
-      expect(inspector.pool.threadCount).toBe(0)
+      expect(inspector.pool.threads.size).toBe(0)
       const large = Buffer.alloc(140_000, 'words ')
       expect(await inspector.inspect(createSubmission('a.txt', large))).toMatchObject({ outcome: 'accepted' })
-      expect(inspector.pool.threadCount).toBeGreaterThan(0)
+      expect(inspector.pool.threads.size).toBeGreaterThan(0)
     },
   )
 
@@ -219,7 +219,7 @@ describe('worker pool limits', () => {
       .toBuffer()
     expect(await inspector.inspect(createSubmission('a.webp', webp, accepting))).toMatchObject({ outcome: 'accepted' })
     expect(await inspector.inspect(createSubmission('a.pdf', pdf(), accepting))).toMatchObject({ outcome: 'accepted' })
-    expect([inspector.pool.processIds.length, inspector.pool.threadCount]).toEqual([1, 1])
+    expect([inspector.pool.processes.pids.length, inspector.pool.threads.size]).toEqual([1, 1])
   })
 
   test('reads small images, audio and video on the main thread', async () => {
@@ -230,14 +230,14 @@ describe('worker pool limits', () => {
     await accepted('a.gif', gif())
     await accepted('a.wav', wav())
     await accepted('a.svg', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'))
-    expect([inspector.pool.processIds.length, inspector.pool.threadCount]).toEqual([0, 0])
+    expect([inspector.pool.processes.pids.length, inspector.pool.threads.size]).toEqual([0, 0])
     const flat = sharp({ create: { width: 1000, height: 1000, channels: 3, background: 'red' } })
     await accepted('a.png', await flat.clone().png().toBuffer())
     await accepted('a.jpg', await flat.clone().jpeg().toBuffer())
     // The file readers use no native code except zlib.
-    expect([inspector.pool.processIds.length, inspector.pool.threadCount > 0]).toEqual([0, true])
+    expect([inspector.pool.processes.pids.length, inspector.pool.threads.size > 0]).toEqual([0, true])
     await accepted('a.jpg', await flat.clone().jpeg({ progressive: true }).toBuffer())
-    expect(inspector.pool.processIds.length).toBe(1)
+    expect(inspector.pool.processes.pids.length).toBe(1)
   })
 
   test('reads a small archive on the main thread but a large one in a worker', async () => {
@@ -249,10 +249,10 @@ describe('worker pool limits', () => {
     expect(await inspector.inspect(createSubmission('a.gz', gzipSync('words').subarray(0, 20)))).toMatchObject({
       reason: 'corrupt_file',
     })
-    expect(inspector.pool.threadCount).toBe(0)
+    expect(inspector.pool.threads.size).toBe(0)
     await accepted('a.gz', gzipSync(gzipSync('words')))
     await accepted('a.gz', gzipSync(Buffer.alloc(400_000, 'words')))
-    expect(inspector.pool.threadCount).toBeGreaterThan(0)
+    expect(inspector.pool.threads.size).toBeGreaterThan(0)
   })
 
   test.each([
@@ -263,7 +263,7 @@ describe('worker pool limits', () => {
   ])('validates %s in a worker, regardless of the file name', async (_, content) => {
     const inspector = start({ readerModule: undefined })
     await inspector.inspect(createSubmission('a.unheard', content))
-    expect(inspector.pool.threadCount + inspector.pool.processIds.length).toBeGreaterThan(0)
+    expect(inspector.pool.threads.size + inspector.pool.processes.pids.length).toBeGreaterThan(0)
   })
 
   test('rejects polyglots even if damaged files are accepted', async () => {

@@ -17,7 +17,7 @@ void inspector.inspect({
   rules: { contextKey: 'a', allowedExtensions: ['tif'], maxFileSizeMb: 10, rejectCorruptFiles: true },
 })
 const look = setInterval(() => {
-  const [pid] = inspector.pool.processIds
+  const [pid] = inspector.pool.processes.pids
   if (!pid) return
   clearInterval(look)
   console.log(JSON.stringify({ pid, of: fileURLToPath(import.meta.url) }))

@@ -1,6 +1,6 @@
 import type { Recognition } from './detect/detect.js'
-import { getBinaryType } from './extensions.js'
 import type { RandomAccessSource } from './random-access-source.js'
+import { getBinaryType } from './readers.js'
 
 /**
  * Extensions that unrelated formats also use, such as .com (DOS program), .lib (SPICE library) and .hdr (ENVI header). Their

@@ -65,6 +65,14 @@ export function createCountedDeadline(steps: number, deadline = Number.POSITIVE_
   }
 }
 
+/** Returns the limits with a deadline that `getDeadline` computes for each check. */
+export const withDeadline = (limits: ReaderLimits, getDeadline: () => number): ReaderLimits => ({
+  ...limits,
+  get deadline() {
+    return getDeadline()
+  },
+})
+
 /** Accepts audio or video with missing or damaged parts, because players play the rest. The report states what is missing. */
 export const createPartialVerdict = (problem: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
   createValidVerdict([...notes, `${problem}, but players can play the rest`], { ...evidence, incomplete: true })

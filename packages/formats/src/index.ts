@@ -1,14 +1,6 @@
 export { sharedExtensions } from './content-rule.js'
 export type { Recognition } from './detect/detect.js'
 export {
-  getBinaryType,
-  getMimeType,
-  getMimeTypeByExtension,
-  getTextType,
-  isExtensionOfType,
-  types,
-} from './extensions.js'
-export {
   checkDeadline,
   createCountedDeadline,
   createInvalidVerdict,
@@ -18,6 +10,7 @@ export {
   type FormatReader,
   type FormatVerdict,
   type ReaderLimits,
+  withDeadline,
 } from './format.js'
 export { FormatError } from './format-error.js'
 export {
@@ -33,5 +26,13 @@ export {
 export type { MemberObserver } from './member-observer.js'
 export { detectPolyglot } from './polyglot.js'
 export { FileSource, MemorySource, type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
-export { getReaderNameByType, loadReader } from './readers.js'
-export { textTypes } from './types.js'
+export {
+  getBinaryType,
+  getMimeType,
+  getMimeTypeByExtension,
+  getReaderNameByType,
+  getTextType,
+  isExtensionOfType,
+  loadReader,
+} from './readers.js'
+export { textTypes, types } from './types.js'

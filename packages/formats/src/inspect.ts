@@ -1,7 +1,6 @@
 import { findActiveContent } from './active-content.js'
 import { isSignatureOptional } from './content-rule.js'
 import { findPdfHeader, type Recognition, recognizeType } from './detect/detect.js'
-import { getMimeType, getMimeTypeByExtension, getTextType, isExtensionOfType, isWebPageExtension } from './extensions.js'
 import {
   checkDeadline,
   createInvalidVerdict,
@@ -16,7 +15,15 @@ import { decodeImagesWith, hasImageDecoder } from './image/image-decoder.js'
 import type { MemberObserver } from './member-observer.js'
 import { detectPolyglot } from './polyglot.js'
 import { type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
-import { getReaderName, loadReader } from './readers.js'
+import {
+  getMimeType,
+  getMimeTypeByExtension,
+  getReaderName,
+  getTextType,
+  isExtensionOfType,
+  isWebPageExtension,
+  loadReader,
+} from './readers.js'
 
 const megabyte = 1024 * 1024
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { extensionsWithoutSignature, sharedExtensions, typesWithoutSignature } from '../src/content-rule.js'
-import { getBinaryType, getTextType } from '../src/extensions.js'
 import { inspect, MemorySource } from '../src/index.js'
+import { getBinaryType, getTextType } from '../src/readers.js'
 import { types } from '../src/types.js'
 
 const prose = Buffer.from('The quick brown fox jumps over the lazy dog. Some prose follows here.\n'.repeat(40))

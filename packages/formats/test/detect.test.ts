@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
 import sharp from 'sharp'
 import { recognizeType } from '../src/detect/detect.js'
-import { getMimeType, getMimeTypeByExtension, isExtensionOfType } from '../src/extensions.js'
 import { defaultLimits } from '../src/inspect.js'
 import { MemorySource } from '../src/random-access-source.js'
+import { getMimeType, getMimeTypeByExtension, isExtensionOfType } from '../src/readers.js'
 import * as basic from './support/samples/basic.js'
 import * as text from './support/samples/text.js'
 

@@ -5,7 +5,7 @@ import {
   type FormatReader,
   MemorySource,
   type RandomAccessSource,
-  type ReaderLimits,
+  withDeadline,
 } from '@assay/formats'
 import { decodeImagesWith } from '@assay/formats/image'
 import type { Findings, Job } from '../report.js'
@@ -38,7 +38,9 @@ export async function read(job: Job, call: WorkerCall): Promise<ReadResult> {
   const source = file ?? new MemorySource(call.bytes!, job.extension)
   try {
     const scan = await openScan(source, job, call)
-    const limits = scan ? extendLimits(scan, job.deadlineMs) : defaultLimits(job.deadlineMs)
+    const ownLimits = defaultLimits(job.deadlineMs)
+    // The scan runs while the reader unpacks, so its duration extends the reader's deadline.
+    const limits = scan ? withDeadline(ownLimits, () => ownLimits.deadline + scan.search.spentMs) : ownLimits
     const findings = await examine(source, { blank: job.blank, limits, readers, observer: scan?.search.observer })
     const image = hasImage
     const isScanned = scan && (image || passesOtherChecks(findings, job.scan!.damaged))
@@ -57,17 +59,6 @@ async function openScan(source: RandomAccessSource, { scan }: Job, call: WorkerC
   if (!scan) return undefined
   const { openScan } = await (scanning ??= import('../scanners/yara/scanning.js'))
   return openScan(source, scan.setup, call)
-}
-
-/** Extends the reader's deadline by the duration of the scan, which runs while the reader unpacks. */
-function extendLimits({ search }: OpenScan, deadlineMs: number): ReaderLimits {
-  const { deadline, ...limits } = defaultLimits(deadlineMs)
-  return {
-    ...limits,
-    get deadline() {
-      return deadline + search.spentMs
-    },
-  }
 }
 
 async function finishScan({ search, finish }: OpenScan): Promise<Findings['scan']> {

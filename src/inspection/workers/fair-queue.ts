@@ -20,9 +20,8 @@ export class FairQueue<T extends QueueItem> {
   readonly #running = new Set<T>()
   /** Owners of the most recently started tasks, in start order. */
   readonly #recentOwners: T['owner'][] = []
-  /** Sequence numbers of each owner's last start. Task arrivals use the same counter. */
-  readonly #lastStart = new Map<T['owner'], number>()
-  readonly #addedAt = new WeakMap<T, number>()
+  /** Sequence number of each owner's last start, or of its first task's arrival. */
+  readonly #waitingSince = new Map<T['owner'], number>()
   #counter = 0
 
   constructor(private readonly options: { workers: number; maxLength: number }) {}
@@ -36,7 +35,7 @@ export class FairQueue<T extends QueueItem> {
     const displaced = this.#waiting.length >= this.options.maxLength ? this.#chooseTaskToDisplace(task) : undefined
     if (displaced === task) return task
     if (displaced) this.remove(displaced)
-    this.#addedAt.set(task, ++this.#counter)
+    if (!this.#waitingSince.has(task.owner)) this.#waitingSince.set(task.owner, ++this.#counter)
     this.#waiting.push(task)
     return displaced
   }
@@ -97,25 +96,22 @@ export class FairQueue<T extends QueueItem> {
     this.#running.add(task)
     this.#recentOwners.push(task.owner)
     if (this.#recentOwners.length > rememberedStarts) this.#recentOwners.shift()
-    this.#lastStart.delete(task.owner)
-    this.#lastStart.set(task.owner, ++this.#counter)
+    this.#waitingSince.delete(task.owner)
+    this.#waitingSince.set(task.owner, ++this.#counter)
     // Remove the oldest entry if the map exceeds the possible number of owners with waiting tasks or recent starts.
-    const [oldest] = this.#lastStart.keys()
-    if (this.#lastStart.size > this.options.maxLength + rememberedStarts) this.#lastStart.delete(oldest)
+    const [oldest] = this.#waitingSince.keys()
+    if (this.#waitingSince.size > this.options.maxLength + rememberedStarts) this.#waitingSince.delete(oldest)
   }
 
   #compareTasks(a: T, b: T): number {
-    return this.#getOwnerLoad(a) - this.#getOwnerLoad(b) || this.#getWaitingSince(a) - this.#getWaitingSince(b)
+    const getWaitingSince = ({ owner }: T) => this.#waitingSince.get(owner) ?? 0
+    return this.#getOwnerLoad(a) - this.#getOwnerLoad(b) || getWaitingSince(a) - getWaitingSince(b)
   }
 
   /** Returns a measure of the owner's use of workers. A running task outweighs all recent starts. */
   #getOwnerLoad({ owner }: T): number {
     const running = [...this.#running].filter((each) => each.owner === owner).length
     return running * (rememberedStarts + 1) + this.#recentOwners.filter((each) => each === owner).length
-  }
-
-  #getWaitingSince(task: T): number {
-    return this.#lastStart.get(task.owner) ?? this.#addedAt.get(task) ?? 0
   }
 }
 

@@ -103,16 +103,13 @@ export class Threads {
     ending.abort()
     const { threads } = this.#piscina
     const leaving = before.filter((each) => !threads.includes(each))
-    for (const thread of leaving)
+    for (const thread of leaving) {
+      const exit = new Promise<void>((resolve) => thread.once('exit', () => resolve()))
       this.#ending.set(
         thread,
-        new Promise((resolve) =>
-          thread.once('exit', () => {
-            this.#ending.delete(thread)
-            resolve()
-          }),
-        ),
+        exit.then(() => void this.#ending.delete(thread)),
       )
+    }
   }
 
   async #waitForEndingThreads(): Promise<void> {

@@ -46,8 +46,8 @@ export const getMemoryLimit = (): number => Math.min(totalmem(), process.constra
 /** Runs tasks in threads, or in processes for native code. If a worker dies or hangs, its task is retried once. */
 export class WorkerPool {
   readonly #queue: FairQueue<QueuedTask>
-  readonly #threads: Threads
-  readonly #processes: Processes
+  readonly threads: Threads
+  readonly processes: Processes
   readonly #running = new Set<QueuedTask>()
   #closed = false
 
@@ -55,22 +55,14 @@ export class WorkerPool {
     const { workers = availableParallelism(), maxQueue = 256, memoryMb = 128, idleMs = 60_000 } = options
     const { sandbox = Promise.resolve(undefined), processMemoryMb = Math.floor(getMemoryLimit() / 2 / megabyte) } = options
     this.#queue = new FairQueue({ workers, maxLength: maxQueue })
-    this.#threads = new Threads({ maxThreads: workers, memoryMb, idleMs })
-    this.#processes = new Processes({
+    this.threads = new Threads({ maxThreads: workers, memoryMb, idleMs })
+    this.processes = new Processes({
       maxProcesses: workers,
       memoryMb: processMemoryMb,
       memoryPerProcessMb: Math.min(maxImageMb, processMemoryMb),
       idleMs,
       sandbox,
     })
-  }
-
-  get threadCount(): number {
-    return this.#threads.size
-  }
-
-  get processIds(): number[] {
-    return this.#processes.pids
   }
 
   /** Runs a task. Rejects with `WorkerFailed`, `WorkerNotStarted`, `TaskError`, `overloaded`, or the signal's reason. */
@@ -94,7 +86,7 @@ export class WorkerPool {
   async close(): Promise<void> {
     this.#closed = true
     for (const queued of [...this.#queue.clear(), ...this.#running]) queued.reject(overloaded(closingMessage))
-    await Promise.all([this.#threads.close(), this.#processes.close()])
+    await Promise.all([this.threads.close(), this.processes.close()])
   }
 
   #dispatch(): void {
@@ -105,9 +97,7 @@ export class WorkerPool {
     queued.attempts++
     queued.startedAt ||= performance.now()
     this.#running.add(queued)
-    queued.attempt = queued.inProcess
-      ? this.#processes.startAttempt(queued, queued.exclusive)
-      : this.#threads.startAttempt(queued)
+    queued.attempt = queued.inProcess ? this.processes.startAttempt(queued, queued.exclusive) : this.threads.startAttempt(queued)
     const stopTimer = this.#enforceDeadline(queued, queued.attempt)
     try {
       const answer = await queued.attempt.answer

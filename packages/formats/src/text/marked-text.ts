@@ -1,5 +1,5 @@
-import { getTextType } from '../extensions.js'
 import { createInvalidVerdict, createValidVerdict, type FormatReader } from '../format.js'
+import { textTypes } from '../types.js'
 import { readText } from './text.js'
 
 interface TextMarks {
@@ -31,7 +31,8 @@ export const readMarkedText: FormatReader = async (source, limits) => {
   const start = toPlainText(source.read(0, markWindowBytes)).trimStart()
   if (start.startsWith('AutoCAD Binary DXF')) return createValidVerdict(["only the file's signature was checked"])
   const verdict = await readText(source, limits)
-  const known = marks[getTextType(source.extension) ?? source.extension] ?? []
+  const type = Object.keys(marks).find((type) => textTypes[type]?.extensions.includes(source.extension))
+  const known = marks[type ?? source.extension] ?? []
   const mark = known.find(({ begins }) => begins.test(start))
   if (!verdict.sound || known.length === 0) return verdict
   if (!mark) return createInvalidVerdict(`the file does not start as a ${known[0]!.formatName} should`)
