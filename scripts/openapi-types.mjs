@@ -128,7 +128,8 @@ async function compileGenerator(dist, outfile) {
     format: 'esm',
     platform: 'node',
     packages: 'external',
-    plugins: [{ name: 'compiled service', setup: ({ onResolve }) => onResolve({ filter: /\/src\// }, resolveToDist) }],
+    // The pattern must not match the absolute path of a clone in a folder such as /usr/src.
+    plugins: [{ name: 'compiled service', setup: ({ onResolve }) => onResolve({ filter: /^(\.\.\/)+src\// }, resolveToDist) }],
     logLevel: 'warning',
   })
 }

@@ -1,3 +1,8 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from '@jest/globals'
 
 interface Generator {
@@ -65,4 +70,23 @@ describe('generated operations', () => {
     expect(generateEndpoints(documentOf({ parameters }, 'post'))).toContain("a: ['POST', '/a', true],")
     expect(generateEndpoints(documentOf({}))).toContain("a: ['GET', '/a'],")
   })
+})
+
+test('generates the OpenAPI document in a clone below a folder named src', () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const folder = mkdtempSync(join(tmpdir(), 'assay-openapi-'))
+  try {
+    const clone = join(folder, 'src', 'assay')
+    mkdirSync(clone, { recursive: true })
+    for (const path of ['package.json', 'scripts']) cpSync(join(root, path), join(clone, path), { recursive: true })
+    const isCompiled = (path: string) => !path.startsWith(join(root, 'dist', 'bundle'))
+    cpSync(join(root, 'dist'), join(clone, 'dist'), { recursive: true, filter: isCompiled })
+    for (const path of ['node_modules', 'packages']) symlinkSync(join(root, path), join(clone, path))
+    const types = join(clone, 'types')
+    execFileSync(process.execPath, [join(clone, 'scripts', 'openapi-types.mjs'), join(clone, 'dist'), types], { stdio: 'pipe' })
+    const read = (path: string) => readFileSync(join(path, 'openapi.ts'), 'utf8')
+    expect(read(types)).toBe(read(join(root, 'packages', 'client', 'src', 'generated')))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 })
