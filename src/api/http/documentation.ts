@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -35,8 +36,10 @@ async function renderFrontPage(explorer: boolean): Promise<Buffer> {
  * both APIs.
  */
 export function mountDocumentation(app: Express, { explorer }: { explorer: boolean }): void {
-  // Output of scripts/openapi-types.mjs. Tests that run from source also use it.
-  const document = StaticFile.at(new URL('../../../dist/openapi.json', import.meta.url))
+  // Output of scripts/openapi-types.mjs. Tests that run from source also use it. Read at the start, so that a new build does not
+  // affect the running service.
+  const json = readFileSync(new URL('../../../dist/openapi.json', import.meta.url))
+  const document = new StaticFile(async () => json)
   const page = StaticFile.at(join(ours, 'index.html'))
   const front = new StaticFile(() => renderFrontPage(explorer))
   const registerRoute = (path: string, handler: RequestHandler<Record<string, string>>) =>
