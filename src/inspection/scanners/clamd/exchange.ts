@@ -72,6 +72,7 @@ class Exchange implements ExchangeWriter {
   #settled = false
   readonly #socket: Socket
   readonly #overall: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
   #received: Buffer = Buffer.alloc(0)
   #failure: Error | undefined
   #connected = false
@@ -89,10 +90,12 @@ class Exchange implements ExchangeWriter {
   }
 
   run(send: (writer: ExchangeWriter) => Promise<void>): void {
-    this.#setTimeout(this.deadlines.connectMs)
-    this.#socket.on('timeout', () => this.#fail(this.#createTimeoutError(this.#socket.timeout!)))
+    this.#restartTimer(this.deadlines.connectMs)
     this.#socket.on('data', (chunk) => this.#receive(chunk))
-    this.#socket.on('drain', () => this.#writable?.())
+    this.#socket.on('drain', () => {
+      if (!this.over) this.#restartTimer(this.deadlines.idleMs)
+      this.#writable?.()
+    })
     this.#socket.on('error', (error) => {
       this.#failure = error
     })
@@ -104,9 +107,11 @@ class Exchange implements ExchangeWriter {
     })
     this.#socket.on('connect', () => {
       this.#connected = true
-      this.#setTimeout(this.deadlines.idleMs)
+      this.#restartTimer(this.deadlines.idleMs)
       send(this).then(
-        () => this.#setTimeout(this.deadlines.answerMs),
+        () => {
+          if (!this.over) this.#restartTimer(this.deadlines.answerMs)
+        },
         (error) => this.#fail(error),
       )
     })
@@ -131,7 +136,7 @@ class Exchange implements ExchangeWriter {
     if (this.over || !this.#received.includes(0)) return
     this.over = true
     this.#writable?.()
-    this.#socket.setTimeout(closeMs)
+    this.#restartTimer(closeMs)
   }
 
   /** Settles the exchange if the response is complete. clamd sends one line and then closes the connection. */
@@ -144,15 +149,17 @@ class Exchange implements ExchangeWriter {
     else this.#settle(() => this.outcome.resolve(this.#received.toString('utf8', 0, end)))
   }
 
-  /** Limits the time without any progress. */
-  #setTimeout(ms: number): void {
-    if (!this.over) this.#socket.setTimeout(ms)
+  /** A socket's own time-out can take twice as long, because sending a part of the queued bytes restarts it. */
+  #restartTimer(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#fail(this.#createTimeoutError(ms)), ms)
   }
 
   #settle(notify: () => void): void {
     if (this.#settled) return
     this.#settled = true
     this.over = true
+    clearTimeout(this.#timer)
     clearTimeout(this.#overall)
     this.signal?.removeEventListener('abort', this.#aborted)
     this.#socket.destroy()
