@@ -14,6 +14,7 @@ interface ProbeMember extends ZipMember {
  */
 export function createLimitProbe(largest: number, total: number): Content {
   const members: ProbeMember[] = []
+  const compressZeros = createZeroCompressor()
   let offset = 0
   const addMember = (name: string, unpacked: number, first: Buffer, last: Buffer) => {
     const zeros = compressZeros(Math.max(0, unpacked - first.length - last.length))
@@ -80,13 +81,21 @@ function createStoredBlock(bytes: Buffer): Buffer {
   return Buffer.concat([header, bytes])
 }
 
-const zeros = Buffer.alloc(1024 * 1024)
-let zeroBlock: Buffer | undefined
+const blockBytes = 1024 * 1024
 
-/** Compresses zeros to deflate blocks, which can be concatenated because they are byte-aligned and independent. */
-function compressZeros(length: number): Buffer[] {
-  const pack = (bytes: Buffer) => deflateRawSync(bytes, { finishFlush: constants.Z_FULL_FLUSH })
-  zeroBlock ??= pack(zeros)
-  const blocks = Array<Buffer>(Math.floor(length / zeros.length)).fill(zeroBlock)
-  return [...blocks, pack(zeros.subarray(0, length % zeros.length))]
+/**
+ * Returns a function that compresses zeros to deflate blocks, which can be concatenated because they are byte-aligned and do not
+ * refer to earlier blocks. Each length is compressed only once. Otherwise, 512 members would block the event loop for 2 s.
+ */
+function createZeroCompressor(): (length: number) => Buffer[] {
+  const packed = new Map<number, Buffer>()
+  const pack = (length: number) => {
+    const block = packed.get(length) ?? deflateRawSync(Buffer.alloc(length), { finishFlush: constants.Z_FULL_FLUSH })
+    packed.set(length, block)
+    return block
+  }
+  return (length) => [
+    ...Array.from({ length: Math.floor(length / blockBytes) }, () => pack(blockBytes)),
+    pack(length % blockBytes),
+  ]
 }
