@@ -19,13 +19,11 @@ const features: Record<string, string[]> = {
   contexts: [],
   files: ['contexts'],
   previews: ['files'],
-  adoption: ['contexts', 'files', 'quarantine'],
+  adoption: ['contexts', 'files', 'lifecycle'],
   uploads: ['files'],
   'upload-links': ['contexts', 'files'],
-  trash: ['contexts', 'files'],
-  holds: ['contexts', 'files'],
-  quarantine: ['contexts'],
-  rescan: ['contexts', 'quarantine'],
+  lifecycle: ['contexts', 'files'],
+  rescan: ['contexts', 'lifecycle'],
   'call-logs': ['files'],
   'audit-logs': ['api-keys'],
   stats: [],
@@ -33,7 +31,7 @@ const features: Record<string, string[]> = {
   webhooks: ['events'],
   proof: ['call-logs', 'contexts'],
   exports: ['audit-logs', 'call-logs'],
-  maintenance: ['tenants', 'trash', 'uploads', 'users', 'webhooks'],
+  maintenance: ['lifecycle', 'tenants', 'uploads', 'users', 'webhooks'],
 }
 
 /** Files in features/ that connect the features. */

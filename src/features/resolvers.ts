@@ -6,17 +6,15 @@ import { FileContextResolver } from './contexts/context.resolver.js'
 import { EventResolver } from './events/event.resolver.js'
 import { FileResolver, ValidationReportResolver } from './files/file.resolver.js'
 import type { UploadService } from './files/upload.service.js'
-import { HoldResolver } from './holds/hold.resolver.js'
+import { LifecycleResolver } from './lifecycle/lifecycle.resolver.js'
 import { StorageHealthResolver } from './maintenance/storage-health.resolver.js'
 import { PreviewResolver } from './previews/preview.resolver.js'
 import type { PreviewService } from './previews/preview.service.js'
 import { ProofResolver } from './proof/proof.resolver.js'
-import { QuarantineResolver } from './quarantine/quarantine.resolver.js'
 import { RescanResolver } from './rescan/rescan.resolver.js'
 import type { Services } from './services.js'
 import { StatsResolver } from './stats/stats.resolver.js'
 import { TenantResolver } from './tenants/tenant.resolver.js'
-import { TrashResolver } from './trash/trash.resolver.js'
 import { UploadLinkResolver } from './upload-links/upload-link.resolver.js'
 import { UserResolver } from './users/user.resolver.js'
 import { WebhookResolver } from './webhooks/webhook.resolver.js'
@@ -33,9 +31,7 @@ export const createResolvers = (
   new ValidationReportResolver(),
   new PreviewResolver(services.previews),
   new RescanResolver(services.rescans),
-  new QuarantineResolver(services.quarantine),
-  new TrashResolver(services.trash),
-  new HoldResolver(services.holds),
+  new LifecycleResolver(services),
   new CallLogResolver(services.callLogs),
   new AuditLogResolver(services.auditLogs),
   new EventResolver(services.events),

@@ -14,7 +14,7 @@ import { isBlobPath } from '../../platform/storage/blob-path.js'
 import type { StoredBlob } from '../../platform/storage/blob-storage.js'
 import type { StoredObjects } from '../../platform/storage/stored-objects.js'
 import { UploadService } from '../files/upload.service.js'
-import type { QuarantineService } from '../quarantine/quarantine.service.js'
+import type { QuarantineService } from '../lifecycle/quarantine.service.js'
 import { type AdoptionResult, toAdoptionOutcome, toAdoptionResult } from './adoption-result.js'
 import { quarantineObject } from './infected-objects.js'
 

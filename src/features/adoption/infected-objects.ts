@@ -6,7 +6,7 @@ import { reachFaultPoint } from '../../platform/fault-points.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import type { StoredObjects } from '../../platform/storage/stored-objects.js'
 import type { FileContextService } from '../contexts/context.service.js'
-import type { QuarantineService } from '../quarantine/quarantine.service.js'
+import type { QuarantineService } from '../lifecycle/quarantine.service.js'
 
 interface Dependencies {
   objects: StoredObjects

@@ -7,7 +7,7 @@ import { notFound } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
-import type { Hold } from './hold.types.js'
+import type { Hold } from './lifecycle.types.js'
 
 const held: TimestampedList = {
   alias: 'h',

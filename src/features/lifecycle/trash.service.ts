@@ -13,7 +13,7 @@ import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { FileService } from '../files/file.service.js'
 import type { File } from '../files/file.types.js'
-import type { TrashedFile } from './trash.types.js'
+import type { TrashedFile } from './lifecycle.types.js'
 
 interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'storage' | 'serviceEvents'> {
   contexts: FileContextService

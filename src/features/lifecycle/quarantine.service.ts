@@ -10,7 +10,7 @@ import { reachFaultPoint } from '../../platform/fault-points.js'
 import { isId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import type { FileContextService } from '../contexts/context.service.js'
-import type { QuarantinedFile } from './quarantine.types.js'
+import type { QuarantinedFile } from './lifecycle.types.js'
 import type { QuarantineMoves } from './quarantine-moves.js'
 
 /** An infected file, and the lease token of the replica that scanned it. */
