@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
+import { Batcher } from '../platform/batcher.js'
 import { now } from '../platform/clock.js'
 import { withTransaction } from '../platform/db/queries.js'
 import { isId, newId } from '../platform/ids.js'
@@ -37,6 +38,10 @@ interface StoredSigningSecretsOptions {
 /** Manages the keys for one purpose, encrypted in the `signing_keys` table. The first use creates a key. */
 export class StoredSigningSecrets implements SigningSecrets {
   readonly #cache: IdentityCache<StoredSigningKey[]>
+  // One query at a time, so that lookups do not occupy all connections of a slow database.
+  readonly #queries = new Batcher<void, StoredSigningKey[]>({
+    run: async (callers) => Array(callers.length).fill(await this.#queryKeys()),
+  })
 
   constructor(private readonly options: StoredSigningSecretsOptions) {
     this.#cache = new IdentityCache({ trust: options.trust, idsOf: () => [], maxAgeMs: 60_000 })
@@ -48,7 +53,7 @@ export class StoredSigningSecrets implements SigningSecrets {
 
   /** Returns all keys that sign or verify, with the current key first. */
   async getAllKeys(): Promise<StoredSigningKey[]> {
-    const keys = await this.#cache.get('keys', this.#loadKeys)
+    const keys = await this.#cache.get('keys', () => this.#queries.add())
     if (keys?.[0]?.current) return keys.filter(({ expiresAt }) => expiresAt === null || expiresAt.getTime() > now())
     await this.#createFirstKey()
     return this.getAllKeys()
@@ -59,7 +64,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     const known = (await this.getAllKeys()).find((key) => key.id === id)
     if (known) return known
     // Another replica may have just created the key. Concurrent lookups of unknown ids share one database query.
-    const keys = await this.#cache.reload('keys', this.#loadKeys)
+    const keys = await this.#cache.reload('keys', () => this.#queries.add())
     return keys?.find((key) => key.id === id)
   }
 
@@ -85,7 +90,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     this.#cache.clear()
   }
 
-  readonly #loadKeys = async (): Promise<StoredSigningKey[]> => {
+  async #queryKeys(): Promise<StoredSigningKey[]> {
     const { rows } = await this.options.pool.query<SigningKeyRow>(
       `select key_id, secret_encrypted, public_jwk, retired_at, expires_at from signing_keys
        where purpose = $1 and (expires_at is null or expires_at > now())
