@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import type { MasterKey } from './master-key.js'
-import { getTotpLabel } from './one-time-codes.js'
-import { getWebhookSecretLabel } from './secrets.js'
+import { getTotpLabel, getWebhookSecretLabel } from './secrets.js'
 import { getSigningKeyLabel } from './signing-secrets.js'
 
 interface EncryptedRow {

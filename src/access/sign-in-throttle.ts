@@ -8,16 +8,13 @@ import type { WindowCounter } from './counters.js'
 
 export const signInWindowSeconds = 300
 
-/** Number of failed sign-ins within five minutes that cause no delay. Each further failure doubles the delay. */
-export interface FailuresWithoutDelay {
-  pair: number
-  account: number
-  address: number
-}
+// The first kind counts the failures of one address for one account.
+const failureKinds = ['pair', 'account', 'address'] as const
+type FailureKind = (typeof failureKinds)[number]
 
 interface SignInThrottleOptions {
-  counters: Record<keyof FailuresWithoutDelay, WindowCounter>
-  free?: Partial<FailuresWithoutDelay>
+  counters: Record<FailureKind, WindowCounter>
+  free?: Partial<Record<FailureKind, number>>
   pause?: (ms: number, signal?: AbortSignal) => Promise<unknown>
 }
 
@@ -29,9 +26,8 @@ interface SignInAttempt {
   signal?: AbortSignal | undefined
 }
 
-// The first kind counts the failures of one address for one account.
-const failureKinds = ['pair', 'account', 'address'] as const
-const usual: FailuresWithoutDelay = { pair: 10, account: 50, address: 100 }
+/** Number of failed sign-ins within five minutes that cause no delay. Each further failure doubles the delay. */
+const failuresWithoutDelay: Record<FailureKind, number> = { pair: 10, account: 50, address: 100 }
 const waitMs = { first: 250, most: 15_000 }
 const maxWaiting = { address: 8, account: 32, all: 512 }
 
@@ -40,11 +36,11 @@ const maxWaiting = { address: 8, account: 32, all: 512 }
  * all at a recently used address. Attempts are rejected only if too many are waiting.
  */
 export class SignInThrottle {
-  readonly #free: FailuresWithoutDelay
+  readonly #free: Record<FailureKind, number>
   readonly #waiting = new ConcurrentUses()
 
   constructor(private readonly options: SignInThrottleOptions) {
-    this.#free = { ...usual, ...options.free }
+    this.#free = { ...failuresWithoutDelay, ...options.free }
   }
 
   /** Counts the attempt as failed and waits. If the password is correct, the caller must call `recordSuccess`. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { WindowCounter } from '../../src/access/counters.js'
-import { type FailuresWithoutDelay, SignInThrottle } from '../../src/access/sign-in-throttle.js'
+import { SignInThrottle } from '../../src/access/sign-in-throttle.js'
 
 const counter = (): WindowCounter => {
   const counts = new Map<string, number>()
@@ -13,7 +13,13 @@ const counter = (): WindowCounter => {
 }
 
 /** Creates a sign-in pace that records delays instead of waiting, unless `hold` delays them. */
-function createPace({ free = {}, hold }: { free?: Partial<FailuresWithoutDelay>; hold?: Promise<void> } = {}) {
+function createPace({
+  free = {},
+  hold,
+}: {
+  free?: { pair?: number; account?: number; address?: number }
+  hold?: Promise<void>
+} = {}) {
   const waits: number[] = []
   const pace = new SignInThrottle({
     counters: { pair: counter(), account: counter(), address: counter() },

@@ -6,7 +6,7 @@ import {
   generateTotpSecret,
   getTotpLabel,
   hashRecoveryCode,
-} from '../../access/one-time-codes.js'
+} from '../../access/secrets.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
