@@ -1,12 +1,11 @@
-import type { RequestListener, Server } from 'node:http'
-import type { Express } from 'express'
+import type { Server } from 'node:http'
 import type { GraphQLSchema } from 'graphql'
 import { Admission, requireAccess } from '../access/admission.js'
 import { BodyAdmission } from '../access/body-admission.js'
 import { LiveStreams, type UploadSlots } from '../access/concurrency.js'
 import { buildSchema } from '../api/graphql/schema.js'
 import { openGraphql } from '../api/graphql/server.js'
-import { type ApplicationDependencies, createApplication } from '../api/http/application.js'
+import { createApplication } from '../api/http/application.js'
 import { createCall } from '../api/http/caller.js'
 import { openDashboard } from '../api/http/dashboard.js'
 import { mountDocumentation } from '../api/http/documentation.js'
@@ -62,23 +61,11 @@ interface HandlerDependencies extends AppDependencies {
   downloadCuts: DownloadAborter
 }
 
-interface Handlers {
-  app: Express
-  listener: RequestListener
-  /** Attaches the handler for WebSocket connections, because the server's request listener does not receive them. */
-  attach(server: Server): void
-  warm(): Promise<void>
-  announceStop(): void
-  /** Closes all event streams and subscriptions. */
-  endStreams(): void
-  close(): Promise<void>
-}
-
 /** Functions that authenticate and admit calls. All handlers share them. */
 type CallDependencies = ReturnType<typeof createCallDependencies>
 
 /** Opens all HTTP handlers: GraphQL, REST, subscriptions, downloads and exports. */
-export async function openHandlers(dependencies: HandlerDependencies): Promise<Handlers> {
+export async function openHandlers(dependencies: HandlerDependencies) {
   const { config, services, uploads, previews, database, spool, logger, tracing } = dependencies
   const { identity, contexts } = services
   const schema = buildSchema(createResolvers({ ...services, uploads, previews }), (input) => contexts.findInputErrors(input))
@@ -108,9 +95,11 @@ export async function openHandlers(dependencies: HandlerDependencies): Promise<H
   return {
     app,
     listener,
-    attach: (server) => streams.subscriptions.attach(server, getAddress),
+    /** Attaches the handler for WebSocket connections, because the server's request listener does not receive them. */
+    attach: (server: Server) => streams.subscriptions.attach(server, getAddress),
     warm: graphql.warmUp,
     announceStop: () => health.beginShutdown(),
+    /** Closes all event streams and subscriptions. */
     endStreams: streams.end,
     close: () => graphql.close(),
   }
@@ -218,12 +207,7 @@ function createAdmission({ config, services, slots, isDiskFull = () => false, lo
   })
 }
 
-function createDownloadHandler({
-  services,
-  metrics,
-  downloadCuts,
-  logger,
-}: HandlerDependencies): ApplicationDependencies['download'] {
+function createDownloadHandler({ services, metrics, downloadCuts, logger }: HandlerDependencies) {
   const { storage, downloads } = services
   if (!(storage instanceof LocalStorage)) return undefined
   return createDownloadRequestHandler({

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { OrphanedUploads } from '../../src/features/maintenance/orphaned-uploads.js'
-import { Sweeper } from '../../src/features/maintenance/sweeper.js'
+import { OrphanedUploads, Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { newId } from '../../src/platform/ids.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { createTestDatabase } from '../support/database.js'

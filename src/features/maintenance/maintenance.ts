@@ -8,11 +8,11 @@ import type { TenantService } from '../tenants/tenant.service.js'
 import type { ResumableUploadService } from '../uploads/resumable-upload.service.js'
 import type { SignInService } from '../users/sign-in.service.js'
 import type { WebhookDeliveryService } from '../webhooks/webhook-delivery.service.js'
-import type { OrphanedUploads } from './orphaned-uploads.js'
 import { Reconciler } from './reconciler.js'
 import type { LogStartTimes } from './retention.js'
 import { deleteExpiredLogs, deleteOldHourlyCounters, deleteOldUploadLinks } from './retention.js'
 import type { StorageHealth } from './storage-health.service.js'
+import type { OrphanedUploads } from './sweeper.js'
 import { isSweepPaused, Sweeper } from './sweeper.js'
 
 const minute = 60_000

@@ -8,8 +8,7 @@ import type { Components } from '../components.js'
 import type { OutboundClient } from './outbound.js'
 import { findWebhook } from './webhook.service.js'
 import type { WebhookDelivery } from './webhook.types.js'
-import { attemptDelivery, isSuccessful } from './webhook-attempt.js'
-import { toOutgoingEvent } from './webhook-delivery.js'
+import { attemptDelivery, isSuccessful, toOutgoingEvent } from './webhook-delivery.js'
 import { WebhookPositions } from './webhook-positions.js'
 
 const keptDeliveries = 1_000

@@ -56,7 +56,7 @@ export class WebhookPositions {
       name: 'webhooks-due',
       text: `SELECT p.tenant_id AS "tenantId", p.webhook_id AS "webhookId" FROM webhook_positions p
         JOIN tenant_heads h ON h.tenant_id = p.tenant_id JOIN webhooks w ON w.tenant_id = p.tenant_id AND w.webhook_id = p.webhook_id
-        WHERE p.tenant_id = ANY($1) AND w.status = 'active' AND p.sequence < h.journal_length AND ${buildIsDueCondition('p')}
+        WHERE p.tenant_id = ANY($1) AND w.status = 'active' AND p.sequence < h.journal_length AND ${isDue}
         ORDER BY p.attempts > 0, p.leased_until`,
       values: [tenantIds],
     })
@@ -70,7 +70,7 @@ export class WebhookPositions {
       name: 'webhook-lease',
       text: `WITH leased AS (UPDATE webhook_positions p SET lease_token = $3, leased_until = ${getLeaseEndSql(leaseSeconds)}
           FROM webhooks w JOIN tenants t ON t.tenant_id = w.tenant_id
-          WHERE p.tenant_id = $1 AND p.webhook_id = $2 AND ${buildIsDueCondition('p')} AND w.tenant_id = $1 AND w.webhook_id = $2
+          WHERE p.tenant_id = $1 AND p.webhook_id = $2 AND ${isDue} AND w.tenant_id = $1 AND w.webhook_id = $2
             AND w.status = 'active' AND t.status = 'active' RETURNING p.tenant_id, p.webhook_id, p.sequence, p.attempts)
         SELECT w.url, w.types, w.contexts, w.secret_encrypted AS secret,
           CASE WHEN w.previous_expires_at > now() THEN w.previous_secret_encrypted END AS "previousSecret", l.sequence, l.attempts
@@ -97,7 +97,7 @@ export class WebhookPositions {
       text: `WITH moved AS (UPDATE webhook_positions SET sequence = $4, attempts = 0, next_attempt_at = NULL,
           failing_since = CASE WHEN $6 THEN NULL ELSE failing_since END
           WHERE tenant_id = $1 AND webhook_id = $2 AND lease_token = $3 RETURNING 1),
-        logged AS (${buildInsertDeliveriesSql('$1', '$2', '$5')})
+        logged AS (${buildInsertDeliveriesSql('$5')})
         SELECT EXISTS (SELECT FROM moved) AS moved`,
       values: [
         tenantId,
@@ -121,7 +121,7 @@ export class WebhookPositions {
       name: 'webhook-fail',
       text: `WITH moved AS (UPDATE webhook_positions SET sequence = $4, attempts = $5, next_attempt_at = now() + make_interval(secs => $6),
           failing_since = least(failing_since, now()) WHERE tenant_id = $1 AND webhook_id = $2 AND lease_token = $3 RETURNING failing_since),
-        logged AS (${buildInsertDeliveriesSql('$1', '$2', '$7')})
+        logged AS (${buildInsertDeliveriesSql('$7')})
         SELECT (extract(epoch FROM now() - failing_since) / 86400)::float8 AS days FROM moved`,
       values: [tenantId, webhookId, token, next.sequence, next.attempts, next.seconds, JSON.stringify([delivery])],
     })
@@ -139,19 +139,19 @@ export class WebhookPositions {
 
   /** Logs a test delivery, whose event is not in the journal. */
   async logDelivery({ tenantId, webhookId }: WebhookKey, delivery: Delivery): Promise<void> {
-    await this.pool.query(buildInsertDeliveriesSql('$1', '$2', '$3'), [tenantId, webhookId, JSON.stringify([delivery])])
+    await this.pool.query(buildInsertDeliveriesSql('$3'), [tenantId, webhookId, JSON.stringify([delivery])])
   }
 }
 
-const buildIsDueCondition = (position: string): string =>
-  `${position}.${isLeaseFree} AND (${position}.next_attempt_at IS NULL OR ${position}.next_attempt_at <= now())`
+const isDue = `p.${isLeaseFree} AND (p.next_attempt_at IS NULL OR p.next_attempt_at <= now())`
 
-const buildInsertDeliveriesSql = (tenant: string, webhook: string, deliveries: string) => `
+/** Returns SQL that logs deliveries of webhook $2 of tenant $1. */
+const buildInsertDeliveriesSql = (deliveries: string) => `
   INSERT INTO webhook_deliveries (tenant_id, webhook_id, delivery_id, sequence, event_id, type, status, attempts, response_status, error, duration_ms, created_at, attempted_at, next_attempt_at)
-  SELECT ${tenant}, ${webhook}, d."deliveryId", d.sequence, d."eventId", d.type, d.status, d.attempts, d."responseStatus", d.error, d."durationMs", d."attemptedAt", d."attemptedAt",
+  SELECT $1, $2, d."deliveryId", d.sequence, d."eventId", d.type, d.status, d.attempts, d."responseStatus", d.error, d."durationMs", d."attemptedAt", d."attemptedAt",
     now() + make_interval(secs => d."nextSeconds")
   FROM jsonb_to_recordset(${deliveries}::jsonb) AS d("deliveryId" text, sequence bigint, "eventId" text, type text, status text, attempts integer, "responseStatus" integer,
     error text, "durationMs" integer, "attemptedAt" timestamptz, "nextSeconds" float8)
-  WHERE EXISTS (SELECT 1 FROM webhook_positions p WHERE p.tenant_id = ${tenant} AND p.webhook_id = ${webhook})
+  WHERE EXISTS (SELECT 1 FROM webhook_positions p WHERE p.tenant_id = $1 AND p.webhook_id = $2)
   ON CONFLICT (tenant_id, webhook_id, delivery_id) DO UPDATE SET status = EXCLUDED.status, attempts = EXCLUDED.attempts, response_status = EXCLUDED.response_status,
     error = EXCLUDED.error, duration_ms = EXCLUDED.duration_ms, attempted_at = EXCLUDED.attempted_at, next_attempt_at = EXCLUDED.next_attempt_at`

@@ -10,8 +10,8 @@ import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import type { OutboundClient } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
-import { createWebhookSecret } from './webhook-attempt.js'
 import type { DisabledReason } from './webhook-delivery.js'
+import { createWebhookSecret } from './webhook-delivery.js'
 import type { WebhookKey } from './webhook-positions.js'
 
 const maxWebhooks = 20
