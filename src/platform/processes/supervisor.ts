@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { forwardConnections } from './forward-connections.js'
 import type { Lifecycle, PrepareShutdown } from './lifecycle.js'
 import type { ClusterState, FromProcess, Started, ToProcess } from './messages.js'
+import type { ProcessNumber } from './process-number.js'
 import type { RunningService, ServeOptions } from './serve.js'
 import { getShutdownDelayMs } from './shutdown.js'
 import { SupervisorMetrics } from './supervisor-metrics.js'
@@ -98,18 +99,10 @@ class Supervisor {
     forwardConnections(worker, () => this.#readyMembers.some((member) => member.worker !== worker))
     const member: Member = { number, worker, startedAt: performance.now(), isReady: false, delayMs }
     this.#members.set(number, member)
-    const { config, database } = this.#options
-    const of = config.processes
-    const { url, directUrl } = database
+    const of = this.#options.config.processes
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromProcess) => {
-        if (message.kind === 'listening')
-          sendMessage(worker, {
-            kind: 'start',
-            self: { number, of },
-            state: this.#getCurrentState(),
-            database: { url, directUrl },
-          })
+        if (message.kind === 'listening') this.#sendStart(worker, { number, of })
         else if (message.kind === 'metrics') this.#metrics.requests.receive(message.id, message.text)
         else if (message.kind === 'all metrics requested') void this.#sendMetrics(worker, message.id)
         else {
@@ -146,6 +139,11 @@ class Supervisor {
 
   #getCurrentState(): ClusterState {
     return { running: this.#readyMembers.length, isDiskFull: this.#options.database.isDiskFull() }
+  }
+
+  #sendStart(worker: Worker, self: ProcessNumber): void {
+    const { url, directUrl } = this.#options.database
+    sendMessage(worker, { kind: 'start', self, state: this.#getCurrentState(), database: { url, directUrl } })
   }
 
   #sendState(): void {

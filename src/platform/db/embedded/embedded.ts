@@ -20,7 +20,7 @@ export interface EmbeddedDatabase {
   isDiskFull(): boolean
 }
 
-export interface EmbeddedDatabaseOptions {
+interface EmbeddedDatabaseOptions {
   dataDir: string
   purpose: LockHolder['purpose']
   connections: number
@@ -36,17 +36,13 @@ const shortRunMs = 30_000
 const pauseMs = 1000
 
 /** Starts the server in `dataDir`. If the service is running, a command connects to its server instead. */
-export async function openEmbeddedDatabase({
-  dataDir,
-  purpose,
-  connections,
-  print,
-}: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
+export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
+  const { dataDir, connections, print } = options
   // The reserve has the size of two WAL segments. On a full disk, it provides space for the lock file, a recovery and many deletions.
   const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), maxBytes: 32 * megabyte })
   await reserve.adjust()
   createDataDir(dataDir)
-  const lock = await waitForLock(dataDir, purpose, print)
+  const lock = await waitForLock(options)
   if (!lock.held) {
     const description = `PostgreSQL of the running service, in ${dataDir}`
     return { url: lock.url, description, stop: async () => {}, lost: new Promise(() => {}), isDiskFull: () => false }
@@ -112,7 +108,7 @@ export async function superviseServer(
   }
 }
 
-async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], print: EmbeddedDatabaseOptions['print']) {
+async function waitForLock({ dataDir, purpose, print }: EmbeddedDatabaseOptions) {
   const startedAt = Date.now()
   for (let isReported = false; ; await sleep(50)) {
     const lock = tryLock(join(dataDir, 'postgres.lock'), purpose)
