@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { availableParallelism, totalmem } from 'node:os'
+import { dirname, join } from 'node:path'
 import { overloaded } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import { FairQueue } from './fair-queue.js'
@@ -40,8 +42,29 @@ interface QueuedTask extends Task {
   reject(error: unknown): void
 }
 
-/** Returns the memory limit in bytes: the memory of the machine, or the limit of its control group if that is lower. */
-export const getMemoryLimit = (): number => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+/**
+ * Returns the memory limit in bytes: the memory of the machine, or the lowest limit of the service's control group and the groups
+ * that contain it. Node.js reads only the limit of the group itself.
+ */
+export function getMemoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/cgroup' } = {}): number {
+  const limits = [totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY]
+  let group = /^0::(\/.*)$/m.exec(readText(groups))?.[1]
+  while (group !== undefined) {
+    const limit = Number.parseInt(readText(join(root, group, 'memory.max')), 10)
+    // The value 'max' means unlimited.
+    if (limit > 0) limits.push(limit)
+    group = group === '/' ? undefined : dirname(group)
+  }
+  return Math.min(...limits)
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
 
 /** Runs tasks in threads, or in processes for native code. If a worker dies or hangs, its task is retried once. */
 export class WorkerPool {
