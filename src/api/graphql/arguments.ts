@@ -1,5 +1,6 @@
-import { Arg, ArgsType, type ClassType, Field, ID } from 'type-graphql'
+import { Arg, ArgsType, type ClassType, ID } from 'type-graphql'
 import { PageArgs } from './page.js'
+import { NullableField } from './rules.js'
 
 /** Arguments that several fields share. */
 export const ContextKey = () => Arg('contextKey', () => String, { description: 'Key of the context, unique within the tenant.' })
@@ -17,6 +18,6 @@ export const IdempotencyKey = () =>
 
 @ArgsType()
 export class ContextPageArgs extends PageArgs {
-  @Field(() => String, { nullable: true, description: 'Returns only files in the context with this key.' })
+  @NullableField(() => String, 'Returns only files in the context with this key.')
   context?: string | null
 }

@@ -3,7 +3,7 @@ import { connectionItems } from '../../access/request-cost.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { type IdPrefix, maxPages, parseIdCursor, parseTimeCursor } from '../../platform/ids.js'
-import { IntegerRange } from './rules.js'
+import { IntegerRange, NullableField } from './rules.js'
 import { LongScalar } from './scalars.js'
 
 @ArgsType()
@@ -16,11 +16,10 @@ export class PageArgs {
   @IntegerRange(1, 100)
   pageSize!: number
 
-  @Field(() => String, {
-    nullable: true,
-    description:
-      'Cursor of an item, taken from a connection or the `Link` header. The page starts after that item, even if items have been added or removed since.',
-  })
+  @NullableField(
+    () => String,
+    'Cursor of an item, taken from a connection or the `Link` header. The page starts after that item, even if items have been added or removed since.',
+  )
   after?: string | null
 }
 
@@ -44,33 +43,27 @@ export const toSkipAndTake = ({ page, pageSize, afterId }: PagePosition<unknown>
 /** Arguments for a connection: `first` items after `after`, or `last` items before `before`. */
 @ArgsType()
 export class ConnectionArgs {
-  @Field(() => Int, {
-    nullable: true,
-    description:
-      'Maximum number of items to return from the start of the list, or after the `after` cursor, 1 to 100. The default is 20.',
-  })
+  @NullableField(
+    () => Int,
+    'Maximum number of items to return from the start of the list, or after the `after` cursor, 1 to 100. The default is 20.',
+  )
   @IntegerRange(1, 100)
   first?: number | null
 
-  @Field(() => String, {
-    nullable: true,
-    description: 'Cursor of the item before the first item to return, such as `endCursor` of the previous page.',
-  })
+  @NullableField(() => String, 'Cursor of the item before the first item to return, such as `endCursor` of the previous page.')
   after?: string | null
 
-  @Field(() => Int, {
-    nullable: true,
-    description:
-      'Maximum number of items to return from the end of the list, or before the `before` cursor, 1 to 100. It cannot be combined with `first`.',
-  })
+  @NullableField(
+    () => Int,
+    'Maximum number of items to return from the end of the list, or before the `before` cursor, 1 to 100. It cannot be combined with `first`.',
+  )
   @IntegerRange(1, 100)
   last?: number | null
 
-  @Field(() => String, {
-    nullable: true,
-    description:
-      'Cursor of an item. Returns only items before it. To get the previous page, pass `startCursor` of the current page.',
-  })
+  @NullableField(
+    () => String,
+    'Cursor of an item. Returns only items before it. To get the previous page, pass `startCursor` of the current page.',
+  )
   before?: string | null
 }
 
@@ -171,15 +164,9 @@ export class PageInfo {
   hasNextPage!: boolean
   @Field(() => Boolean, { description: 'True if more items precede the returned items. With `first`, true if `after` is set.' })
   hasPreviousPage!: boolean
-  @Field(() => String, {
-    nullable: true,
-    description: 'Cursor of the first item, for use in the `before` argument. Null if there are no items.',
-  })
+  @NullableField(() => String, 'Cursor of the first item, for use in the `before` argument. Null if there are no items.')
   startCursor!: string | null
-  @Field(() => String, {
-    nullable: true,
-    description: 'Cursor of the last item, for use in the `after` argument. Null if there are no items.',
-  })
+  @NullableField(() => String, 'Cursor of the last item, for use in the `after` argument. Null if there are no items.')
   endCursor!: string | null
 }
 
@@ -207,10 +194,7 @@ export function createConnectionType<T extends object>(item: ClassType<T>, name:
     edges!: Edge[]
     @Field(() => PageInfo, { description: 'Pagination information for the returned items.' })
     pageInfo!: PageInfo
-    @Field(() => LongScalar, {
-      nullable: true,
-      description: 'Exact number of items in the whole list. Null if counting them would be too expensive.',
-    })
+    @NullableField(() => LongScalar, 'Exact number of items in the whole list. Null if counting them would be too expensive.')
     totalCount!: () => Promise<number | null>
   }
   return ConnectionOfItems

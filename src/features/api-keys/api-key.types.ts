@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { createPageType, PageArgs } from '../../api/graphql/page.js'
-import { ContextKeys, IntegerRange, Metadata, Rule, SingleLineText } from '../../api/graphql/rules.js'
+import { ContextKeys, IntegerRange, Metadata, NullableField, Rule, SingleLineText } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { type Scope, scopes } from '../../platform/actor.js'
 
@@ -50,13 +50,12 @@ export class ApiKey {
   scopes!: Scope[]
   @Field(() => ApiKeyStatus, { description: 'Current status of the API key.' })
   status!: ApiKeyStatus
-  @Field(() => Date, { nullable: true, description: 'Time at which the API key expires. Null means that the key never expires.' })
+  @NullableField(() => Date, 'Time at which the API key expires. Null means that the key never expires.')
   expiresAt!: Date | null
-  @Field(() => Date, {
-    nullable: true,
-    description:
-      'Time at which the API key was last used. Null if the key was never used. Usage on other replicas appears after a few seconds.',
-  })
+  @NullableField(
+    () => Date,
+    'Time at which the API key was last used. Null if the key was never used. Usage on other replicas appears after a few seconds.',
+  )
   lastUsedAt!: Date | null
   @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs stored with the API key.' })
   metadata!: Record<string, unknown>
@@ -79,7 +78,7 @@ export class CreatedApiKey {
   name!: string
   @Field(() => [ScopeName], { description: 'Scopes granted to the API key.' })
   scopes!: Scope[]
-  @Field(() => Date, { nullable: true, description: 'Time at which the API key expires. Null means that the key never expires.' })
+  @NullableField(() => Date, 'Time at which the API key expires. Null means that the key never expires.')
   expiresAt!: Date | null
 }
 
@@ -93,26 +92,20 @@ export class CreateApiKeyInput {
   @Field(() => [ScopeName], { defaultValue: ['upload', 'download'], description: 'Scopes to grant to the API key.' })
   @ScopeList()
   scopes!: Scope[]
-  @Field(() => Int, {
-    nullable: true,
-    description: 'Number of days until the API key expires, 1 to 365. Null means that the key never expires.',
-  })
+  @NullableField(() => Int, 'Number of days until the API key expires, 1 to 365. Null means that the key never expires.')
   @IntegerRange(1, 365)
   expiresInDays?: number | null
-  @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, at most 16 KiB as JSON.' })
+  @NullableField(() => JsonObjectScalar, 'Custom key/value pairs, at most 16 KiB as JSON.')
   @Metadata()
   metadata?: Record<string, unknown> | null
-  @Field(() => [String], {
-    nullable: true,
-    description: 'Keys of the contexts that the API key can access. Null means all contexts.',
-  })
+  @NullableField(() => [String], 'Keys of the contexts that the API key can access. Null means all contexts.')
   @ContextKeys()
   contexts?: string[] | null
 }
 
 @ArgsType()
 export class ApiKeysArgs extends PageArgs {
-  @Field(() => ApiKeyStatus, { nullable: true, description: 'Returns only API keys with this status.' })
+  @NullableField(() => ApiKeyStatus, 'Returns only API keys with this status.')
   status?: ApiKeyStatus
 }
 

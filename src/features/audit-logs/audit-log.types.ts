@@ -2,6 +2,7 @@ import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, createConnectionType, createPageType, PageArgs } from '../../api/graphql/page.js'
+import { NullableField } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import type { Scope } from '../../platform/actor.js'
 import { ScopeName } from '../api-keys/api-key.types.js'
@@ -67,10 +68,7 @@ export class AuditLog {
   performedById!: string
   @Field(() => String, { description: 'Name of the actor at the time of the change.' })
   performedByName!: string
-  @Field(() => String, {
-    nullable: true,
-    description: 'Email address of the actor at the time of the change. Null if the actor is not a user.',
-  })
+  @NullableField(() => String, 'Email address of the actor at the time of the change. Null if the actor is not a user.')
   performedByEmail!: string | null
   @Field(() => PerformerTypeName, { description: 'Kind of actor that made the change.' })
   performedByType!: PerformerTypeName
@@ -93,11 +91,11 @@ export const AuditLogConnection = createConnectionType(AuditLog, 'AuditLog')
 const withFilters = <Base extends ClassType<object>>(base: Base) => {
   @ArgsType()
   class Filters extends base {
-    @Field(() => AuditTypeName, { nullable: true, description: 'Returns only entries in this category.' })
+    @NullableField(() => AuditTypeName, 'Returns only entries in this category.')
     auditType?: AuditTypeName | null
-    @Field(() => AuditActionName, { nullable: true, description: 'Returns only entries with this action.' })
+    @NullableField(() => AuditActionName, 'Returns only entries with this action.')
     action?: AuditActionName | null
-    @Field(() => ID, { nullable: true, description: 'Returns only entries for the entity with this ID.' })
+    @NullableField(() => ID, 'Returns only entries for the entity with this ID.')
     entityId?: string | null
   }
   return Filters

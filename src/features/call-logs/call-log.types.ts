@@ -2,7 +2,7 @@ import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, createConnectionType, createPageType, PageArgs } from '../../api/graphql/page.js'
-import { DateString } from '../../api/graphql/rules.js'
+import { DateString, NullableField } from '../../api/graphql/rules.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 
 export const OperationName = createEnum('Operation', 'Category of a call, named after the scope that its endpoint requires.', {
@@ -36,16 +36,13 @@ export class CallLog {
   operation!: OperationName
   @Field(() => CallStatusName, { description: 'Result of the call.' })
   status!: CallStatusName
-  @Field(() => ID, { nullable: true, description: 'ID of the file involved in the call. Null if no file was involved.' })
+  @NullableField(() => ID, 'ID of the file involved in the call. Null if no file was involved.')
   fileId!: string | null
-  @Field(() => String, {
-    nullable: true,
-    description: 'Key of the context involved in the call. Null if no context was involved.',
-  })
+  @NullableField(() => String, 'Key of the context involved in the call. Null if no context was involved.')
   contextKey!: string | null
-  @Field(() => ErrorCodeName, { nullable: true, description: 'Error code of a failed call. Null on success.' })
+  @NullableField(() => ErrorCodeName, 'Error code of a failed call. Null on success.')
   errorCode!: ErrorCode | null
-  @Field(() => String, { nullable: true, description: 'Error message that explains why the call failed. Null on success.' })
+  @NullableField(() => String, 'Error message that explains why the call failed. Null on success.')
   errorMessage!: string | null
   @Field(() => String, { description: 'IP address of the client.' })
   ipAddress!: string
@@ -62,19 +59,16 @@ export const CallLogConnection = createConnectionType(CallLog, 'CallLog')
 const withFilters = <Base extends ClassType<object>>(base: Base) => {
   @ArgsType()
   class Filters extends base {
-    @Field(() => ID, { nullable: true, description: 'Returns only calls with this API key.' })
+    @NullableField(() => ID, 'Returns only calls with this API key.')
     apiKeyId?: string | null
-    @Field(() => OperationName, { nullable: true, description: 'Returns only calls in this category.' })
+    @NullableField(() => OperationName, 'Returns only calls in this category.')
     operation?: OperationName | null
-    @Field(() => CallStatusName, { nullable: true, description: 'Returns only calls with this result.' })
+    @NullableField(() => CallStatusName, 'Returns only calls with this result.')
     status?: CallStatusName | null
-    @Field(() => String, { nullable: true, description: 'Earliest call time, inclusive, in ISO 8601 format.' })
+    @NullableField(() => String, 'Earliest call time, inclusive, in ISO 8601 format.')
     @DateString()
     startDate?: string | null
-    @Field(() => String, {
-      nullable: true,
-      description: 'Latest call time, inclusive, in ISO 8601 format. A date without a time includes the whole day.',
-    })
+    @NullableField(() => String, 'Latest call time, inclusive, in ISO 8601 format. A date without a time includes the whole day.')
     @DateString()
     endDate?: string | null
   }

@@ -1,6 +1,6 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
-import { IntegerRange, Rule } from '../../api/graphql/rules.js'
+import { IntegerRange, NullableField, Rule } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { type EventType, eventTypes } from '../../ledger/event-types.js'
 
@@ -59,10 +59,10 @@ export class EventsArgs {
   @IntegerRange(0, Number.MAX_SAFE_INTEGER)
   after!: number
 
-  @Field(() => [String], {
-    nullable: true,
-    description: 'Event types to return, such as `file.accepted`, or `file.*` for all file events. Null means all types.',
-  })
+  @NullableField(
+    () => [String],
+    'Event types to return, such as `file.accepted`, or `file.*` for all file events. Null means all types.',
+  )
   @EventTypes()
   types?: string[] | null
 }

@@ -1,7 +1,7 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
 import { createPageType } from '../../api/graphql/page.js'
-import { IntegerRange } from '../../api/graphql/rules.js'
+import { IntegerRange, NullableField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
 @ObjectType({
@@ -18,13 +18,12 @@ export class FileReceipt {
 
 @ArgsType()
 export class ReceiptArgs {
-  @Field(() => ID, { nullable: true, description: 'ID of the stored file: `file_` followed by a ULID.' })
+  @NullableField(() => ID, 'ID of the stored file: `file_` followed by a ULID.')
   fileId?: string | null
-  @Field(() => ID, {
-    nullable: true,
-    description:
-      'ID of the upload call: `call_` followed by a ULID. If the service rejected the upload of a dashboard user, the ID of the event: `evt_` followed by a ULID.',
-  })
+  @NullableField(
+    () => ID,
+    'ID of the upload call: `call_` followed by a ULID. If the service rejected the upload of a dashboard user, the ID of the event: `evt_` followed by a ULID.',
+  )
   callId?: string | null
 }
 

@@ -1,5 +1,6 @@
 import { Field, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
+import { NullableField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
 const RescanStatus = createEnum('RescanStatus', "Status of a context's rescan.", {
@@ -18,10 +19,7 @@ export class RescanProgress {
   contextKey!: string
   @Field(() => RescanStatus, { description: 'Status of the rescan.' })
   status!: RescanStatus
-  @Field(() => String, {
-    nullable: true,
-    description: 'Version of the signatures that the rescan uses. Null before the first rescan.',
-  })
+  @NullableField(() => String, 'Version of the signatures that the rescan uses. Null before the first rescan.')
   signatures!: string | null
   @Field(() => LongScalar, { description: 'Number of files that the rescan covers.' })
   files!: number
@@ -39,8 +37,8 @@ export class RescanProgress {
     description: 'Number of files that could not be scanned: their content is missing or damaged, or three attempts failed.',
   })
   filesFailed!: number
-  @Field(() => Date, { nullable: true, description: 'Time at which the rescan started. Null if no rescan has started.' })
+  @NullableField(() => Date, 'Time at which the rescan started. Null if no rescan has started.')
   startedAt!: Date | null
-  @Field(() => Date, { nullable: true, description: 'Time at which the rescan finished. Null if the rescan has not finished.' })
+  @NullableField(() => Date, 'Time at which the rescan finished. Null if the rescan has not finished.')
   finishedAt!: Date | null
 }

@@ -1,6 +1,6 @@
 import { ArgsType, type ClassType, Field, Float, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
-import { IntegerRange } from '../../api/graphql/rules.js'
+import { IntegerRange, NullableField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { type BlockReasonField, blockReasons, toReasonField } from '../../platform/errors/block-reasons.js'
 
@@ -161,10 +161,7 @@ export const StorageChartPeriod = createEnum('StorageChartPeriod', 'Length of ea
 
 @ArgsType()
 class DaysArgs {
-  @Field(() => Int, {
-    nullable: true,
-    description: 'Number of days that the chart covers, 1 to 365. The default is 7, or 30 for weekly intervals.',
-  })
+  @NullableField(() => Int, 'Number of days that the chart covers, 1 to 365. The default is 7, or 30 for weekly intervals.')
   @IntegerRange(1, 365)
   days?: number | null
 }

@@ -3,7 +3,7 @@ import { findPasswordError } from '../../access/passwords.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { createPageType, PageArgs } from '../../api/graphql/page.js'
-import { Rule, SingleLineText, Text, UpdateField } from '../../api/graphql/rules.js'
+import { NullableField, Rule, SingleLineText, Text, UpdateField } from '../../api/graphql/rules.js'
 import type { Scope } from '../../platform/actor.js'
 import { removeInvisibleCharacters } from '../../platform/text.js'
 import { ScopeList, ScopeName } from '../api-keys/api-key.types.js'
@@ -57,10 +57,7 @@ export class SignIn {
 export class InvitedUser {
   @Field(() => User, { description: 'User that the request created.' })
   user!: User
-  @Field(() => String, {
-    nullable: true,
-    description: 'Password generated for the user. Null if the request contained a password.',
-  })
+  @NullableField(() => String, 'Password generated for the user. Null if the request contained a password.')
   password!: string | null
 }
 
@@ -80,13 +77,13 @@ export class Me {
   type!: PerformerTypeName
   @Field(() => ID, { description: 'ID of the tenant: `ten_` followed by a ULID.' })
   tenantId!: string
-  @Field(() => ID, { nullable: true, description: 'ID of the user: `usr_` followed by a ULID. Null for an API key.' })
+  @NullableField(() => ID, 'ID of the user: `usr_` followed by a ULID. Null for an API key.')
   userId!: string | null
-  @Field(() => ID, { nullable: true, description: 'ID of the API key: `key_` followed by a ULID. Null for a user.' })
+  @NullableField(() => ID, 'ID of the API key: `key_` followed by a ULID. Null for a user.')
   apiKeyId!: string | null
   @Field(() => String, { description: 'Name of the user or API key.' })
   name!: string
-  @Field(() => String, { nullable: true, description: 'Email address of the user. Null for an API key.' })
+  @NullableField(() => String, 'Email address of the user. Null for an API key.')
   email!: string | null
   @Field(() => [ScopeName], { description: 'Scopes granted to the credential.' })
   scopes!: Scope[]
@@ -117,10 +114,7 @@ export class InviteUserInput {
   @Field(() => [ScopeName], { description: 'Scopes to grant to the user.' })
   @ScopeList()
   scopes!: Scope[]
-  @Field(() => String, {
-    nullable: true,
-    description: 'Password of at least 8 characters. If it is null, the service generates one.',
-  })
+  @NullableField(() => String, 'Password of at least 8 characters. If it is null, the service generates one.')
   @Password()
   password?: string | null
 }
@@ -137,7 +131,7 @@ export class UpdateUserInput {
 
 @ArgsType()
 export class UsersArgs extends PageArgs {
-  @Field(() => UserStatusName, { nullable: true, description: 'Returns only users with this status.' })
+  @NullableField(() => UserStatusName, 'Returns only users with this status.')
   status?: UserStatusName
 }
 
@@ -149,15 +143,9 @@ export class SignInArgs {
   @Field(() => String, { description: 'Password of the user.' })
   @Text(1, 1024)
   password!: string
-  @Field(() => ID, {
-    nullable: true,
-    description: 'ID of the tenant. Required if the email address belongs to users in several tenants.',
-  })
+  @NullableField(() => ID, 'ID of the tenant. Required if the email address belongs to users in several tenants.')
   tenantId?: string | null
-  @Field(() => String, {
-    nullable: true,
-    description: 'Code from the authenticator app, or a recovery code. Required if the user has a second factor.',
-  })
+  @NullableField(() => String, 'Code from the authenticator app, or a recovery code. Required if the user has a second factor.')
   @Text(1, 64)
   code?: string | null
 }

@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { createPageType, PageArgs } from '../../api/graphql/page.js'
-import { ContextKeys, IntegerRange, MultiLineText, Text, UpdateField } from '../../api/graphql/rules.js'
+import { ContextKeys, IntegerRange, MultiLineText, NullableField, Text, UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
 
@@ -41,37 +41,27 @@ abstract class WebhookFields {
     description: 'Event types that are sent. `file.*` matches all file events, and `*` matches all events.',
   })
   types!: string[]
-  @Field(() => [String], {
-    nullable: true,
-    description: 'Keys of the contexts whose events are sent. Null means all. Events without a context are always sent.',
-  })
+  @NullableField(
+    () => [String],
+    'Keys of the contexts whose events are sent. Null means all. Events without a context are always sent.',
+  )
   contexts!: string[] | null
   @Field(() => String, { description: "Free-text description of the webhook's purpose." })
   description!: string
   @Field(() => WebhookStatus, { description: 'Status of the webhook.' })
   status!: WebhookStatus
-  @Field(() => WebhookDisabledReason, {
-    nullable: true,
-    description: 'Reason why the webhook is disabled. Null if it is active.',
-  })
+  @NullableField(() => WebhookDisabledReason, 'Reason why the webhook is disabled. Null if it is active.')
   disabledReason!: WebhookDisabledReason | null
   @Field(() => LongScalar, { description: 'Sequence number of the last processed event.' })
   lastSequence!: number
-  @Field(() => Date, {
-    nullable: true,
-    description: 'Start of the period in which all attempts have failed. Null if the last delivery succeeded.',
-  })
+  @NullableField(() => Date, 'Start of the period in which all attempts have failed. Null if the last delivery succeeded.')
   failingSince!: Date | null
-  @Field(() => Date, {
-    nullable: true,
-    description: 'Time of the next retry. Null if no retry is scheduled.',
-  })
+  @NullableField(() => Date, 'Time of the next retry. Null if no retry is scheduled.')
   nextAttemptAt!: Date | null
-  @Field(() => Date, {
-    nullable: true,
-    description:
-      'End of the period in which deliveries are also signed with the previous secret. Null if there is no previous secret.',
-  })
+  @NullableField(
+    () => Date,
+    'End of the period in which deliveries are also signed with the previous secret. Null if there is no previous secret.',
+  )
   previousSecretExpiresAt!: Date | null
   @Field(() => ID, { description: 'ID of the user or API key that created the webhook, or `system`.' })
   createdBy!: string
@@ -113,23 +103,23 @@ export class WebhookDelivery {
   eventId!: string
   @Field(() => String, { description: 'Type of the delivered event.' })
   type!: string
-  @Field(() => LongScalar, { nullable: true, description: 'Sequence number of the event in the journal. Null for a test event.' })
+  @NullableField(() => LongScalar, 'Sequence number of the event in the journal. Null for a test event.')
   sequence!: number | null
   @Field(() => DeliveryStatus, { description: 'Status of the delivery.' })
   status!: DeliveryStatus
   @Field(() => Int, { description: 'Number of attempts so far.' })
   attempts!: number
-  @Field(() => Int, { nullable: true, description: 'HTTP status of the last response. Null if no response was received.' })
+  @NullableField(() => Int, 'HTTP status of the last response. Null if no response was received.')
   responseStatus!: number | null
-  @Field(() => String, { nullable: true, description: 'Error from the last attempt. Null if it succeeded.' })
+  @NullableField(() => String, 'Error from the last attempt. Null if it succeeded.')
   error!: string | null
-  @Field(() => Int, { nullable: true, description: 'Duration of the last attempt in milliseconds. Null if nothing was sent.' })
+  @NullableField(() => Int, 'Duration of the last attempt in milliseconds. Null if nothing was sent.')
   durationMs!: number | null
   @Field(() => Date, { description: 'Time of the first attempt.' })
   createdAt!: Date
   @Field(() => Date, { description: 'Time of the last attempt.' })
   attemptedAt!: Date
-  @Field(() => Date, { nullable: true, description: 'Time of the next retry. Null if no retry is scheduled.' })
+  @NullableField(() => Date, 'Time of the next retry. Null if no retry is scheduled.')
   nextAttemptAt!: Date | null
 }
 
@@ -157,7 +147,7 @@ export class CreateWebhookInput {
   })
   @EventTypes()
   types!: string[]
-  @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
+  @NullableField(() => [String], 'Keys of the contexts whose events are sent. Null means all.')
   @ContextKeys()
   contexts?: string[] | null
   @Field(() => String, { defaultValue: '', description: 'Free-text description of the webhook, at most 1,000 characters.' })
@@ -173,7 +163,7 @@ export class UpdateWebhookInput {
   @UpdateField(() => [String], 'Event types to send. `file.*` matches all file events, and `*` matches all events.')
   @EventTypes()
   types?: string[]
-  @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
+  @NullableField(() => [String], 'Keys of the contexts whose events are sent. Null means all.')
   @ContextKeys()
   contexts?: string[] | null
   @UpdateField(() => String, 'Free-text description of the webhook, at most 1,000 characters.')
@@ -187,7 +177,7 @@ export class UpdateWebhookInput {
 export class WebhookDeliveriesArgs extends PageArgs {
   @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
   webhookId!: string
-  @Field(() => DeliveryStatus, { nullable: true, description: 'Returns only deliveries with this status.' })
+  @NullableField(() => DeliveryStatus, 'Returns only deliveries with this status.')
   status?: DeliveryStatus
 }
 
