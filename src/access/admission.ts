@@ -119,13 +119,13 @@ export class Attempt {
     if (target.context) this.#context = { contextId: target.context.contextId, contextKey: target.context.contextKey }
   }
 
-  /** Marks the attempt as successful and returns its call log row, for a commit together with the change. */
+  /** Marks the attempt as successful. Returns its call log row, which a service can commit together with its change. */
   succeed(): Pick<Entry, 'call'> {
     this.outcome = 'succeeded'
     return { call: this.#createCallRow() }
   }
 
-  /** Marks the attempt as failed and returns its call log row, for a commit together with the change. */
+  /** Marks the attempt as failed. Returns its call log row, which a service can commit together with its change. */
   fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
     this.outcome = 'failed'
     const row = this.#createCallRow()
@@ -250,7 +250,7 @@ export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFa
     throw forbidden('This API key is restricted to certain contexts and cannot read tenant-wide data.')
 }
 
-/** Counts a file above the size limit as blocked for the tenant and the key, even if the context is unknown. */
+/** Returns the entry that counts a file above the size limit as blocked, even if its context is unknown. */
 function createBlockedFileEntry(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
   if (code !== 'size_exceeded' || attempt.endpoint.dryRun || attempt.operation !== 'upload') return {}
   const { actor } = attempt

@@ -51,7 +51,7 @@ export class RateLimits {
     return this.#countCalls(actor, 1, createTooManyCallsError)
   }
 
-  /** Charges an expensive request for additional calls, at most half of the limit, so that it can always be sent later. */
+  /** Charges an expensive request for additional calls. The maximum is half of the limit, so that no request is always rejected. */
   chargeExtraCalls(actor: Caller, request: { cost: number; calls: number }): Promise<RateState> {
     const calls = Math.min(request.calls, Math.floor(this.limits.perMinute / 2))
     return this.#countCalls(actor, calls, (state) => createTooExpensiveError({ ...request, calls }, state))

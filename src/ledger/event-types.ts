@@ -43,7 +43,7 @@ export const eventTypes = {
 
 export type EventType = keyof typeof eventTypes
 
-/** Event types that are not `ENTITY.ACTION` of the audit log entry. Some keys also contain its change, or `finding`. */
+/** Event types whose names differ from the entity and action of their audit log entry. A key may end with the entry's change. */
 const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'file.deleted purged': 'file.purged',
   'file.updated restored': 'file.restored',

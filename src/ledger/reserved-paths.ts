@@ -9,7 +9,6 @@ interface ReservedPath {
   until: number
 }
 
-/** Reserved paths of a folder. */
 interface FolderPaths {
   tenantId: string
   folder: string
