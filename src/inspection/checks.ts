@@ -214,9 +214,22 @@ const toFailureVerdict = ({ failure, durationMs }: WorkerFailureResult): CheckVe
 const checkForViruses: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.scanForViruses) return { outcome: 'skipped', message: `Context '${rules.contextKey}' does not scan files.` }
-  const scan = await file.scan()
-  const unscanned = scan.verdict.verdict === 'clean' ? await findUnscannedPart(file) : undefined
-  return { ...(unscanned ? toIncompleteVerdict(scan, unscanned) : toScanVerdict(scan)), durationMs: scan.durationMs }
+  const { engine: identity, verdict, durationMs } = await file.scan()
+  const engine = `${identity.name} ${identity.version}`.trim()
+  const proof = verdict.provedAt && { scanner_proved_at: verdict.provedAt.toISOString() }
+  if (verdict.verdict === 'infected') {
+    const { signature } = verdict
+    const message = `Virus found by ${engine}: ${signature}.`
+    return { outcome: 'failed', message, evidence: { signature, engine, ...proof }, durationMs }
+  }
+  const unscanned = verdict.verdict === 'clean' ? await findUnscannedPart(file) : undefined
+  const cause = verdict.verdict === 'incomplete' ? verdict.reason : unscanned
+  if (cause === undefined)
+    return { outcome: 'passed', message: `${engine} found no virus.`, evidence: { engines: [engine], ...proof }, durationMs }
+  const message = unscanned
+    ? `${cause[0]!.toUpperCase()}${cause.slice(1)}.`
+    : `${engine} could not scan the whole file: ${cause.replace(/\.$/, '')}.`
+  return { outcome: 'incomplete', message, evidence: { cause, engine, ...proof }, durationMs }
 }
 
 /** Describes content that no scanner can read: encrypted content, or content whose compression only the file name reveals. */
@@ -225,31 +238,6 @@ async function findUnscannedPart(file: FileChecks): Promise<string | undefined> 
   const evidence = await file.evidence()
   return evidence?.encrypted === true ? 'a part of the file is encrypted and cannot be scanned' : undefined
 }
-
-function toIncompleteVerdict(scan: Scan, cause: string): CheckVerdict {
-  const message = `${cause[0]!.toUpperCase()}${cause.slice(1)}.`
-  return { outcome: 'incomplete', message, evidence: { cause, engine: formatEngineName(scan), ...getProofEvidence(scan) } }
-}
-
-function toScanVerdict(scan: Scan): CheckVerdict {
-  const { verdict } = scan
-  const [engine, proof] = [formatEngineName(scan), getProofEvidence(scan)]
-  if (verdict.verdict === 'infected') {
-    const { signature } = verdict
-    return { outcome: 'failed', message: `Virus found by ${engine}: ${signature}.`, evidence: { signature, engine, ...proof } }
-  }
-  if (verdict.verdict === 'incomplete') {
-    const cause = verdict.reason
-    const message = `${engine} could not scan the whole file: ${cause.replace(/\.$/, '')}.`
-    return { outcome: 'incomplete', message, evidence: { cause, engine, ...proof } }
-  }
-  return { outcome: 'passed', message: `${engine} found no virus.`, evidence: { engines: [engine], ...proof } }
-}
-
-const formatEngineName = ({ engine: { name, version } }: Scan): string => `${name} ${version}`.trim()
-
-const getProofEvidence = ({ verdict }: Scan): { scanner_proved_at?: string } =>
-  verdict.provedAt ? { scanner_proved_at: verdict.provedAt.toISOString() } : {}
 
 /** Check for each block reason. The type requires an entry for each new reason. */
 const checks: Record<BlockReason, Check> = {

@@ -17,7 +17,7 @@ import * as image from '../../packages/formats/test/support/samples/image.js'
 import * as media from '../../packages/formats/test/support/samples/media.js'
 import * as film from '../../packages/formats/test/support/samples/mp4.js'
 import { hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
-import { scanSource } from '../../src/inspection/scanners/yara/scanning.js'
+import { openScan } from '../../src/inspection/scanners/yara/scanning.js'
 import { eicar } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024
@@ -110,7 +110,8 @@ describe('findings for different content sources', () => {
 
   async function found(source: RandomAccessSource): Promise<unknown> {
     const { recognition, blankness, soundness } = await examine(source, { blank: true })
-    const { provedAt: _, ...scanned } = (await scanSource(source, setup, { settings: undefined, cancelled: () => false })) as {
+    const openedScan = await openScan(source, setup, { settings: undefined, cancelled: () => false })
+    const { provedAt: _, ...scanned } = (await openedScan.finish()) as {
       provedAt?: Date
     }
     return [recognition.recognized, recognition.type, blankness?.blank, soundness?.verdict, soundness?.reader, scanned]

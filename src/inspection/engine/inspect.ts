@@ -5,7 +5,7 @@ import type { Content } from '../../platform/spool/content.js'
 import { megabyte } from '../../platform/units.js'
 import { type CheckVerdict, type FileChecks, orderedChecks, type Scan } from '../checks.js'
 import type { CheckReport, Findings, RejectionReason, Submission, ValidationReport, WorkerFailureResult } from '../report.js'
-import { type EngineIdentity, getVerdictOrThrow, type ScanOptions, type VirusScanner } from '../scanners/virus-scanner.js'
+import { type EngineIdentity, getVerdictOrThrow, type VirusScanner } from '../scanners/virus-scanner.js'
 import { WorkerPool, type WorkerPoolOptions } from '../workers/worker-pool.js'
 import { ContentReader, type ContentReaderOptions } from './content-reader.js'
 
@@ -76,7 +76,11 @@ function startChecks(
     scan: async () => {
       const found = await findings
       const inWorker = found && 'scan' in found ? found.scan : undefined
-      scan = inWorker ? await toScan(inWorker, scanner) : await scanContent(scanner, content!, { signal, owner })
+      if (inWorker) scanner.scanInWorker?.took?.(inWorker.durationMs)
+      const start = performance.now()
+      const verdict = inWorker ? getVerdictOrThrow(inWorker.scanned) : await scanner.scan(content!, { signal, owner })
+      const durationMs = inWorker?.durationMs ?? performance.now() - start
+      scan = { engine: await scanner.getIdentity(), verdict, durationMs }
       return scan
     },
     detectedMime: async () => {
@@ -91,18 +95,6 @@ function startChecks(
 export function getExtension(filename: string): string {
   const dot = filename.lastIndexOf('.')
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
-}
-
-/** Converts a worker's scan result to the scan that the report contains. */
-async function toScan({ scanned, durationMs }: NonNullable<Findings['scan']>, scanner: VirusScanner): Promise<Scan> {
-  scanner.scanInWorker?.took?.(durationMs)
-  return { engine: await scanner.getIdentity(), verdict: getVerdictOrThrow(scanned), durationMs }
-}
-
-async function scanContent(scanner: VirusScanner, content: Content, options: ScanOptions): Promise<Scan> {
-  const start = performance.now()
-  const verdict = await scanner.scan(content, options)
-  return { engine: await scanner.getIdentity(), verdict, durationMs: performance.now() - start }
 }
 
 /** Runs the checks in order. Skips all checks after the first failure. */

@@ -47,7 +47,8 @@ export async function scan(job: ScanJob, call: WorkerCall): Promise<ScanResult> 
   let file: FileSource | undefined
   try {
     file = job.path === undefined ? undefined : new FileSource(job.path, '')
-    return await scanSource(file ?? new MemorySource(call.bytes ?? Buffer.alloc(0)), job, call)
+    const { finish } = await openScan(file ?? new MemorySource(call.bytes ?? Buffer.alloc(0)), job, call)
+    return await finish()
   } catch (error) {
     // The system's message contains the file's path, which clients must not see.
     return { fault: `the scan worker cannot open the file (${(error as NodeJS.ErrnoException).code})` }
@@ -78,8 +79,4 @@ export async function openScan(
     }
   }
   return { search, finish }
-}
-
-export async function scanSource(...args: Parameters<typeof openScan>): Promise<ScanResult> {
-  return (await openScan(...args)).finish()
 }
