@@ -1,7 +1,7 @@
 import type { Attempt } from '../../access/admission.js'
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { listFilesLatestFirst, type Page, type TimestampedList } from '../../api/graphql/page.js'
-import { createSignaturesExpression } from '../../inspection/scanners/signatures.js'
+import { createSignaturesExpression } from '../../inspection/scanners/virus-scanner.js'
 import { createFileAuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import { removeFilesPermanently } from '../../ledger/removal.js'

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import type { ValidationReport } from '../../inspection/report.js'
-import { createSignaturesExpression, isExact, isVersioned } from '../../inspection/scanners/signatures.js'
+import { createSignaturesExpression, isExact, isVersioned } from '../../inspection/scanners/virus-scanner.js'
 import {
   getLeaseEndSql,
   getLeaseReleaseSql,

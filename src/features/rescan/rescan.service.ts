@@ -1,5 +1,4 @@
-import { getSignatures, type Signatures } from '../../inspection/scanners/signatures.js'
-import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
+import { getSignatures, type Signatures, type VirusScanner } from '../../inspection/scanners/virus-scanner.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { isLeaseFree } from '../../platform/db/lease.js'

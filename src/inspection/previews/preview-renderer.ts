@@ -16,24 +16,15 @@ export class PreviewRenderer {
   constructor(private readonly pool: WorkerPool) {}
 
   /** Renders a preview. `owner` is the tenant. While several tenants request previews, they take turns. */
-  async render(content: Content, request: PreviewRequest & { owner: string }, signal: AbortSignal): Promise<Preview> {
-    const { owner, ...preview } = request
-    const { path, bytes } = content
+  async render(
+    { path, bytes, size }: Content,
+    { owner, ...preview }: PreviewRequest & { owner: string },
+    signal: AbortSignal,
+  ): Promise<Preview> {
+    const data = { ...preview, path, deadlineMs }
+    const task = { module, run: 'render', data, bytes, size, owner, inProcess: true, retryHung: false }
     try {
-      const result = await this.pool.run<Preview>(
-        {
-          module,
-          run: 'render',
-          data: { ...preview, path, deadlineMs },
-          bytes,
-          inProcess: true,
-          size: content.size,
-          owner,
-          deadlineMs: deadlineMs + 2_000,
-          retryHung: false,
-        },
-        signal,
-      )
+      const result = await this.pool.run<Preview>({ ...task, deadlineMs: deadlineMs + 2_000 }, signal)
       return 'image' in result && !isWebp(result.image) ? { problem: 'the rendered preview is invalid' } : result
     } catch (error) {
       if (error instanceof WorkerNotStarted)
