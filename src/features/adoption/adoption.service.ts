@@ -20,7 +20,7 @@ import { quarantineObject } from './infected-objects.js'
 
 const batchObjects = 64
 const maxConcurrent = 8
-// Ends a run after this number of consecutive failures, because requests to an unavailable store take the full timeout.
+// A run ends after this number of consecutive failures, because requests to an unavailable store take the full timeout.
 const maxFailures = 32
 const adoptionLock = 4_207_006
 

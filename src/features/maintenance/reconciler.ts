@@ -110,7 +110,7 @@ export class Reconciler {
   }
 }
 
-/** Avoids Prisma, because the readiness check must not wait until its engine is loaded. */
+/** The readiness check calls this function, which therefore avoids loading Prisma's engine. */
 export async function countStorageFindings(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ count: number }>('SELECT count(*)::int AS count FROM storage_findings')
   return rows[0]!.count

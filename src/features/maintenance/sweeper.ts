@@ -5,7 +5,7 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
 const batch = 64
 const atOnce = 8
-// Ends a batch early, because each request to an unavailable store takes the full timeout.
+// A batch ends after this number of failures, because each request to an unavailable store takes the full timeout.
 const maxFailures = 8
 
 interface ClaimedBlob {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { getLeaseEndSql, isLeaseFree, releaseLease } from '../../platform/db/lease.js'
 import type { Queries } from '../../platform/db/queries.js'
 
-// Exceeds the duration of a delivery turn, so that the lease needs no renewal.
+// A lease lasts longer than a delivery turn, so that it needs no renewal.
 const leaseSeconds = 30
 
 export interface WebhookKey {
