@@ -1,9 +1,10 @@
-import cluster from 'node:cluster'
+import { servingProcessArgument } from './platform/processes/process-number.js'
 
 const loadApplication = async () => (await import('./app.js')).createApp
 
-// If PROCESSES is above 1, the first process supervises the others, which run this file too.
-if (cluster.isWorker) {
+// If PROCESSES is above 1, the first process supervises the others, which run this file too. `cluster.isWorker` is not sufficient,
+// because process managers such as PM2 also run programs as cluster workers.
+if (process.argv[2] === servingProcessArgument) {
   const { runServingProcess } = await import('./platform/processes/serve.js')
   await runServingProcess(loadApplication)
 } else {

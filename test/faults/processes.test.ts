@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -280,4 +281,20 @@ test('runs in a single process by default', async () => {
   expect(await metrics(service)).not.toContain('process="')
   expect((await health(service)).checks).not.toHaveProperty('processes')
   expect(await service.stop()).toMatchObject({ status: 0, stderr: '' })
+})
+
+test('starts as a cluster worker of a process manager', async () => {
+  const main = new URL('../../dist/main.js', import.meta.url).pathname
+  // Process managers such as PM2 run Node.js programs as cluster workers.
+  const manager = `const cluster = require('node:cluster')
+    cluster.setupPrimary({ exec: ${JSON.stringify(main)}, args: [], execArgv: [] })
+    cluster.fork().on('exit', (code) => process.exit(code))`
+  const env = {
+    PATH: process.env.PATH,
+    PORT: await findFreePort(),
+    DATABASE_URL: `postgresql://assay@127.0.0.1:${await findFreePort()}/assay`,
+    MASTER_KEY: Buffer.alloc(32).toString('base64'),
+  }
+  const child = spawn(process.execPath, ['-e', manager], { env, stdio: ['ignore', 'pipe', 'ignore'], timeout: 20_000 })
+  expect((await child.stdout.setEncoding('utf8').toArray()).join('')).toContain('Connecting to PostgreSQL…')
 })

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { forwardConnections } from './forward-connections.js'
 import type { Lifecycle, PrepareShutdown } from './lifecycle.js'
 import type { ClusterState, FromProcess, Started, ToProcess } from './messages.js'
-import type { ProcessNumber } from './process-number.js'
+import { type ProcessNumber, servingProcessArgument } from './process-number.js'
 import type { RunningService, ServeOptions } from './serve.js'
 import { getShutdownDelayMs } from './shutdown.js'
 import { SupervisorMetrics } from './supervisor-metrics.js'
@@ -56,7 +56,7 @@ class Supervisor {
   constructor(options: ServeOptions) {
     this.#options = options
     this.#metrics = new SupervisorMetrics({ configured: options.config.processes, running: () => this.#readyMembers.length })
-    cluster.setupPrimary({ exec: fileURLToPath(new URL('../../main.js', import.meta.url)), args: ['serving-process'] })
+    cluster.setupPrimary({ exec: fileURLToPath(new URL('../../main.js', import.meta.url)), args: [servingProcessArgument] })
   }
 
   /** Resolves when all processes are ready. The first process creates shared data, such as keys, before the others start. */
