@@ -57,6 +57,7 @@ describe('command-line scanner output', () => {
   test.each([
     ['echo "stdin: OK"', 'stream: OK'],
     ['cat >/dev/null; echo "stdin: Eicar FOUND"; exit 1', 'stream: Eicar FOUND'],
+    ['yes warning | head -c 2000000 >&2; echo "stdin: OK"', 'stream: OK'],
   ])('parses the command-line scanner output %s', async (script, answer) => {
     expect(await ask(script)).toBe(answer)
   })
