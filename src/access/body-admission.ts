@@ -88,7 +88,7 @@ export class BodyAdmission {
         `Too many concurrent requests without a credential: ${own} from this address, ${all} in total. Retry later.`,
         1,
       )
-    const end = this.#anonymous.beginUse('all', address)
+    const end = this.#anonymous.acquire('all', address)
     return read({ ...anonymousLimits, idleMs: this.idleMs }).finally(end)
   }
 }

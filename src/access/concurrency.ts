@@ -9,7 +9,7 @@ export class ConcurrentUses {
   }
 
   /** Counts one use of each key until the returned function is called. */
-  beginUse(...keys: string[]): () => void {
+  acquire(...keys: string[]): () => void {
     for (const key of keys) this.#counts.set(key, this.getCount(key) + 1)
     let hasEnded = false
     return () => {
@@ -56,7 +56,7 @@ export class TenantSlots {
     const all = this.#running.getCount('all')
     if (all >= this.limits.inAll)
       throw overloaded(`The service already has the maximum of ${all} concurrent ${this.what}. Retry later.`)
-    return this.#running.beginUse('all', tenantId)
+    return this.#running.acquire('all', tenantId)
   }
 }
 
@@ -88,7 +88,7 @@ export class UploadSlots {
       throw createTooManyUploadsError(
         `This tenant already has ${held} concurrent uploads. The ${free} free upload slots are reserved for other tenants.`,
       )
-    return this.#running.beginUse('all', tenantId, id)
+    return this.#running.acquire('all', tenantId, id)
   }
 }
 

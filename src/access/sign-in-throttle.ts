@@ -68,7 +68,7 @@ export class SignInThrottle {
       throw rateLimited(`Too many sign-in attempts. Retry in ${seconds} s.`, seconds)
     }
     const { pause = sleepWithSignal } = this.options
-    await pause(ms, signal).finally(this.#waiting.beginUse(...kinds.map(toQueueKey)))
+    await pause(ms, signal).finally(this.#waiting.acquire(...kinds.map(toQueueKey)))
   }
 }
 

@@ -44,7 +44,7 @@ export class Tokens {
     const issuer = readClaimedIssuer(token)
     if (issuer === ownIssuer) return this.sessions.verify(token)
     if (this.outside && issuer === this.outside.issuer) return this.outside.verify(token)
-    throw new RejectedToken('token_claims', 'This token was issued by another issuer.')
+    throw new RejectedToken('token_claims', 'The issuer of this token is not accepted.')
   }
 }
 

@@ -106,7 +106,8 @@ async function runWithProgress(
     await adoption.run({ ...request, onResults })
     if (counts.failed > 0) error = `${counts.failed} objects could not be adopted. Run the command again to retry them.`
   } catch (reason) {
-    error = `The adoption stopped. Run the command again to continue. ${reason instanceof Error ? reason.message : String(reason)}`
+    const message = reason instanceof Error ? reason.message : String(reason)
+    error = `The adoption stopped because of an error: ${message} Run the command again to continue.`
   } finally {
     clearInterval(timer)
   }

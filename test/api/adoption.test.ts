@@ -183,7 +183,7 @@ test('stops an adoption when the quota is used up, and resumes it in a later run
   })
   const words = ['adopt', '--context', 'small', `file://${root}/${tenant.tenantId}/quota`]
   const stopped = await run(env, ...words)
-  expect(stopped.error).toContain('The adoption stopped. Run the command again to continue.')
+  expect(stopped.error).toMatch(/^The adoption stopped because of an error: .* Run the command again to continue\.$/s)
   expect(stopped.error).toContain('quota')
   expect(stopped.result).toMatchObject({ accepted: 1 })
   // A rejected object keeps its original name, and no sweep deletes it.

@@ -159,7 +159,7 @@ describe('forged service tokens', () => {
     ['without an expiry', { exp: undefined }, "The token's 'exp' claim is missing or invalid."],
     ['that is not valid yet', { nbf: now() + 600 }, 'This token is not valid yet.'],
     ['for another audience', { aud: 'files' }, 'This token was issued for another audience.'],
-    ['of another issuer', { iss: 'https://elsewhere' }, 'This token was issued by another issuer.'],
+    ['of another issuer', { iss: 'https://elsewhere' }, 'The issuer of this token is not accepted.'],
     ['of another user', { sub: 'usr_someone' }, "The token's claims do not match its session. Sign in again."],
     ['of another tenant', { tid: 'ten_another' }, "The token's claims do not match its session. Sign in again."],
     ['without a session', { sid: 'ses_00000000000000000000000000' }, 'This session has ended. Sign in again.'],

@@ -79,7 +79,7 @@ export function createDownloadLimiter({
     const all = concurrent.getCount('all')
     if (same >= perUrl) throw rateLimited(`This URL already has the maximum of ${same} concurrent downloads. Retry later.`, 1)
     if (all >= total) throw overloaded(`The service already has the maximum of ${all} concurrent downloads. Retry later.`)
-    response.once('close', concurrent.beginUse('all', url))
+    response.once('close', concurrent.acquire('all', url))
   }
 }
 

@@ -156,7 +156,7 @@ export class ResumableUploadService {
     { tenantId, uploadId, offsetBytes, expiresAt }: ResumableUpload,
     part: Part,
     token: string,
-  ): Promise<'added' | 'overtaken' | 'swept'> {
+  ): Promise<'added' | 'superseded' | 'swept'> {
     const added = part.start + part.size - offsetBytes
     const { rows } = await this.#db.query<{ leased: boolean; added: boolean }>(
       `WITH leased AS (UPDATE blob_garbage SET due_at = $9 WHERE tenant_id = $1 AND blob_path = $6 AND NOT taken RETURNING blob_path),
@@ -180,7 +180,7 @@ export class ResumableUploadService {
       'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at',
       [tenantId, part.path],
     )
-    return rows[0]!.leased ? 'overtaken' : 'swept'
+    return rows[0]!.leased ? 'superseded' : 'swept'
   }
 
   /** Schedules another validation attempt. If the last attempt read the bytes (`isRead`), the delay doubles. */

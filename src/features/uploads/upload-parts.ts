@@ -62,7 +62,7 @@ async function storePart(
       throw error
     })
     if (result === 'added') return
-    if (result === 'overtaken') throw createUploadInterruptedError()
+    if (result === 'superseded') throw createUploadInterruptedError()
     // The sweep removed the reserved paths, for example because a clock was changed.
     paths.discardPaths(place)
     if (tries === maxPaths) throw storageUnavailable('Storing a part of the upload took too long. Retry later.')

@@ -148,7 +148,10 @@ const getSlot = (word: number): number => Math.imul(word, spread) >>> (32 - filt
 
 function toShortAnchor(text: string): ShortAnchor {
   const start = /^[^a-z]{1,2}/i.exec(text)?.[0]
-  if (!start) throw new Error(`The anchor '${text}' is too short for an anchor that begins with a letter.`)
+  if (!start)
+    throw new Error(
+      `The anchor '${text}' is too short. An anchor that begins with a letter must have at least ${minBytesWithWord} characters.`,
+    )
   return { text, start, pattern: new RegExp(text.replace(/\W/g, '\\$&'), 'i') }
 }
 
