@@ -12,7 +12,7 @@ export interface CallOptions {
   signal?: AbortSignal | undefined
 }
 
-/** Options for methods that create an object. A retried request creates no second object. */
+/** Options for methods that create an object. The idempotency key ensures that a retry does not create a second object. */
 export interface CreateOptions extends CallOptions {
   /** Key under which the service stores the response for 24 hours. Default: a random UUID. */
   idempotencyKey?: string | undefined
@@ -45,7 +45,7 @@ export class Caller {
     return this.transport.send(toRequest(id, input), read)
   }
 
-  /** Iterates over a list by following `rel="next"` links. Concurrent writes cause neither skipped nor repeated items. */
+  /** Iterates over a list by following `rel="next"` links. No items are skipped or repeated, even during concurrent writes. */
   async *listAll<Id extends OperationId>(id: Id, input: CallInput<Id>): AsyncGenerator<ListedItem<Id>> {
     const first = toRequest(id, { ...input, query: { page_size: 100, ...input.query } as Query<Id> })
     for (let path: string | undefined = first.path; path !== undefined; ) {

@@ -21,7 +21,10 @@ export interface UploadOptions extends ValidateOptions, CreateOptions {
 }
 
 export const createFileMethods = (caller: Caller) => ({
-  /** Uploads a file. Throws an `AssayError` with the reason if the service rejects the file. Does not retry streams. */
+  /**
+   * Uploads a file. Throws an `AssayError` with the reason if the service rejects the file. A stream can be read only once, so an
+   * upload from a stream is not retried.
+   */
   upload: (source: UploadSource, options: UploadOptions) => upload(caller, source, options),
   /** Validates a file without storing it, and returns the validation report. */
   validate: async (source: UploadSource, options: ValidateOptions): Promise<Schemas['ValidationReport']> =>

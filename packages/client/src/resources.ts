@@ -17,7 +17,7 @@ export const createContextMethods = (caller: Caller) => ({
   /** Returns one page of rule versions, newest first. */
   listVersions: (contextKey: string, query: Query<'listContextVersions'> = {}, options?: CallOptions) =>
     caller.request('listContextVersions', { path: [contextKey], query, ...options }),
-  /** Returns the effect that changed rules would have on the stored files, without changing the context. */
+  /** Shows what effect changed rules would have on the stored files, without changing the context. */
   preview: (contextKey: string, body: Body<'previewContext'>, options?: CallOptions) =>
     caller.request('previewContext', { path: [contextKey], body, ...options }),
   /** Starts a background rescan of all files in a context. */

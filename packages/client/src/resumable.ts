@@ -7,7 +7,8 @@ import type { ProgressListener } from './upload.js'
 /** Larger files are uploaded in several requests, so that an upload can resume after a lost connection. */
 export const minResumableBytes = 16 * 1_048_576
 const chunkBytes = 8 * 1_048_576
-// tus-js-client starts again with the first delay after each request that makes progress.
+// tus-js-client waits for these times between retries. After each request that makes progress, it starts again with the first
+// delay.
 const retryDelaysMs = [0, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
 
 export interface ResumableUpload {
@@ -17,7 +18,7 @@ export interface ResumableUpload {
   /** tus upload metadata: `filename`, and optionally `context` and `metadata` (JSON). */
   metadata: Record<string, string>
   idempotencyKey: string
-  /** URL of an unfinished upload of the same file, which the client resumes. */
+  /** URL of an unfinished upload of the same file. If set, the client resumes that upload. */
   resumeFrom?: string | undefined
   /** Called with the upload URL after the service has created the upload. */
   onUploadUrl?: ((url: string) => void) | undefined
@@ -30,7 +31,7 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
   upload.signal?.throwIfAborted()
   // Most programs never upload large files, so the library is loaded on demand.
   const { Upload } = await import('tus-js-client')
-  // The abort listener is added after the import, so it would miss an abort during the import.
+  // The abort listener is added only after the import, so an abort during the import must be detected here.
   upload.signal?.throwIfAborted()
   const url = await sendContent(Upload, transport, upload).catch((error) => {
     if (error instanceof RejectedUploadError) return error.url
@@ -57,7 +58,8 @@ function sendContent(
   const { content, metadata, idempotencyKey, resumeFrom, onUploadUrl, onProgress, signal } = upload
   return new Promise((resolve, reject) => {
     const tusUpload = new Upload(content, {
-      // Without an endpoint, tus-js-client cannot replace a rejected or expired upload with a new one.
+      // If the upload was rejected or has expired, tus-js-client would start a new one. Without an endpoint, it reports an error
+      // instead.
       endpoint: resumeFrom === undefined ? transport.toUrl(upload.path) : null,
       ...(resumeFrom !== undefined && { uploadUrl: resumeFrom }),
       metadata,
@@ -96,7 +98,7 @@ interface UploadOutcome {
   error: { code: AssayError['code']; message: string; details: unknown } | null
 }
 
-/** Error for a rejected upload whose response was lost. The upload URL returns the outcome. */
+/** Thrown if the service rejected the upload but the response was lost. A request to `url` then returns the outcome. */
 class RejectedUploadError extends Error {
   constructor(readonly url: string) {
     super('The upload was rejected.')

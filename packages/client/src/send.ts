@@ -40,7 +40,7 @@ export function createCountingStream(
   let sentBytes = 0
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      // An in-memory Blob streams all of its bytes as one chunk.
+      // An in-memory Blob streams all of its bytes as one chunk, so the chunk is split to report progress.
       while (rest.length === 0) {
         const { done, value } = await reader.read()
         if (done) return controller.close()

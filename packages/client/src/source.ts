@@ -30,10 +30,11 @@ async function openPath(path: string | URL, filename: string | undefined): Promi
   const process = (
     globalThis as { process?: { getBuiltinModule?<Name extends keyof BuiltinModules>(name: Name): BuiltinModules[Name] } }
   ).process
-  // Browser bundlers reject `import('node:fs')`. Node.js, Bun and Deno support `getBuiltinModule` instead.
+  // Browser bundlers reject `import('node:fs')`, so the module is loaded with `getBuiltinModule`, which Node.js, Bun and Deno
+  // support.
   if (!process?.getBuiltinModule)
     throw new TypeError(`The source is '${path}'. Browsers cannot open paths. Pass a File or a Blob.`)
-  // Errors from `openAsBlob` do not contain the path, so `stat` runs first.
+  // Errors from `openAsBlob` do not contain the path, so `stat` runs first and reports a missing file with its path.
   const stats = await process.getBuiltinModule('node:fs/promises').stat(path)
   if (!stats.isFile()) throw new TypeError(`'${path}' is not a file.`)
   const content = await process.getBuiltinModule('node:fs').openAsBlob(path)

@@ -117,7 +117,7 @@ function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: Ab
 /** Waits for a number of milliseconds, or rejects with the abort reason. */
 export function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    // An already aborted signal emits no `abort` event.
+    // An already aborted signal emits no `abort` event, so it must be checked first.
     if (signal?.aborted) return reject(signal.reason)
     const timer = setTimeout(resolveWait, milliseconds)
     signal?.addEventListener('abort', rejectWait, { once: true })

@@ -13,7 +13,9 @@ export interface UploadToOptions {
   /** Called repeatedly with the upload progress. */
   onProgress?: ProgressListener
   signal?: AbortSignal | undefined
-  /** Idempotency key. The service stores repeated uploads with the same key only once. Default: a random UUID. */
+  /**
+   * Idempotency key. If an upload is repeated with the same key, the service stores the file only once. Default: a random UUID.
+   */
   idempotencyKey?: string
   /** Splits the upload into several requests, so that it can be resumed. Default: true above 16 MB. Ignored for streams. */
   resumable?: boolean
@@ -68,7 +70,7 @@ function createLinkTransport(linkUrl: string, { fetch }: Pick<UploadToOptions, '
 const fetchLinkRules = (transport: Transport, signal: AbortSignal | undefined) =>
   transport.requestData<Schemas['UploadLinkRules']>({ method: 'GET', path: '', signal, isRepeatable: true })
 
-/** Throws the error that the service would return for a disallowed file, before the client sends the file. */
+/** Throws the error that the service would return for a disallowed file, so that the client does not send the file in vain. */
 function assertFileAllowed(
   { filename, size }: OpenSource,
   { allowed_extensions, max_size_mb }: Schemas['UploadLinkRules'],
@@ -102,7 +104,7 @@ function uploadInOneRequest(transport: Transport, opened: OpenSource, options: U
   const { metadata, idempotencyKey = crypto.randomUUID(), onProgress, signal } = options
   const { content, filename } = opened
   const isBlob = content instanceof Blob
-  // Metadata requires a form. Without metadata, the request body is the file.
+  // Metadata can be sent only in a multipart form. Without metadata, the request body is the file itself.
   const { headers, ...body } = metadata
     ? { method: 'POST', path: '', ...createUploadForm(opened, toMetadataFields(metadata), onProgress) }
     : {

@@ -48,7 +48,7 @@ export function createUploadForm(
 
 function joinBlobs(start: Uint8Array<ArrayBuffer>, content: Blob, end: Uint8Array<ArrayBuffer>): RequestBody {
   const whole = new Blob([start, content, end])
-  // Bun 1.4 omits Blobs of files on disk when it concatenates Blobs.
+  // When Bun 1.4 concatenates Blobs, it omits Blobs of files on disk, so the total size must be checked.
   const isComplete = whole.size === start.length + content.size + end.length
   return isComplete ? whole : wrapStream(content.stream(), start, end)
 }

@@ -9,16 +9,21 @@ import { getBinaryType } from './readers.js'
 export const sharedExtensions: ReadonlySet<string> = new Set('bin bundle com db gpr hdr lib nib o prn scr so spc sys'.split(' '))
 
 /**
- * Types with variants that have no signature, such as raw disk images. Unrecognized binary content is accepted, but text is not.
+ * Types with variants that have no signature, such as raw disk images. Their files may contain unrecognized binary content, but
+ * not text.
  */
 export const typesWithoutSignature: ReadonlySet<string> = new Set('dbf dmg iso mpg mts tga'.split(' '))
 
 /**
- * Extensions of formats that have a signature only in some versions. Unrecognized binary content is accepted, but text is not.
+ * Extensions of formats that have a signature only in some versions. Their files may contain unrecognized binary content, but not
+ * text.
  */
 export const extensionsWithoutSignature: ReadonlySet<string> = new Set('hwp msu qbw rev sldasm slddrw sldprt wps'.split(' '))
 
-/** Binary types whose extensions also belong to text. For example, a .pub file is a Publisher document or a public key. */
+/**
+ * Patterns of text files that share their extension with a binary type. For example, a .pub file is either a Publisher document
+ * or a public key.
+ */
 const textForms: Record<string, RegExp> = {
   der: /-----BEGIN |^(?:MIME-Version|Content-Type):|^[A-Za-z0-9+/=\r\n]{64,}$/im,
   ps: /%!/,

@@ -74,8 +74,8 @@ export async function detect(source: RandomAccessSource, limits: ReaderLimits = 
 
 /**
  * Detects the type of a file and checks that common programs can open it. Returns a verdict for damaged files instead of
- * throwing. Decodes images in this process unless `decodeImagesWith` has set another decoder. `type` replaces the source's
- * extension.
+ * throwing. Decodes images in this process unless `decodeImagesWith` has set another decoder. If `type` is set, it overrides the
+ * source's extension.
  */
 export async function inspect(
   source: RandomAccessSource,
@@ -179,7 +179,7 @@ async function detectOtherTextType(source: RandomAccessSource, limits: ReaderLim
   return reader && (await runReader(() => reader(source, limits))).sound ? other : undefined
 }
 
-/** Text without a PDF header cannot be a polyglot. */
+/** Checks whether the file is a polyglot. Text without a PDF header cannot be one, so it needs no further check. */
 const findPolyglot = (source: RandomAccessSource, recognized: Recognition, limits: ReaderLimits) =>
   recognized.kind === 'text' && findPdfHeader(source) < 0 ? undefined : detectPolyglot(source, recognized, limits)
 

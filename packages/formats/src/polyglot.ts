@@ -27,7 +27,8 @@ export function detectPolyglot(source: RandomAccessSource, recognized: Recogniti
     : undefined
 }
 
-// Types that never end with a PDF by accident. Archives and compound files may contain an uncompressed PDF.
+// Types whose files never end with a PDF by accident. By contrast, an archive or a compound file may contain an uncompressed PDF
+// at its end.
 const nonContainerTypes = new Set(
   'jpg png gif bmp tif webp heic avif ico psd jp2 mp3 wav flac ogg-audio ogg-opus ogg-video mp4 mp4-audio m4a mov webm mkv avi exe elf'.split(
     ' ',
@@ -54,7 +55,10 @@ function detectPdfPolyglot(source: RandomAccessSource, header: number, limits: R
   return end >= 0 && webPagePattern.test(tail.slice(end)) ? createPolyglot('the PDF is also an HTML page') : undefined
 }
 
-/** True if a zip archive follows the end of the PDF. Attachments are located before the end. */
+/**
+ * True if a zip archive follows the end of the PDF. A zip attachment does not count, because attachments are located before the
+ * end.
+ */
 function hasTrailingZip(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
   const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')
@@ -63,7 +67,10 @@ function hasTrailingZip(source: RandomAccessSource, limits: ReaderLimits): boole
 
 const startsWithZip = (source: RandomAccessSource): boolean => source.read(0, 4).toString('latin1') === 'PK\x03\x04'
 
-/** A PDF header before the data of the first member makes the whole file a PDF. A later header may belong to an uncompressed PDF member. */
+/**
+ * Detects a zip archive that is also a PDF. A PDF header before the data of the first member makes the whole file a PDF. A later
+ * header may belong to an uncompressed PDF member.
+ */
 function detectPdfInZip(source: RandomAccessSource, header: number): Polyglot | undefined {
   const local = source.read(0, 30)
   const dataStart = 30 + local.readUInt16LE(26) + local.readUInt16LE(28)

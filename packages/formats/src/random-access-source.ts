@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 const defaultChunkSize = 64 * 1024
 // Size of the read-ahead window in bytes. Most reads are only a few bytes long.
 const windowSize = 64 * 1024
-/** Files up to this size are read page by page into a buffer that the thread reuses, and each page only once. */
+/** Files up to this size are read page by page into a buffer that the thread reuses. Each page is read from disk only once. */
 const maxCachedBytes = 4 * 1024 * 1024
 const pageBytes = 256 * 1024
 /** Idle read buffer, or undefined while it is in use. A new buffer per file would cause frequent garbage collection. */
@@ -153,7 +153,8 @@ export class FileSource extends RandomAccessSource {
       while (after <= last && !this.#pages[after]) after++
       const [from, to] = [page * pageBytes, Math.min(this.size, after * pageBytes)]
       const filled = this.#readFully(content.subarray(from, to), from)
-      // If the file was truncated during the read, the reused buffer still contains bytes of the previous file.
+      // If the file was truncated during the read, the reused buffer still contains bytes of the previous file, so they are
+      // cleared.
       content.fill(0, from + filled.length, to)
       this.#pages.fill(1, page, after)
       page = after

@@ -30,7 +30,7 @@ export function isExtensionOfType(extension: string, type: string): boolean {
   if (genericExtensions.has(extension) || extension === type) return true
   if (types[type]?.extensions.includes(extension)) return true
   if (getBinaryType(extension) ?? getTextType(extension)) return false
-  // An allowed extension of an unknown type accepts any content except programs.
+  // A file with an unknown extension may have any content except that of a program.
   return !programTypes.has(type)
 }
 
@@ -145,9 +145,9 @@ export function getReaderName(extension: string, recognized: Recognition): strin
   const byName = getTextType(extension) ?? getBinaryType(extension)
   if (recognized.kind !== 'binary') return getReaderNameByType(byName)
   if (byName === undefined) return getReaderNameByType(recognized.type)
-  // Extensions such as .key belong to a text type and a binary type.
+  // Extensions such as .key belong to both a text type and a binary type, so the detected type determines the reader.
   if (getTextType(extension)) return getReaderNameByType(recognized.type)
-  // Flash projects (.fla) are compound files or zip archives.
+  // Extensions of the zip type, such as .fla (Flash project), are also used for compound files, which no reader checks.
   if (byName === 'zip' && recognized.type === 'ole') return undefined
   const asCalled = getReaderNameByType(byName)
   // A document with the extension .zip is checked as a plain archive.

@@ -1,4 +1,4 @@
-/** Address of a tile (C2SP tlog-tiles). A tile contains hashes of one level or log entries. */
+/** Address of a tile (C2SP tlog-tiles). A tile contains either the hashes of one level or log entries. */
 export interface TilePath {
   level: number | 'entries'
   /** Index of the tile within its level. */

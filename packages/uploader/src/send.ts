@@ -22,7 +22,8 @@ export async function fetchRules(linkUrl: string, signal: AbortSignal): Promise<
 const chunkBytes = 8 * 1_048_576
 /** Files up to this size are sent in the request that creates the upload, which saves a round trip. */
 const maxSingleRequestBytes = 1_048_576
-// tus-js-client starts again with the first delay after each request that makes progress.
+// tus-js-client waits for these times between retries. After each request that makes progress, it starts again with the first
+// delay.
 const retryDelaysMs = [0, 1_000, 2_000, 4_000, 8_000, 15_000]
 
 interface SendOptions {
@@ -46,7 +47,8 @@ export interface Transfer {
 
 /**
  * Prepares the upload of a file with the tus protocol. `uploadTo` from @assay/client is unsuitable, because it reads the rules
- * again before a retry. If the response to the last file was lost, the link is used up, and the retry would fail.
+ * again before a retry. If the link's last file was stored but the response was lost, the link is used up, so reading the rules
+ * would fail.
  */
 export function createTransfer(options: SendOptions): Transfer {
   const { linkUrl, file, uploadId } = options
@@ -62,7 +64,7 @@ export function createTransfer(options: SendOptions): Transfer {
     retryDelays: retryDelaysMs,
     storeFingerprintForResuming: false,
     onUploadUrlAvailable: () => {
-      // Without an endpoint, tus-js-client cannot replace a rejected upload with a new one.
+      // If the service rejects the upload, tus-js-client would start a new one. Without an endpoint, it reports an error instead.
       upload.options.endpoint = null
       options.onCreated(upload.url!.split('/').at(-1)!)
     },
@@ -94,7 +96,7 @@ function isTemporaryFailure(response: HttpResponse | null): boolean {
 async function readUploadError(error: Error | DetailedError, uploadUrl: string | null): Promise<UploadError> {
   const response = (error as DetailedError).originalResponse
   if (!response) {
-    // A missing response means that the browser could not read the file or that the connection was lost.
+    // Without a response, either the browser could not read the file or the connection was lost.
     const isUnreadable = !(error as DetailedError).originalRequest || error.message.includes('NotReadable')
     return { code: isUnreadable ? 'unreadable' : 'network_error', message: error.message }
   }

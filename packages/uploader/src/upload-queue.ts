@@ -154,7 +154,7 @@ export class UploadQueue {
     if (fileId) item.fileId = fileId
     const isRejected = error !== undefined && isFileRejection(error.code)
     if (!error || isRejected) this.unfinished.removeRecord(item.file)
-    // The upload may have expired, so the next attempt creates a new one.
+    // After any error other than a lost connection, the upload may have expired, so the next attempt creates a new one.
     if (error && error.code !== 'network_error') item.uploadId = undefined
     const state = !error ? 'accepted' : isRejected ? 'rejected' : 'failed'
     this.#setState(item, state, state)
@@ -167,6 +167,6 @@ export class UploadQueue {
   }
 }
 
-// `crypto.randomUUID` is unavailable on pages served over HTTP.
+// `crypto.randomUUID` is unavailable on pages served over HTTP, but `crypto.getRandomValues` is available.
 const generateIdempotencyKey = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')

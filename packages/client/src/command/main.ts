@@ -65,7 +65,7 @@ function assertArgumentCount({ usage, argumentCount: [min, max] }: Command, posi
   )
 }
 
-// EPIPE only means that the reader closed the pipe, as in `assay ls | head`.
+// EPIPE only means that the reader closed the pipe, as in `assay ls | head`, so it is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 2))
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {

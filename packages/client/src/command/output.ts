@@ -44,7 +44,7 @@ function createProgressBar(name: string): (progress: Progress) => void {
   let shown = ''
   return ({ sent, total }) => {
     const text = formatProgress(sent, total)
-    // Progress events occur every 64 KiB, and most of them do not change the text.
+    // Progress events occur every 64 KiB, and most of them do not change the text, so the line is rewritten only if it changed.
     if (text === shown) return
     shown = text
     process.stderr.write(`\r${replaceControlCharacters(name)} ${text}${sent === total ? '\n' : ''}`)

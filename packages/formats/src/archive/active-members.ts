@@ -28,7 +28,10 @@ const searchSvg: SearchFunction = async (source, limits) => getActiveContent(awa
 const getActiveContent = (verdict: FormatVerdict | undefined): string[] =>
   (verdict?.evidence?.active_content as string[] | undefined) ?? []
 
-/** Selects the search for active content in a member. Macro projects need none, because their name is sufficient evidence. */
+/**
+ * Selects the function that searches a member for active content. Macro projects need no search, because their name is sufficient
+ * evidence.
+ */
 export function selectSearchFunction(head: Buffer, name: string): SearchFunction | undefined {
   const start = head.toString('latin1')
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return /vbaProject\.bin$/i.test(name) ? undefined : searchOleFile

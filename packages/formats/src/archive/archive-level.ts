@@ -6,7 +6,8 @@ import { type Container, detectContainer } from './containers.js'
 
 const maxNotes = 10
 
-// Signatures that are too short to be reliable, or whose types have a more thorough reader.
+// Nested containers of these types are not recorded. Their signatures are too short to be reliable, or their types have a more
+// thorough reader.
 const weakSignatures = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
 
 /** Checks a nested archive. If the outer archive is a zip, `offset` is the position of the nested archive's local header. */

@@ -58,7 +58,8 @@ export class ArchiveBudget {
   }
 
   /**
-   * Checks the compression ratio of one member, because incompressible members could hide a bomb in the archive's total ratio.
+   * Checks the compression ratio of each member separately. In the total ratio, incompressible members could hide a decompression
+   * bomb.
    */
   checkMemberRatio(name: string, unpacked: number, packed: number): void {
     if (unpacked > ratioExemptMemberBytes && unpacked > packed * this.limits.maxRatio) {

@@ -130,7 +130,7 @@ export const tailLength = 66_000
 /** Detects a container by the trailer at its end, regardless of the bytes before it. */
 export function detectContainerAtEnd(tail: Buffer): Container | undefined {
   if (tail.includes('PK\x05\x06', 0, 'latin1')) return 'zip'
-  // Common programs accept bytes after the `koly` trailer.
+  // Common programs accept bytes after the `koly` trailer, so the trailer need not be at the very end.
   return tail.includes('koly\0\0\0\x04\0\0\x02\0', 0, 'latin1') ? 'dmg' : undefined
 }
 

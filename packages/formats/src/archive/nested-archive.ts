@@ -72,7 +72,10 @@ async function* yieldCountedChunks(chunks: AsyncIterable<Buffer>, level: Archive
   }
 }
 
-/** Provides random access, which zip and 7z archives need. Spools content that is not part of a file. */
+/**
+ * Calls `use` with random access to the content, which zip and 7z archives need. Content that is not part of a file is spooled
+ * first.
+ */
 function withRandomAccessSource(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
   if (stream instanceof SourceStream) return use(toRandomAccessSource(stream))
   return withSpooledBytes(stream.readChunks(Number.POSITIVE_INFINITY), use)

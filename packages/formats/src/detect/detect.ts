@@ -20,7 +20,7 @@ export type Recognition =
 
 /**
  * Detects the type of the content. Dedicated checks handle formats that file-type cannot distinguish (zip, compound files, MP4,
- * text) or identifies by only two bytes. An unconfirmed result counts as unknown.
+ * text) or identifies by only two bytes. If such a check does not confirm the result of file-type, the result is ignored.
  */
 export async function recognizeType(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
@@ -47,8 +47,8 @@ export async function recognizeType(source: RandomAccessSource, limits: ReaderLi
 }
 
 /**
- * True if the first bytes are binary. Audio and images can look like text after their header. UTF-16 text is exempt, because it
- * contains zero bytes.
+ * True if the file starts with binary data. Some audio and image files look like text except for their header. UTF-16 text with a
+ * byte-order mark is exempt, because it also contains zero bytes.
  */
 function startsWithBinaryData(source: RandomAccessSource): boolean {
   const start = source.read(0, 48)
@@ -58,8 +58,8 @@ function startsWithBinaryData(source: RandomAccessSource): boolean {
 const createBinaryRecognition = (type: string, mime?: string): Recognition =>
   types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
 
-// Detects types for which file-type is unsuitable. It would inflate zip and gzip files, and returns one type for all compound
-// files.
+// Detects types for which file-type is unsuitable, because it would inflate zip and gzip files and returns one type for all
+// compound files.
 function detectTypeByHeader(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 8)
   if (head.length < 4) return undefined
@@ -81,7 +81,7 @@ const isDicomWithTiffPreamble = (source: RandomAccessSource, head: Buffer): bool
 /** Detects binary types whose files may look like text. Disk images (dmg) have their signature near the end. */
 function detectTextLikeBinaryType(source: RandomAccessSource): string | undefined {
   if (/^SIMPLE {2}= {18,20} *[TF]/.test(source.read(0, 64).toString('latin1'))) return 'fits'
-  // Thin archives (GNU ar) and big archives (AIX ar).
+  // Matches thin archives (GNU ar) and big archives (AIX ar).
   if (/^!<thin>\n|^<bigaf>\n/.test(source.read(0, 8).toString('latin1'))) return 'ar'
   const isDmg = source.extension === 'dmg' && source.read(source.size - 512, 8).toString('latin1') === 'koly\0\0\0\x04'
   return isDmg ? 'dmg' : undefined
@@ -96,7 +96,7 @@ async function detectFileType(source: RandomAccessSource): Promise<{ ext: string
       ? fileTypeFromBuffer(source.readAll(maxBufferedBytes))
       : fileTypeFromBlob(toBlob(source)))
   } catch {
-    // file-type can throw an error for a damaged file.
+    // file-type can throw an error for a damaged file, in which case the type is unknown.
     return undefined
   }
 }
@@ -127,7 +127,8 @@ const typeAliases: Record<string, string> = {
 }
 
 const textualTypes = new Set(['pdf', 'rtf', 'ps', 'eps'])
-// True if file-type can detect a textual format. Checking its 150 signatures for other text would waste time.
+// True if file-type can detect a textual format. For any other text, the 150 signature checks of file-type would be a waste of
+// time.
 const mayBeTextualFormat = (source: RandomAccessSource): boolean =>
   /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
 const textOnlyTypes = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
@@ -150,7 +151,7 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   gif: (source) => /^GIF8[79]a$/.test(source.read(0, 6).toString('latin1')),
   exe: (source) => source.size >= 64,
   sqlite: (source) => source.read(0, 16).toString('latin1') === 'SQLite format 3\0',
-  // The signature of a bare JPEG XL codestream has only two bytes.
+  // The signature of a bare JPEG XL codestream has only two bytes, so the extension must confirm it.
   jxl: (source) => source.read(0, 1)[0] === 0 || source.extension === 'jxl',
   mpg: (source) => /^\0\0\x01(\xb3|\xba[\x21-\x2f\x44-\x7f])/.test(source.read(0, 5).toString('latin1')),
   dwg: (source) => /^AC10\d\d\0/.test(source.read(0, 7).toString('latin1')),

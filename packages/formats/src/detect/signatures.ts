@@ -13,7 +13,7 @@ const signatures: Record<string, SignatureTest> = {
   exr: createSignatureTest(0, /^v\/1\x01/),
   djvu: createSignatureTest(0, /^AT&TFORM....DJV[UMI]/s),
   npy: createSignatureTest(0, /^\x93NUMPY[\x01-\x03]\0/),
-  // A user block may precede the HDF5 signature.
+  // A user block of 512 bytes or more may precede the HDF5 signature.
   h5: (source) => [0, 512, 1024, 2048].some((place) => createSignatureTest(place, /^\x89HDF\r\n\x1a\n/)(source)),
   nii: (source) => createSignatureTest(344, /^n[+i]1\0/)(source) || createSignatureTest(4, /^n[+i]2\0/)(source),
   shp: (source) => createSignatureTest(0, /^\0\0\x27\x0a\0{20}/)(source) && createSignatureTest(28, /^\xe8\x03\0\0/)(source),
@@ -26,10 +26,10 @@ const signatures: Record<string, SignatureTest> = {
     createSignatureTest(0, /^\x02\x21\x4c\x18/)(source) ||
     (source.extension === 'lz4' && createSignatureTest(0, /^[\x50-\x5f]\x2a\x4d\x18/)(source)),
   tta: createSignatureTest(0, /^TTA[12]/),
-  // OneNote sections and tables of contents ([MS-ONESTORE] 2.3.1).
+  // Matches OneNote sections and tables of contents ([MS-ONESTORE] 2.3.1).
   one: createSignatureTest(0, /^(\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1|\xa1\x2f\xff\x43\xd9\xef\x76\x4c\x9e\xe2)/),
   'is-cab': createSignatureTest(0, /^ISc\(/),
-  // TrueType and PostScript fonts from classic Mac OS.
+  // Matches TrueType and PostScript fonts from classic Mac OS.
   ttf: createSignatureTest(0, /^(true|typ1)\0[\x01-\x40]/),
   mid: createSignatureTest(0, /^RIFF....RMID/s),
   'raw-photo': createSignatureTest(0, /^(IIR[OS]|MMOR|IIU\0)/),

@@ -30,7 +30,7 @@ export const readBmp: FormatReader = (source, limits) => {
   const problem = pixels < 14 + size ? 'the BMP pixel data starts inside the header' : findHeaderProblem(header)
   if (problem) return createInvalidVerdict(problem, evidence)
   const verdict = checkPixels(source, limits, header, pixels, evidence)
-  // The file size already limits uncompressed pixels.
+  // The file size already bounds the amount of uncompressed pixel data, so no further check is needed.
   if (verdict.sound && header.compression !== 1 && header.compression !== 2) return verdict
   return checkImageSize('BMP', { ...evidence, bits: header.depth }, limits) ?? verdict
 }
@@ -85,7 +85,8 @@ function checkPixels(
     const problem = findRunLengthProblem(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
     return problem ? createInvalidVerdict(problem, evidence) : createValidVerdict([], evidence)
   }
-  // Rows are padded to four bytes. Like some readers, accepts files without padding in all rows or in the last row.
+  // Rows are padded to four bytes. Some readers also accept files without any padding, or without padding after the last row, so
+  // this check does too.
   const bare = Math.ceil((header.width * header.depth) / 8)
   const padding = -bare & 3
   const there = source.size - offset

@@ -55,7 +55,7 @@ export class GifFrameData {
     // A code that is not in the table yet is valid only if it is the next one to be defined.
     const known = code < this.clear || (code > this.clear + 1 && code < this.next)
     if (!known && !(code === this.next && this.previous >= 0 && this.next < 4096)) {
-      // Readers stop decoding after the last pixel.
+      // Readers stop decoding after the last pixel, so an undefined code after it does no harm.
       if (this.pixels >= this.wanted) this.ended = true
       else this.problem = `the data uses code ${code} before defining it`
       return

@@ -16,7 +16,7 @@ export interface HeifItem {
   sources: number[]
   /** Ids of the images that use this item, for example as their transparency mask. */
   belongsTo: number[]
-  /** Offset of the item info entry. The lowest bit of its flags hides the item. */
+  /** Offset of the item info entry. If the lowest bit of its flags is set, the item is hidden. */
   entry: number
 }
 
@@ -48,7 +48,8 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
     try {
       readItemReferences(source, limits, boxes.get('iref'), found)
     } catch (error) {
-      // Readers ignore a damaged reference box. A later check reports derived images that lack their sources.
+      // Readers ignore a damaged reference box, so this error is ignored too. A later check reports derived images that lack
+      // their sources.
       if (!(error instanceof RangeError)) throw error
     }
     return found
@@ -67,7 +68,7 @@ function readItemTypes(source: RandomAccessSource, limits: ReaderLimits, box: Bo
     const entry = openList(source, { start, end })!
     if (cut || type !== 'infe' || entry.version > 3) throw new RangeError('iinf')
     left--
-    // Entries of versions 0 and 1 belong to other file formats.
+    // Entries of versions 0 and 1 belong to other file formats, so they are skipped.
     if (entry.version < 2) continue
     const id = entry.readNumber(entry.version === 2 ? 2 : 4)
     entry.readNumber(2)

@@ -14,7 +14,8 @@ import { findHevcProblem } from './hevc.js'
 import { type BytePatch, decodeImageWithinLimits } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 
-// Errors of the bundled decoder for valid images. The decoder lacks HEVC, because of patents, and some AV1 layouts.
+// Errors that the bundled decoder reports even for valid images. For patent reasons, it lacks HEVC. It also lacks some AV1
+// layouts.
 const unsupported = /unsupported|not supported|no decoding plugin|compression format/i
 // libaom supports all AV1 streams, so this error indicates damage.
 const damage = /Bitstream not supported by this decoder/

@@ -63,7 +63,7 @@ const chunkBytes = 64 * 1024
 function findDataProblem(data: ExtentReader, limits: ReaderLimits, start: number, length: number): string | undefined {
   for (let at = 0; at < length; at += chunkBytes) {
     checkDeadline(limits)
-    // Reads two more bytes to find a sequence across the chunk boundary.
+    // Reads two more bytes to find a sequence that crosses the chunk boundary.
     if (hasForbiddenZeros(data.read(start + at, Math.min(chunkBytes + 2, length - at)))) return 'the image data is damaged'
   }
   return undefined

@@ -24,7 +24,10 @@ const missingEndMessage = 'the file is truncated: the end marker (EOI) is missin
 export const checkScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
   new ScanChecker(source, limits).checkAllScans()
 
-/** True if the `count` bytes before a marker are displaced image data. Padding is shorter, or consists of equal bytes. */
+/**
+ * True if the `count` bytes before a marker are displaced image data instead of padding. Padding is short or consists of equal
+ * bytes.
+ */
 export function isDisplacedData(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
   if (count <= maxPaddingBytes) return false
   let found = false
@@ -119,7 +122,7 @@ class ScanChecker {
       const which = body[at]!
       if (table) this.tables.set(which, table)
       this.markFileUncommonUnless(table !== undefined && size <= 256 && (which & 0xef) <= 3)
-      // Each symbol of a DC table is the bit length of a difference.
+      // Each symbol of a DC table is the bit length of a difference. Common images use at most 15 bits.
       if (which < 0x10) this.markFileUncommonUnless(symbols.every((symbol) => symbol <= 15))
       at += 17 + size
     }

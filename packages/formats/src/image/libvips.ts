@@ -17,7 +17,7 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
       failOn,
       sequentialRead: true,
       ignoreIcc: true,
-      // The image size in the header was already checked.
+      // The image size in the header was already checked, so libvips must not apply its own default limit.
       limitInputPixels: maxPixels ?? false,
       ...(page === undefined ? {} : { page }),
       ...(pages === undefined ? {} : { pages }),

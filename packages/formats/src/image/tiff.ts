@@ -79,7 +79,8 @@ async function decodePage(
   notes: string[],
 ): Promise<string | undefined> {
   const options = { page: index, pages: 1, maxPixels: page.width * page.height }
-  // libvips only warns about a damaged tile. It also warns about harmless details, but without a message.
+  // libvips reports a damaged tile only as a warning, so warnings count as errors for tiled images. Warnings without a message
+  // are about harmless details and are ignored.
   let decoding = await decodeImageWithinLimits(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
   if (decoding.outcome === 'refused' && decoding.message === noReasonMessage)
     decoding = await decodeImageWithinLimits(source, limits, { ...options, failOn: 'error' })
@@ -119,7 +120,7 @@ const hasManyJpegComponents = (reader: TiffReader, { fields, compression, tiled 
 const unknownFieldTypePattern = /TIFF_SETGET_UNDEFINED/
 const firstPrivateTag = 32_768
 
-/** Replaces private fields of an undefined type, which readers ignore (TIFF 6.0, section 2). */
+/** Creates patches that overwrite private fields of an undefined type. Readers ignore such fields (TIFF 6.0, section 2). */
 const getUnknownTypePatches = (reader: TiffReader, { fields }: Page): BytePatch[] =>
   [...fields].flatMap(([number, { type, entryAt }]) =>
     number >= firstPrivateTag && (type < 1 || type > 18) ? [{ at: entryAt, bytes: reader.encodeEntry(number, 0) }] : [],
@@ -176,7 +177,7 @@ function readPage(reader: TiffReader, fields: TiffFields): Page | string {
   if (!placed && !fields.has(tag.oldJpeg)) return 'the location of its data is missing'
   const samples = reader.readValue(fields.get(tag.samples)) ?? 1
   const bits = reader.readValue(fields.get(tag.bits)) ?? 1
-  // Subsampled colors need fewer bytes, but their exact number is unknown.
+  // Images with subsampled colors (YCbCr) need fewer bytes. The exact number is unknown, so no minimum applies to them.
   const bytes = reader.readValue(fields.get(tag.photometric)) === 6 ? 0 : Math.ceil((width * height * samples * bits) / 8)
   return { width, height, compression, tiled: fields.has(tag.tileOffsets), bits: samples * bits, bytes, fields }
 }

@@ -5,7 +5,7 @@ import { findEndOfId3Tags } from './tags.js'
 /** Parses the ADTS frame header at `at` (ISO 13818-7). Returns undefined if it is invalid. */
 export function parseAdtsFrame(bytes: Buffer, at: number): Frame | undefined {
   if (at + 6 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined
-  // Sampling rate codes above 12 are reserved.
+  // Sampling rate codes above 12 are reserved, so a header with such a code is invalid.
   const kind = (bytes[at + 2]! >> 2) & 15
   const length = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
   return kind > 12 || length < 7 ? undefined : { kind, length }

@@ -7,8 +7,8 @@ export interface Element {
 }
 
 /**
- * Reads the element id and length at `at`, whose leading zero bits encode their widths. Returns undefined if the bytes are not
- * an element.
+ * Reads the element id and the element length at `at`. The leading zero bits of each number encode its width. Returns undefined
+ * if the bytes are not an element.
  */
 export function readElement(source: RandomAccessSource, at: number): Element | undefined {
   const head = source.read(at, 12)

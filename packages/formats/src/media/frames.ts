@@ -12,7 +12,10 @@ interface FrameStream {
   start: number
   end: number
   parseFrameAt(at: number, previous: Frame | undefined): Frame | undefined
-  /** Number of consecutive frames that identifies the format, even between other bytes, such as a damaged tag. */
+  /**
+   * Number of consecutive frames that is sufficient to identify the format, even if other bytes, such as a damaged tag, surround
+   * them.
+   */
   minRun: number
 }
 

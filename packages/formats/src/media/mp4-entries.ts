@@ -28,14 +28,14 @@ export function findCodecProblem(
     return `the '${entry.type.replace(/[^ -~]/g, '?')}' entry of its sample description is damaged`
   const wanted = configurations[entry.type]
   for (const box of readBoxes(source, limits, entry.start + head + more, entry.end)) {
-    // Padding often follows the child boxes of a sample entry.
+    // Padding often follows the child boxes of a sample entry, so a box that does not fit is treated as padding.
     if (box.cut) break
     const fits =
       box.type === 'esds' ? isDescriptorValid(source, box) : box.type === wanted ? areParameterSetsValid(source, box) : undefined
     if (fits === false) return `the codec description (${box.type}) is damaged`
     if (box.type === wanted) return undefined
   }
-  // Samples with start codes, as in broadcast streams, contain the parameter sets.
+  // If the samples have start codes, as in broadcast streams, they contain the parameter sets, so the sample entry may omit them.
   const described = !wanted || (firstSample !== undefined && readUint32(source, firstSample) === 1)
   return described ? undefined : 'the codec description (avcC or hvcC) is missing'
 }

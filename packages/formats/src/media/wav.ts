@@ -44,7 +44,7 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
       `the WAV is truncated: ${data.presentBytes} of ${data.declaredBytes} bytes of audio are present`,
       evidence,
     )
-  // Only the length of the data chunk is wrong, so no audio is missing.
+  // All bytes that the file header declares are present, so only the length of the data chunk is wrong, and no audio is missing.
   return createValidVerdict(
     [...notes, `the header declares ${data.declaredBytes} bytes of audio, but the file contains ${data.presentBytes}`],
     evidence,

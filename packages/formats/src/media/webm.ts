@@ -177,7 +177,7 @@ class SegmentWalker {
     const block = element.id === id.group ? this.findBlock(element) : element
     if (block?.end === undefined || (block.id !== id.simpleBlock && block.id !== id.block)) return
     const number = readVint(this.source.read(block.start, 4), 0)
-    // The track list may follow the clusters.
+    // The track list may follow the clusters, so the track number can be checked only if the list was already read.
     if (!number || (this.tracks && !this.tracks.has(number.value))) return
     this.blocks++
     this.played += block.end - block.start

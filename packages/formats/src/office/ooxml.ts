@@ -66,7 +66,7 @@ function planPartChecks(pack: ZipPackage, kind: OoxmlKind): PartCheckPlan {
     // Office does not parse custom XML, so it may have any content.
     if (target.endsWith('.xml') && !type.endsWith('/customXml') && pack.has(target)) plan.parts.set(target, {})
   }
-  // Binary workbooks (xlsb) do not contain XML.
+  // Binary workbooks (xlsb) store the workbook and its sheets in a binary format, so these parts are not parsed as XML.
   if (main.target.endsWith('.bin')) return plan
   plan.parts.set(main.target, { root: roots[kind] })
   const content = related.filter(({ type }) => contentTypes[kind]?.test(type))

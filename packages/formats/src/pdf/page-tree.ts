@@ -4,10 +4,13 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { readEncryption } from './encryption.js'
 import { decodeNames, findStreams } from './streams.js'
 
-/** Maximum document size in bytes for the cycle search. In larger documents, PDFium drops the pages of a cycle. */
+/** Maximum size in bytes of a document that is searched for cycles. PDFium drops the pages of a cycle in larger documents. */
 const searchLimit = 64 * 1024 * 1024
 const unpackedLimit = 64 * 1024 * 1024
-/** Maximum number of bytes per object. Truncating larger page tree nodes can only hide a cycle. */
+/**
+ * Maximum number of bytes to read per object. Truncating a larger page tree node can hide a cycle, but cannot cause a false
+ * report.
+ */
 const objectWindow = 256 * 1024
 
 const maxGeneration = 65_535

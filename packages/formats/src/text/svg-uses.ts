@@ -1,6 +1,6 @@
 import { createMaliciousError } from '../format-error.js'
 
-/** Maximum number of shapes to draw. Maps draw hundreds of thousands. */
+/** Maximum number of shapes that an SVG may draw. Even maps draw only hundreds of thousands. */
 const maxShapes = 10_000_000
 
 /** Counts the shapes that an SVG draws. Nested `<use>` elements can draw a billion shapes in nine lines. */

@@ -157,7 +157,7 @@ function getDeclaredEncoding(start: Buffer, hasByteOrderMark: boolean): string {
   try {
     return new TextDecoder(declared).encoding
   } catch {
-    // XML parsers also support DOS, IBM and Macintosh code pages. Their markup is ASCII.
+    // XML parsers also support DOS, IBM and Macintosh code pages. Their markup is ASCII, so decoding it as Latin-1 is sufficient.
     if (codePage.test(declared)) return 'latin1'
     throw new Error(`the encoding '${declared.slice(0, 40)}' is unknown`)
   }

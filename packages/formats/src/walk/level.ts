@@ -180,8 +180,8 @@ export class Level implements Members {
       await open(source, inside)
     } catch (error) {
       if (error instanceof WalkEnded) throw error
-      // A damaged container behind other content is usually a false detection. Its damage is ignored unless 7-Zip could unpack
-      // more.
+      // A damaged container behind other content is usually a false detection, so the damage is reported only if 7-Zip can unpack
+      // the format.
       if (!isTrailing || sevenZipType)
         inside.reportUnscannedPart(
           'damaged',

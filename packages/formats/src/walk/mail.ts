@@ -12,7 +12,7 @@ const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer
 export const openMail: Opener = async (source, members) => {
   if (source.size > maxBytes) return members.reportUnscannedPart('limit', `a mail message is larger than ${maxBytes} bytes`)
   const mail = await PostalMime.parse(removeByteOrderMark(source.readAll(maxBytes)), options).catch((error: Error) => error)
-  // The parser throws only if parts are nested too deeply or headers are too large.
+  // The parser throws only if parts are nested too deeply or headers are too large, so the cause is always a limit.
   if (mail instanceof Error)
     return members.reportUnscannedPart('limit', `a mail message cannot be decoded (${toPrintable(mail.message)})`)
   for (const text of [mail.text, mail.html]) if (text) await addMailPart(Buffer.from(text), members)

@@ -26,7 +26,7 @@ export const openPdf: Opener = async (source, members) => {
     read += length
     if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('PDF streams overlap')
     const isCommon = !encryption && stream.filters.length <= 1 && (stream.filters[0] ?? flate) === flate
-    // The bytes of an unfiltered stream were already visited with the file.
+    // The bytes of an unfiltered stream were already visited with the file, so only containers in it need another visit.
     if (!encryption && !isCompressed(stream)) await addUnfilteredStream(members, new WindowSource(source, stream.start, length))
     else if (length > maxDecodedBytes) members.reportUnscannedPart('limit', 'a PDF stream exceeds the decoding limit')
     else
@@ -53,7 +53,8 @@ async function addUnfilteredStream(members: Members, stream: RandomAccessSource)
 
 function readStreamData(members: Members, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {
   const data = source.read(stream.start, stream.end - stream.start)
-  // Predictors store tables and images as differences between rows. No known program uses them for attachments.
+  // Predictors store tables and images as differences between rows. No known program uses them for attachments, so such an
+  // attachment is reported as unscanned.
   if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
     members.reportUnscannedPart('unsupported', 'a PDF attachment uses a predictor')
   return encryption && !/\/Type\s*\/XRef/.test(stream.dictionary)
@@ -92,7 +93,7 @@ async function addInflatedData(target: DecodeTarget, data: Buffer, rest: string[
   try {
     await target.members.addStream(inflateChunks('zlib', [data]))
   } catch (error) {
-    // The data before the damage was visited. The PDF reader reports the damage itself.
+    // The data before the damage was visited. The PDF reader reports the damage itself, so the error is ignored here.
     if (error instanceof WalkEnded) throw error
   }
 }

@@ -61,7 +61,9 @@ function inspectStartHeader(source: RandomAccessSource): { isHidden?: boolean; d
 const openIso9660 = createSevenZipOpener('Iso', 'ISO 9660 image')
 const openUdf = createSevenZipOpener('Udf', 'UDF image')
 
-/** Visits both directories of a disk image. Many images have a second one (UDF) that can list other files. */
+/**
+ * Visits the files in both directories of a disk image. Many images have a second directory (UDF), which can list other files.
+ */
 export const openIso: Opener = async (source, members) => {
   await openIso9660(source, members)
   const head = source.read(0, headLength)

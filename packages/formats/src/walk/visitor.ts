@@ -61,8 +61,8 @@ export interface WalkLimits {
 
 const gibibyte = 1024 ** 3
 
-// An email that contains a tar.gz of a docx with an embedded workbook has depth five. Deflate compresses at most 1032:1. Logs and
-// spreadsheets compress less than 200:1.
+// The nesting limit allows an email that contains a tar.gz of a docx with an embedded workbook, which has depth five. The ratio
+// limit is above that of logs and spreadsheets (below 200:1), but below the maximum of Deflate (1032:1).
 export const walkLimits: WalkLimits = { maxUnpackedBytes: 4 * gibibyte, maxRatio: 250, maxMembers: 20_000, maxNesting: 8 }
 
 /** Ends the whole walk. Other errors mean damage and end only the container in which they occur. */
@@ -117,7 +117,9 @@ export class WalkRun {
       throw new LimitExceeded(`the file expands to more than ${maxRatio} times its size`)
   }
 
-  /** Exempts more bytes from the ratio limit, because PDF images are unpacked one by one. */
+  /**
+   * Exempts more bytes from the ratio limit. PDF images are unpacked one by one, and blank scanned pages compress extremely well.
+   */
   raiseRatioExemption(): void {
     this.#ratioExemptBytes = ratioExemptPdfBytes
   }

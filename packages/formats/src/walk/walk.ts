@@ -50,7 +50,7 @@ export class Walk {
 
 export const walk = (source: RandomAccessSource, options: WalkOptions): Promise<WalkResult> => new Walk(source, options).finish()
 
-/** Error for a reader that stops before the end of a member. The walk then visits the member again. */
+/** Thrown if a reader stops before the end of a member. The walk then visits the member again. */
 class ReaderStopped extends WalkEnded {}
 
 /** Visits the members of a container while a format reader unpacks them. If the walk ends, the reader continues. */

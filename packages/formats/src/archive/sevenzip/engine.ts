@@ -57,7 +57,8 @@ export async function runSevenZip(
 ): Promise<SevenZipRun> {
   const errors = new ErrorLines(expectedErrors)
   const { factory, module } = await loadEngine()
-  // 7-Zip swallows exceptions that a callback throws during the final flush of the output.
+  // 7-Zip swallows exceptions that a callback throws during the final flush of the output, so the exception is rethrown after the
+  // run.
   let thrown: { error: unknown } | undefined
   const printLine = (text: string) => {
     if (thrown) return
@@ -115,7 +116,7 @@ class ErrorLines {
 
 /** Calls 7-Zip and returns its exit code, which is 2 after a crash. Rethrows errors from callbacks. */
 function callMain(sevenZip: SevenZipModule, command: string[]): number {
-  // 7-Zip sets `process.exitCode`, like a command-line program.
+  // Like a command-line program, 7-Zip sets `process.exitCode`, so the previous value is restored afterwards.
   const { exitCode } = process
   try {
     const result = sevenZip.callMain(command) as unknown

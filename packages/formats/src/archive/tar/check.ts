@@ -39,7 +39,7 @@ export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise
 const devices: Record<string, string> = { 3: 'a character device', 4: 'a block device', 6: 'a pipe' }
 
 function checkTarMember(header: TarHeader, level: ArchiveLevel, links: ArchiveLinks): void {
-  // Volume labels and members that continue from another volume are not files.
+  // Volume labels and members that continue from another volume are not complete files, so their names and links are not checked.
   if (header.type === 'V' || header.type === 'M') return
   checkMemberName(header.name)
   const device = devices[header.type]

@@ -49,7 +49,7 @@ const toErrorHandler =
 /** Returns the next header block, or undefined at a block of zeros or, as in GNU tar, at the end of the file. */
 async function readNextHeader(stream: ByteStream, isFirst: boolean, handlers: TarHandlers): Promise<Buffer | undefined> {
   let block = await stream.read(tarBlock)
-  // `tar -i` skips blocks of zeros and continues after them.
+  // Like `tar -i`, skips blocks of zeros if the handler tolerates errors, because members may follow them.
   while (handlers.onError && block.length === tarBlock && isZeroBlock(block)) {
     handlers.step()
     block = await stream.read(tarBlock)

@@ -29,7 +29,7 @@ export function checkWordDocument(container: OleContainer): OleFacts {
 
 const windowBytes = 64 * 1024
 
-/** Searches for a DDE field. Fields start with the character 0x13 in 8 or 16 bits ([MS-DOC] 2.8.25). */
+/** Searches for a DDE field. Fields start with U+0013, stored in 8 or 16 bits ([MS-DOC] 2.8.25). */
 function hasDdeField(document: OleStream): boolean {
   for (let at = 0; at < document.size; at += windowBytes - 64) {
     const text = document.read(at, windowBytes).toString('latin1').replaceAll('\0', '')

@@ -28,7 +28,7 @@ export function checkWorkbook(container: OleContainer): OleFacts {
   return { stream: entry.name, encrypted, active: [...active] }
 }
 
-// Number of records to search, because the record that declares encryption is one of the first.
+// Number of records to search for the one that declares encryption, which is among the first records.
 const leadingRecords = 64
 
 export function isEncryptedWorkbook(container: OleContainer): boolean {
@@ -56,7 +56,7 @@ function readWorkbookGlobals(stream: OleStream): { sheets: number[]; encrypted: 
       sheets.push(records.readUint32(record.at))
       if (records.readBytes(record.at + 5, 1)[0] === macroSheet) active.add('XLM macros')
     }
-    // A DDE link contains a program name and a topic, separated by the character 3 ([MS-XLS] 2.5.277).
+    // A DDE link contains a program name and a topic, separated by U+0003 ([MS-XLS] 2.5.277).
     if (record.type === supBook && !encrypted && records.readBytes(record.at + 4, record.length - 4).includes(3))
       active.add('DDE or OLE link')
   }
