@@ -19,6 +19,7 @@ export const webhooksTexts = {
       'user.*': 'Users',
       'tenant.*': 'Tenant',
       'security.*': 'Security',
+      'upload_link.*': 'Upload links',
       'webhook.*': 'Webhooks',
     } as Record<string, string>,
     getTypeLabel: (type: string): string => (type === '*' ? 'All events' : (webhooksTexts.webhooks.typeLabels[type] ?? type)),

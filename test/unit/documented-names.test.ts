@@ -19,6 +19,12 @@ describe('names documented in several files', () => {
     expect(listDocumentedTypes(read('docs/events.md')).sort()).toEqual(Object.keys(eventTypes).sort())
   })
 
+  test('labels every prefix of event types in the dialog for webhooks', () => {
+    const labeled = [...read('dashboard/texts/webhooks.ts').matchAll(/^ {6}'(\w+)\.[\w*]+': '/gm)].map(([, prefix]) => prefix)
+    const prefixes = new Set(Object.keys(eventTypes).map((type) => type.split('.')[0]))
+    expect(labeled.sort()).toEqual([...prefixes].sort())
+  })
+
   test('serves the dashboard at the path of every view', () => {
     const names = [...read('dashboard/views.ts').matchAll(/^ {4}name: '([\w-]+)',/gm)].map(([, name]) => name ?? '')
     const [, served = ''] = read('src/api/http/dashboard.ts').match(/\/\^\\\/\(\?:\(\?:([\w|-]+)\)/) ?? []

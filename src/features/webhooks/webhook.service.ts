@@ -118,10 +118,10 @@ export class WebhookService {
   async rotateSecret(actor: Actor, webhookId: string): Promise<WebhookWithSecret> {
     const secret = createWebhookSecret()
     const previousExpiresAt = new Date(now() + previousSecretMs)
-    const webhook = await this.#updateWebhook(actor, webhookId, (before) => ({
+    const webhook = await this.#updateWebhook(actor, webhookId, async (_, tx) => ({
       data: {
         secretEncrypted: this.#encryptSecret(webhookId, secret),
-        previousSecretEncrypted: before.secretEncrypted,
+        previousSecretEncrypted: await lockSecret(tx, actor.tenantId, webhookId),
         previousExpiresAt,
       },
       audit: (after) => [
@@ -264,6 +264,16 @@ export async function findWebhook(db: Pick<Transaction, 'webhook'>, tenantId: st
   const row = isId('whk', webhookId) ? await db.webhook.findFirst({ where: { tenantId, webhookId } }) : null
   if (!row) throw notFound('webhook', webhookId)
   return row
+}
+
+/**
+ * Returns the encrypted secret, and locks the row until the transaction ends. Without the lock, a concurrent re-encryption with a
+ * new MASTER_KEY could leave a copy of the secret that is still encrypted with the old key.
+ */
+async function lockSecret(tx: Transaction, tenantId: string, webhookId: string): Promise<Uint8Array<ArrayBuffer>> {
+  const [row] = await tx.$queryRaw<{ secret: Uint8Array<ArrayBuffer> }[]>`
+    SELECT secret_encrypted AS secret FROM webhooks WHERE tenant_id = ${tenantId} AND webhook_id = ${webhookId} FOR UPDATE`
+  return row!.secret
 }
 
 const toWebhookEntity = ({ webhookId, url }: WebhookRow) => ({ type: 'webhook', id: webhookId, name: getHost(url) })

@@ -23,6 +23,8 @@ export async function openStorage(config: StorageConfig, signingSecrets: Signing
     const s3 = { credentials: config.s3Credentials, unconditionalWrites: config.s3UnconditionalWrites }
     return new S3Storage({ ...location, ...s3, requireProof: true, limits })
   }
+  // Without this line, a new kind of store would be opened as a GCS bucket.
+  location satisfies { kind: 'gcs' }
   const { GcsStorage } = await import('./gcs/gcs.js')
   // Emulators need no proof, because they store no production data.
   const requireProof = emulatorHost === undefined
