@@ -85,7 +85,7 @@ describe('imports between folders', () => {
     expect([...sources.keys()].filter((file) => !file.includes('/')).sort()).toEqual(['app', 'main'])
   })
 
-  test('allows imports only from inner layers', () => {
+  test('lets each layer import only from inner layers', () => {
     const upward = imports
       .filter(({ file, target }) => layerOf(file) && layers.indexOf(layerOf(target)) < layers.indexOf(layerOf(file)))
       .map(
@@ -96,7 +96,7 @@ describe('imports between folders', () => {
     expect(upward).toEqual([])
   })
 
-  test("imports only services and types of a feature's declared dependencies", () => {
+  test('lets a feature import only services and types, and only from its declared dependencies', () => {
     const between = imports.filter(({ file, target }) => {
       const [from, to] = [featureOf(file), featureOf(target)]
       return to !== '' && from !== to && layerOf(file) === 'features' && !wiring.includes(file)
@@ -227,7 +227,7 @@ test('uses no database in unit tests', () => {
   expect(listSupportFiles(join(root, 'test/database/ledger.test.ts'))).toContain(database)
 })
 
-test('finds every function that the steps in docs/architecture.md list', () => {
+test('finds every function listed in the steps of docs/architecture.md', () => {
   const text = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
   const steps = [...text.matchAll(/^\| `([\w/.-]+\.ts)`[^|›]*› ([^|]+)\|/gm)]
   expect(steps.length).toBeGreaterThan(40)

@@ -122,7 +122,7 @@ test('skips objects that were already adopted or belong to deleted files', async
   expect((await adopt('import')).result).toMatchObject({ objects: 5, accepted: 0, registered: 1, skipped: 0 })
 })
 
-test('reports the verdicts of an adoption in a dry run without changing anything', async () => {
+test('reports the verdicts of an adoption dry run without changing anything', async () => {
   await writeObjects({ 'dry/good document name.txt': 'good', 'dry/bad.exe': 'MZ' })
   const report = join(world.dataDir, `report-${runs++}.csv`)
   const before = [

@@ -42,7 +42,7 @@ test('deletes a hundred files in one request and returns the results in request 
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('deletes the valid files in a bulk deletion that also contains invalid ids', async () => {
+test('deletes the valid files even if a bulk deletion also contains invalid ids', async () => {
   const other = await world.createTenant()
   await other.createContext('notes')
   const foreign = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
@@ -84,7 +84,7 @@ test('logs one call per bulk deletion and one audit entry per deleted file', asy
     })
 })
 
-test('rejects a bulk deletion without the delete scope', async () => {
+test('rejects a bulk deletion if the API key lacks the delete scope', async () => {
   const [fileId] = await upload(1)
   const key = await tenant.createKey(['upload', 'download', 'metadata'])
   expect(toStatusAndCode(await key.post('/files/delete', { file_ids: [fileId] }))).toEqual([403, 'forbidden'])

@@ -24,33 +24,36 @@ const lists: Record<string, [field: string, filter: string]> = {
   'file creations in the audit log': ['auditLogs', 'auditType: file, action: created'],
 }
 
-test.each(Object.keys(lists))('pages backwards and between two cursors through a GraphQL connection of %s', async (name) => {
-  const [field, filter] = lists[name]!
-  const request = async (
-    args: string,
-  ): Promise<{ ids: string[]; cursors: string[]; totalCount: number; pageInfo: Record<string, unknown> }> => {
-    const { body }: ApiResponse = await user.graphql(
-      `{ ${field}Connection(${[filter, args].filter((text) => text !== '').join(', ')}) { totalCount edges { cursor node { id } } pageInfo { startCursor hasPreviousPage hasNextPage } } }`,
-    )
-    const { edges, totalCount, pageInfo } = body.data[`${field}Connection`]
-    const of = (member: string) => edges.map((edge: Record<string, unknown>) => edge[member])
-    return { ids: of('node').map(({ id }: { id: string }) => id), cursors: of('cursor'), totalCount, pageInfo }
-  }
-  const { ids: all, cursors, totalCount } = await request('first: 100')
-  expect(all.length).toBeGreaterThan(2)
-  expect(totalCount).toBe(all.length)
+test.each(Object.keys(lists))(
+  'pages through a GraphQL connection of %s, both backwards and between two cursors',
+  async (name) => {
+    const [field, filter] = lists[name]!
+    const request = async (
+      args: string,
+    ): Promise<{ ids: string[]; cursors: string[]; totalCount: number; pageInfo: Record<string, unknown> }> => {
+      const { body }: ApiResponse = await user.graphql(
+        `{ ${field}Connection(${[filter, args].filter((text) => text !== '').join(', ')}) { totalCount edges { cursor node { id } } pageInfo { startCursor hasPreviousPage hasNextPage } } }`,
+      )
+      const { edges, totalCount, pageInfo } = body.data[`${field}Connection`]
+      const of = (member: string) => edges.map((edge: Record<string, unknown>) => edge[member])
+      return { ids: of('node').map(({ id }: { id: string }) => id), cursors: of('cursor'), totalCount, pageInfo }
+    }
+    const { ids: all, cursors, totalCount } = await request('first: 100')
+    expect(all.length).toBeGreaterThan(2)
+    expect(totalCount).toBe(all.length)
 
-  const observed: string[] = []
-  for (let before = ''; ; ) {
-    const { ids, pageInfo } = await request(`last: 2${before}`)
-    observed.unshift(...ids)
-    expect(pageInfo.hasNextPage).toBe(before !== '')
-    if (!pageInfo.hasPreviousPage) break
-    before = `, before: "${pageInfo.startCursor}"`
-  }
-  expect(observed).toEqual(all)
+    const observed: string[] = []
+    for (let before = ''; ; ) {
+      const { ids, pageInfo } = await request(`last: 2${before}`)
+      observed.unshift(...ids)
+      expect(pageInfo.hasNextPage).toBe(before !== '')
+      if (!pageInfo.hasPreviousPage) break
+      before = `, before: "${pageInfo.startCursor}"`
+    }
+    expect(observed).toEqual(all)
 
-  const between = `after: "${cursors[0]}", before: "${cursors.at(-1)}"`
-  expect((await request(`first: 100, ${between}`)).ids).toEqual(all.slice(1, -1))
-  expect((await request(`last: 1, ${between}`)).ids).toEqual(all.slice(-2, -1))
-})
+    const between = `after: "${cursors[0]}", before: "${cursors.at(-1)}"`
+    expect((await request(`first: 100, ${between}`)).ids).toEqual(all.slice(1, -1))
+    expect((await request(`last: 1, ${between}`)).ids).toEqual(all.slice(-2, -1))
+  },
+)

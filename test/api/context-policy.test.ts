@@ -25,7 +25,7 @@ const withMacros = packed({ ...docx(), 'word/vbaProject.bin': 'x' })
 const getPolicyPath = (contextKey: string) => `/contexts/${contextKey}/policy`
 const getSecurityStats = async () => getData(await tenant.admin.get('/stats')).security
 
-test('preserves the omitted fields of a policy in a partial update', async () => {
+test('preserves the policy fields that a partial update omits', async () => {
   await tenant.createContext('changing')
   expect(getData(await tenant.admin.get(getPolicyPath('changing')))).toEqual(asItBegins)
   const changed = { ...asItBegins, reject_active_content: true, accept_unscanned: true }

@@ -14,7 +14,7 @@ const versionsOf = async (contextKey: string, query = '') =>
   getItems(await tenant.admin.get(`/contexts/${contextKey}/versions${query}`))
 const created = { status: 201, message: true, timestamp: false }
 
-test('creates another context version for each change to the rules or policy', async () => {
+test('creates a new context version for each change to the rules or policy', async () => {
   await tenant.createContext('changing')
   getData(await tenant.admin.patch('/contexts/changing', { allowed_extensions: ['pdf'], scan_for_viruses: false }))
   getData(await tenant.admin.patch('/contexts/changing/policy', { trash_days: 7 }))
@@ -46,7 +46,7 @@ test('creates another context version for each change to the rules or policy', a
   expect(third.rules).toEqual({ ...second.rules, policy: { ...second.rules.policy, trash_days: 7 } })
 })
 
-test('creates no context version for an update without changes to versioned fields', async () => {
+test('creates no context version for an update that changes no versioned fields', async () => {
   await tenant.createContext('steady')
   const same = { max_file_size_mb: 5, allowed_extensions: ['.TXT', 'csv', 'json', 'png', 'pdf'], reject_blank_files: true }
   const more = {

@@ -87,7 +87,7 @@ test('rejects a duplicate context key only within the same tenant', async () => 
   getData(await other.admin.post('/contexts', createMinimalContext('twice')), { status: 201 })
 })
 
-test('preserves the omitted fields and the key of an updated context', async () => {
+test('preserves the key and the omitted fields when a context is updated', async () => {
   const before = await tenant.createContext('changing', { metadata: { a: 1 } })
   const changed = getData(
     await tenant.admin.patch('/contexts/changing', {

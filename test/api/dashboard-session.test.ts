@@ -55,12 +55,12 @@ describe('signing in with POST /session', () => {
     await secure.close()
   })
 
-  test('rejects a wrong password at dashboard sign-in with the same error as signIn', async () => {
+  test('returns the same error as signIn if the password is wrong at dashboard sign-in', async () => {
     const { status, body, headers } = await startSession({ email: user.email, password: 'wrong' })
     expect([status, body.error.code, headers.getSetCookie()]).toEqual([401, 'unauthenticated', []])
   })
 
-  test('rejects a dashboard sign-in without a second-factor code with the same error as signIn', async () => {
+  test('returns the same error as signIn if a dashboard sign-in lacks the second-factor code', async () => {
     const holder = await tenant.createUser(['metadata'])
     await holder.graphql('mutation ($password: String!) { beginSecondFactor(password: $password) { secret } }', {
       password: holder.password,
@@ -151,7 +151,7 @@ describe('session cookie authentication', () => {
     ['two sessions', async () => `${await getCookie()}; ${await getCookie()}`],
     ['a changed token', async () => `${(await getCookie()).slice(0, -6)}AAAAAA`],
     ['a value that is too long', () => `assay_session=${'a.'.repeat(4500)}`],
-  ])('rejects a session cookie with %s with the same error as an expired token', async (_what, make) => {
+  ])('returns the same error for a session cookie with %s as for an expired token', async (_what, make) => {
     const response = await world.unauthenticated.get('/files', { cookie: await make(), ...dashboard })
     expect([response.status, response.body.error.code]).toEqual([401, 'unauthenticated'])
   })
@@ -257,7 +257,7 @@ describe('first-visit link', () => {
 })
 
 describe('me query', () => {
-  test('returns null from the me query without a credential, but an error for an invalid one', async () => {
+  test('returns null from the me query without a credential, but an error if the credential is invalid', async () => {
     expect((await queryMe({})).body).toEqual({ data: { me: null } })
     const bad = await queryMe({ authorization: 'Bearer assay_unknown' })
     expect(bad.body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
@@ -298,7 +298,7 @@ describe('dashboard page', () => {
   })
 
   test.each(['/nothing', '/files/a/b', '/nothing?x=1', '/contexts/%'])(
-    'serves the dashboard page with status 404 to a browser at the unknown path %s',
+    'serves the dashboard page with status 404 to a browser that requests the unknown path %s',
     async (path) => {
       const { status, headers, body } = await world.unauthenticated.raw(path, { headers: browser })
       expect([status, headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])

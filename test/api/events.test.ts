@@ -24,7 +24,7 @@ async function collectEvents(work: () => Promise<unknown>) {
 }
 
 describe('GET /events', () => {
-  test('returns the events after a cursor and the last sequence number', async () => {
+  test('returns the last sequence number and the events after a cursor', async () => {
     const { status, body } = await tenant.admin.get('/events')
     expect(status).toBe(200)
     const { data, last_sequence } = body.data
@@ -40,7 +40,7 @@ describe('GET /events', () => {
     expect((await tenant.admin.get('/events?after=900000')).body.data).toEqual({ data: [], last_sequence })
   })
 
-  test('filters events by types and wildcards, and rejects unknown types', async () => {
+  test('filters events by type and wildcard, and rejects unknown types', async () => {
     await tenant.admin.upload('notes', 'typed.txt', 'typed')
     await tenant.admin.upload('notes', 'typed.exe', 'MZ')
     const typesOf = async (types: string) =>
@@ -52,7 +52,7 @@ describe('GET /events', () => {
       expect([query, (await tenant.admin.get(`/events?${query}`)).status]).toEqual([query, 400])
   })
 
-  test('creates one event for each verdict of an upload', async () => {
+  test('creates one event for each upload verdict', async () => {
     const user = await tenant.createUser(['upload'])
     const upload = (caller: Caller) => caller.upload('notes', 'a.exe', 'MZ')
     const [byKey] = await collectEvents(() => upload(tenant.admin))
@@ -83,7 +83,7 @@ describe('GET /events', () => {
     expect(await collectEvents(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
   })
 
-  test('creates an event without secrets or IP addresses for each change within a tenant', async () => {
+  test('creates an event for each change within a tenant, without secrets or IP addresses', async () => {
     const events = await collectEvents(async () => {
       const key = await tenant.createKey(['metadata'])
       for (const action of ['disable', 'enable', 'rotate', 'revoke'])
@@ -123,7 +123,7 @@ describe('GET /events', () => {
 describe('server-sent events', () => {
   const url = (query = '') => `${world.url}/api/v1/events${query}`
 
-  test('sends all past and new events in a stream exactly once and in order', async () => {
+  test('streams all past and new events exactly once and in order', async () => {
     const reader = await readEvents(url(), tenant.admin.credential!)
     const before = await last()
     for (const name of ['one', 'two', 'three']) await tenant.admin.upload('notes', `${name}.txt`, name)
@@ -231,7 +231,7 @@ describe('event subscriptions in GraphQL', () => {
   const subscription =
     'subscription ($after: Long, $types: [String!]) { events(after: $after, types: $types) { sequence type data } }'
 
-  test('delivers new events to a GraphQL subscriber after a cursor and filters them by type', async () => {
+  test('delivers new events after a cursor to a GraphQL subscriber and filters them by type', async () => {
     const client = connect(tenant.admin.credential)
     const events = client.iterate({ query: subscription, variables: { after: await last(), types: ['file.*'] } })
     await tenant.admin.patch('/tenant', { name: 'Named again' })

@@ -93,7 +93,7 @@ describe('rejected exports', () => {
     expect(body.error.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([...fields].sort())
   })
 
-  test('rejects an export with an insufficient credential or a method other than GET', async () => {
+  test('rejects an export request with an insufficient credential or a method other than GET', async () => {
     const code = async (caller: Caller, path: string) => {
       const { status, body } = await caller.get(path)
       return [status, body.error?.code ?? body]
@@ -156,7 +156,7 @@ describe('large exports', () => {
     while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  test('exports each row exactly once from several months', async () => {
+  test('exports each row from several months exactly once', async () => {
     const ids = parseNdjson((await large.admin.get('/stats/logs/export')).body).map(({ call_id }) => call_id)
     expect(ids).toHaveLength(count)
     expect(new Set(ids).size).toBe(count)

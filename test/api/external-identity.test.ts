@@ -94,7 +94,7 @@ describe('external tokens', () => {
     expect(await Promise.all(tokens.map(getStatus))).toEqual(Array(6).fill(200))
   })
 
-  test("attributes actions with an external token to the token's user", async () => {
+  test("attributes actions performed with an external token to the token's user", async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('inbox')
     const caller = world.createCaller(

@@ -156,7 +156,7 @@ test.each(selections)('reads a limited number of files for each page of a file l
   expect(Math.max(...read)).toBeLessThanOrEqual(2 * 101 * contextIds().length)
 })
 
-test('skips no file between two search pages if another file is deleted', async () => {
+test('skips no file between two search pages even if another file is deleted', async () => {
   let deleted = 0
   const reads = {
     query: async (text: string, values: unknown[]) => {

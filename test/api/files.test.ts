@@ -209,7 +209,7 @@ describe('file lists', () => {
   })
 })
 
-test('creates a tenant, a key and a dashboard user, but no context, at the first start', async () => {
+test('creates a tenant, a key and a dashboard user, but no context, on the first start', async () => {
   const { firstAdmin: first } = world
   expect(getItems(await first.get('/contexts'))).toEqual([])
   expect(getItems(await first.get('/api-keys'))).toMatchObject([

@@ -142,7 +142,7 @@ test('returns unique ids for context versions and consistent ids for validation 
 })
 
 describe('partial errors in a GraphQL request', () => {
-  test('returns the other fields of a GraphQL query if one field lacks a scope', async () => {
+  test('returns the other fields of a GraphQL query if the credential lacks the scope for one field', async () => {
     const key = await tenant.createKey(['metadata'])
     const { status, body } = await key.graphql(
       '{ files { pagination { totalItems } } file(fileId: "file_x") { fileId } apiKeys { data { apiKeyId } } tenant { name } }',

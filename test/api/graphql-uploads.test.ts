@@ -26,7 +26,7 @@ describe('GraphQL multipart uploads', () => {
   const validate =
     'mutation ($file: Upload!, $context: String!) { validateFile(file: $file, context: $context) { outcome reason checks { check outcome } } }'
 
-  test('stores, dry-runs, downloads and deletes a file over GraphQL', async () => {
+  test('supports the upload, dry run, download and deletion of a file over GraphQL', async () => {
     const { body } = await user.graphqlUpload(upload, { context: 'notes', metadata: { b: 1 } }, 'ü.txt', 'text')
     expect(body.errors).toBeUndefined()
     const { fileId: id, ...rest } = body.data.uploadFile
@@ -144,7 +144,7 @@ describe('GraphQL document limits', () => {
     expect([response.status, getGraphqlCode(response)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('requires a header that HTML forms cannot send for a GraphQL GET request', async () => {
+  test('rejects a GraphQL GET request unless it has a header that HTML forms cannot send', async () => {
     const query = encodeURIComponent('{ me { id } }')
     const bare = await user.raw(`/graphql?query=${query}`)
     expect([bare.status, getGraphqlCode(bare)]).toEqual([400, 'BAD_USER_INPUT'])

@@ -244,7 +244,7 @@ describe('GraphQL connections', () => {
     if (!/empty|unknown/.test(filter)) expect(expected.length).toBeGreaterThan(0)
   })
 
-  test('returns later pages without gaps or duplicates if items are created in the meantime', async () => {
+  test('returns later pages without gaps or duplicates even if items are created in the meantime', async () => {
     const first = await request('{ filesConnection(first: 3) { edges { node { fileId } } pageInfo { endCursor } } }')
     await user.upload('notes', 'late.txt', 'x')
     const rest = await request(
@@ -267,7 +267,7 @@ describe('GraphQL connections', () => {
   })
 })
 
-test('logs the root fields of a GraphQL request like REST calls', async () => {
+test('logs each root field of a GraphQL request like a REST call', async () => {
   const key = await tenant.createKey(['metadata', 'download'])
   await key.graphql(
     '{ a: files { data { fileId } } b: stats { overview { totalFiles } } contexts { data { contextId } } me { id } }',

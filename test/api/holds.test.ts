@@ -50,7 +50,7 @@ test('deletes an expired file on hold only after the hold is released', async ()
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('replaces the reason of a hold only if the new reason is different', async () => {
+test('replaces the reason for a hold only if the new reason is different', async () => {
   await createContext('again')
   const fileId = await upload('again')
   const first = getData(await hold(fileId, 'One'))

@@ -57,7 +57,7 @@ describe('Idempotency-Key for POST /files/upload', () => {
     expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
-  test('releases the Idempotency-Key of a failed upload for any other request', async () => {
+  test('lets any other request use the Idempotency-Key of a failed upload', async () => {
     const key = createKeyHeader()
     expect((await tenant.admin.upload('notes', 'a.exe', 'one', { headers: key })).status).toBe(422)
     expect((await upload(tenant.admin, 'x'.repeat(1_048_577), key)).status).toBe(413)
@@ -109,7 +109,7 @@ describe('Idempotency-Key for POST /files/upload', () => {
     expect(await world.app.services.idempotency.deleteExpiredKeys()).toBe(1)
   })
 
-  test('accepts an Idempotency-Key again after the lease of a killed process ends', async () => {
+  test('accepts an Idempotency-Key again after the lease of a killed process expires', async () => {
     const key = createKeyHeader()
     await upload(tenant.admin, 'killed', key)
     await world.database.pool.query(
@@ -121,7 +121,7 @@ describe('Idempotency-Key for POST /files/upload', () => {
     expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
-  test('returns the stored response for an Idempotency-Key from another replica', async () => {
+  test('returns the response that another replica stored for an Idempotency-Key', async () => {
     const key = createKeyHeader()
     const first = await upload(tenant.admin, 'anywhere', key)
     const replica = await World.open({}, world)
@@ -156,7 +156,7 @@ describe('Idempotency-Key for POST /contexts and POST /api-keys', () => {
     })
   })
 
-  test('rejects a repeated request to create an API key with 409 and the key id', async () => {
+  test('returns 409 with the key id for a repeated request to create an API key', async () => {
     const key = createKeyHeader()
     const first = await tenant.admin.post('/api-keys', { name: 'Robot' }, key)
     const { api_key_id: id, api_key: secret } = first.body.data

@@ -202,7 +202,7 @@ describe("effects of one tenant's actions on other tenants", () => {
     for (const { admin } of [one, two]) await admin.delete('/contexts/fresh')
   })
 
-  test("does not affect other tenants if a tenant's context, users or quota change", async () => {
+  test("does not affect other tenants if one tenant's context, users or quota change", async () => {
     const before = await Promise.all(
       ['/contexts/invoices', '/tenant', '/files'].map(async (path) => getData(await two.admin.get(path))),
     )
@@ -232,7 +232,7 @@ describe("effects of one tenant's actions on other tenants", () => {
     expect((await two.admin.post('/contexts', context)).status).toBe(201)
   })
 
-  test('accepts a signed download URL for only one file of one tenant', async () => {
+  test('accepts a signed download URL only for the file and the tenant that it was created for', async () => {
     const sign = async (by: Caller, id: string) =>
       new URL(getData(await by.get(`/files/${id}`), { timestamp: false }).download_url)
     const [own, foreign] = [await sign(one.admin, one.files[0]!), await sign(two.admin, two.files[0]!)]

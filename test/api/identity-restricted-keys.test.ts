@@ -87,7 +87,7 @@ describe('keys restricted to some contexts', () => {
     expect(getInvalidFields(await make({ contexts: ['mine'], scopes: ['admin'] }))).toEqual(['contexts'])
   })
 
-  test('denies a restricted key access to a new context with the name of a deleted context', async () => {
+  test('denies a restricted key access to a new context with the same name as a deleted one', async () => {
     await tenant.createContext('passing')
     const passing = await tenant.createKey(['metadata', 'upload'], { contexts: ['passing'] })
     await tenant.admin.delete('/contexts/passing')

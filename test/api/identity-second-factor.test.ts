@@ -83,7 +83,7 @@ describe('second factor', () => {
     expect(getGraphqlCode(await signIn(user, code))).toBe('UNAUTHENTICATED')
   })
 
-  test('accepts each of ten recovery codes once, in any letter case and spacing', async () => {
+  test('accepts each of the ten recovery codes once, regardless of letter case and spacing', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     const { recoveryCodes } = await setUp(user)
     expect(new Set(recoveryCodes).size).toBe(10)
@@ -109,7 +109,7 @@ describe('second factor', () => {
     expect(getGraphqlCode(await signIn(user))).toBeUndefined()
   })
 
-  test('re-encrypts second factors if MASTER_KEY changes', async () => {
+  test('re-encrypts second-factor secrets if MASTER_KEY changes', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     const { secret, recoveryCodes } = await setUp(user)
     const { rows } = await world.database.pool.query('SELECT * FROM users WHERE email = $1', [user.email])
@@ -262,7 +262,7 @@ describe('wrong second-factor codes', () => {
     expect(await stateOf(newcomer)).toMatchObject({ wrong_codes: 0 })
   })
 
-  test('counts wrong second-factor codes only after the correct password', async () => {
+  test('counts wrong second-factor codes only if the password is correct', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     await setUp(user)
     expect(getGraphqlCode(await signIn({ email: user.email, password: 'not the password' }, wrong))).toBe('UNAUTHENTICATED')
@@ -272,7 +272,7 @@ describe('wrong second-factor codes', () => {
 })
 
 describe('tenants that require a second factor', () => {
-  test('limits a session without a second factor to setting one up if the tenant requires it', async () => {
+  test('lets a session without a second factor only set one up if the tenant requires it', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('notes')
     const user = await tenant.createUser(['metadata', 'admin'])

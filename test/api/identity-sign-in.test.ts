@@ -60,7 +60,7 @@ describe('sign-in', () => {
     expect(unknown.body).toEqual(wrong.body)
   })
 
-  test('takes similar CPU time for sign-in attempts with existing and unknown accounts', async () => {
+  test('uses similar CPU time for sign-in attempts to existing and unknown accounts', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     await world.database.pool.query(
@@ -88,7 +88,7 @@ describe('sign-in', () => {
     }
   })
 
-  test('signs in to the named tenant if two tenants use the same email address', async () => {
+  test('signs in to the correct tenant if two tenants have a user with the same email address', async () => {
     const [one, two] = [await world.createTenant(), await world.createTenant()]
     const email = 'both@example.com'
     const [first, second] = [await one.createUser(['metadata'], email), await two.createUser(['metadata'], email)]
@@ -105,7 +105,7 @@ describe('sign-in', () => {
     }
   })
 
-  test("accepts each account's own password although accounts with the same email address share a salt", async () => {
+  test("accepts each account's own password even though accounts with the same email address share a salt", async () => {
     const email = 'everywhere@example.com'
     const tenants = await Promise.all(Array.from({ length: 8 }, () => world.createTenant()))
     const users: (Caller & { password: string })[] = []
@@ -118,7 +118,7 @@ describe('sign-in', () => {
     expect((await world.createCaller(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenants[5]!.tenantId)
   })
 
-  test('rehashes the passwords of accounts with the same email address to share one salt', async () => {
+  test('rehashes the passwords of accounts with the same email address so that they share one salt', async () => {
     const email = 'moved@example.com'
     const [one, two] = [await world.createTenant(), await world.createTenant()]
     await one.createUser(['metadata'], email)
@@ -172,7 +172,7 @@ describe('user sessions', () => {
     expect((await tenant.admin.graphql('mutation { signOut }')).body.data.signOut).toBe(false)
   })
 
-  test('ends all other sessions when a user changes the password', async () => {
+  test('ends all other sessions of a user who changes their password', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })
@@ -199,7 +199,7 @@ describe('user sessions', () => {
     expect(JSON.stringify(entries)).not.toContain('a new password')
   })
 
-  test('ends a session that started with the old password during a password change', async () => {
+  test('ends a session that was started with the old password during a password change', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const attempts = Array.from({ length: 8 }, () =>

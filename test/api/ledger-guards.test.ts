@@ -178,7 +178,7 @@ describe('upload rules', () => {
   const change = (tenant: TestTenant, changes: object) => tenant.admin.patch('/contexts/notes', changes)
   const json = { allowed_extensions: ['json'] }
 
-  test('applies the rules at commit time even if they changed after validation', async () => {
+  test('applies the rules in effect at commit time even if they changed after validation', async () => {
     const tenant = await createTenant()
     expect((await send(tenant)).status).toBe(201)
     const other = await lockHead(tenant)

@@ -69,7 +69,7 @@ test("fills a tenant's quota exactly with fifty concurrent uploads to two contex
   expect((await tenant.admin.get('/stats')).body.data.storage_quota).toMatchObject({ used_percent: 100, remaining_bytes: 0 })
 })
 
-test('rejects an upload above the quota before reading its body', async () => {
+test('rejects an upload that exceeds the quota before reading its body', async () => {
   const tenant = await world.createTenant({ quotaMb: 1 })
   await tenant.createContext('notes')
   const response = await fetch(`${world.url}/api/v1/files/upload`, {
@@ -173,7 +173,7 @@ test('returns statistics that equal a recount after random calls on two replicas
   )
 })
 
-test("counts users' downloads and rejected uploads although calls by users are not logged", async () => {
+test("counts users' downloads and rejected uploads even though calls by users are not logged", async () => {
   const tenant = await world.createTenant()
   await tenant.createContext('notes')
   const user = await tenant.createUser(['upload', 'download'])

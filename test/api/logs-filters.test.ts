@@ -114,7 +114,7 @@ describe('call log date filters', () => {
     expect(await times('start_date=2026-03-01T23:59:59.999Z&end_date=2026-03-02T00:00:00.000Z')).toEqual(timestamps.slice(3, 5))
   })
 
-  test('includes the whole day of an upper date bound without a time', async () => {
+  test('includes the whole day if the upper bound of a date filter has no time', async () => {
     expect(await times('end_date=2026-03-01')).toEqual(timestamps.slice(0, 4))
     expect(await times('start_date=2026-03-02')).toEqual(timestamps.slice(4))
     expect(await times('start_date=2026-03-01&end_date=2026-03-01')).toEqual(timestamps.slice(0, 4))

@@ -131,7 +131,7 @@ describe('calls in the call log', () => {
     expect(rows).toEqual([{ calls: 1, downloads: 1, bytes: 4 }])
   })
 
-  test('logs each repeated or concurrent list request as one call', async () => {
+  test('logs each list request as one call, even if requests are repeated or concurrent', async () => {
     const reader = await tenant.createKey(['metadata'])
     const list = async () => getData(await reader.get('/files')).data
     const page = await list()
@@ -172,7 +172,7 @@ describe('calls in the call log', () => {
     }
   })
 
-  test('logs a call without the required scope as failed with 403', async () => {
+  test('logs a call that lacks the required scope as failed with 403', async () => {
     const limitedKey = await tenant.createKey([...(['upload'] as const)])
     for (const [operation, act] of [
       ['metadata', () => limitedKey.get('/files')],
@@ -205,7 +205,7 @@ describe('calls in the call log', () => {
     }
   })
 
-  test('logs an upload to a disabled context or above a quota as failed', async () => {
+  test('logs an upload as failed if its context is disabled or it exceeds a quota', async () => {
     await tenant.createContext('closed')
     await tenant.admin.patch('/contexts/closed', { status: 'disabled' })
     await key.upload('closed', 'a.txt', 'x')
@@ -254,7 +254,7 @@ describe('calls in the call log', () => {
   })
 })
 
-test("logs the client's IP address and user agent and the key name with each call", async () => {
+test("logs each call with the client's IP address, its user agent and the key name", async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['metadata'], { name: 'Before' })
   await key.get('/files', { 'user-agent': `agent/${'x'.repeat(600)}` })

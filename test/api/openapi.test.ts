@@ -155,7 +155,7 @@ test('describes the root types of the GraphQL schema', async () => {
   for (const { description } of [queryType, mutationType, subscriptionType]) expect(description).toMatch(/^[A-Z].{20,}\.$/)
 })
 
-test('returns the same error details for a declared and a streamed size above the limit', async () => {
+test('returns the same error details whether the declared size or the streamed size exceeds the limit', async () => {
   await tenant.createContext('sized', { max_file_size_mb: 1 })
   const tooLarge = Buffer.alloc(1_100_000, 'a')
   const received = await tenant.admin.upload('sized', 'large.txt', tooLarge)
@@ -232,7 +232,7 @@ test("documents the service's default values in the OpenAPI document", async () 
   expect((await tenant.admin.post('/contexts', createContextBody('plain'))).body.data).toMatchObject(Object.fromEntries(defaults))
 })
 
-test('returns 304 for the OpenAPI document to a client with the current version', async () => {
+test('returns 304 for the OpenAPI document if the client has the current version', async () => {
   const { headers } = await world.unauthenticated.raw('/api/v1/openapi.json')
   // A raw request is used because fetch adds its own Cache-Control header.
   const again = get(`${world.url}/api/v1/openapi.json`, { headers: { 'if-none-match': headers.get('etag')! }, agent: false })
@@ -283,7 +283,7 @@ test('serves /llms.txt as plain text with valid links', async () => {
   for (const address of links) expect([address, (await world.unauthenticated.raw(`/${address}`)).status]).toEqual([address, 200])
 })
 
-test('links to REST and GraphQL on the front page if the dashboard is off', async () => {
+test('shows links to REST and GraphQL on the front page if the dashboard is off', async () => {
   const plain = await World.open({ DASHBOARD: 'off' }, world)
   const page = await plain.unauthenticated.raw('/')
   await plain.close()
@@ -329,7 +329,7 @@ test.each(['br', 'gzip'])('compresses the files at /docs with %s if the client a
   }
 })
 
-test('serves Apollo Sandbox to a browser with a suitable content security policy', async () => {
+test('serves Apollo Sandbox with a suitable content security policy to a browser', async () => {
   const page = await world.unauthenticated.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html'])
   const policy = page.headers.get('content-security-policy')!

@@ -124,7 +124,7 @@ describe('receipts', () => {
     expect((await runVerify(receipt)).status).toBe(0)
   })
 
-  test('logs the reading of a receipt as a metadata call', async () => {
+  test('logs a request for a receipt as a metadata call', async () => {
     await setup.tenant.createContext('others')
     const fileId = await setup.upload()
     const reader = await setup.tenant.createKey(['metadata'])

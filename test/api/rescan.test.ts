@@ -294,7 +294,7 @@ describe('background rescans', () => {
 })
 
 describe('quarantined files', () => {
-  test('stops downloads in progress of a quarantined file within a second', async () => {
+  test('stops ongoing downloads of a file within a second after the file is quarantined', async () => {
     await tenant.createContext('large', { max_file_size_mb: 64, allowed_extensions: ['txt'] })
     clamd.stopDetecting()
     const file = await uploadFile('large', 'large.txt', `${newlyInfected}${', some text'.repeat(2_000_000)}`)
@@ -325,7 +325,7 @@ describe('quarantined files', () => {
     expect(getData(await admin.get('/quarantine?context=held')).pagination.total_items).toBe(1)
   })
 
-  test('reports a file with a quarantine time but without a row in the quarantine table', async () => {
+  test('reports a file that has a quarantine time but no row in the quarantine table', async () => {
     const { storageHealth } = world.app.services
     const { countersDrift } = await storageHealth.verify({ tenantId: tenant.tenantId })
     const one = await world.database.pool.query<{ file_id: string }>(

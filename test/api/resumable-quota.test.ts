@@ -153,7 +153,7 @@ describe('quota for unfinished uploads', () => {
     expect((await tus.patch(other, 0, createBytes(2 * megabyte))).status).toBe(204)
   })
 
-  test('releases the reserved bytes of a killed process at the next request to its upload', async () => {
+  test('releases bytes reserved by a killed process when its upload receives the next request', async () => {
     const { tenant, tus } = await createTenant(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)

@@ -67,7 +67,7 @@ describe('resumable upload validation', () => {
     expect(await listBlobs()).toBe(0)
   })
 
-  test('rejects a resumable upload before its first byte because of extension, size, context or quota', async () => {
+  test('rejects a resumable upload before its first byte because of its extension, size, context or quota', async () => {
     const other = await world.createTenant({ quotaMb: 3 })
     await other.createContext('notes', { max_file_size_mb: 1 })
     const extension = await tus.create('notes', 'program.exe', 10)
@@ -127,7 +127,7 @@ describe('resumable upload validation', () => {
   })
 })
 
-test('reports all errors in a request to create a resumable upload together', async () => {
+test('reports all errors in a request to create a resumable upload in one response', async () => {
   const response = await tus.create('', '', 10, {
     'upload-metadata': encodeUploadMetadata({ filename: '..', context: '', metadata: '[1]' }),
     'upload-length': '-1',
@@ -232,7 +232,7 @@ describe('terminated, expired and deleted resumable uploads', () => {
     expect(rows).toEqual([])
   })
 
-  test("deletes the received bytes of a deleted tenant's unfinished uploads", async () => {
+  test('deletes the received bytes of unfinished uploads when their tenant is deleted', async () => {
     const path = await tus.begin('notes', 'orphan.txt', 8)
     await tus.patch(path, 0, 'text')
     await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
@@ -244,7 +244,7 @@ describe('terminated, expired and deleted resumable uploads', () => {
 describe('resumable upload checksums', () => {
   const digest = (algorithm: string, text: string) => `${algorithm} ${createHash(algorithm).update(text).digest('base64')}`
 
-  test('rejects an upload body that does not match its checksum with 460', async () => {
+  test('returns 460 for an upload body that does not match its checksum', async () => {
     const path = await tus.begin('notes', 'sums.txt', 8)
     expect((await tus.patch(path, 0, 'text', { 'upload-checksum': digest('sha256', 'other') })).status).toBe(460)
     expect(await tus.getOffset(path)).toBe(0)
@@ -255,7 +255,7 @@ describe('resumable upload checksums', () => {
     expect(atOnce.status).toBe(460)
   })
 
-  test('rejects an unknown checksum algorithm or a malformed checksum with 400', async () => {
+  test('returns 400 for an unknown checksum algorithm or a malformed checksum', async () => {
     const path = await tus.begin('notes', 'sums.txt', 8)
     for (const checksum of [digest('md5', 'text'), 'sha256', 'sha256 !', digest('sha256', 'text').slice(0, -1)])
       expect(toStatusAndCode(await tus.patch(path, 0, 'text', { 'upload-checksum': checksum }))).toEqual([400, 'bad_user_input'])
@@ -273,7 +273,7 @@ test('creates only one file for two resumable uploads with the same Idempotency-
   expect(toStatusAndCode(await tus.create('notes', 'a.txt', 5, key, Buffer.from('other')))).toEqual([409, 'idempotency_mismatch'])
 })
 
-test('rejects a new resumable upload if too many uploads or bytes are unfinished', async () => {
+test('rejects a new resumable upload if the unfinished uploads exceed the count or size limit', async () => {
   const { actorId, row } = { actorId: tenant.admin.id, row: 'SELECT $1, $2 || n, $3, $4, $5, $6, $7, now(), now() + interval' }
   const fill = (count: number, actor: string, bytes: number) =>
     world.database.pool.query(

@@ -37,7 +37,7 @@ const seed = async (contextKey: string, files: number) => {
   await world.app.services.storageHealth.repairCounters()
 }
 
-test('deletes only files past their retention period with the system as the actor', async () => {
+test('deletes only files past their retention period, and records the system as the actor', async () => {
   await createContext('short', { retention_days: 30 })
   await createContext('endless', { trash_days: 3 })
   const [young, almost, old] = [
@@ -77,7 +77,7 @@ test('expires a restored file again if it is past its retention period', async (
   expect(await listIds('/trash?context=again')).toEqual([fileId])
 })
 
-test('deletes each expired file only once during uploads on two replicas', async () => {
+test('deletes each expired file only once, even during uploads on two replicas', async () => {
   await createContext('many', { retention_days: 1 })
   await seed('many', 450)
   const uploads = (async () => {

@@ -43,7 +43,7 @@ test('audits failed sign-ins with the IP address at most once a minute', async (
   expect(await listSecurityEntries(tenant)).toHaveLength(1)
 })
 
-test('attributes requests with a missing scope or a rejected API key to the key', async () => {
+test('attributes a request to its API key if the key lacks a scope or is rejected', async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['upload'])
   expect((await key.get('/files')).status).toBe(403)

@@ -69,7 +69,7 @@ describe('statistics charts', () => {
   })
 
   test.each(['api-calls', 'storage', 'uploads'])(
-    'covers thirty days in the weekly chart of %s in weeks that start on Monday',
+    'covers thirty days in the weekly chart of %s, with weeks that start on Monday',
     async (name) => {
       const { period, data_points } = await chart(name, '?period=weekly')
       expect(period).toBe('weekly')

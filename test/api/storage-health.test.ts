@@ -10,7 +10,7 @@ afterAll(() => world.close())
 const fields = '{ countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift }'
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
-test('rejects a query for storage health under several aliases as too expensive', async () => {
+test('rejects a query that requests storage health under several aliases as too expensive', async () => {
   const { admin } = await world.createTenant()
   const response = await admin.graphql(`{ a: storageHealth ${fields} b: storageHealth ${fields} }`)
   expect(response.body.errors).toMatchObject([{ message: expect.stringContaining('The limit is 50000.') }])

@@ -43,7 +43,7 @@ describe('dashboard cookie for WebSocket connections', () => {
   }
   const dashboard = { 'X-Assay-Request': 'dashboard' }
 
-  test("accepts the dashboard cookie for a WebSocket from a page with the service's origin", async () => {
+  test("accepts the dashboard cookie for a WebSocket from a page on the service's origin", async () => {
     expect(await subscribe(world.url, dashboard)).toMatch(/^\w+\.\w+$/)
   })
 

@@ -57,7 +57,7 @@ describe('transparency log with 66,000 entries', () => {
     log = new MemoryLog(await readEntries(long.admin, size))
   })
 
-  test('returns transparency log entries whose hash is the signed root in the checkpoint', async () => {
+  test('returns transparency log entries whose root hash matches the signed checkpoint', async () => {
     const checkpoint = await getCheckpoint(long.admin)
     expect(checkpoint.origin).toBe(`${new URL(world.url).host}/log/${long.tenantId}`)
     expect([checkpoint.size, log.leaves.length]).toEqual([size, size])
@@ -228,7 +228,7 @@ describe('auditor tokens', () => {
     [undefined, 90],
     [1, 1],
     [365, 365],
-  ])('creates an auditor token with `days` set to %p that is valid for %d days', async (requestedDays, days) => {
+  ])('with `days` set to %p, creates an auditor token that is valid for %d days', async (requestedDays, days) => {
     const { expiresAt } = await share(requestedDays)
     expect(Math.round((expiresAt - Date.now()) / 86_400_000)).toBe(days)
   })

@@ -41,7 +41,7 @@ describe('multipart body parts', () => {
     ['a field that is too long', [{ name: 'context', content: 'x'.repeat(70_000) }, file]],
     ['a missing end', [context, file], { end: false }],
     ['LF instead of CRLF', [context, file], { newline: '\n' }],
-  ])('rejects a multipart body with %s with 400 and logs the call', async (_what, parts, ...[options]) => {
+  ])('returns 400 for a multipart body with %s, and logs the call', async (_what, parts, ...[options]) => {
     const before = await uploads.countUploadCalls()
     expect(await uploads.send(parts, options)).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
     expect(await uploads.countUploadCalls()).toBe(before + 1)

@@ -273,7 +273,7 @@ describe('upload link tokens', () => {
     }
   })
 
-  test('counts only invalid upload link tokens towards the rate limit of the client address', async () => {
+  test("counts only invalid upload link tokens towards the rate limit of the client's IP address", async () => {
     const limited = await World.open({ TRUST_PROXY: '1' }, world)
     try {
       const from = { 'x-forwarded-for': '192.0.2.7' }
@@ -328,7 +328,7 @@ describe('CORS rules of upload links', () => {
       headers: { origin, 'access-control-request-method': 'PUT', 'access-control-request-headers': 'content-type' },
     })
 
-  test('allows CORS requests without credentials from all origins if an upload link names no origins', async () => {
+  test('allows CORS requests from all origins, but without credentials, if an upload link names no origins', async () => {
     const used = await link()
     const answer = await preflight(used, 'https://example.com')
     expect(answer.status).toBe(204)
@@ -343,7 +343,7 @@ describe('CORS rules of upload links', () => {
     expect(put.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('allows only the origins of an upload link, even for requests without a preflight', async () => {
+  test('allows only the origins that an upload link names, even for requests without a preflight', async () => {
     const used = await link({ origins: ['https://example.com', 'http://localhost:3000'], max_files: 2 })
     expect((await preflight(used, 'https://example.com')).headers.get('access-control-allow-origin')).toBe('https://example.com')
     expect((await preflight(used, 'https://evil.example')).headers.has('access-control-allow-origin')).toBe(false)

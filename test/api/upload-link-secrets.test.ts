@@ -38,7 +38,7 @@ async function rawResponse(method: string, url: string, body?: string): Promise<
   return [response.statusCode, sent, text.replace(/"(request_id|timestamp)":"[^"]*"/g, '"$1"')].join('\n')
 }
 
-test('returns identical responses for all invalid upload link tokens on every method and path', async () => {
+test('returns identical responses to all invalid upload link tokens for every method and path', async () => {
   const [forged, expired, used, revoked] = [
     await create(),
     await create(),
@@ -69,7 +69,7 @@ test('returns identical responses for all invalid upload link tokens on every me
   }
 })
 
-test('writes an upload link token to no log line, trace or database table', async () => {
+test('never writes an upload link token to a log line, trace or database table', async () => {
   const link = await create({ max_files: 3 })
   const secret = link.token.slice(-43)
   await link.put('a.txt', 'hello', { 'idempotency-key': 'once' })

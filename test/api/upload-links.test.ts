@@ -55,7 +55,7 @@ describe('upload link creation', () => {
     expect(rows[0].token_hash).toHaveLength(32)
   })
 
-  test("rejects upload link limits above the context's limits with 400 and names each field", async () => {
+  test("returns 400 if upload link limits exceed the context's limits, and names each field", async () => {
     const { status, body } = await tenant.admin.post('/upload-links', {
       context: 'notes',
       max_size_mb: 6,
@@ -87,7 +87,7 @@ describe('upload link creation', () => {
     expect([status, body.error.details.fields[0].field]).toEqual([400, field])
   })
 
-  test('rejects a new upload link to a hidden or disabled context', async () => {
+  test('rejects the creation of an upload link for a hidden or disabled context', async () => {
     await tenant.createContext('closed')
     await tenant.admin.patch('/contexts/closed', { status: 'disabled' })
     const restricted = await tenant.createKey(['upload'], { contexts: ['closed'] })
@@ -115,7 +115,7 @@ describe('uploads through a link', () => {
     expect(await getLink(used)).toMatchObject({ status: 'used', accepted_files: 1, rejected_files: 0 })
   })
 
-  test('uploads a form with the metadata of the link, which the uploader cannot overwrite', async () => {
+  test("applies the link's metadata to form uploads, and does not let the uploader override it", async () => {
     const used = await link({ metadata: { order: 7 } })
     const answer = await used.post('a.txt', 'hello', { metadata: '{"order": 8, "note": "mine"}' })
     expect(answer.status).toBe(201)
@@ -123,7 +123,7 @@ describe('uploads through a link', () => {
     expect(data.metadata).toEqual({ order: 7, note: 'mine' })
   })
 
-  test("rejects an upload through a link to a context other than the link's context", async () => {
+  test("rejects an upload through a link if the upload names a context other than the link's", async () => {
     const used = await link()
     const form = await used.post('a.txt', 'hello', { context: 'other' })
     expect([form.status, form.body.error.details.fields[0].field]).toEqual([400, 'context'])
@@ -322,7 +322,7 @@ describe('upload link management', () => {
     expect(body.data.file.uploadLink).toBeNull()
   })
 
-  test('returns an upload link by GraphQL query and as a field of its files', async () => {
+  test('returns an upload link over GraphQL, both by query and as a field of its files', async () => {
     const { body } = await tenant.admin.graphql(
       'mutation ($input: CreateUploadLinkInput!) { createUploadLink(input: $input) { linkId url uploadLink { id } } }',
       { input: { context: 'notes', maxFiles: 2 } },

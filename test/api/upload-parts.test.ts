@@ -41,7 +41,7 @@ describe('multipart upload parts', () => {
     }
   })
 
-  test('accepts file names of context and metadata parts, which browsers send for typed Blobs', async () => {
+  test('accepts context and metadata parts with file names, which browsers send for typed Blobs', async () => {
     const blobs = [
       { ...context, filename: 'blob' },
       { name: 'metadata', filename: 'blob', content: '{"page":8}' },

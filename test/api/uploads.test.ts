@@ -103,7 +103,7 @@ describe('file size limits', () => {
     expect(toStatusAndCode(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte + 1)))).toEqual([413, 'size_exceeded'])
   })
 
-  test('enforces the size limit if the context field follows the file or Content-Length is missing', async () => {
+  test('enforces the size limit even if the context field follows the file or Content-Length is missing', async () => {
     const parts = [
       { name: 'file', filename: 'a.txt', content: 'x'.repeat(2 * megabyte) },
       { name: 'context', content: 'notes' },

@@ -99,7 +99,7 @@ describe('failed webhook deliveries', () => {
     ])
   })
 
-  test('retries a webhook delivery at the documented intervals of the database clock', async () => {
+  test('retries a webhook delivery at the documented intervals, measured by the database clock', async () => {
     createSender()
     receiver.reply = createReply(500)
     const id = await createWebhook()
@@ -215,7 +215,7 @@ describe('failed webhook deliveries', () => {
     await used.close()
   })
 
-  test('fails a test event without blocking the next one if the receiver responds with 101', async () => {
+  test('marks a test event as failed without blocking the next one if the receiver responds with 101', async () => {
     receiver.reply = switchProtocols
     const id = await createWebhook()
     // A tenant can send two test events concurrently.
@@ -247,7 +247,7 @@ describe('failed webhook deliveries', () => {
     expect(sent).toBeLessThan(50_000_000)
   })
 
-  test('delays no other webhooks if a receiver never responds', async () => {
+  test('does not delay other webhooks if a receiver never responds', async () => {
     createSender([60])
     receiver.reply = () => {}
     const good = await openReceiver()
@@ -311,7 +311,7 @@ test('does not wait at shutdown for a webhook delivery that never ends', async (
 }, 60_000)
 
 describe('webhook deliveries by several replicas', () => {
-  test('sends each webhook event exactly once and in order from several replicas', async () => {
+  test('sends each webhook event exactly once and in order, even with several replicas', async () => {
     const replica = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' }, world)
     opened.push(replica)
     createSender()

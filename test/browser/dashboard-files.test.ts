@@ -163,7 +163,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await page.locator('.upload').count()).toBe(1)
   })
 
-  test('asks users to confirm only if they leave the page during an upload', async () => {
+  test('asks users for confirmation only if they leave the page during an upload', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files' })
     await page.locator('.drop').waitFor()
     let release = () => {}

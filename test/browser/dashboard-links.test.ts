@@ -66,7 +66,7 @@ describeWith('chromium')('upload links in the dashboard', () => {
     await page.getByText('No results').first().waitFor()
   })
 
-  test('shows only their own upload links to users with only the upload scope', async () => {
+  test("shows only a user's own upload links if the user has only the upload scope", async () => {
     await tenant.admin.post('/upload-links', { context: 'notes' })
     const page = await dashboard.openSignedIn(tenant, { scopes: ['upload'], at: '/links' })
     await page.getByText('No upload links yet').waitFor()

@@ -79,7 +79,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     return page.locator('.verify .report li:not(.skipped) p').allTextContents()
   }
 
-  test('verifies a dropped receipt and its file while offline', async () => {
+  test('verifies a dropped receipt and its file while the browser is offline', async () => {
     const content = 'A report, as it was uploaded.'
     const receipt = await getReceipt(await upload('report.txt', content))
     const page = await dashboard.openSignedIn(tenant, { at: '/proof' })

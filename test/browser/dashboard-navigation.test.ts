@@ -53,7 +53,7 @@ describeWith('chromium')('dashboard navigation and command palette', () => {
     await heading(page, title).waitFor()
   })
 
-  test('operates the command palette with only the keyboard', async () => {
+  test('lets the user operate the command palette with only the keyboard', async () => {
     const page = await dashboard.openSignedIn(tenant)
     await open(page, 'quarterly')
     const file = palette(page).getByRole('option', { name: 'Quarterly-report.txt' })
@@ -73,7 +73,7 @@ describeWith('chromium')('dashboard navigation and command palette', () => {
     await heading(page, 'Quarterly-report.txt').waitFor()
   })
 
-  test('opens the page and the dialog of an action in the command palette', async () => {
+  test('opens the page and the dialog of an action chosen in the command palette', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     await heading(page, 'API keys').waitFor()
     await open(page, 'api key')

@@ -33,7 +33,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
   const step = (page: Page, title: string) =>
     page.locator('.first-steps li', { has: page.getByRole('heading', { name: new RegExp(`^${title}`) }) })
 
-  test('links the current numbers in the overview to their lists', async () => {
+  test('links each current count in the overview to the corresponding list', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('box')
     const page = await dashboard.openSignedIn(tenant)
@@ -101,7 +101,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await page.locator('.pager', { hasText: '2 of 2' }).waitFor()
   })
 
-  test('reaches all bars of a chart with the arrow keys', async () => {
+  test('lets the user reach all bars of a chart with the arrow keys', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('box')
     await tenant.admin.upload('box', 'a.txt', 'some text')

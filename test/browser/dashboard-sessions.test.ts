@@ -286,7 +286,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect((await tenant.admin.get('/contexts/half_typed')).status).toBe(200)
   })
 
-  test('keeps the dashboard page open while offline and retries uploads afterwards', async () => {
+  test('keeps the dashboard page open while the browser is offline, and retries uploads afterwards', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/files?context=notes' })
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(true)

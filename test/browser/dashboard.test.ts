@@ -193,7 +193,7 @@ describeWith('chromium')('dashboard', () => {
     expect(body.data.data.map((file: { original_filename: string }) => file.original_filename)).toEqual(['two.txt'])
   })
 
-  test('keeps the search, sort and page of a list of 10,000 files in the URL', async () => {
+  test('keeps the search, sort order and page of a list of 10,000 files in the URL', async () => {
     const crowd = await world.createTenant()
     const { context_id } = await crowd.createContext('many')
     await world.database.pool.query(
@@ -343,7 +343,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await dialog(page).textContent()).toMatch(/revoked[\s\S]*Ada Lovelace[\s\S]*new_status/)
   })
 
-  test('creates and disables a user and shows the password only once', async () => {
+  test('creates and disables a user in the dashboard, and shows the password only once', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/users' })
     await button(page, 'New user').click()
     await dialog(page).getByLabel('Name').fill('Grace')

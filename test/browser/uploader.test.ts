@@ -97,7 +97,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(sentBytes().filter(({ method }) => method === 'POST')).toHaveLength(2)
   })
 
-  test('checks files in the upload widget before sending a byte', async () => {
+  test('checks files in the upload widget before sending any bytes', async () => {
     const used = await link({ max_files: 1, max_size_mb: 1 })
     await open(used)
     const rejections: [string, string | Buffer, string][] = [
@@ -253,7 +253,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(await visitor.page.evaluate('localStorage.length')).toBe(0)
   })
 
-  test('continues an upload in the upload widget after lost connections without user action', async () => {
+  test('automatically continues an upload in the upload widget after the connection is lost', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -285,7 +285,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 1 })
   })
 
-  test('explains an invalid link in the upload widget', async () => {
+  test('explains in the upload widget that a link is invalid', async () => {
     const used = await link()
     await tenant.admin.delete(`/upload-links/${used.id}`)
     await open(used)

@@ -45,7 +45,7 @@ async function getStatus(service: Service, key: string, path = '/api/v1/contexts
 }
 
 describe('first start', () => {
-  test('prints a working key, a user and a curl command only at the first start', async () => {
+  test('prints a working key, a user and a curl command only on the first start', async () => {
     const env = await environment()
     const first = await start(env)
     const key = parseKey(first.stdout)!
