@@ -9,7 +9,10 @@ import type { Ledger, LedgerEvents } from '../ledger/ledger.js'
 import type { Database } from '../platform/db/client.js'
 import type { BlobStorage } from '../platform/storage/blob-storage.js'
 
-/** Components that services share. A service declares the ones that it uses, such as `Pick<Components, 'db' | 'ledger'>`. */
+/**
+ * Components that are shared by several services. Each service declares only the ones that it needs, for example
+ * `Pick<Components, 'db' | 'ledger'>`.
+ */
 export interface Components {
   db: Database
   ledger: Ledger
@@ -25,7 +28,7 @@ export interface Components {
 }
 
 interface EventArguments extends LedgerEvents {
-  /** Emitted when blobs are due for deletion by the sweep. */
+  /** Emitted when blobs have become due for deletion, so that a sweep starts soon. */
   blobsReleased: []
   rescanRequested: []
   rescanned: [file: { outcome: 'clean' | 'infected' | 'failed'; bytes: number }]
@@ -33,5 +36,8 @@ interface EventArguments extends LedgerEvents {
   securityEvent: [reason: SecurityReason]
 }
 
-/** Events between components. The emitter is created first, so that components can be created in any order. */
+/**
+ * Events that components send to each other. The emitter is created before the components, so that they can be created in any
+ * order.
+ */
 export type ServiceEvents = EventEmitter<EventArguments>

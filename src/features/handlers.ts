@@ -50,7 +50,7 @@ interface HandlerDependencies extends AppDependencies {
   services: Services
   uploads: UploadService
   previews: PreviewService
-  /** Store for uploaded blobs. It measures its operations and schedules the cleanup of failed writes. */
+  /** Blob store for uploads. It measures its operations and schedules the deletion of blobs whose write failed. */
   uploadStorage: Pick<BlobStorage, 'put' | 'remove'>
   metrics: Metrics
   spool: Spool
@@ -153,7 +153,8 @@ function createStreamHandlers(dependencies: HandlerDependencies, schema: GraphQL
       onError: createErrorLogger(dependencies, 'An event stream failed because of an internal error.'),
     }),
     end: () => {
-      // Close subscriptions first, with code 1001 (going away). Clients do not reconnect after code 4403.
+      // Close subscriptions with code 1001 (going away) before the streams end. Otherwise, they would be closed with code 4403,
+      // after which clients do not reconnect.
       subscriptions.close()
       streams.endAll()
     },

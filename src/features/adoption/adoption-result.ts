@@ -6,7 +6,8 @@ export const adoptionOutcomes = ['accepted', 'quarantined', 'rejected', 'registe
 export type AdoptionOutcome = (typeof adoptionOutcomes)[number]
 
 /**
- * `registered`: the object already belongs to a file. `skipped`: its file was deleted. `failed`: the next run retries the object.
+ * `registered`: the object already belongs to a file. `skipped`: the file that used the object was deleted. `failed`: the next
+ * run retries the object.
  */
 export interface AdoptionResult {
   path: string
@@ -31,7 +32,10 @@ export const toAdoptionResult = (
   ...fields,
 })
 
-/** Returns undefined if the error would also affect all remaining objects. */
+/**
+ * Returns the outcome of an object whose adoption failed with this error. Returns undefined if the error would also affect all
+ * remaining objects, so that the run must end.
+ */
 export function toAdoptionOutcome({ code }: AssayError): 'rejected' | 'failed' | undefined {
   if (toBlockReason(code) || code === 'scan_incomplete') return 'rejected'
   return ['storage_unavailable', 'not_found', 'conflict', 'bad_user_input'].includes(code) ? 'failed' : undefined

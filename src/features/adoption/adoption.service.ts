@@ -20,14 +20,15 @@ import { quarantineObject } from './infected-objects.js'
 
 const batchObjects = 64
 const maxConcurrent = 8
-// A run ends after this number of consecutive failures, because requests to an unavailable store take the full timeout.
+// A run ends after this many consecutive failures. The store is then probably unavailable, and each further request would wait
+// for the full timeout.
 const maxFailures = 32
 const adoptionLock = 4_207_006
 
 const unsupportedNameMessage =
   'The object name is too long, or contains control characters or empty segments. Rename the object, then run the command again.'
 
-/** `folder` ends with a slash. A dry run only validates the objects. */
+/** `folder` must end with a slash. If `isDryRun` is true, the objects are only validated, not registered. */
 export interface AdoptionRequest {
   tenantId: string
   context: string
@@ -35,7 +36,10 @@ export interface AdoptionRequest {
   isDryRun: boolean
   /** If true, infected objects are registered as quarantined files. Otherwise, they are rejected. */
   quarantines: boolean
-  /** Called with the results of each batch, before the run's position is saved. */
+  /**
+   * Called with the results of each batch before the run's position is saved. After a crash in between, the results of a batch
+   * are reported again.
+   */
   onResults(results: readonly AdoptionResult[]): Promise<void>
 }
 
@@ -49,8 +53,8 @@ interface Dependencies {
 }
 
 /**
- * Registers objects that another program stored. Each object is inspected like an upload and stays at its path. An interrupted
- * run resumes with its last unfinished batch.
+ * Adopts objects that another program stored: inspects each object like an upload, and registers it as a file at its existing
+ * path. An interrupted run resumes with the unfinished batch.
  */
 export class AdoptionService {
   readonly #throttle: ReadThrottle
@@ -72,7 +76,7 @@ export class AdoptionService {
   /** Adopts all objects in the folder. Throws if another adoption is running, or if an error would affect every object. */
   async run(request: AdoptionRequest): Promise<void> {
     await withDedicatedClient(this.parts.database, 'assay adoption', async (client) => {
-      // PostgreSQL may take a few seconds to release the lock of a killed run.
+      // Wait a few seconds, because PostgreSQL may not release the lock of a killed run immediately.
       await client.query(`SET lock_timeout = '5s'`)
       await client.query('SELECT pg_advisory_lock($1)', [adoptionLock]).catch((error) => {
         throw getSqlErrorKind(error) === 'locked'
@@ -120,7 +124,7 @@ export class AdoptionService {
         results[index] = known.get(object.path) ?? (await this.#adoptObject(request, object))
       }
     }
-    // Wait for all workers, so that no object is adopted after the run has ended.
+    // Wait for all workers even if one of them fails, so that no object is adopted after the run has ended.
     const errors = (await Promise.allSettled(Array.from({ length: maxConcurrent }, runWorker))).filter(
       (worker) => worker.status === 'rejected',
     )
@@ -188,7 +192,7 @@ export class AdoptionService {
     })
   }
 
-  /** Reads an object into the spool, unless it exceeds the size limit. */
+  /** Reads an object into the spool. If the object exceeds the size limit, returns only its size without reading it. */
   async #readObject({ path, size }: StoredBlob, limit: number): Promise<Spooled> {
     if (size > limit) return { sizeBytes: size, dispose: async () => {} }
     const spooled = await this.parts.spool.receive(await this.parts.objects.open(path), () => size, { expected: size })
@@ -199,7 +203,10 @@ export class AdoptionService {
     )
   }
 
-  /** Finds objects of existing or deleted files. A single statement cannot miss a file that is deleted in the meantime. */
+  /**
+   * Finds the objects that already belong to existing or deleted files. A single statement reads all tables in one snapshot, so
+   * it cannot miss a file that is deleted in the meantime.
+   */
   async #findRegisteredObjects(
     { tenantId }: AdoptionRequest,
     batch: readonly StoredBlob[],

@@ -14,7 +14,10 @@ interface Dependencies {
   quarantine: Pick<QuarantineService, 'commitAsQuarantined'>
 }
 
-/** Registers an infected object as a quarantined file. Returns undefined if the entry does not reject an infected object. */
+/**
+ * Registers an infected object as a quarantined file and returns the file ID. Returns undefined if the entry does not reject the
+ * object because of a virus.
+ */
 export async function quarantineObject(
   { objects, contexts, quarantine }: Dependencies,
   path: string,
@@ -49,7 +52,8 @@ export async function quarantineObject(
   try {
     await quarantine.commitAsQuarantined({ ...entry, upload: { actor, file } }, report)
   } catch (error) {
-    // If the commit's outcome is unknown, a file may use the object, so do not release it.
+    // Release the object only if the commit was definitely rejected. If its outcome is unknown, a file may already use the
+    // object.
     const isRejected = error instanceof StaleWriteError || (error instanceof AssayError && error.code === 'quota_exceeded')
     if (isRejected) await objects.release(path)
     throw error

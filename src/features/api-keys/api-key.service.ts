@@ -21,7 +21,10 @@ interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'identity'> {
 export class ApiKeyService {
   constructor(private readonly parts: Dependencies) {}
 
-  /** Returns the secret, which cannot be retrieved later. `options.secret` is the configured secret of the first key. */
+  /**
+   * Creates an API key and returns its secret, which cannot be retrieved later. `options.secret` is the secret that the operator
+   * configured for the first key.
+   */
   async create(
     actor: Actor,
     input: CreateApiKeyInput,
@@ -82,7 +85,7 @@ export class ApiKeyService {
     return this.#setStatus(actor, apiKeyId, { to: 'revoked', from: ['active', 'disabled'], action: 'revoked' })
   }
 
-  /** The previous secret stays valid for `graceSeconds`. */
+  /** Replaces the secret of an API key. The previous secret remains valid for `graceSeconds`. */
   async rotate(actor: Actor, apiKeyId: string, graceSeconds: number): Promise<CreatedApiKey> {
     const secret = generateApiKeySecret()
     const row = await this.#updateApiKey(actor, apiKeyId, (before) => {

@@ -28,7 +28,7 @@ const types = ['api_key', 'file', 'context', 'tenant', 'security'] satisfies Aud
 const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'deleted'] satisfies AuditAction[]
 const bucketMs = { hour: 3_600_000, day: 86_400_000 }
 
-/** Reads the audit log. Its entries are immutable, and its retention period ends at the start of a day. */
+/** Reads the audit log, whose entries are immutable. Expired entries are removed by whole days. */
 export class AuditLogService extends LogReader<AuditLog, AuditFilter> {
   protected readonly table = table
 
@@ -49,9 +49,9 @@ export class AuditLogService extends LogReader<AuditLog, AuditFilter> {
     if (action) conditions.push(`action = $${values.push(action)}`)
     if (entityId) conditions.push(`entity_id = $${values.push(entityId)}`)
     if (entityType) conditions.push(`entity_type = $${values.push(entityType)}`)
-    // A malformed ID matches no entry. It must not reach PostgreSQL, which rejects some characters.
+    // A malformed ID cannot match any entry. Do not send it to PostgreSQL, which rejects text with NUL characters.
     const isEmpty = typeof entityId === 'string' && !/^[a-z]{3,4}_[0-9a-z]{26}$/.test(entityId)
-    // An entity's log is short enough for paging by offset.
+    // The log of a single entity is short enough to be paged by offset, so no bucket counts are needed.
     const returnNoBuckets = async () => []
     return {
       filter: isEmpty ? null : { conditions, values, pairs: null },
@@ -97,7 +97,7 @@ export class AuditLogService extends LogReader<AuditLog, AuditFilter> {
 
 type Kind = { auditType: string | null; action: string | null }
 
-// Each row of audit_counters counts the entries with one combination of audit type and action.
+// SQL condition that selects a tenant's counters by audit type and action. A null parameter matches all values.
 const isCounted = 'tenant_id = $1 AND ($2::text IS NULL OR audit_type = $2) AND ($3::text IS NULL OR action = $3)'
 
 /** Returns the pairs of audit type and action that match a filter, or null if the filter specifies neither. */

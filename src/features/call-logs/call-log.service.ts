@@ -95,7 +95,10 @@ const buildCounterSumSql = (filter: CallLogFilter): string =>
     .map(([operation, status]) => `${operation}_${status}`)
     .join(' + ')
 
-/** A part of a time range, with the counters that cover it. `rows` means that log rows are counted instead. */
+/**
+ * A part of a time range, and the counters that are read for it. `rows` means that log rows are counted instead of reading
+ * counters.
+ */
 interface Span {
   by: 'hour' | 'day' | 'total' | 'rows'
   from: Date
@@ -108,7 +111,7 @@ interface CallQuery {
   filter: CallLogFilter
 }
 
-/** Counts calls with daily and hourly counters, and counts rows for partial hours, in one statement. */
+/** Counts calls in one statement: reads counters for whole hours and days, and counts log rows for partial hours. */
 async function countCalls({ database, tenantId, filter }: CallQuery, window: Window): Promise<number> {
   const isUnbounded = !window.from && !window.until
   const spans: Span[] = isUnbounded ? [{ by: 'total', from: totalBucket, until: new Date(1) }] : splitWindow(window)
@@ -116,7 +119,7 @@ async function countCalls({ database, tenantId, filter }: CallQuery, window: Win
   const counts = spans.map((span) => (span.by === 'rows' ? buildRowCountSql : buildBucketCountSql)(span, filter, values))
   if (counts.length === 0) return 0
   const text = `SELECT (${counts.join(' + ')})::bigint AS calls`
-  // Statements that count log rows are unnamed, so that PostgreSQL plans each of them for its time range.
+  // A statement with a time range is unnamed, so that PostgreSQL plans each execution for its specific range.
   const name = isUnbounded ? nameOf(text) : ''
   const { rows } = await database.query<{ calls: number }>({ name, text, values })
   return rows[0]!.calls
@@ -129,7 +132,10 @@ async function* countCallsPerPeriod(calls: CallQuery, window: Window): AsyncGene
     else yield* await readBuckets(calls, span)
 }
 
-/** Returns a start day whose log includes the latest `count` calls of each API key, or null if there are no calls. */
+/**
+ * Returns a day such that the log from this day on contains the latest `count` calls of each API key. Returns null if there are
+ * no calls.
+ */
 async function findFirstRecentDay(
   database: Queries,
   { tenantId, apiKeyIds, count }: { tenantId: string; apiKeyIds: readonly string[]; count: number },
@@ -157,7 +163,7 @@ const ceilToDay = (time: Date): Date => new Date(Math.ceil(time.getTime() / dayM
 /** Splits a time range into at most two partial hours, two partial days and the whole days between them, in ascending order. */
 function splitWindow(window: Window, now = getCurrentTime()): Span[] {
   const from = window.from ?? new Date(0)
-  // Rows can have future timestamps after the database clock was set back.
+  // Include at least the next 24 hours, because rows may have future timestamps if the database clock was set back.
   const until = window.until ?? ceilToDay(new Date(now.getTime() + dayMs))
   const [firstHour, lastHour] = [ceilToHour(from), startOfHour(until)]
   const [firstDay, lastDay] = [ceilToDay(firstHour), startOfDay(lastHour)]
@@ -182,7 +188,9 @@ function buildBucketCountSql({ by, from, until }: Span, filter: CallLogFilter, v
     AND grain = '${by}' AND bucket >= $${values.push(from)} AND bucket < $${values.push(until)})`
 }
 
-/** Returns SQL that counts the log rows of a partial hour. If hourly counters were deleted, the period can be up to a day. */
+/**
+ * Returns SQL that counts the log rows of a partial hour, or of up to one day if the hourly counters of that day were deleted.
+ */
 function buildRowCountSql({ from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
   const conditions = [
     'tenant_id = $1',

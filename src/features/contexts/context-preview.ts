@@ -5,7 +5,7 @@ import { megabyte } from '../../platform/units.js'
 import type { FileContext } from './context.types.js'
 import { type ContextPreview, type ContextRules, type FileAtOdds, FilesByReason } from './context-rules.types.js'
 
-/** Bit flags in `files.traits`, for problems and missing results in a file's latest validation report. */
+/** Bit flags of `files.traits`. Each flag stands for a problem or a missing result in the latest validation report of a file. */
 const trait = { blank: 1, damage: 2, policy: 4, encrypted: 8, active: 16, unscanned: 32, incomplete: 64, infected: 256 }
 
 const maxSamples = 20
@@ -76,10 +76,12 @@ function toRejectionMessage(
   }
 }
 
-// SQL for the file extension, as in the upload checks: the text after the last dot, unless the name starts with that dot.
+// SQL for the file extension, determined as in the upload checks: the text after the last dot, unless that dot is the first
+// character of the name.
 const extension = `CASE WHEN strpos(substr(f.original_filename, 2), '.') = 0 THEN '' ELSE lower(split_part(f.original_filename, '.', -1)) END`
 
-// The first pass counts the files. The second pass stops after it has collected all rejected files or 20 of them.
+// The first pass counts the files by verdict. The second pass reads the newest rejected files and stops when it has found 20 of
+// them or, if there are fewer, all of them.
 const statement = `
 WITH judged AS NOT MATERIALIZED (
   SELECT file_id, original_filename, size_bytes, CASE

@@ -56,7 +56,7 @@ export class FileContextService {
 
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger'> & { maxUploadMb: number }) {}
 
-  /** Validates fields against the service's `MAX_UPLOAD_MB` setting. */
+  /** Checks that the maximum file size of a context does not exceed the service's `MAX_UPLOAD_MB` setting. */
   findInputErrors(input: object): FieldError[] {
     const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
     return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.parts.maxUploadMb
@@ -146,13 +146,16 @@ export class FileContextService {
     return rows
   }
 
-  /** Works like `find`, but may return rules that are up to a second old. The caller must check them again. */
+  /**
+   * Works like `find`, but may return cached rules that are up to one second old. The caller must verify later that they have not
+   * changed.
+   */
   async findRecent(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     const recent = this.#recent.get(toCacheKey(actor, contextKey))
     return recent && canAccessContext(actor, recent.contextId) ? recent : this.find(actor, contextKey)
   }
 
-  /** Returns the maximum size of an upload to the context in bytes, which `MAX_UPLOAD_MB` also limits. */
+  /** Returns the maximum size of an upload to the context in bytes: its own limit or `MAX_UPLOAD_MB`, whichever is smaller. */
   readonly getMaxUploadBytes = ({ maxFileSizeMb }: FileContext): number =>
     Math.min(maxFileSizeMb, this.parts.maxUploadMb) * megabyte
 
@@ -161,7 +164,7 @@ export class FileContextService {
     return new Map(found.map((context) => [context.contextId, context]))
   }
 
-  /** Returns the usage of contexts by context ID. The values come from counters. */
+  /** Returns the usage of contexts by context ID. Reads only counters, so the cost does not depend on the number of files. */
   async getUsageByIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
     const { rows } = await this.parts.db.pool.query<ContextUsage & { contextId: string }>(
       `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",
@@ -245,7 +248,7 @@ export class FileContextService {
     const changed = this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
       const found = await findContextForUpdate(tx, actor, contextKey)
       const where = { tenantId: actor.tenantId, contextId: found.contextId }
-      // No upload can commit before the deletion, because the transaction holds the tenant's lock.
+      // No upload can commit between this check and the deletion, because the transaction holds the tenant's lock.
       const held = await tx.fileTotal.findUnique({ where: { tenantId_contextId: where } })
       const files = Number(held?.files ?? 0)
       if (files > 0)
@@ -283,7 +286,7 @@ const toCacheKey = ({ tenantId }: Actor, contextKey: string) => `${tenantId} ${c
 
 const toContext = (row: ContextRow, storageUsedBytes: number) => ({ ...row, storageUsedBytes }) as FileContext
 
-/** Returns the fields that an input sets, with normalized extensions. */
+/** Returns only the fields that the input sets, with normalized file extensions. */
 const toChanges = ({ allowedExtensions, ...input }: ContextChanges): ContextChanges => ({
   ...Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)),
   ...(allowedExtensions && { allowedExtensions: normalizeExtensions(allowedExtensions) }),

@@ -117,7 +117,7 @@ export class ContextUsage {
 
 export const FileContextPage = createPageType(FileContext, 'FileContext')
 
-/** Requires file extensions. They can be in upper or lower case, with or without the dot. */
+/** Requires a list of file extensions, in upper or lower case, with or without a leading dot. */
 export const ExtensionList = () =>
   Rule(
     (value) =>
@@ -219,7 +219,7 @@ const unsafeInPath = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\
 
 /** Returns true if a storage path template results in a relative path that every store accepts. */
 export function isValidTemplate(template: string): boolean {
-  // A context key can have 63 characters, and file systems limit the length of file names.
+  // Use a context key of the maximum length (63 characters), because file systems limit the length of file names.
   const segments = template.replace('{context_key}', 'k'.repeat(63)).split('/')
   return (
     Buffer.byteLength(template) <= 255 &&

@@ -21,7 +21,10 @@ interface Dependencies {
 }
 
 const beatMs = 15_000
-/** Time in milliseconds after which a client that does not read is disconnected. The client can resume from its position. */
+/**
+ * Time in milliseconds after which a client that stops reading is disconnected. It can reconnect and resume after the last event
+ * that it received.
+ */
 const maxStalledMs = 10_000
 
 /** Serves GET /events as server-sent events if the client accepts them. Otherwise, the REST router serves the events as JSON. */

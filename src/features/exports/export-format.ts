@@ -14,7 +14,10 @@ interface Writer {
 
 const newline = '\r\n'
 
-/** Writers for the export formats. Each call formats one batch, so that only one batch is in memory. */
+/**
+ * Writers for the export formats. Each call formats a single batch of rows, so that an export never holds more than one batch in
+ * memory.
+ */
 export const writers: Record<ExportFormat, Writer> = {
   // CSV follows RFC 4180. A cell that a spreadsheet would execute as a formula is prefixed with an apostrophe.
   csv: {
@@ -23,7 +26,8 @@ export const writers: Record<ExportFormat, Writer> = {
     rows: (rows, columns) =>
       stringify(
         rows.map((row) => columns.map((column) => toCell(row[column]))),
-        // CSV readers recognize all kinds of line breaks, but by default the library quotes only the record delimiter.
+        // CSV readers treat every kind of line break as the end of a row, but by default the library quotes only fields that
+        // contain the record delimiter.
         { escape_formulas: true, record_delimiter: newline, quoted_match: /[\r\n]/ },
       ),
   },

@@ -29,7 +29,7 @@ interface Dependencies {
   onError(error: unknown): void
 }
 
-// Number of rows per batch. Formatting a batch takes a few milliseconds, and other calls run between batches.
+// Number of rows per batch. Formatting a batch blocks the event loop for a few milliseconds. Other calls can run between batches.
 const rowsAtOnce = 200
 
 /** Creates the endpoints that stream log exports in constant memory, each with its own database connection. */
@@ -67,7 +67,8 @@ async function sendExport(
 ): Promise<void> {
   const connection = await database.connectDedicatedReads('assay export')
   try {
-    // An export contains the rows up to the current time, so it does not include its own call.
+    // Read the first batch before the call is logged. The export covers only rows that exist at this time, so it does not contain
+    // its own call.
     const rows = list.options.log.readInBatches(connection, attempt.actor, args, rowsAtOnce)
     const first = await rows.next()
     await call.admission.logSuccess(attempt)
@@ -147,7 +148,7 @@ class ExportList {
     const format = query.get('format') ?? 'ndjson'
     if (!exportFormats.some((known) => known === format))
       call.inputErrors.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })
-    // Paging parameters are ignored, because clients may copy the query string of a list.
+    // Ignore paging parameters, because clients may reuse the query string of a list request.
     for (const name of ['format', ...paging]) query.delete(name)
     const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
     const raw = readQueryParameters(call, query, ['format', ...filters])

@@ -12,7 +12,10 @@ export interface FileFilter {
   contentType?: string | null
 }
 
-/** Statements that filter by uploader or content type are unnamed, because rare and frequent values need different plans. */
+/**
+ * Returns true if the list is filtered by uploader or content type. Such statements are unnamed, because rare and frequent values
+ * need different plans.
+ */
 const hasAttributeFilter = ({ uploadedBy, contentType = null }: FileFilter): boolean =>
   uploadedBy !== null || contentType !== null
 
@@ -30,7 +33,10 @@ function buildGroupConditions(filter: FileFilter, values: unknown[]): string {
   return [...conditions, ...buildAttributeConditions(filter)].join(' AND ')
 }
 
-/** Returns SQL conditions with literal values, because the best plan depends on the number of matching files. */
+/**
+ * Returns SQL conditions that contain the values as literals, so that PostgreSQL can choose a plan for the number of matching
+ * files.
+ */
 export function buildAttributeConditions({ uploadedBy, contentType = null }: FileFilter): string[] {
   const conditions: string[] = []
   if (uploadedBy !== null) conditions.push(`uploaded_by = ${pg.escapeLiteral(uploadedBy)}`)
@@ -39,7 +45,7 @@ export function buildAttributeConditions({ uploadedBy, contentType = null }: Fil
   return conditions
 }
 
-/** Merging one index scan per context avoids storing and sorting the skipped rows. */
+/** Returns true if the statement must merge one index scan per context, which avoids storing and sorting the skipped rows. */
 const needsContextMerge = (filter: FileFilter, skip: number): boolean =>
   skip > 0 && (filter.contextIds?.length ?? 0) > 1 && !hasAttributeFilter(filter)
 
@@ -59,7 +65,7 @@ const buildContextCondition = (contextId: string): string =>
 
 /**
  * Returns a SELECT statement for matching files in order of creation. The statement reads the primary key or files_by_context in
- * index order. For an uploader or a content type, it reads files_by_size and sorts the rows.
+ * index order. If the filter specifies an uploader or a content type, it reads files_by_size and sorts the rows.
  */
 export function buildOrderedFilesSql(
   filter: FileFilter,
@@ -80,7 +86,8 @@ export function buildOrderedFilesSql(
     const scans = filter.contextIds!.map((id) => `(${buildSelect(buildContextCondition(`$${values.push(id)}`), order)})`)
     return `SELECT f.* FROM (${scans.join(' UNION ALL ')}) f ${page}`
   }
-  // The statement reads each context in order and sorts the combined rows. It is the same for any number of contexts.
+  // The statement reads each context in index order and sorts the combined rows. Its text does not depend on the number of
+  // contexts.
   const contexts = contextIds
     ? `unnest($${values.push(contextIds)}::text[]) c(context_id)`
     : `(SELECT DISTINCT context_id FROM ${buildFileGroupsSql(filter, values)} g) c`
@@ -101,15 +108,21 @@ export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS chec
 
 export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'
 
-/** Joins the context and unfolded downloads. Citus cannot derive the tenant from a subquery, so `tenant` is a parameter. */
+/**
+ * Joins a file's context and the downloads that have not been folded into its counter yet. Citus cannot derive the tenant from a
+ * subquery, so the caller passes it as `tenant`.
+ */
 export const buildFileJoinsSql = (tenant: string): string => `${contextJoin}
   LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = ${tenant} AND d.file_id = f.file_id) d ON true`
 
-/** Joins `files` with the subquery `ids`. The limit makes PostgreSQL look up each file instead of reading all files. */
+/**
+ * Joins `files` with the subquery `ids`. The LIMIT clause makes PostgreSQL look up each file by its key instead of reading the
+ * whole table.
+ */
 export const buildJoinByIdSql = (tenant: string): string =>
   `CROSS JOIN LATERAL (SELECT * FROM files f WHERE f.tenant_id = ${tenant} AND f.file_id = ids.file_id LIMIT 1) f`
 
-// Exceeds the size of every page. It is a literal in the statement, so that the planner expects few rows.
+// Greater than the number of rows of any page. It is a literal in the statement, so that the planner expects few rows.
 const maxRows = 101
 
 interface PageRange {
@@ -137,12 +150,13 @@ export class FileList {
     if (skip >= total) return toPage<File>([], total, position)
     const limit = Math.min(pageSize, total - skip)
     const fromOldest = total - skip - limit
-    // Pages in the second half of the list are read from the oldest file, so that no page skips more than half of the list.
+    // Pages in the second half of the list are read starting from the oldest file, so that no page skips more than half of the
+    // list.
     const range = fromOldest < skip ? { limit, skip: fromOldest, ascending: true } : { limit, skip }
     return toPage(await this.#readRows(filter, range), total, position)
   }
 
-  /** Returns the number of matching files. The number comes from counters. */
+  /** Returns the number of matching files from counters, without counting rows. */
   async countFiles(filter: FileFilter): Promise<number> {
     const values: unknown[] = []
     const [row] = await this.#select<{ total: number }>(filter, 'total', buildCountSql(filter, values), values)
@@ -154,7 +168,7 @@ export class FileList {
     return this.#readRows(filter, { limit, untilId: afterId })
   }
 
-  /** Reads rows and total with one statement, because most clients read only the first page. */
+  /** Reads the rows and the total with a single statement. This is worthwhile, because most clients read only the first page. */
   async #getFirstPage(filter: FileFilter, position: PagePosition): Promise<Page<File>> {
     const values: unknown[] = []
     const text = `SELECT ${fileColumns}, (${buildCountSql(filter, values)}) AS total FROM ${buildPageSql(filter, values, { limit: position.pageSize })}`
@@ -174,14 +188,15 @@ export class FileList {
     )
   }
 
-  /** PostgreSQL plans a statement without a `name` for each execution. */
+  /** Runs a statement. If it has no `name`, PostgreSQL plans it for each execution. */
   async #select<Row extends object>(
     filter: FileFilter,
     name: string | undefined,
     text: string,
     values: unknown[],
   ): Promise<Row[]> {
-    // Filters by uploader or content type contain literals. If such statements had names, each value would need a stored plan.
+    // Filters by uploader or content type contain literals. If such statements were named, PostgreSQL would store a plan for each
+    // value.
     const { rows } =
       name === undefined || hasAttributeFilter(filter)
         ? await this.database.query<Row>(text, values)
@@ -193,7 +208,10 @@ export class FileList {
 /** Each filter shape has its own prepared statement, and therefore its own plan. */
 const getFilterShape = ({ contextIds }: FileFilter): string => (contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm')
 
-/** Returns SQL for a page's rows, newest first. If an index contains the IDs in order, the statement reads the IDs first. */
+/**
+ * Returns SQL for a page's rows, newest first. If rows must be skipped or sorted, the statement first selects the IDs of the page
+ * and then reads the full rows.
+ */
 function buildPageSql(filter: FileFilter, values: unknown[], { limit, untilId, skip = 0, ascending }: PageRange): string {
   const where = untilId === undefined ? [] : [`f.file_id < $${values.push(untilId)}`]
   const isDirect = skip === 0 && !hasAttributeFilter(filter) && (filter.contextIds?.length ?? 1) === 1

@@ -15,7 +15,7 @@ export type StoredFile = StoredColumns &
 export class FileLookup<Row extends StoredFile> {
   readonly #batches = new Batcher<{ tenantId: string; fileId: string }, Row | null>({
     getGroup: ({ tenantId }) => tenantId,
-    // Allow a second statement, so that one frozen connection does not delay all lookups of a tenant.
+    // Allow two concurrent statements, so that a single unresponsive connection does not delay all lookups of a tenant.
     maxConcurrent: 2,
     run: async (requested) => {
       const found = await this.findByIds(requested[0]!.tenantId, [...new Set(requested.map(({ fileId }) => fileId))])
@@ -28,7 +28,7 @@ export class FileLookup<Row extends StoredFile> {
     private readonly statement: { name: string; text: string },
   ) {}
 
-  /** Finds files with all their metadata, which takes PostgreSQL 1.5 times as long as `basic`. */
+  /** Finds files with all their metadata. The statement takes 1.5 times as long as that of `basic`. */
   static complete = (database: Queries) =>
     new FileLookup<File & StoredColumns>(database, {
       name: 'complete-files-by-id',

@@ -22,7 +22,7 @@ export interface Search extends FileFilter {
   descending: boolean
 }
 
-/** Position in a sorted list. A list that is sorted by age needs no `key`, because IDs are ordered by time. */
+/** Position in a sorted list. `key` is omitted if the list is sorted by age, because IDs are ordered by time. */
 export interface SortPosition {
   id: string
   key?: string
@@ -33,13 +33,13 @@ export const maxSortedFiles = 10_000
 
 /**
  * Lists files with more filters and sort orders than `FileList`. Lists by age read an index in order. Lists by name or size merge
- * one sorted index range per combination of context, uploader and content type. If no index sorts the matching files, such as the
- * largest files of a month, the statement sorts them, up to a limit.
+ * one sorted index range per combination of context, uploader and content type. If no index provides the order, for example for
+ * the largest files of a month, the statement sorts the matching files, up to a limit.
  */
 export class FileSearch {
   constructor(private readonly database: Queries) {}
 
-  /** Returns one more row than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
+  /** Returns up to `limit` files, plus one more if further files follow. Throws 400 if too many files would have to be sorted. */
   async findRows(search: Search, range: ListRange<SortPosition>): Promise<File[]> {
     const { limit, fromEnd } = range
     const isDescending = search.descending !== fromEnd
@@ -106,13 +106,19 @@ export async function selectFiles(database: Queries, ids: string, { search, valu
   return found.rows
 }
 
-/** Returns the SQL condition that joins file `f` with group `g`, a range of files_by_name and files_by_size. */
+/**
+ * Returns the SQL condition that joins file `f` with group `g`. The files of a group form a contiguous range of the indexes
+ * files_by_name and files_by_size.
+ */
 const buildGroupCondition = ({ tenantId }: Search, values: unknown[]): string =>
   `f.tenant_id = $${values.push(tenantId)} AND f.context_id = g.context_id AND f.uploaded_by = g.uploaded_by AND f.content_type = g.content_type`
 
 const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
 
-/** Returns SQL that reads N rows from each of the N groups with the smallest first entries, and merges them into N rows. */
+/**
+ * Returns SQL that merges groups into N sorted rows. Only the N groups with the smallest first entries can contribute, so the
+ * statement reads only N rows from each of them.
+ */
 function buildMergedGroupsSql(
   search: Search,
   values: unknown[],
@@ -125,7 +131,7 @@ function buildMergedGroupsSql(
   return `SELECT f.* FROM (SELECT g.* FROM ${buildFileGroupsSql(search, values)} g ${buildFirstFilesJoin(1)} ORDER BY ${order} LIMIT ${rows}) g ${buildFirstFilesJoin(rows)}`
 }
 
-// SQL expressions by which indexes sort a list. Sorting by age needs no expression, because IDs are ordered by time.
+// SQL expressions for the sort keys, as in the indexes. Sorting by age needs no expression, because IDs are ordered by time.
 const nameKey = 'lower(f.original_filename COLLATE "C")'
 const keys: Record<FileSort, { sql: string; given: (parameter: string) => string } | null> = {
   created_at: null,
@@ -186,7 +192,10 @@ export function buildPrefixCondition(prefix: string | null, values: unknown[]): 
   return `${nameKey} >= ${given} AND ${nameKey} < ${given} || chr(1114111)`
 }
 
-/** Returns SQL that selects files by ID range for a time range, or group by group for a name prefix. */
+/**
+ * Returns SQL that selects the candidate files: the ID range of a time range or, for a name prefix, the matching files of each
+ * group.
+ */
 function buildCandidatesSql(search: Search, values: unknown[]): string {
   if (search.namePrefix === null) {
     const ids = buildOrderedFilesSql(search, values, {

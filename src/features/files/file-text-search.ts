@@ -26,14 +26,17 @@ export function parseTextFilter(search: string): TextFilter {
   return checksum ? { checksum } : { name: text }
 }
 
-// Maximum number of file names that a request reads. An index would require pg_trgm and slow down every upload.
+// Maximum number of file names that one request reads. The names are not indexed for substring searches, because that would
+// require pg_trgm and slow down every upload.
 const maxScannedFiles = 100_000
 
 type TextSearch = Search & { text: TextFilter }
 
 interface SearchPage {
   rows: File[]
-  /** ID of the last file read. The next page continues after it. Undefined if the page is full or all files were read. */
+  /**
+   * ID of the last file that was read, after which the next page continues. Undefined if the page is full or all files were read.
+   */
   scanEnd: string | undefined
 }
 
@@ -61,7 +64,7 @@ export class FileTextSearch {
     private readonly maxFiles = maxScannedFiles,
   ) {}
 
-  /** Returns one more row than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
+  /** Returns up to `limit` files, plus one more if further files follow. Throws 400 if too many files would have to be sorted. */
   findPage(search: TextSearch, range: ListRange<SortPosition>): Promise<SearchPage> {
     return this.#runInSlot(search, () => this.#findPage(search, range))
   }
@@ -70,7 +73,10 @@ export class FileTextSearch {
     return this.#runInSlot(search, () => this.#countMatches(search))
   }
 
-  /** Finds the page, then counts all matches, in one slot and with one database connection at a time. */
+  /**
+   * Finds the page and then counts all matches. Both use the same slot and run one after another, so they need only one database
+   * connection at a time.
+   */
   findPageAndTotal(search: TextSearch, range: ListRange<SortPosition>): Promise<SearchPage & SearchTotal> {
     return this.#runInSlot(search, async () => ({
       ...(await this.#findPage(search, range)),
@@ -104,8 +110,8 @@ export class FileTextSearch {
   }
 
   /**
-   * Returns the ID of the last file that the scan may read, or undefined if it may read all files. A limit on the number of rows
-   * could omit files after a concurrent deletion.
+   * Returns the ID of the last file that the scan may read, or undefined if it may read all files. A row limit alone would not be
+   * safe, because files may be deleted between the two statements.
    */
   async #findScanEnd(search: TextSearch, scan: Scan): Promise<string | undefined> {
     const values: unknown[] = []
@@ -114,19 +120,22 @@ export class FileTextSearch {
     return rows.length === 2 ? rows[0]!.file_id : undefined
   }
 
-  /** Returns SQL for the files up to `end`. The limit allows for files that are stored between the two statements. */
+  /**
+   * Returns SQL that reads the files up to `end`. The limit is twice the usual one, because further files may be stored between
+   * the two statements.
+   */
   #buildScanSql(search: TextSearch, scan: Scan, values: unknown[], end: string | undefined): string {
     const where = end === undefined ? [] : [`f.file_id ${scan.ascending ? '<=' : '>='} $${values.push(end)}`]
     return buildScanSql(search, scan, values, { where, columns, limit: 2 * this.maxFiles })
   }
 
-  /** Searches by ID or checksum need no slot, because they use an index. */
+  /** Runs `work` in a slot if the search is by name. Searches by ID or checksum need no slot, because they use an index. */
   #runInSlot<T>({ tenantId, text }: TextSearch, work: () => Promise<T>): Promise<T> {
     return 'name' in text ? this.#slots.run(tenantId, work) : work()
   }
 }
 
-/** If the search did not read all files, the connection's next page must continue after the last file read. */
+/** Makes the connection's next page continue after the last file read, because the search did not read all files. */
 export function addScanEnd(
   connection: Connection<File>,
   scanEnd: string,
@@ -137,7 +146,8 @@ export function addScanEnd(
   return { ...connection, pageInfo: { ...connection.pageInfo, ...more } }
 }
 
-// The scan must not read files in other contexts, because its cursor reveals the ID of the last file read.
+// The scan must not read files of contexts that the search excludes, because the cursor reveals the ID of the last file that was
+// read.
 function buildScanSql(search: TextSearch, scan: Scan, values: unknown[], page: IndexScan): string {
   const { tenantId, contextIds, text, window } = search
   const { ascending } = scan

@@ -182,7 +182,10 @@ export class FileService {
     return canUseCounters(search) ? this.#list.countFiles(search) : this.#search.countMatches(search)
   }
 
-  /** Creates a pre-signed download URL, and counts and logs the download. A HEAD request does neither. */
+  /**
+   * Creates a pre-signed download URL, and counts and logs the download. A HEAD request only checks that the file can be
+   * downloaded.
+   */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.parts.storage.kind !== 'local')
       throw badUserInput([
@@ -211,7 +214,7 @@ export class FileService {
     const { actor } = attempt
     const context = typeof query.context === 'string' ? await this.parts.contexts.find(actor, query.context) : null
     if (context) attempt.setTarget({ context })
-    // An unknown context and a malformed ID match no file.
+    // An unknown context or a malformed uploader ID is not an error. It matches no file, so the list is empty.
     const contextIds = context === null ? actor.contexts : context ? [context.contextId] : []
     const { uploadedBy: uploader = null } = query
     const uploadedBy = uploader === null || isId('key', uploader) || isId('usr', uploader) ? uploader : ''

@@ -30,7 +30,10 @@ export class SelfTest {
     private readonly onFailed: (error: SelfTestError) => void,
   ) {}
 
-  /** Runs the self-test, unless it has already succeeded. Returns the kind of statements that fail, or undefined. */
+  /**
+   * Runs the self-test, unless it has already succeeded. Returns the kind of the statements that failed, or undefined if all
+   * succeeded.
+   */
   async findFailure(): Promise<StatementKind | undefined> {
     if (this.#hasPassed) return undefined
     try {

@@ -15,7 +15,9 @@ type ServedRow = Pick<File, 'fileId' | 'originalFilename' | 'contentType' | 'siz
   isGranted: boolean
 }
 
-/** Finds files for local download URLs. The URLs contain the signed IDs of the tenant, the file and the credential. */
+/**
+ * Finds the files that local download URLs refer to. The URLs contain the signed IDs of the tenant, the file and the credential.
+ */
 export class SignedDownloads {
   readonly #batches = new Batcher<SignedDownload, ServedRow | null>({
     getGroup: ({ tenantId }) => tenantId,
@@ -25,7 +27,10 @@ export class SignedDownloads {
 
   constructor(private readonly database: Queries) {}
 
-  /** Returns null if the file does not exist. Throws 403 if the file, its tenant or the URL's credential forbids the download. */
+  /**
+   * Returns null if the file does not exist. Throws 403 if it is quarantined, its tenant is suspended, or the credential that
+   * created the URL is no longer active.
+   */
   async findFile(signed: SignedDownload): Promise<ServedRow | null> {
     const file = await this.#batches.add(signed)
     if (!file) return null
@@ -35,7 +40,10 @@ export class SignedDownloads {
     return file
   }
 
-  /** Throws 403 if a single-use download URL was already used. Of several concurrent requests, exactly one succeeds. */
+  /**
+   * Marks a single-use download URL as used. Throws 403 if it was already used. If several requests use it concurrently, exactly
+   * one succeeds.
+   */
   async consumeSingleUseUrl({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
     if (nonce === undefined) return
     await this.database.query('DELETE FROM spent_downloads WHERE tenant_id = $1 AND expires_at < now()', [tenantId])
@@ -87,7 +95,7 @@ export class DownloadAborter {
     this.#isChecking = true
     while (this.#watched.size > 0) {
       await sleep(checkIntervalMs, undefined, { ref: false })
-      // If the database is unavailable, the next check covers the same downloads.
+      // Ignore database errors, because the next check covers the same downloads.
       await this.#abortQuarantinedDownloads().catch(() => {})
     }
     this.#isChecking = false

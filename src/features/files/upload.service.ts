@@ -26,7 +26,7 @@ import type { FileContextService } from '../contexts/context.service.js'
 import { assertActive, type FileContext, getBlobFolder } from '../contexts/context.types.js'
 import { type File, fromStoredResponse, toUploadResponse, type UploadFileArgs, type ValidateFileArgs } from './file.types.js'
 
-// An attempt fails if the context's rules change, or if the reservation of the storage path expires.
+// Maximum number of attempts. An attempt fails if the context's rules change, or if the storage path's reservation expires.
 const maxTries = 3
 const maxMetadataBytes = 16 * 1024
 
@@ -43,9 +43,9 @@ interface Dependencies {
   paths: Pick<ReservedPaths, 'takePath' | 'discardPaths'>
   ledger: Pick<Ledger, 'commit' | 'announceEntryAfter'>
   idempotency: IdempotencyService
-  /** Counts and commits the rejection of a file that was uploaded through a link. */
+  /** Commits the rejection of a file that was uploaded through a link, and counts it for the link. */
   uploadLinks: { rejectFile(actor: Actor, entry: Entry): Promise<void> }
-  /** True if `storage` registers objects that another program stored, instead of storing new ones. */
+  /** True if `storage` registers existing objects of another program instead of storing new ones. */
   isAdoption?: boolean
   /** Returns the tenant's storage quota and used storage, in bytes. */
   getTenantQuota(actor: Actor): Promise<{ quota: number; held: number }>
@@ -99,7 +99,7 @@ export class UploadService {
     }
   }
 
-  /** Rejects an upload before its first byte if the context, file name, quota or size (null if unknown) does not allow it. */
+  /** Rejects an upload before its content is received if its context, name or size (null if unknown) is not accepted. */
   async checkBeforeUpload(attempt: Attempt, input: { context: string; filename: string; sizeBytes: number | null }) {
     const policy = await this.#findActivePolicy(attempt, input.context)
     const filename = sanitizeFilename(input.filename)
@@ -125,7 +125,10 @@ export class UploadService {
     return { policy, filename, spooled }
   }
 
-  /** Returns the rules of an active context. If `isRecent` is true, the caller must later check that the rules are unchanged. */
+  /**
+   * Returns an active context with its rules. If `isRecent` is true, the rules may be slightly out of date, so the caller must
+   * verify later that they have not changed.
+   */
   async #findActivePolicy(attempt: Attempt, contextKey: string, { isRecent = false } = {}): Promise<FileContext> {
     const { actor } = attempt
     const context = await this.parts.contexts[isRecent ? 'findRecent' : 'find'](actor, contextKey)
@@ -146,7 +149,7 @@ export class UploadService {
       } catch (error) {
         if (!(error instanceof StaleWriteError)) throw error
         attempt.outcome = 'running'
-        // Another request with the same Idempotency-Key completed first.
+        // Do not retry, because another request with the same Idempotency-Key has already completed.
         if (error.reason === 'answer') throw error
         if (tries === maxTries) throw storageUnavailable('The upload took too long. The file was not stored. Retry later.')
         current = { ...received, policy: await this.#findActivePolicy(attempt, current.policy.contextKey) }
@@ -164,7 +167,7 @@ export class UploadService {
     reachFaultPoint('upload.judged')
     const { content } = spooled
     if (report.outcome === 'rejected' || !content) {
-      // The ledger compares the rules when it commits an accepted upload.
+      // The ledger checks the rules only when it commits an accepted upload, so check them here for a rejected one.
       await this.#assertRulesUnchanged(attempt, { policy, spooled })
       throw await this.#commitRejection(attempt, { policy, filename }, report)
     }
@@ -225,7 +228,7 @@ export class UploadService {
     return withSpan('checks', () => this.parts.inspector.inspect({ ...file, ...caller, rules: policy }))
   }
 
-  /** Stores the content at a path in the garbage journal. If no commit uses the path, the sweep deletes the blob. */
+  /** Stores the content at a path in the garbage journal, so that the sweep deletes the blob if no commit uses it. */
   async #storeBlob(attempt: Attempt, folder: string, content: Content, contentType: string): Promise<string> {
     const { paths, storage } = this.parts
     reachFaultPoint('upload.journaling')
@@ -236,7 +239,7 @@ export class UploadService {
     return path
   }
 
-  /** Deletes the blob of a rejected commit and rethrows the error. A file may use the blob if the commit's outcome is unknown. */
+  /** Deletes the blob if its commit was definitely rejected. Otherwise, a file may use the blob. Rethrows the error. */
   async #removeRejectedBlob(folder: string, path: string, error: unknown): Promise<never> {
     const { paths, storage } = this.parts
     const isStale = error instanceof StaleWriteError && error.reason !== 'answer'
@@ -278,7 +281,7 @@ export class UploadService {
   }
 }
 
-/** Applies the restrictions of an upload link. The context's rules may have changed after the link was created. */
+/** Returns the context with its own limits or those of the upload link, whichever are stricter. */
 const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb, sha256 }: UploadLinkRules): FileContext => ({
   ...context,
   allowedExtensions: context.allowedExtensions.filter((extension) => allowedExtensions?.includes(extension) ?? true),

@@ -6,7 +6,7 @@ import { listTenantIds } from '../../platform/db/queries.js'
 import { reachFaultPoint } from '../../platform/fault-points.js'
 import type { Components } from '../components.js'
 
-// Number of files per batch. A small batch shortens the time for which uploads of the same tenant wait.
+// Number of files per batch. Batches are small, because uploads of the same tenant wait while a batch holds the tenant's lock.
 const filesAtOnce = 100
 
 export interface ExpiryResult {
@@ -14,7 +14,10 @@ export interface ExpiryResult {
   purged: number
 }
 
-/** Number of files that a batch removed, and the file ID after which the next batch starts. Undefined after the last batch. */
+/**
+ * Result of a batch: the number of removed files, and the file ID after which the next batch starts. The ID is undefined after
+ * the last batch.
+ */
 interface Batch {
   count: number
   next: string | undefined
@@ -28,8 +31,8 @@ interface DueContext {
 }
 
 /**
- * Deletes files that exceed the retention period of their context, and purges files that exceed their time in the trash. Several
- * replicas can run at the same time, because each batch checks the current policy and holds under the tenant's lock.
+ * Deletes files whose retention period has expired, and purges files whose time in the trash has expired. Several replicas can
+ * run at the same time, because each batch checks the current policy and holds under the tenant's lock.
  */
 export class ExpiryService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'serviceEvents'>) {}
@@ -83,7 +86,7 @@ export class ExpiryService {
     })
   }
 
-  /** Runs batches with pauses, so that other calls can proceed. Returns the number of removed files. */
+  /** Runs batches with pauses in between, so that other calls can proceed. Returns the number of removed files. */
   async #runBatches(shouldContinue: () => boolean, removeFiles: (after: string) => Promise<Batch>): Promise<number> {
     let removed = 0
     for (let after: string | undefined = ''; after !== undefined && shouldContinue(); ) {
@@ -107,7 +110,8 @@ SELECT d.* FROM (SELECT c.tenant_id AS "tenantId", c.context_id AS "contextId",
   FROM file_contexts c WHERE c.tenant_id = $1) d
 WHERE d."hasOldFiles" OR d."hasOldTrash"`
 
-// The condition uses the current policy, and the database clock at the start of the transaction.
+// Selects files whose time in the trash has expired, according to the current policy and the database clock at the start of the
+// transaction.
 const isOldTrash = `t.file_id IN (SELECT d.file_id FROM trash d JOIN file_contexts p ON p.tenant_id = $1 AND p.context_id = d.context_id
   WHERE d.tenant_id = $1 AND d.context_id = $3 AND d.deleted_at <= now() - make_interval(days => p.trash_days)
     AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = d.file_id)
@@ -120,7 +124,8 @@ interface ExpiredFile extends Omit<RemovedFile, 'sizeBytes'> {
   isKept: boolean
 }
 
-// Sorting by ID is sorting by age. Quarantined files are retained, because admins purge them from quarantine.
+// Sorting by ID sorts by age, because IDs are ordered by time. Quarantined files never expire, because admins decide whether to
+// release or purge them.
 const oldFiles = `
 SELECT f.file_id AS "fileId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes",
   c.retention_days AS "retentionDays", f.created_at <= now() - make_interval(days => c.retention_days) AS "isDue",

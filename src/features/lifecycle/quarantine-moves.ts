@@ -8,8 +8,9 @@ const maxPaths = 3
 type QuarantinedFileKey = { tenantId: string; fileId: string }
 
 /**
- * Moves quarantined objects in a bucket to another path, because existing download URLs point directly to the bucket. After a
- * crash at any step, the file row refers to the object at the old or the new path, and the sweep deletes the other object.
+ * Moves quarantined objects in a bucket to another path, so that existing download URLs, which point directly to the bucket, stop
+ * working. After a crash at any step, the file row refers to the object at the old or the new path, and the sweep deletes the
+ * other object.
  */
 export class QuarantineMoves {
   constructor(
@@ -30,7 +31,7 @@ export class QuarantineMoves {
     return moved
   }
 
-  /** Moves an object. An error is only reported, because `completeDueMoves` retries the move within a minute. */
+  /** Tries to move an object. An error is only reported, because `completeDueMoves` retries the move after a minute. */
   async tryMoveObject(key: QuarantinedFileKey): Promise<boolean> {
     try {
       return await this.moveObject(key)
@@ -40,7 +41,7 @@ export class QuarantineMoves {
     }
   }
 
-  /** Returns false if the object was already moved, or if another replica is moving it. */
+  /** Moves a quarantined object to a new path. Returns false if it was already moved, or if another replica is moving it. */
   async moveObject({ tenantId, fileId }: QuarantinedFileKey): Promise<boolean> {
     const { rows } = await this.parts.db.pool.query<{ path: string }>(
       `UPDATE quarantine q SET move_due_at = now() + interval '1 minute' FROM files f
@@ -52,7 +53,10 @@ export class QuarantineMoves {
     throw new Error(`File '${fileId}' was not moved, because the reservations for ${maxPaths} successive paths expired.`)
   }
 
-  /** Returns false if the reservation of the new path expired. In this case, the sweep deletes the copy. */
+  /**
+   * Copies the object to a new path and updates the file row. Returns false if the reservation of the path expired, in which case
+   * the sweep deletes the copy.
+   */
   async #moveToNewPath(fromPath: string, { tenantId, fileId }: QuarantinedFileKey): Promise<boolean> {
     const place = `${tenantId}/quarantine`
     const to = await this.parts.paths.takePath(tenantId, place)
@@ -69,7 +73,7 @@ export class QuarantineMoves {
       }
       const renamed =
         await tx.$executeRaw`UPDATE files SET blob_path = ${to} WHERE tenant_id = ${tenantId} AND file_id = ${fileId} AND blob_path = ${fromPath}`
-      // The file was purged in the meantime, so the sweep deletes the copy.
+      // If no row was updated, the file was purged in the meantime. The sweep deletes the copy.
       if (renamed === 0) return { result: true, entry: {} }
       await tx.$executeRaw`DELETE FROM blob_garbage WHERE tenant_id = ${tenantId} AND blob_path = ${to}`
       await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${fromPath}, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at`

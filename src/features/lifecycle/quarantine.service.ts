@@ -43,10 +43,13 @@ export class QuarantineService {
     },
   ) {}
 
-  /** Quarantines an infected file, or adds the report if it is already quarantined. Ignores a file that lost its lease. */
+  /**
+   * Quarantines an infected file, or adds the report if it is already quarantined. Does nothing if the replica's lease on the
+   * file was lost.
+   */
   async quarantineFile({ tenantId, contextId, fileId, originalFilename, token, report }: InfectedFile): Promise<void> {
     const { viruses, signatures } = toDetection(report)
-    // Local objects are not moved. If `moveSeconds` is null, the due time of the move is null too.
+    // Local objects are not moved: if `moveSeconds` is null, the SQL expression for `move_due_at` is also null.
     const moveSeconds = this.parts.storage.kind === 'local' ? null : 0
     const isNew = await this.parts.ledger.changeTenant(tenantId, async (tx) => {
       const file = await this.#endLease(tx, { tenantId, fileId, token })
@@ -71,7 +74,7 @@ export class QuarantineService {
     this.parts.serviceEvents.emit('blobsReleased')
   }
 
-  /** Commits an infected file that is quarantined from the start, so that no replica ever serves it. */
+  /** Commits an infected file and its quarantine in the same transaction, so that no replica ever serves the file. */
   async commitAsQuarantined(entry: Entry & Required<Pick<Entry, 'upload'>>, report: ValidationReport): Promise<void> {
     const { file } = entry.upload!
     const { tenantId, fileId, contextId } = file
@@ -93,7 +96,10 @@ export class QuarantineService {
     return listFilesLatestFirst(this.parts.db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
   }
 
-  /** Releases a file until a scan with other signatures finds a virus in it. Throws 404 if the file is not quarantined. */
+  /**
+   * Releases a file from quarantine until a scan with other signatures finds a virus in it again. Throws 404 if the file is not
+   * quarantined.
+   */
   async release(actor: Actor, fileId: string, reason: string): Promise<{ fileId: string }> {
     return this.parts.ledger.changeTenant(actor.tenantId, async (tx) => {
       const file = await this.#findQuarantinedFile(tx, actor, fileId)
@@ -117,10 +123,11 @@ export class QuarantineService {
     return { fileId }
   }
 
-  /** Ends the lease on a scanned file. Returns undefined if the file was deleted or its lease was lost. */
+  /** Ends the lease on a scanned file and returns the file. Returns undefined if the file was deleted or the lease was lost. */
   async #endLease(tx: Transaction, { tenantId, fileId, token }: Pick<InfectedFile, 'tenantId' | 'fileId' | 'token'>) {
     if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, leaseToken: token } })).count === 0) return undefined
-    // A restored file may be quarantined only until its scan, so a virus that the scan finds counts as new.
+    // A restored file may be in quarantine only because it waits for its scan. A virus that this scan finds is therefore counted
+    // as new.
     const [file] = await tx.$queryRaw<{ contextKey: string; isNew: boolean }[]>`
       SELECT c.context_key AS "contextKey", NOT EXISTS (SELECT FROM quarantine q WHERE q.tenant_id = f.tenant_id AND q.file_id = f.file_id AND q.viruses <> '[]') AS "isNew"
       FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id

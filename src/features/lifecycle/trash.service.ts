@@ -23,7 +23,10 @@ interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'storage' | 's
   quarantineMoves: { tryMoveObject(file: { tenantId: string; fileId: string }): Promise<boolean> }
 }
 
-/** SQL condition that is true if context `c` allows restoring trashed file `t`. Other trashed files wait for their purge. */
+/**
+ * SQL condition that is true if trashed file `t` can still be restored according to the settings of context `c`. All other
+ * trashed files are about to be purged.
+ */
 const isRestorable = 'c.trash_days > 0 AND t.deleted_at > now() - make_interval(days => c.trash_days)'
 
 const trashed: TimestampedList = {
@@ -63,7 +66,7 @@ export class TrashService {
     }
     attempt.setTarget({ fileId, context })
     const file = (await files.getByIds(actor.tenantId, [fileId])).get(fileId)
-    // The file was deleted again after it was restored.
+    // The file is missing if it was deleted again after it was restored.
     if (!file) throw notFound('file', fileId)
     return file
   }
@@ -99,8 +102,8 @@ interface TrashedRow {
 }
 
 /**
- * Restores a file under the tenant's lock. A file without a report for the scanner's newest `signatures` is quarantined until it
- * is scanned. `isMoved` is true if the store requires quarantined objects to be moved.
+ * Restores a file while the transaction holds the tenant's lock. A file without a report for the scanner's newest `signatures` is
+ * quarantined until it is scanned. `isMoved` is true if the store requires quarantined objects to be moved.
  */
 async function restoreFile(
   tx: Transaction,
@@ -128,9 +131,9 @@ async function restoreFile(
   return { result: { context: { contextId, contextKey }, awaitsScan: stale.length > 0 }, entry: { audit: [audit] } }
 }
 
-// Trashed bytes still count, so only the file counts change. The statistics undo the deletion, so that uploads minus deletions
-// equal the stored files. A quarantined file without viruses only waits for its scan. A scan that started before the deletion
-// loses its lease, because it may have used older signatures.
+// Only the file counts change, because the bytes of trashed files are still counted as used. The statistics undo the deletion, so
+// that uploads minus deletions equal the stored files. A quarantine row without viruses means that the file waits for its scan. A
+// scan that started before the deletion loses its lease, because it may have used older signatures.
 const restoreStatement = `
 WITH back AS (DELETE FROM trash WHERE tenant_id = $1 AND file_id = $2 RETURNING *),
 stale AS (SELECT b.file_id, b.context_id, now() AS since FROM back b JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = b.context_id AND c.scan_for_viruses

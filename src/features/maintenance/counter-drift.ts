@@ -4,13 +4,13 @@ import { foldLockSpace } from '../../ledger/fold.js'
 import { getCurrentTime } from '../../platform/clock.js'
 import { readOnlySnapshot, runInTransaction } from '../../platform/db/queries.js'
 
-/** Times before which rows were deleted. Earlier rows are therefore not recounted. */
+/** Start times of the retained logs. Earlier rows were deleted, so they cannot be counted again. */
 export interface Horizons {
   callsSince: Date | null
   auditsSince?: Date | null
 }
 
-/** A counter table, and the query for its correct values. The statement parameter $1 is the tenant. */
+/** A counter table, and the query that recomputes its values. The statement parameter $1 is the tenant ID. */
 export interface Counter {
   table: string
   /** Key columns besides `tenant_id`. */
@@ -18,13 +18,16 @@ export interface Counter {
   columns: readonly string[]
   /** SQL query for the correct values, with the key columns and the counter columns. */
   correct: string
-  /** SQL condition for the stored counters to compare. */
+  /** SQL condition that selects the stored counters to compare. Default: all counters of the tenant. */
   within?: string
-  /** Start time of the counted rows, which is the parameter $2. */
+  /** Start time of the rows to count. It is passed as the parameter $2. */
   since?: (horizons: Horizons) => Date
   /** Description of the counter for the repair report, as an SQL expression. */
   description: string
-  /** True if the counter only speeds up paging. Such a counter does not include rows that earlier versions wrote. */
+  /**
+   * True if the counter only speeds up paging. Differences are not errors, because such a counter does not include rows that
+   * earlier versions wrote.
+   */
   isOptional?: true
 }
 
@@ -65,7 +68,7 @@ const toAuditCounter = (grain: 'hour' | 'day'): Counter => ({
   since: getCountedAuditsStart,
 })
 
-/** All counters, in repair order: daily sums and totals come after the counters that they add up. */
+/** All counters in the order in which they are repaired: daily sums and totals come after the counters that they add up. */
 const counters: readonly Counter[] = [
   {
     table: 'file_totals',
@@ -89,7 +92,8 @@ const counters: readonly Counter[] = [
     description: `'files of ' || uploaded_by || ' in ' || context_id || ', ' || content_type || ': ' || files`,
   },
   {
-    // Excludes calls that have not been folded yet. Context counters are not compared, because log rows have no context.
+    // Subtracts calls that have not been folded into the counters yet. Context counters are not compared, because call log rows
+    // do not contain the context.
     ...usage,
     columns: callColumns,
     correct: `SELECT subject, 'hour' AS grain, bucket, ${buildSumColumnsSql(callColumns)} FROM (
@@ -103,7 +107,7 @@ const counters: readonly Counter[] = [
     since: getCountedCallsStart,
   },
   {
-    // Days whose hourly counters were deleted are not compared.
+    // Skips days whose hourly counters were deleted, because their sums cannot be recomputed.
     ...usage,
     columns: usageColumns,
     correct: `SELECT subject, 'day' AS grain, date_trunc('day', bucket, 'UTC') AS bucket, ${buildSumColumnsSql(usageColumns)} FROM usage_counters
@@ -139,7 +143,7 @@ function buildDifferencesSql({ table, keys, columns, correct, within = 'true' }:
 const getStatementValues = (tenantId: string, { since }: Counter, horizons: Horizons): unknown[] =>
   since ? [tenantId, since(horizons)] : [tenantId]
 
-/** SQL for the difference between the stored files and the uploaded minus deleted files that the counters imply. */
+/** SQL for the difference between the stored files and the number that the counters imply, which is uploads minus deletions. */
 const uploadGap = `SELECT files, bytes FROM (
   SELECT h.files - coalesce(sum(files_uploaded - files_deleted), 0) AS files, h.bytes - coalesce(sum(bytes_uploaded - bytes_deleted), 0) AS bytes
   FROM tenant_heads h LEFT JOIN ${currentUsage} u ON u.tenant_id = $1 AND u.subject = '' AND u.grain = 'total'
@@ -148,7 +152,7 @@ const uploadGap = `SELECT files, bytes FROM (
 const quarantineDifferences = `SELECT 1 FROM (SELECT file_id FROM files WHERE quarantined_at IS NOT NULL AND tenant_id = $1) f
   FULL JOIN (SELECT file_id FROM quarantine WHERE tenant_id = $1) q USING (file_id) WHERE f.file_id IS NULL OR q.file_id IS NULL`
 
-// Includes rows that remained after the deletion of their tenant.
+// Also includes deleted tenants that still have rows.
 const tenantsWithRows = ['tenant_heads', 'files', 'trash', 'file_totals', 'usage_counters', 'audit_counters']
   .map((table) => `SELECT tenant_id FROM ${table}`)
   .join(' UNION ')
@@ -189,7 +193,8 @@ export interface Repair {
 }
 
 /**
- * Corrects wrong counters, in one transaction per tenant. The transaction holds the tenant's lock and fold lock, so uploads wait.
+ * Corrects wrong counters, in one transaction per tenant. The transaction holds the tenant's lock and fold lock, so the tenant's
+ * uploads wait.
  */
 export async function repairCounters(client: ClientBase, horizons: Horizons): Promise<Repair[]> {
   const repairs: Repair[] = []
@@ -224,7 +229,7 @@ function buildRepairSql(counter: Counter): string {
     RETURNING ${description} AS what`
 }
 
-// The time of the error is unknown, so the difference is added to the current hour.
+// It is unknown when the counters became wrong, so the difference is added to the current hour.
 const uploadsRepair = `
 INSERT INTO usage_deltas (tenant_id, hour, files_uploaded, files_deleted, bytes_uploaded, bytes_deleted)
 SELECT $1, date_trunc('hour', now(), 'UTC'), greatest(files, 0), greatest(-files, 0), greatest(bytes, 0), greatest(-bytes, 0)

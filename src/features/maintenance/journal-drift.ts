@@ -137,7 +137,7 @@ async function readJournalNodes(client: ClientBase, tenantId: string): Promise<M
   return new Map(rows.map(({ level, place, hash }) => [`${level}/${place}`, hash]))
 }
 
-/** Recomputes a journal's Merkle tree leaf by leaf, and reports each node that must be stored. */
+/** Recomputes a journal's Merkle tree leaf by leaf, and calls `onNode` for each node that must be stored. */
 class Tree {
   readonly frontier: Buffer[] = []
   #length = 0

@@ -16,7 +16,7 @@ import type { OrphanedUploads } from './sweeper.js'
 import { isSweepPaused, Sweeper } from './sweeper.js'
 
 const minute = 60_000
-// Delay before a sweep. Deletions during this time share one sweep.
+// Delay between a deletion and the sweep. All deletions during this time share a single sweep.
 const sweepDelayMs = 100
 
 interface Dependencies extends Pick<Components, 'db' | 'storage' | 'ledger' | 'serviceEvents'> {
@@ -61,7 +61,7 @@ export class Maintenance {
     const sweepBlobs = () => sweeper.sweep(async () => shouldContinue() && !(await isSweepPaused(pool)))
     const addSweepToQueue = this.#createSequentialRunner()
     this.#sweepSoon = () => void addSweepToQueue('sweep', sweepBlobs)
-    // All tasks in this list share one connection.
+    // These tasks run one after another, so that they do not occupy several database connections at the same time.
     this.#scheduleTasks([
       ['sweep', minute / 2, () => orphanedUploads.updateDueTimes().then(sweepBlobs)],
       ['quarantine', minute / 2, async () => (await this.parts.quarantineMoves.completeDueMoves()) > 0 && sweepBlobs()],
@@ -76,7 +76,7 @@ export class Maintenance {
       ['deliveries of webhooks', 10 * minute, () => this.parts.webhookDeliveries.deleteOldDeliveries(shouldContinue)],
       ['sessions', 60 * minute, () => this.parts.signIns.deleteExpiredSessions()],
     ])
-    // These tasks may take a long time, so the tasks above do not wait for them.
+    // These tasks may take a long time, so they have queues of their own and do not delay the tasks above.
     this.#scheduleTasks([['expiry', 5 * minute, () => this.#expireFiles()]])
     const hours = config.reconcileIntervalHours
     if (hours > 0) this.#scheduleTasks([['reconcile', minute, () => this.#reconciler.continueComparison(hours)]])
@@ -93,7 +93,7 @@ export class Maintenance {
     })
   }
 
-  /** Starts a sweep within a second after a deletion, because signed URLs work until the blob is deleted. */
+  /** Schedules a sweep shortly after a deletion, because signed URLs continue to work until the blob is deleted. */
   #scheduleSweep(): void {
     if (!this.#sweepSoon || this.#closed) return
     this.#soon ??= setTimeout(() => {
@@ -112,7 +112,7 @@ export class Maintenance {
     await this.parts.orphanedUploads.updateDueTimes().catch(() => {})
   }
 
-  /** Repeats the tasks periodically, one after another. */
+  /** Runs each task at its own interval, but never two tasks of the list at the same time. */
   #scheduleTasks(tasks: readonly Task[]): void {
     const addToQueue = this.#createSequentialRunner()
     for (const [name, intervalMs, run] of tasks) {

@@ -34,7 +34,7 @@ interface State {
 
 /**
  * Compares database rows with blobs in both directions, at a limited rate and on one replica at a time. Findings are only
- * reported, because a faulty comparison could delete data.
+ * reported and never repaired automatically, because a faulty comparison could delete data.
  */
 export class Reconciler {
   readonly #pace: Pace
@@ -65,7 +65,7 @@ export class Reconciler {
     const { pathsPerSecond, sample } = this.#pace
     const began = performance.now()
     let paths = 0
-    // Each run compares at least one path, so that it makes progress.
+    // Compare at least one path before checking the time limit, so that each run makes progress.
     for await (const { path, finding } of this.parts.storageHealth.comparePaths({ after: state.after, sample })) {
       if (finding) await this.#saveFinding(finding)
       if (this.#stopped || performance.now() > until) return this.#saveState({ ...state, after: path })
@@ -73,7 +73,7 @@ export class Reconciler {
       await this.#saveState({ ...state, after: path })
       await sleep(Math.max(0, began + (paths / pathsPerSecond) * 1000 - performance.now()))
     }
-    // Findings that did not recur in this comparison were repaired.
+    // Delete findings that did not recur in this comparison, because their causes no longer exist.
     const old = { foundAt: { lt: new Date(state.startedAt) } }
     const { storageFinding } = this.parts.db.prisma
     const tenants = await storageFinding.findMany({ where: old, distinct: 'tenantId', select: { tenantId: true } })
@@ -98,7 +98,7 @@ export class Reconciler {
     await this.parts.ledger.commit({ audit: [audit] })
   }
 
-  /** Returns the tenant of a blob without a row. Blob paths begin with the tenant ID. */
+  /** Returns the tenant of a blob that has no database row, or null if it is unknown. Blob paths begin with the tenant ID. */
   async #findBlobTenant(blobPath: string): Promise<string | null> {
     const tenantId = blobPath.split('/')[0]!
     const tenant = isId('ten', tenantId) ? await this.parts.db.prisma.tenant.findUnique({ where: { tenantId } }) : null
@@ -110,7 +110,10 @@ export class Reconciler {
   }
 }
 
-/** The readiness check calls this function, which therefore avoids loading Prisma's engine. */
+/**
+ * Returns the number of findings. Uses plain SQL, because the readiness check calls this function and must not load Prisma's
+ * engine.
+ */
 export async function countStorageFindings(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ count: number }>('SELECT count(*)::int AS count FROM storage_findings')
   return rows[0]!.count

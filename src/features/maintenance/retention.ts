@@ -8,7 +8,8 @@ import { getFirstId } from '../../platform/ids.js'
 const rowsAtOnce = 1_000
 
 /**
- * Deletes expired log rows by dropping the partitions of whole months, and other rows in batches. Statistics keep counting them.
+ * Deletes expired log rows: drops the partitions of whole months, and deletes all other rows in batches. The statistics still
+ * include these rows.
  */
 export async function deleteExpiredLogs(pool: Pool, horizons: LogStartTimes): Promise<{ partitions: string[]; rows: number }> {
   await horizons.refresh()
@@ -22,7 +23,7 @@ export async function deleteExpiredLogs(pool: Pool, horizons: LogStartTimes): Pr
   return { partitions, rows }
 }
 
-/** Deletes hourly counters one day after the last query could need them. Daily counters remain. */
+/** Deletes hourly counters that queries can no longer need, with one extra day as a safety margin. Daily counters remain. */
 export async function deleteOldHourlyCounters(pool: Pool): Promise<number> {
   const days = storedHoursDays + 1
   const usage = await deleteForAllTenants(pool, async (tenantId) => {
@@ -51,7 +52,7 @@ DELETE FROM ${table} WHERE tenant_id = $1 AND ${id} < $2 AND ${id} IN (SELECT ${
 
 const beforeHours = `bucket < date_trunc('day', now(), 'UTC') - make_interval(days => $2)`
 
-// The recursive query reads only the hours to delete, because it jumps from subject to subject.
+// The recursive query jumps from subject to subject, so that it reads only the hours to delete.
 const oldHours = `
 WITH RECURSIVE subjects AS (
   SELECT (SELECT min(subject) FROM usage_counters WHERE tenant_id = $1) AS subject
@@ -68,7 +69,7 @@ WHERE c.tenant_id = $1 AND c.grain = 'hour' AND c.bucket = old.bucket AND c.audi
 const deleteFromAllTenants = (pool: Pool, statement: string, bound: string | number): Promise<number> =>
   deleteForAllTenants(pool, async (tenantId) => (await pool.query(statement, [tenantId, bound])).rowCount ?? 0)
 
-/** Calls `deleteBatch` for one tenant after another, each until it deletes nothing. Returns the number of deleted rows. */
+/** Calls `deleteBatch` for each tenant repeatedly until it deletes nothing. Returns the total number of deleted rows. */
 async function deleteForAllTenants(pool: Pool, deleteBatch: (tenantId: string) => Promise<number>): Promise<number> {
   let deleted = 0
   for await (const tenantId of listTenantIds(pool))
@@ -88,7 +89,10 @@ interface RetentionDays {
 
 const stateKey = 'logs_dropped_until'
 
-/** Start times of the retained logs. After a retention period was increased, they are still later than all deleted rows. */
+/**
+ * Start times of the retained logs. They do not move back if a retention period is increased, because the earlier rows were
+ * already deleted.
+ */
 export class LogStartTimes {
   #saved: SavedStartTimes = { calls: null, audits: null }
 
@@ -103,17 +107,17 @@ export class LogStartTimes {
     return horizons
   }
 
-  /** The start of the call log is a full hour, so that counters match the rows. Null means unlimited retention. */
+  /** Start time of the call log, rounded down to a full hour so that counters match the rows. Null means unlimited retention. */
   readonly calls = (): Date | null => getLaterTime(getRetentionStart(this.days.calls, startOfHour), this.#saved.calls)
 
-  /** The start of the audit log is the start of a day. Null means unlimited retention. */
+  /** Start time of the audit log, rounded down to the start of a day. Null means unlimited retention. */
   readonly audits = (): Date | null => getLaterTime(getRetentionStart(this.days.audits, startOfDay), this.#saved.audits)
 
   async refresh(): Promise<void> {
     this.#saved = (await loadState<SavedStartTimes>(this.pool, stateKey)) ?? this.#saved
   }
 
-  /** Saves the start times before rows are deleted, so that no total includes deleted rows. */
+  /** Saves the start times. This must happen before rows are deleted, so that no total includes deleted rows. */
   async saveStartTimes(): Promise<void> {
     const { rows } = await this.pool.query<{ value: SavedStartTimes }>(
       `INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_object('calls', $2::text, 'audits', $3::text), now())

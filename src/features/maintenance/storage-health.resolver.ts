@@ -7,7 +7,7 @@ import { StorageHealthType } from './storage-health.types.js'
 
 @Resolver(() => StorageHealthType)
 export class StorageHealthResolver {
-  // Each recount reads all rows of the tenant on its own connection.
+  // Limits concurrent recounts, because each of them reads all rows of a tenant on its own database connection.
   readonly #slots = new TenantSlots('recounts', { inAll: 2, byTenant: 1 })
 
   constructor(private readonly service: StorageHealth) {}

@@ -61,8 +61,8 @@ export class StorageHealth {
   }
 
   /**
-   * Compares the sorted lists of rows and blobs. Checks each difference again, because uploads and deletions continue. `sample`
-   * is the fraction of blobs whose content is read.
+   * Compares the sorted lists of rows and blobs. Checks each difference again before reporting it, because uploads and deletions
+   * continue in the meantime. `sample` is the fraction of blobs whose content is read.
    */
   async *comparePaths(options: { prefix?: string; after?: string; sample: number }): AsyncGenerator<ComparedPath> {
     const { prefix = '', after = prefix, sample } = options
@@ -123,7 +123,7 @@ export class StorageHealth {
 
   async #findOrphanedBlob(blob: StoredBlob): Promise<Finding | undefined> {
     const finding = { kind: 'blob_without_file' as const, blobPath: blob.path, fileId: null, tenantId: null }
-    // Another program stored this object.
+    // The service never creates such a path, so another program must have stored this object.
     if (!isBlobPath(blob.path)) return finding
     const { rows } = await this.parts.db.pool.query(
       `${referenceStatement} UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2`,
@@ -140,7 +140,10 @@ export class StorageHealth {
     return sound || !(await this.#isReferenced(row.blob_path)) ? undefined : toFinding('corrupted', row)
   }
 
-  /** Returns the finding for a listed blob that cannot be read: it was deleted in the meantime, or the store is damaged. */
+  /**
+   * Returns the finding, if any, for a listed blob that cannot be read: either it was deleted in the meantime, or the store is
+   * damaged.
+   */
   async #findUnreadableBlob(row: FileRow): Promise<Finding | undefined> {
     if ((await this.parts.storage.getSize(row.blob_path)) === null) return this.#findMissingBlob(row)
     return (await this.#isReferenced(row.blob_path)) ? toFinding('corrupted', row) : undefined

@@ -5,7 +5,8 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
 const batch = 64
 const atOnce = 8
-// A batch ends after this number of failures, because each request to an unavailable store takes the full timeout.
+// A sweep ends after this many failures. The store is then probably unavailable, and each further request would wait for the full
+// timeout.
 const maxFailures = 8
 
 interface ClaimedBlob {
@@ -14,8 +15,8 @@ interface ClaimedBlob {
 }
 
 /**
- * Deletes blobs that are due in the garbage journal: marks the rows, so that no upload can claim their paths, deletes the blobs,
- * and then deletes the rows. The rows of a killed replica become due again after ten minutes.
+ * Deletes blobs that are due in the garbage journal. First marks their rows, so that no upload can claim the paths, then deletes
+ * the blobs, and finally deletes the rows. If a replica is killed in between, the rows become due again after ten minutes.
  */
 export class Sweeper {
   constructor(
@@ -61,7 +62,7 @@ export class Sweeper {
     return { removed: removed.length, failed }
   }
 
-  /** Claims due blobs, but never those of stored or trashed files, even if the journal contains them. */
+  /** Claims due blobs, but never blobs that belong to stored or trashed files, even if the journal lists them. */
   async #claimDueBlobs(): Promise<ClaimedBlob[]> {
     const { rows: due } = await this.pool.query<ClaimedBlob>(
       `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${buildNoFileCondition('d.tenant_id')} ORDER BY d.due_at LIMIT $1`,
@@ -96,11 +97,13 @@ export const isSweepPaused = async (database: Queries): Promise<boolean> => (awa
 export const pauseSweep = (database: Queries): Promise<void> => saveState(database, pauseKey, { paused: true })
 export const resumeSweep = (database: Queries): Promise<void> => deleteState(database, pauseKey)
 
-// Blobs at further paths are deleted at the time recorded in the garbage journal.
+// Maximum number of paths to remember. The blobs at any further paths are deleted later, at their regular due time in the garbage
+// journal.
 const maxPaths = 10_000
 
 /**
- * Schedules the blobs of failed uploads for early deletion. A successful upload has removed its path from the garbage journal.
+ * Schedules the blobs of failed uploads for early deletion. Blobs of successful uploads are never deleted, because their paths
+ * were removed from the garbage journal.
  */
 export class OrphanedUploads {
   /** Paths of failed uploads, and the time of each failure on this process's monotonic clock. */
@@ -116,7 +119,10 @@ export class OrphanedUploads {
     if (this.#noted.size < maxPaths) this.#noted.set(path, performance.now())
   }
 
-  /** Brings forward the due times of scheduled paths in the garbage journal. Locked paths are retried in the next call. */
+  /**
+   * Sets earlier due times for the scheduled paths in the garbage journal. Paths whose rows are locked are retried in the next
+   * call.
+   */
   async updateDueTimes(): Promise<void> {
     if (this.#noted.size === 0) return
     const noted = [...this.#noted]

@@ -11,13 +11,13 @@ import type { FileService } from '../files/file.service.js'
 import type { FilePreview, FilePreviewArgs, PreviewSize } from './preview.types.js'
 
 const pixels: Record<PreviewSize, number> = { thumbnail: 96, large: 1280 }
-/** Maximum size of a file with a rendered preview, in bytes. */
+/** Maximum size in bytes of a file whose preview is rendered. */
 const maxRenderedBytes = 32 * megabyte
 const maxTextBytes = 64 * 1024
 const maxCacheBytes = 16 * megabyte
 /** Time limit for rendering a preview, including the start of a worker. */
 const maxWaitMs = 60_000
-/** Time for which a file is not read again after its rendering failed. */
+/** Time for which a failed rendering is remembered, so that the file is not read again. */
 const problemTtlMs = 10 * 60_000
 
 type File = Awaited<ReturnType<FileService['get']>>

@@ -46,7 +46,8 @@ export function createLogHandler(dependencies: Dependencies): RequestHandler {
     const tile = parseTilePath(path.slice(tiles.length))
     const bytes = tile && (await log.readTile(tenantId, tile))
     if (!bytes) throw notFound('tile', path.slice(tiles.length))
-    // A tile is immutable, but the same path returns different data to different tenants.
+    // A tile is immutable, but only private caches may store it, because the same path returns different data to different
+    // tenants.
     response.set({
       'Content-Type': 'application/octet-stream',
       'Cache-Control': 'private, max-age=31536000, immutable',
@@ -100,7 +101,10 @@ async function createLogReaderCall(dependencies: Dependencies, request: Request,
   return new Call({ id, admission: dependencies.admission, origin, actor, signal: () => new AbortController().signal })
 }
 
-/** Returns the log token, or undefined if the request has several Authorization headers. Such a request is rejected. */
+/**
+ * Returns the log token of a request, or undefined if it has none. A request with several Authorization headers is rejected
+ * later.
+ */
 function getLogToken({ rawHeaders }: Request): string | undefined {
   const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === 'authorization')
   return values.length === 1 ? /^bearer +(log_\S+) *$/i.exec(values[0]!)?.[1] : undefined

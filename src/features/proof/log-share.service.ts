@@ -74,8 +74,8 @@ export class LogShareService {
   }
 
   /**
-   * Returns undefined if the token is unknown, revoked or expired. Suspect IP addresses share one query per second, so that
-   * guessing causes little load.
+   * Returns the reader that a token belongs to, or undefined if the token is unknown, revoked or expired. All suspect IP
+   * addresses together share one query per second, so that guessing causes little load.
    */
   async findReader(token: string, { isSuspect }: { isSuspect: boolean }): Promise<FoundReader | undefined> {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []

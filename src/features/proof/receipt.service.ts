@@ -44,11 +44,11 @@ export class ReceiptService {
 
   async #issueReceipt(attempt: Attempt, kind: 'file' | 'call', id: string): Promise<{ receipt: string }> {
     const { tenantId } = attempt.actor
-    // Rejected uploads of dashboard users have no call log row, but an event ID.
+    // Rejected uploads of dashboard users have no call log row, so their receipts are requested by event ID.
     const isKnown = isId(kind, id) || (kind === 'call' && isId('evt', id))
     const verdict = isKnown ? await this.#findVerdict(attempt, kind, id) : undefined
     if (!verdict || !(await this.#authorizeAndSetTarget(attempt, verdict))) throw notFound(kind, id)
-    // The checkpoint must be read after the entry, so that it covers the entry.
+    // Create the checkpoint after reading the entry, so that it covers the entry.
     const { origin, size, note } = await this.parts.log.createCheckpoint(tenantId)
     const proof = await this.parts.log.getInclusionProof(tenantId, verdict.index, size)
     const key = await this.parts.identity.signing.receipt.getCurrentKey()
@@ -77,7 +77,7 @@ export class ReceiptService {
     return operation === 'upload' && status === 'success' && fileId ? this.#findVerdict(attempt, 'file', fileId) : undefined
   }
 
-  /** Returns false if the actor has no access to the context. */
+  /** Sets the call's target. Returns false if the actor has no access to the context of the verdict. */
   async #authorizeAndSetTarget(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
     const { actor } = attempt
     const context = contextKey === null ? undefined : await this.parts.contexts.find(actor, contextKey)

@@ -42,7 +42,7 @@ export interface Batch extends LeaseOwner {
   files: DueFile[]
 }
 
-/** Result of rescanning one file. `report` is null if the content is missing or the file no longer needs a scan. */
+/** Result of rescanning one file. `report` is null if the content is missing or the file no longer needs to be scanned. */
 export interface Result {
   fileId: string
   report: ValidationReport | null
@@ -64,8 +64,8 @@ interface ContextRow {
 }
 
 /**
- * Distributes the files that need a rescan among the replicas, which lease contexts and files. Another replica takes over the
- * rows of a dead replica when their leases expire.
+ * Distributes the files that need a rescan among the replicas, which lease them for a limited time. If a replica dies, another
+ * one takes over its files when the leases expire.
  */
 export class RescanQueue {
   constructor(private readonly pool: Pool) {}
@@ -75,7 +75,7 @@ export class RescanQueue {
     return (await this.#leaseDueBatch(scanner, token)) ?? (await this.#leaseNextBatch(scanner.signatures, token))
   }
 
-  /** Ignores files whose lease was lost. */
+  /** Saves the results of a batch. Results of files whose lease was lost are ignored. */
   async saveResults({ tenantId, contextId, token }: Batch, signatures: string, results: readonly Result[]): Promise<void> {
     const rows = results.map(({ fileId, report, failure = null, ...counts }) => ({
       file_id: fileId,
@@ -94,7 +94,10 @@ export class RescanQueue {
     return startLeaseRenewal(lease, () => renewLease(this.pool, lease))
   }
 
-  /** Delays a batch by `seconds`. The attempt counts only for `suspects`, which may have crashed the scanner. */
+  /**
+   * Releases a batch until its next attempt in `seconds`. The current attempt counts only for the `suspects`, which are files
+   * that may have crashed the scanner.
+   */
   async releaseBatch({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
     await this.pool.query(
       `UPDATE rescan_queue SET ${getLeaseReleaseSql('$3')}, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
@@ -104,7 +107,7 @@ export class RescanQueue {
     await this.#pauseRescan(tenantId, contextId)
   }
 
-  /** Releases one file of a batch until its next attempt. */
+  /** Releases one file of a batch and schedules its next attempt. */
   async scheduleRetry(
     { tenantId, contextId, token }: Batch,
     fileId: string,
@@ -117,7 +120,10 @@ export class RescanQueue {
     await this.#pauseRescan(tenantId, contextId)
   }
 
-  /** Returns undefined if the file was deleted. The path changes if a quarantined object is moved. */
+  /**
+   * Returns the current blob path of a file, which changes if a quarantined object is moved. Returns undefined if the file was
+   * deleted.
+   */
   async getBlobPath({ tenantId }: Batch, fileId: string): Promise<string | undefined> {
     const { rows } = await this.pool.query<{ path: string }>(
       'SELECT blob_path AS path FROM files WHERE tenant_id = $1 AND file_id = $2',
@@ -135,8 +141,8 @@ export class RescanQueue {
   }
 
   /**
-   * Finishes rescans without remaining files. After ten minutes, rechecks the newest files, because uploads in progress at the
-   * start may have used the previous signatures.
+   * Finishes rescans that have no remaining files. Ten minutes after the start of a rescan, schedules another check of the newest
+   * files, because uploads that were in progress at the start may have used the previous signatures.
    */
   async finishRescans(): Promise<void> {
     const { rows } = await this.pool.query<ContextRow>(
@@ -161,8 +167,9 @@ export class RescanQueue {
   }
 
   /**
-   * Leases restored files, failed files, and files whose replica died. The last two kinds are leased one at a time, because such
-   * a file may crash the scanner. A scanner with older signatures gets no files that wait for newer ones.
+   * Leases files that were restored, files whose scan failed, and files whose replica died. Files of the last two kinds are
+   * leased one at a time, because they may crash the scanner. A scanner with older signatures gets no files that wait for newer
+   * ones.
    */
   async #leaseDueBatch({ signatures, isNewest }: ScannerSignatures, token: string): Promise<Batch | undefined> {
     const { rows } = await this.pool.query<ContextRow & { is_retry: boolean }>(
@@ -198,7 +205,7 @@ export class RescanQueue {
     return undefined
   }
 
-  /** Counts files as processed if they need no scan any more. Returns the other files. */
+  /** Returns the leased files that still need a scan, and counts the others as processed. */
   async #loadBatch(context: LeaseOwner, signatures: string, leases: readonly LeasedFile[]): Promise<Batch> {
     const byId = new Map(leases.map((lease) => [lease.fileId, lease]))
     const due = await this.#findDueFiles(context, signatures, [...byId.keys()])
@@ -233,7 +240,7 @@ export class RescanQueue {
   }
 }
 
-/** Returns an SQL condition that is true if the restored file waits for a scan with other signatures than `parameter`. */
+/** Returns an SQL condition that is true if the restored file waits for a scan with signatures other than `parameter`. */
 const buildWaitsForOtherSignaturesCondition = (queued: string, parameter: string, tenant = `${queued}.tenant_id`): string =>
   `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${tenant} AND a.file_id = ${queued}.file_id AND a.viruses = '[]'
      AND a.signatures NOT IN (${parameter}, 'unknown'))`
@@ -280,8 +287,8 @@ async function leaseNextFiles(
 
 /**
  * Returns an SQL condition that is true if file `f` needs no scan in rescan `w`, because it has a report with these signatures. A
- * requested rescan repeats failed scans. If the version does not reflect every signature change, it repeats all scans except
- * those that found a virus, because an admin may have released the file.
+ * rescan that an admin requested repeats failed scans. If the signature version does not reflect every change, it repeats all
+ * scans except those that found a virus, because an admin may have released the file.
  */
 function buildIsDoneCondition(signatures: string, parameter: string): string {
   const isFinal = isExact(signatures)

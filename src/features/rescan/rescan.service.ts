@@ -10,7 +10,7 @@ import type { FileContext } from '../contexts/context.types.js'
 import type { RescanProgress } from './rescan.types.js'
 
 const stateKey = 'rescan'
-/** Number of signature versions to remember. An older version counts as new. */
+/** Number of signature versions to remember. A version that is no longer remembered counts as new. */
 const maxRemembered = 100
 
 /** Starts rescans and reports their progress. `Rescanner` scans the files. */
@@ -33,7 +33,10 @@ export class RescanService {
     return { signatures: getSignatures(identity), madeAt: identity.signaturesDate }
   }
 
-  /** Does nothing if a rescan is in progress. */
+  /**
+   * Starts a rescan of a context and returns its progress. A rescan with the same signatures that is already in progress simply
+   * continues.
+   */
   async startRescan(actor: Actor, contextKey: string): Promise<RescanProgress> {
     const context = await this.parts.contexts.get(actor, contextKey)
     if (context.scanForViruses) {
@@ -66,8 +69,8 @@ export class RescanService {
   }
 
   /**
-   * Returns the newest signatures that any replica has seen. Restored files wait until they are scanned with them. Null means
-   * that no scanner is configured, so every restored file waits.
+   * Returns the newest signatures that any replica has seen. Restored files wait until they have been scanned with these
+   * signatures. Null means that no scanner is configured, so restored files do not wait.
    */
   async getNewestSignatures(): Promise<string | null> {
     const identity = await (await this.parts.scanner)?.getIdentity().catch(() => undefined)
@@ -94,7 +97,7 @@ export class RescanService {
       current.madeAt,
     ])
     const { latest: newest } = rows[0]!
-    // New signatures reset the attempts of files whose scans with the previous signatures failed.
+    // Reset the attempts of files whose scans failed, because they may succeed with the new signatures.
     if (newest === current.signatures) await this.#resetAttempts()
     return newest
   }
@@ -111,7 +114,10 @@ export class RescanService {
       )
   }
 
-  /** Counts files, across all tenants, that current rescans could not scan. Returns undefined if no file failed. */
+  /**
+   * Returns the number of files, across all tenants, whose scan failed in the current rescans. Returns undefined if no scan
+   * failed.
+   */
   async getFailureSummary(): Promise<{ waiting: number; abandoned: number; reason: string | null } | undefined> {
     const { rows } = await this.parts.db.pool.query<{ waiting: number; abandoned: number; reason: string | null }>(
       `SELECT q.files AS waiting, w.files AS abandoned, coalesce(q.failure, w.failure) AS reason
@@ -155,7 +161,8 @@ INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, 
 SELECT $1, $2, $3, true, now(), to_timestamp(0), coalesce((SELECT files FROM file_totals WHERE tenant_id = $1 AND context_id = $2), 0)
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.finished_at IS NOT NULL OR w.signatures <> excluded.signatures`
 
-// A rescan in progress gets new signatures even if the policy is off, because an admin may have requested it.
+// A rescan in progress is restarted with new signatures even if the policy disables automatic rescans, because an admin may have
+// requested it.
 const buildNeedsRescanCondition = (signatures: string) =>
   `c.scan_for_viruses AND (c.rescan OR o.finished_at IS NULL AND o.signatures IS NOT NULL) AND o.signatures IS DISTINCT FROM ${signatures}`
 

@@ -101,7 +101,7 @@ export class Rescanner {
     }
   }
 
-  /** Returns undefined if the scanner is unavailable or not configured. */
+  /** Returns the scanner's signatures, or undefined if it is unavailable or not configured. */
   async #getSignatures(): Promise<Signatures | undefined> {
     try {
       const signatures = await this.parts.rescans.getScannerSignatures()
@@ -125,7 +125,7 @@ export class Rescanner {
     this.#noticed = { signatures, at: performance.now() }
   }
 
-  /** Scans a batch and saves results early, so that few files are scanned twice if this replica dies. */
+  /** Scans a batch and saves the results at short intervals, so that few files are scanned twice if this replica dies. */
   async #scanBatch(batch: Batch, signatures: string): Promise<void> {
     const { queue } = this.parts
     const renewing = queue.startRenewingLeases(batch)
@@ -154,7 +154,7 @@ export class Rescanner {
       }
     }
     try {
-      // A scanner failure must not cost any file an attempt.
+      // Check the scanner first, so that a scanner failure does not count as a failed attempt for any file.
       if (waiting.length > 0) await this.parts.scanner.verifyDetection()
       await Promise.all(Array.from({ length: maxConcurrentScans }, runWorker))
       await saveResults()
@@ -169,7 +169,7 @@ export class Rescanner {
     throw failure
   }
 
-  /** Returns undefined if the file was quarantined or will be retried. Throws if the whole batch must wait. */
+  /** Scans a file. Returns undefined if the file was quarantined or will be retried. Throws if the whole batch must wait. */
   async #scanFile(batch: Batch, file: DueFile, signatures: string): Promise<Result | undefined> {
     const { signal } = this.#closed
     if (file.attempts > maxAttempts)
@@ -218,12 +218,16 @@ export class Rescanner {
       await quarantine.quarantineFile({ ...batch, ...file, report })
     } catch (error) {
       logger.error({ err: error, file_id: file.fileId }, 'An infected file could not be quarantined. The service will retry.')
-      // Retries are unlimited, because an infected file must not remain available. Throws if the database is unavailable.
+      // Retry without a limit, because an infected file must not remain available. `#scheduleRetry` throws if the database is
+      // unavailable.
       await this.#scheduleRetry(batch, { ...file, attempts: file.attempts - 1 }, failures.other)
     }
   }
 
-  /** Counts a failure of the file. Throws if the scanner or the store is unavailable. */
+  /**
+   * Counts a failed attempt for the file. Throws if the scanner or the store is unavailable, because the file is then not the
+   * cause.
+   */
   async #handleScanError(batch: Batch, file: DueFile, signatures: string, error: unknown): Promise<Result | undefined> {
     if (error instanceof AssayError && error.code === 'overloaded') throw error
     await this.#assertDependenciesAvailable()
@@ -244,7 +248,7 @@ export class Rescanner {
     })
   }
 
-  /** The delay is 30 seconds after the first failure, and 2 minutes after the second. */
+  /** Schedules the next attempt: 30 seconds after the first failure, and 2 minutes after the second. */
   #scheduleRetry(batch: Batch, { fileId, attempts }: DueFile, failure: string): Promise<void> {
     const seconds = retrySeconds * 4 ** Math.max(0, attempts - 1)
     return this.parts.queue.scheduleRetry(batch, fileId, { seconds, attempts, failure })
@@ -258,7 +262,7 @@ export class Rescanner {
   ): Promise<Result | undefined> {
     const { scanner, logger } = this.parts
     const engine = await scanner.getIdentity()
-    // Earlier attempts used other signatures, so the file again gets the full number of attempts.
+    // The signatures have changed since the earlier attempts, so the file gets the full number of attempts again.
     if (getSignatures(engine) !== signatures) {
       await this.#scheduleRetry(batch, { ...file, attempts: 0 }, failure)
       return undefined

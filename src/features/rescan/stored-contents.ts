@@ -22,7 +22,7 @@ export class StoredContents {
   /** `inSpool` means that the scanner runs in a sandbox that can read only the spool. */
   constructor(private readonly parts: { storage: BlobStorage; spool: Spool; inSpool: boolean }) {}
 
-  /** Returns undefined if the content is missing or differs from the uploaded content. */
+  /** Opens a stored file. Returns undefined if its content is missing or differs from the uploaded content. */
   async open(file: StoredFile): Promise<OpenedContent | undefined> {
     try {
       return this.parts.storage instanceof LocalStorage
@@ -34,7 +34,7 @@ export class StoredContents {
     }
   }
 
-  /** Throws if the service cannot read any file, so that the failure is not attributed to a single file. */
+  /** Throws if the store or the spool is unavailable, so that the failure is not attributed to a single file. */
   async assertReady(): Promise<void> {
     await Promise.all([this.parts.storage.assertReady(), this.parts.spool.assertReady()])
   }

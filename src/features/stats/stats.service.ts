@@ -94,7 +94,7 @@ export class StatsService {
     return { period: args.period, dataPoints: dataPoints.reverse() }
   }
 
-  /** Adds up these columns for each time interval. Other columns are 0 or missing. */
+  /** Adds up only `columns` for each time interval. All other columns are 0 or missing. */
   async #sumCounters(actor: Actor, { period, days }: ChartSettings, columns: readonly UsageColumn[]) {
     const buckets = getBucketStarts(period, days)
     const start = `date_trunc('${intervals[period].unit}', bucket, 'UTC')`
