@@ -15,7 +15,7 @@ type Dependencies = Pick<AppDependencies, 'config' | 'logger' | 'siblings'>
 export async function createSpoolFolder(dataDir: string): Promise<string> {
   const folder = join(dataDir, 'spool')
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Sandboxed workers can access the folder only by its real path.
+  // Return the real path, because sandboxed workers can open the folder only under this path.
   return realpath(folder)
 }
 
@@ -54,7 +54,7 @@ async function tryOpenSandbox(contentFolder: string, logger: Logger): Promise<Sa
   }
 }
 
-// Maximum connections per daemon, below clamd's default MaxThreads of 10.
+// Maximum number of connections per daemon, shared by all processes. Lower than clamd's default MaxThreads of 10.
 const clamdConnections = 8
 
 /** Opens the scanner that SCANNER_URL selects. By default, uses a local clamd or the built-in rules. */

@@ -41,7 +41,10 @@ export interface UploadLinkRules {
   metadata: Record<string, unknown>
 }
 
-/** Returns the id that owns rate limits, idempotency keys and unfinished uploads: the upload link or the credential. */
+/**
+ * Returns the id to which rate limits, idempotency keys and unfinished uploads belong: the id of the upload link, if there is
+ * one, or otherwise of the credential.
+ */
 export const getCredentialId = ({ id, uploadLink }: Pick<Actor, 'id' | 'uploadLink'>): string => uploadLink?.linkId ?? id
 
 export const isScope = (value: unknown): value is Scope => scopes.includes(value as Scope)
@@ -56,7 +59,10 @@ export function requireScope(actor: Pick<Actor, 'scopes'>, scope: Scope): void {
     throw forbidden(`This credential lacks the scope '${scope}'. Use a credential that has it.`, { scope })
 }
 
-/** True if the actor may access the context. A restricted API key cannot detect whether other contexts exist. */
+/**
+ * True if the actor may access the context. Callers treat all other contexts as nonexistent, so that a restricted API key cannot
+ * find out which contexts exist.
+ */
 export const canAccessContext = (actor: Pick<Actor, 'contexts'>, contextId: string): boolean =>
   actor.contexts === null || actor.contexts.includes(contextId)
 
@@ -81,14 +87,14 @@ export function sanitizeUserAgent(header: string | undefined): string {
   const clean = decodeHeader(header)
     .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '')
     .trim()
-  // `encodeInto` writes only whole characters.
+  // `encodeInto` never writes a part of a character, so `read` is always at the end of a whole character.
   const { read } = new TextEncoder().encodeInto(clean, new Uint8Array(maxUserAgentBytes))
   return clean.slice(0, read)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-// Node.js decodes header bytes as Latin-1, but most clients send UTF-8.
+// Node.js decodes header bytes as Latin-1, but most clients send UTF-8. Decode the bytes again, if they are valid UTF-8.
 function decodeHeader(header: string): string {
   if (!/[\u0080-\u00ff]/.test(header) || /[^\u0000-\u00ff]/.test(header)) return header
   try {

@@ -21,11 +21,17 @@ interface BatcherOptions<Item, Result> {
 interface Queue<Item, Result> {
   waiting: PendingItem<Item, Result>[]
   running: number
-  /** True until the end of the event loop iteration in which the next batch was requested. */
+  /**
+   * True until the end of the event loop iteration in which the next batch was requested. Until then, more items can join the
+   * batch.
+   */
   isGathering: boolean
 }
 
-/** Combines concurrent requests of a group into batches. Each result is read after its request arrived. */
+/**
+ * Combines concurrent requests of a group into batches. A batch starts only after all of its requests have arrived, so no result
+ * is older than its request.
+ */
 export class Batcher<Item, Result> {
   readonly #options: Required<BatcherOptions<Item, Result>>
   readonly #queues = new Map<string, Queue<Item, Result>>()
@@ -55,7 +61,7 @@ export class Batcher<Item, Result> {
     queue.isGathering = true
     await new Promise(setImmediate)
     queue.isGathering = false
-    // The items beyond the first batch do not wait until it ends.
+    // If more items wait than fit into one batch, start another batch now, so that they do not wait until the first one ends.
     if (queue.waiting.length > this.#options.maxBatch) this.#startBatches(group, queue)
     while (queue.waiting.length > 0) {
       const pauseMs = await this.#runBatch(queue.waiting.splice(0, this.#options.maxBatch))

@@ -72,7 +72,7 @@ export class ConcurrencyLimiter {
         clearTimeout(timer)
         queue.waiting.splice(index, 1)
         reject(createError(queue.running))
-        // The next work in the queue may cost less and fit within the limit.
+        // The removed work may have blocked the queue: the next work may cost less and fit within the limit.
         this.#startWaiting(queue)
       }
       const timer = maxWaitMs === undefined ? undefined : setTimeout(leaveQueue, maxWaitMs)

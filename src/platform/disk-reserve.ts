@@ -30,7 +30,10 @@ export class DiskReserve {
     await this.#running
   }
 
-  /** Creates the reserve, or deletes it if the disk is full and `keep` is false. Ignores errors, because it is optional. */
+  /**
+   * Creates the reserve, or deletes it if the disk is full and `keep` is false. Ignores errors, because the service also works
+   * without the reserve.
+   */
   adjust({ keep = false } = {}): Promise<void> {
     this.#running = this.#running.then(() => this.#adjust(keep)).catch(() => {})
     return this.#running

@@ -22,10 +22,12 @@ export type IdPrefix =
   | 'shr'
   | 'ulk'
 
-// The library requests one random character at a time. Unlike the library's default, `randomInt` reads random bytes in advance.
+// The library requests one random character at a time. Use `randomInt`, because it reads random bytes in advance, unlike the
+// library's default.
 const getRandomFraction = () => randomInt(256) / 256
 
-// If the clock is set back further, new ids use the earlier time. Otherwise, one wrong time would affect all later ids.
+// If the clock is set back by at most this time, ids still ascend. After a larger change, ids use the new time, because a single
+// wrong clock reading would otherwise affect all later ids.
 const absorbedMs = 5_000
 let next = monotonicFactory(getRandomFraction)
 let latest = 0

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { megabyte } from './units.js'
 
-/** Minimum number of bytes that each file counts as, because opening and scanning even a small file takes time. */
+/** Each file counts as at least this many bytes, because opening and scanning even a small file takes time. */
 const minBytes = 4 * 1024
-// Maximum unused reading time, in milliseconds, that is carried over to later files.
+// Reading time that was not used is carried over to later files, up to this number of milliseconds.
 const maxAheadMs = 1_000
 
 /** Limits the number of bytes that are read per second. */

@@ -62,7 +62,7 @@ export class ContentReader {
       return await this.#readInWorker(submission, content, job, scan)
     } catch (error) {
       if (error instanceof WorkerFailed) return { failure: error.failure, durationMs: error.durationMs }
-      // No worker can be started. The service log contains the reason for the operator.
+      // No worker could be started. The client only gets a general message. The service log contains the reason for the operator.
       if (error instanceof WorkerNotStarted)
         throw overloaded('Files cannot be inspected at the moment. Retry later.', error.message)
       if (error instanceof TaskError) throw new Error(`validation failed: ${error.message}`)
@@ -86,7 +86,8 @@ export class ContentReader {
     const withScan: Partial<Task> | undefined = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },
       deadlineMs: deadlineMs + scan.deadlineOf(sizeBytes),
-      // The reader or the scan crashed the worker, so the second attempt only reads. The scan runs separately.
+      // If the worker crashes, either the reader or the scan may have caused it. The second attempt therefore only reads the
+      // file, and the scan runs separately.
       retry: { data: job, deadlineMs },
     }
     const { findings, image } = await runTask({ ...inThread, ...withScan })
@@ -129,7 +130,7 @@ const quickTexts = new Set(['txt', 'html', 'csv', 'json', 'jsonl'])
 const quickMedia = 'png gif bmp wav mp3 aac flac mp4 m4a mov 3gp mkv webm ogg-audio ogg-opus ogg-video ogx'.split(' ')
 const alwaysQuick = 32 * 1024
 
-/** Maximum sizes of content that is read on the event loop, which takes 0.1 to 1.1 ms of CPU time. */
+/** Maximum sizes of the content that is read on the event loop. Reading it takes 0.1 to 1.1 ms of CPU time. */
 const quickBytes: Record<string, number> = {
   ...Object.fromEntries([...quickTexts, ...quickMedia].map((type) => [type, alwaysQuick])),
   txt: 4 * alwaysQuick,
@@ -141,7 +142,7 @@ const archives = new Set(['zip', 'jar', 'gz', 'tar'])
 
 // Limits that suffice for icons and thumbnails: 256 KiB of pixels.
 const quickPictureLimits = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 1024 }
-// Maximum number of reader steps on the event loop, which take half a millisecond. Nearly all small files need fewer steps.
+// Maximum number of reader steps on the event loop. They take half a millisecond, and nearly all small files need fewer steps.
 const maxSteps = 500
 
 function createQuickLimits(deadlineMs: number): ReaderLimits {

@@ -131,7 +131,7 @@ async function describeContent(file: StartedChecks) {
 
 const identityTimeoutMs = 1000
 
-/** Returns the engine for the report of an unscanned file. Returns null if the scanner does not respond quickly. */
+/** Returns the engine to name in the report of an unscanned file, or null if the scanner does not respond quickly. */
 function getIdentity(scanner: VirusScanner): Promise<EngineIdentity | null> {
   const timedOut = setTimeout(identityTimeoutMs, null, { ref: false })
   return Promise.race([scanner.getIdentity(), timedOut]).catch(() => null)
@@ -167,7 +167,10 @@ export const toRescanSubmission = ({ originalFilename, content, report, signal, 
   },
 })
 
-/** Returns the report for a file whose scan attempts all failed. An incomplete scan has no `scan_failed` in its evidence. */
+/**
+ * Returns the report for a file that could not be rescanned, because all attempts failed. `scan_failed` in the evidence
+ * distinguishes it from the report of an incomplete scan.
+ */
 export function createUnscannedReport(
   earlier: ValidationReport,
   { reason, attempts, engine }: { reason: string; attempts: number; engine: EngineIdentity },

@@ -12,7 +12,7 @@ import type { Findings, Job } from '../report.js'
 import type { OpenScan } from '../scanners/yara/scanning.js'
 import type { WorkerCall } from '../workers/work.js'
 
-// Tests set a query parameter with the URL of a module that exports `readers`.
+// Tests replace readers: they set a query parameter to the URL of a module that exports `readers`.
 const module = new URL(import.meta.url).searchParams.get('readers')
 const readers: Record<string, FormatReader> = module ? (await import(module)).readers : {}
 
@@ -39,7 +39,7 @@ export async function read(job: Job, call: WorkerCall): Promise<ReadResult> {
   try {
     const scan = await openScan(source, job, call)
     const ownLimits = defaultLimits(job.deadlineMs)
-    // The scan runs while the reader unpacks, so its duration extends the reader's deadline.
+    // The scan runs while the reader unpacks the file. The time spent on the scan therefore extends the reader's deadline.
     const limits = scan ? withDeadline(ownLimits, () => ownLimits.deadline + scan.search.spentMs) : ownLimits
     const findings = await examine(source, { blank: job.blank, limits, readers, observer: scan?.search.observer })
     const image = hasImage

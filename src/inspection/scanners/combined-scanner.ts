@@ -9,7 +9,9 @@ export class CombinedScanner implements VirusScanner {
     private readonly second: VirusScanner,
   ) {}
 
-  /** Scans with both scanners. An error takes precedence over an incomplete verdict, because the client can retry. */
+  /**
+   * Scans with both scanners. If one fails and the other scan is incomplete, throws the error, because the client can then retry.
+   */
   async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
     const settled = await Promise.allSettled([this.first.scan(content, options), this.second.scan(content, options)])
     const verdicts = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
@@ -42,7 +44,7 @@ export class CombinedScanner implements VirusScanner {
 
 type CleanVerdict = Extract<ScanVerdict, { verdict: 'clean' }>
 
-/** Combines two clean verdicts. The result has the earlier proof time. */
+/** Combines two clean verdicts. The result contains the time of the older EICAR proof. */
 function combineCleanVerdicts([first, second]: CleanVerdict[]): ScanVerdict {
   return { ...first!, provedAt: new Date(Math.min(first!.provedAt.getTime(), second!.provedAt.getTime())) }
 }

@@ -84,7 +84,10 @@ const createNotConfiguredError = () =>
     'No scanner is configured (SCANNER_URL=none:), but this context requires virus scans. Set SCANNER_URL, or disable scan_for_viruses in the context.',
   )
 
-/** Scanner for `none:`. Uploads to contexts that scan files get 503, because unscanned files must not be reported as clean. */
+/**
+ * Scanner for `none:`. Rejects uploads to contexts that scan files with 503, because unscanned files must not be reported as
+ * clean.
+ */
 class NoScanner implements VirusScanner {
   async scan(): Promise<never> {
     throw createNotConfiguredError()

@@ -38,7 +38,7 @@ export interface ScanCoverage {
   incomplete?: string
   /** Sizes that ClamAV must be able to scan, excluding the parts. */
   needs: RequiredSizes
-  /** True if ClamAV must unpack members. */
+  /** True if a complete scan requires that ClamAV unpacks members. */
   reliesOnClamav: boolean
   parts: ScanPart[]
 }
@@ -65,7 +65,10 @@ export async function hasContainer(content: Content): Promise<boolean> {
   return detectContainer(head) !== undefined || detectContainerAtEnd(tail) !== undefined
 }
 
-/** Determines which parts of a file ClamAV scans. ClamAV reports OK even for content that it does not unpack. */
+/**
+ * Determines which parts of a file ClamAV scans. The caller must scan the rest in addition, because ClamAV reports OK even for
+ * content that it does not unpack.
+ */
 export async function determineCoverage(content: Content, options: CoverageOptions): Promise<ScanCoverage> {
   const { pool, signal, owner, ...job } = options
   const { bytes, path, size } = content
@@ -78,7 +81,7 @@ export async function determineCoverage(content: Content, options: CoverageOptio
 
 class Cancelled extends WalkEnded {}
 
-/** Entry point for the worker. A worker is used because unpacking may take long. */
+/** Entry point for the worker. Runs in a worker, because unpacking may take a long time. */
 export async function computeCoverage(
   { path, ...job }: CoverageJob & { path: string | undefined },
   { bytes, cancelled }: Pick<WorkerCall, 'bytes' | 'cancelled'>,
@@ -129,7 +132,8 @@ class CoverageVisitor implements Visitor {
     size: number,
     private readonly job: CoverageJob,
   ) {
-    // ClamAV also extracts the uncompressed parts of a document, which are at most as large as the document.
+    // ClamAV also extracts the uncompressed parts of a document and adds their sizes to the total. They are at most as large as
+    // the document, so the total is at most twice its size.
     this.#file = { ranges: [], size, files: 1, declared: 0, needs: { largest: size, total: 2 * size } }
   }
 
@@ -142,7 +146,7 @@ class CoverageVisitor implements Visitor {
     return filled.map((unit) => ({ ranges: unit.ranges, size: unit.size, needs: getRequiredSizes(unit) }))
   }
 
-  /** True if ClamAV must unpack members. */
+  /** True if a complete scan requires that ClamAV unpacks members. */
   get reliesOnClamav(): boolean {
     return [this.#file, ...this.#parts].some(({ files }) => files > 1)
   }
@@ -161,7 +165,7 @@ class CoverageVisitor implements Visitor {
     if (unit === around) unit.files++
     let size = 0
     const receive = (bytes: Buffer, { first }: WindowPosition) => {
-      // The sizes already include the file itself.
+      // Do not count the file itself, because its size is already included.
       if (!around) return
       const added = first ? bytes : bytes.subarray(overlapBytes)
       if (unit !== around) this.#write(unit, added)

@@ -21,7 +21,7 @@ export interface ScanOptions {
 export interface WorkerScan {
   setup: EngineSetup
   deadlineOf(size: number): number
-  /** Called with the duration of each scan in milliseconds. */
+  /** The scanner calls this function with the duration of each scan in milliseconds. */
   took?(ms: number): void
 }
 
@@ -62,7 +62,10 @@ export interface Signatures {
 export const createSignaturesExpression = (report: string): string =>
   `(${report}->'engine'->>'name') || ' ' || (${report}->'engine'->>'signaturesVersion')`
 
-/** Returns true if every signature change changes the version. ClamAV reports only the version of its daily database. */
+/**
+ * Returns true if the version changes with every change to the signatures. This is not the case for ClamAV, which reports only
+ * the version of its daily database.
+ */
 export const isExact = (signatures: string): boolean => !signatures.includes('ClamAV')
 
 /** Returns true if the signatures have a version. ClamAV reports no version if it uses only custom databases. */

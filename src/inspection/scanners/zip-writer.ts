@@ -20,7 +20,7 @@ export function createZip(name: string, content: Buffer, start = 0): Buffer {
   return Buffer.concat([header, data, createCentralDirectory([member], start + header.length + data.length)])
 }
 
-/** Returns the local header of a member. Libraries cannot write probes, which declare sizes of content that they omit. */
+/** Returns the local header of a member. Libraries are not used, because they do not accept content that is already compressed. */
 export function createLocalHeader(member: ZipMember): Buffer {
   const header = Buffer.alloc(30)
   header.writeUInt32LE(0x04034b50, 0)

@@ -51,7 +51,10 @@ export class FairQueue<T extends QueueItem> {
     this.#waiting = this.#waiting.filter((each) => each !== task)
   }
 
-  /** Removes and returns the next task, of the owner with the fewest running tasks. Returns undefined if no task may start. */
+  /**
+   * Removes the next task from the queue and returns it, preferring owners with few running tasks. Returns undefined if no task
+   * may start.
+   */
   next(): T | undefined {
     const { workers } = this.options
     if (this.#running.size >= workers) return undefined
@@ -98,7 +101,8 @@ export class FairQueue<T extends QueueItem> {
     if (this.#recentOwners.length > rememberedStarts) this.#recentOwners.shift()
     this.#waitingSince.delete(task.owner)
     this.#waitingSince.set(task.owner, ++this.#counter)
-    // Remove the oldest entry if the map exceeds the possible number of owners with waiting tasks or recent starts.
+    // The map never needs more entries than there can be owners with waiting tasks or recent starts. Above this number, remove
+    // the oldest.
     const [oldest] = this.#waitingSince.keys()
     if (this.#waitingSince.size > this.options.maxLength + rememberedStarts) this.#waitingSince.delete(oldest)
   }
@@ -108,7 +112,7 @@ export class FairQueue<T extends QueueItem> {
     return this.#getOwnerLoad(a) - this.#getOwnerLoad(b) || getWaitingSince(a) - getWaitingSince(b)
   }
 
-  /** Returns a measure of the owner's use of workers. A running task outweighs all recent starts. */
+  /** Returns a measure of the owner's use of workers. One running task counts more than all recent starts together. */
   #getOwnerLoad({ owner }: T): number {
     const running = [...this.#running].filter((each) => each.owner === owner).length
     return running * (rememberedStarts + 1) + this.#recentOwners.filter((each) => each === owner).length

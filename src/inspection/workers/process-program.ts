@@ -14,12 +14,14 @@ const sendMessage = (message: FromProcess) => process.send?.(message)
 let cancelled = false
 let settings: Uint8Array | undefined
 
-// The service has exited. `process.exit` would wait for native code that is still running.
+// The connection ends when the service has exited. Use SIGKILL, because `process.exit` would wait for native code that is still
+// running.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 // Watch the parent process in another thread, because native code may block this one forever.
 const watch = `const { ppid } = process; setInterval(() => process.ppid === ppid || process.kill(process.pid, 'SIGKILL'), 500)`
 new Worker(watch, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 } }).unref()
-// Ignore signals, which terminals send to all processes. The service ends this process after its uploads are complete.
+// Ignore these signals, because a terminal sends them to all processes. The service ends this process after its uploads are
+// complete.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 try {

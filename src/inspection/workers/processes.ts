@@ -19,7 +19,10 @@ import {
 
 export interface ProcessesOptions {
   maxProcesses: number
-  /** Memory limit of all processes together. Above it, the largest process is killed, and its task is retried alone. */
+  /**
+   * Memory limit of all processes together. If they exceed it, the largest process is killed, and its task is retried while no
+   * other process works.
+   */
   memoryMb: number
   /** Memory limit of each process. Memory limits require Linux. On other systems, only deadlines apply. */
   memoryPerProcessMb: number
@@ -27,10 +30,13 @@ export interface ProcessesOptions {
   sandbox: Promise<Sandbox | undefined>
 }
 
-// Interval between memory checks. Decoding most images takes less time.
+// Interval between memory checks. Most images are decoded in less time.
 const memoryCheckMs = 25
 
-/** Processes for native code. Pool libraries do not limit memory, and end processes with signals that can be ignored. */
+/**
+ * Runs native code in separate processes. No pool library is used, because these libraries do not limit memory, and end processes
+ * with signals that native code can ignore.
+ */
 export class Processes {
   readonly #members = new Set<WorkerProcess>()
   readonly #changes = new EventEmitter().setMaxListeners(0)
@@ -108,7 +114,7 @@ export class Processes {
       .sort((one, other) => other.mb - one.mb)
     const sum = held.reduce((total, { mb }) => total + mb, 0)
     const { memoryMb, memoryPerProcessMb } = this.options
-    // Kill idle processes before busy ones.
+    // If the processes together use too much memory, kill an idle one before a busy one.
     const spare = sum > memoryMb ? held.find(({ member }) => member.isFree) : undefined
     const excess = spare ?? held.find(({ mb }) => mb > memoryPerProcessMb || sum > memoryMb)
     void excess?.member.end('out_of_memory')
@@ -145,7 +151,7 @@ class WorkerProcess {
       onExit()
     }
     this.#contents = this.#child.stdio[contentPipe] as Socket
-    // Writing fails only if the process has ended, which the `exit` event reports.
+    // Ignore errors. Writing fails only if the process has ended, which the `exit` event reports.
     this.#contents?.on('error', () => {}).unref()
     this.#child.on('message', (message: FromProcess) => this.#receive(message))
     this.#child.on('error', (error) => {
@@ -229,7 +235,7 @@ class WorkerProcess {
   }
 
   #send(message: ToProcess): void {
-    // Sending fails only if the process has ended, which the `exit` event reports.
+    // Ignore errors. Sending fails only if the process has ended, which the `exit` event reports.
     if (this.#child.connected) this.#child.send(message, () => {})
   }
 }

@@ -8,7 +8,9 @@ import { belongsToExitedProcess, createProcessFileName } from '../../platform/pr
 
 export interface Sandbox {
   execPath: string
-  /** Returns the arguments that precede the program and its own arguments. `flags` are Node.js options. */
+  /**
+   * Returns the arguments that come before the path of the program and the program's own arguments. `flags` are Node.js options.
+   */
   execArgv(flags: string[]): string[]
   close(): void
 }
@@ -45,7 +47,8 @@ exec chroot "$root" /usr/bin/setpriv --pdeathsig KILL --no-new-privs --bounding-
 
 const sandboxPrefix = 'assay-box-'
 
-// Removes the folders of killed services. Other programs may use the parent folder, so the owner and the name are checked.
+// Removes the folders of killed services. Other programs may use the same parent folder, so the name and the owner are checked
+// first.
 function removeStaleSandboxes(): void {
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(sandboxPrefix) || !belongsToExitedProcess(name.slice(sandboxPrefix.length))) continue

@@ -9,14 +9,17 @@ export interface ThreadTask {
   bytes?: Uint8Array<SharedArrayBuffer> | undefined
   settings?: SharedArrayBuffer | undefined
   sentAt: number
-  /** Index 0: milliseconds from `sentAt` to the start of the task, plus 1. Index 1: 1 if the task was cancelled. */
+  /**
+   * Index 0: 0 until the task starts, and then the milliseconds from `sentAt` to its start, plus 1. Index 1: 1 if the task was
+   * cancelled.
+   */
   shared: Int32Array
 }
 
 // Discard output, because readers print warnings with file content. Piscina has no option for this.
 for (const stream of [process.stdout, process.stderr]) stream.write = () => true
 
-/** Runs a task in a thread and always resolves. A rejection means that the thread has ended. */
+/** Runs a task in a thread. Always resolves, even if the task fails, so a rejection can only mean that the thread has ended. */
 export function runInThread({ bytes, settings, sentAt, shared, ...task }: ThreadTask): Promise<TaskResult> {
   const call = {
     bytes: bytes && copyContent(bytes),

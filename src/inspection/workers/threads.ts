@@ -32,7 +32,7 @@ export class Threads {
       minThreads: 0,
       maxThreads,
       idleTimeout: idleMs,
-      // Disabled, because a thread that sleeps on an Atomic would delay its tasks, which wait for timers and files.
+      // Disabled, because a thread that sleeps on an Atomic cannot react to the timers and files that its tasks wait for.
       atomics: 'disabled',
       recordTiming: false,
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 },
@@ -40,7 +40,7 @@ export class Threads {
       env: { TMPDIR: tmpdir() },
       execArgv: [],
     })
-    // An idle thread that fails is replaced when the next task needs one.
+    // Ignore the failure of an idle thread. It is replaced when the next task needs a thread.
     this.#piscina.on('error', () => {})
   }
 
@@ -91,7 +91,10 @@ export class Threads {
     }
   }
 
-  /** Throws if too many hung threads cannot be terminated. If fewer threads hang, new threads replace them. */
+  /**
+   * Throws if the number of hung threads that cannot be terminated has reached the maximum number of threads. Until then, new
+   * threads replace them.
+   */
   async #assertCapacity(): Promise<void> {
     if (this.#ending.size >= this.#maxThreads) await this.#waitForEndingThreads()
     if (this.#ending.size >= this.#maxThreads)

@@ -30,7 +30,7 @@ export interface WorkerCall {
 
 type WorkerFunction = (data: unknown, call: WorkerCall) => unknown
 
-/** Runs a task in the worker and always resolves. */
+/** Runs a task in the worker. Always resolves: if the task throws, the result contains the error. */
 export async function runTask(
   task: { module: string; run: string; data: unknown },
   call: WorkerCall,

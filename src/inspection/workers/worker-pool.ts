@@ -12,7 +12,10 @@ import { type Attempt, type Task, TaskError, WorkerFailed, WorkerNotStarted } fr
 export interface WorkerPoolOptions {
   /** Maximum number of concurrent tasks, in threads and processes. Defaults to the number of CPU cores. */
   workers: number
-  /** Maximum number of waiting tasks. Above it, a task of the owner with the most waiting tasks fails with `overloaded`. */
+  /**
+   * Maximum number of waiting tasks. If the queue is full, a task of the owner with the most waiting tasks fails with
+   * `overloaded`.
+   */
   maxQueue: number
   memoryMb: number
   /** Memory limit of all processes for native code together. Defaults to half of the machine's or container's memory. */
@@ -51,7 +54,7 @@ export function getMemoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/c
   let group = /^0::(\/.*)$/m.exec(readText(groups))?.[1]
   while (group !== undefined) {
     const limit = Number.parseInt(readText(join(root, group, 'memory.max')), 10)
-    // The value 'max' means unlimited.
+    // Skip the value 'max', which is not a number and means that the group has no limit of its own.
     if (limit > 0) limits.push(limit)
     group = group === '/' ? undefined : dirname(group)
   }
@@ -145,7 +148,7 @@ export class WorkerPool {
     this.#queue.release(queued)
   }
 
-  /** Ends a task that exceeds its deadline. The startup time of a worker does not count. */
+  /** Ends a task that exceeds its deadline. The time that the worker needs to start does not count. */
   #enforceDeadline(queued: QueuedTask, attempt: Attempt): () => void {
     const startedAt = performance.now()
     let timer: NodeJS.Timeout

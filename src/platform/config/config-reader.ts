@@ -157,7 +157,7 @@ export const secretVariables = [
   'REDIS_URL',
 ] as const
 
-// Limits the memory use if the path is wrong, for example if it is a disk image.
+// Maximum size of a secret file. Limits the memory use if the path is wrong and names a large file, such as a disk image.
 const maxSecretBytes = 65_536
 
 /** Reads a secret from a file and removes the final newline. */

@@ -21,7 +21,7 @@ export interface Database {
   readonly prisma: PrismaClient
   /** Opens a connection without a statement timeout. The caller must close it, and handle its errors if it stays open. */
   connectDedicated(applicationName: string): Promise<pg.Client>
-  /** Like `connectDedicated`, but uses the read replica if it has the required data. */
+  /** Like `connectDedicated`, but connects to the read replica if the replica has the data that the request needs. */
   connectDedicatedReads(applicationName: string): Promise<pg.Client>
   close(): Promise<void>
 }
@@ -42,7 +42,8 @@ const genericPlans = '-c plan_cache_mode=force_generic_plan'
 const connectTimeoutMs = 4000
 // This timeout is short, because the primary serves reads while a replica is unavailable.
 const replicaConnectMs = 1000
-// Connections for five groups or changes by different tenants, two locked tenants, two append groups, and one fold.
+// Maximum number of concurrent ledger transactions: two move groups, three changes by different tenants, two retries for locked
+// tenants, two append groups, and one fold.
 const maxWriters = 10
 // A transaction that waits longer for a lock is rolled back and retried.
 const lockTimeoutMs = 1000
@@ -55,10 +56,11 @@ export function createDatabase(
   const behindPooler = directUrl !== url
   const limits = {
     statement_timeout: statementTimeoutMs,
-    // Releases the locks of a transaction that its process abandoned.
+    // Ends a transaction that its process has abandoned, so that its locks are released.
     idle_in_transaction_session_timeout: 60_000,
   }
-  // Without a listener, the loss of an idle connection would end the process. pg attaches the whole client to the error.
+  // Without a listener, the loss of an idle connection would end the process. Log only two fields, because pg attaches the whole
+  // client to the error.
   let isClosing = false
   const onConnectionLost = ({ message, code }: Error & { code?: string }) =>
     isClosing || logger.warn({ reason: message, code }, 'A database connection was lost.')

@@ -37,7 +37,8 @@ export async function planDistribution(client: ClientBase): Promise<Distribution
   return {
     reference,
     distributed,
-    // Statements on a node may call IMMUTABLE functions. Citus itself creates only functions that are newer than its extension.
+    // Statements on a node may call IMMUTABLE functions, so every node needs them. Citus itself creates only the functions that
+    // are added after its extension.
     functions: (await listFunctions(client, true))
       .filter(({ immutable, everywhere }) => immutable && !everywhere)
       .map(({ name }) => name),

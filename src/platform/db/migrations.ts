@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, DatabaseError } from 'pg'
 import { retryIfLocked, runInTransaction } from './queries.js'
 
-// While a statement waits for a lock, it blocks all later statements. It therefore waits only briefly and is retried.
+// A statement that waits for a lock blocks all later statements. It therefore waits only briefly and is retried.
 const lockTimeoutMs = 2_000
 const lockAttempts = 100
 const batchRows = 5_000
@@ -26,7 +26,8 @@ export async function createMigrationTable(client: Client): Promise<void> {
 /** Applies one migration, or continues an interrupted migration. */
 export async function applyMigration(client: Client, migration: Migration): Promise<void> {
   try {
-    // If the process is killed, its statement holds the migration lock until the server detects the lost connection.
+    // If this process is killed, its statement holds the migration lock until the server detects the lost connection. Let the
+    // server check the connection every second.
     await client.query('SET client_connection_check_interval = 1000').catch(() => {})
     await retryIfLocked(() => run[migration.mode](client, migration), { attempts: lockAttempts, pauseMs: lockTimeoutMs })
   } catch (error) {

@@ -3,7 +3,7 @@ import { type EmbeddedDatabase, openEmbeddedDatabase } from './embedded/embedded
 import { createDiskFullError } from './embedded/server.js'
 import { verifyDatabase } from './verify-database.js'
 
-/** The open database of the service or a command. The service neither stops an external database nor detects its loss. */
+/** The open database of the service or a command. For an external database, `stop` does nothing, and `lost` never resolves. */
 export interface OpenDatabase extends EmbeddedDatabase, DatabaseUrls {
   /** Throws an error with a single sentence if an external database lacks a required feature. */
   verify(): Promise<void>

@@ -73,7 +73,7 @@ export async function withDedicatedClient<T, Client extends { end(): Promise<voi
 
 const lockErrors = new Set(['55P03', '40P01'])
 
-/** Repeats `work` while another transaction holds its locks. */
+/** Runs `work`, and repeats it if it fails because another transaction holds a lock. */
 export async function retryIfLocked<T>(
   work: () => Promise<T>,
   { attempts, pauseMs, onRetry }: { attempts: number; pauseMs: number; onRetry?: (attempt: number) => void },

@@ -125,7 +125,8 @@ export class ReadReplica implements Queries {
       const position = parseReplicaPosition(await client.query<ReplicaStatus>(statusStatement))
       if (position < required.lsn) continue
       const now = performance.now()
-      // The required position also limits the age, because later positions may have been discarded.
+      // The stored positions may no longer include the latest position before `position`, so `getAge` may be too high. The data
+      // is at least as recent as the required position, which limits the age.
       const age = Math.min(this.#positions.getAge(position, now), now - required.at)
       reading?.served(Math.max(0, age - (now - (reading?.arrivedAt ?? 0))))
       return true

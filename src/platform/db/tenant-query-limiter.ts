@@ -8,8 +8,8 @@ const createTooManyReadsError = () => overloaded('This tenant has too many reads
 export type Query = (...args: unknown[]) => Promise<unknown>
 
 /**
- * Wraps the `query` method of a pool, so that a tenant can use half of its connections. The first parameter that is a tenant id
- * determines the tenant.
+ * Wraps the `query` method of a pool, so that each tenant can use at most half of the connections at a time. The tenant of a
+ * statement is the first parameter that is a tenant id.
  */
 export function limitQueriesPerTenant(query: Query, poolSize: number): Query {
   const limiter = new ConcurrencyLimiter({ max: Math.max(1, Math.floor(poolSize / 2)), maxWaiting: 1_000, maxWaitMs: 4_000 })
@@ -29,7 +29,7 @@ export class TenantLimitedPool extends pg.Pool {
     this.#query = limitQueriesPerTenant(super.query.bind(this) as Query, config.max)
   }
 
-  // The pg types define one overload per kind of statement.
+  // Assign the method with a type assertion, because the pg types declare one overload per kind of statement.
   static {
     const query = function (this: TenantLimitedPool, ...args: unknown[]) {
       return this.#query(...args)

@@ -11,7 +11,7 @@ const config = { application_name: 'assay start', query_timeout: 5000 }
 export async function verifyDatabase({ url, directUrl }: DatabaseUrls): Promise<void> {
   const pooled = url !== directUrl
   const name = pooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL'
-  // Some poolers reject startup parameters such as statement_timeout.
+  // Connect with statement_timeout as a startup parameter, so that a pooler that rejects such parameters is detected here.
   await withClient(directUrl, { ...config, variable: name, statement_timeout: 30_000 }, async (client) => {
     await assertSupportedProduct(client, directUrl)
     const server = await identifyServer(client)

@@ -60,7 +60,10 @@ export const unauthenticated = (message: string) => new AssayError('unauthentica
 export const forbidden = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('forbidden', message, { details })
 
-/** Creates the 404 error. `entity` is, for example, 'file' or 'API key'. An id in another tenant causes the same error. */
+/**
+ * Creates the 404 error. `entity` is, for example, 'file' or 'API key'. An id of another tenant causes the same error, so that
+ * clients cannot detect that it exists.
+ */
 export const notFound = (entity: string, id: string) =>
   new AssayError('not_found', `${entity[0]!.toUpperCase()}${entity.slice(1)} '${toPrintableText(id)}' was not found.`, {
     details: { [entity.toLowerCase().replace(' ', '_')]: toPrintableText(id) },
@@ -129,7 +132,10 @@ export const storageUnavailable = unavailable('storage_unavailable')
 export const databaseUnavailable = unavailable('database_unavailable')
 export const overloaded = unavailable('overloaded')
 
-/** Creates the only 503 error that may follow a stored change. All other 503 errors mean that nothing was stored. */
+/**
+ * Creates the only 503 error that can be returned even though the change was stored. All other 503 errors mean that nothing was
+ * stored.
+ */
 export const createOutcomeUnknownError = (cause: unknown) =>
   new AssayError(
     'database_unavailable',

@@ -22,9 +22,9 @@ export interface Application extends Omit<Started, 'port'> {
   readonly metricsServer: Server | undefined
   /** Runs the first GraphQL documents, which take ten times as long as later ones. Must be called before the server listens. */
   warm(): Promise<void>
-  /** Starts sweeps, partitions, retention, rescans and webhook deliveries. */
+  /** Starts the background tasks: sweeps, creation of partitions, retention, rescans and webhook deliveries. */
   startMaintenance(): void
-  /** Makes the readiness check fail. Everything else continues to work. */
+  /** Makes the readiness check fail, so that load balancers stop sending requests. Everything else continues to work. */
   announceStop(): void
   /** Closes endless streams. Must be called when the server starts to drain its connections. */
   endStreams(): void

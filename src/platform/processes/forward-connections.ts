@@ -8,8 +8,9 @@ interface ConnectionMessage {
 }
 
 /**
- * Passes on connections that a process received but did not accept before it exited. Their clients would otherwise wait forever.
- * Node.js has no event for this, so this file replaces `process.send`. test/faults/processes.test.ts detects changes in Node.js.
+ * Passes on connections that a process received but did not accept before it exited. Otherwise, their clients would wait forever.
+ * Node.js has no event for this, so this file replaces `process.send`. test/faults/processes.test.ts fails if a new version of
+ * Node.js behaves differently.
  */
 export function forwardConnections(worker: Worker, hasOtherProcesses: () => boolean): void {
   const pending = new Map<number, { close: () => void }>()
@@ -20,7 +21,8 @@ export function forwardConnections(worker: Worker, hasOtherProcesses: () => bool
     return send(message, handle, ...rest)
   }
   process.on('internalMessage', ({ ack }: ConnectionMessage) => pending.delete(ack!))
-  // All acknowledgements from the process have been read by now.
+  // When this event is emitted, all acknowledgements from the process have been read. The connections that are still pending were
+  // not accepted.
   process.once('close', () => {
     // Node.js does not emit this event if the process exits while it receives a connection.
     process.emit('disconnect')

@@ -15,7 +15,7 @@ export async function listen(server: Server, address: Address): Promise<number> 
   return (server.address() as AddressInfo).port
 }
 
-// A stopped or killed service releases its port after a short delay, which must not fail a restart.
+// A service that was stopped or killed may hold its port for a short time. Wait this long, so that a restart does not fail.
 const portTimeoutMs = 2000
 
 export async function assertPortIsFree(address: Address): Promise<void> {

@@ -12,7 +12,7 @@ export interface FirstRun {
   welcome: string
 }
 
-/** Sent once by each process that is ready. */
+/** Information about a started process, which the process sends to the supervisor once it is ready. */
 export interface Started {
   port: number
   descriptions: { storage: string; scanner: string }
@@ -37,7 +37,7 @@ export type FromProcess =
   | { kind: 'metrics'; id: number; text: string }
   | { kind: 'all metrics requested'; id: number }
 
-/** Requests for texts from another process. Each response repeats the id of its request. */
+/** Requests texts, such as metrics, from another process. Each response contains the id of its request. */
 export class TextRequests {
   readonly #pending = new Map<number, (text: string) => void>()
   #lastId = 0

@@ -19,7 +19,7 @@ export interface ServeOptions {
   database: DatabaseUrls & { isDiskFull: () => boolean }
 }
 
-/** The service after its start, in this process or in several ones. */
+/** The started service, which runs in this process or in several processes. */
 export interface RunningService {
   started: Started
   /** Makes the readiness check fail. Resolves after load balancers have had time to detect it. */

@@ -62,7 +62,8 @@ async function loadServer({ processes }: Config, loadApplication: LoadApplicatio
 }
 
 async function prepareShutdown(signal: NodeJS.Signals, config: Config, service: RunningService | undefined): Promise<void> {
-  // Load balancers send requests until their next readiness check fails. There is no load balancer for a service in a terminal.
+  // Load balancers send requests until their next readiness check fails, so continue to accept calls. After Ctrl-C in a terminal,
+  // there is no delay, because there is no load balancer.
   const delayMs = service ? getShutdownDelayMs(signal, config) : 0
   if (delayMs > 0) console.log(`${signal}: the readiness check now fails. Accepting calls for another ${delayMs / 1000} s…`)
   await service?.prepareShutdown(signal)

@@ -6,14 +6,14 @@ import { Lifecycle } from './lifecycle.js'
 // On Ctrl-C, npm and the terminal both signal the process. Two signals within a second therefore count as one.
 const sameSignalMs = 1000
 
-/** Runs `start`. If it fails, or on a signal, closes the components of the lifecycle and exits. */
+/** Runs `start`. If it fails, or if a signal arrives, closes the components of the lifecycle and exits. */
 export async function runProcess(start: (lifecycle: Lifecycle) => Promise<void>): Promise<void> {
   const lifecycle = new Lifecycle()
   exitOnSignals((signal) => lifecycle.shutDown(signal))
   try {
     await start(lifecycle)
   } catch (error) {
-    // A signal during startup already closes everything.
+    // Ignore an error after a signal, because the signal handler is already closing everything and then exits.
     if (lifecycle.isClosing) return
     printError(error)
     await lifecycle.close().catch(printError)

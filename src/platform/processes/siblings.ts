@@ -6,7 +6,7 @@ import type { ProcessNumber } from './process-number.js'
 
 const metricsTimeoutMs = 5_000
 
-/** Connects a serving process to the other ones through the supervisor. The process exits if the supervisor exits. */
+/** Connects a serving process to the other processes through the supervisor. The process exits if the supervisor exits. */
 export class Siblings {
   readonly #metricsRequests = new TextRequests()
   #state: ClusterState

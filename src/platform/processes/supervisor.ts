@@ -147,7 +147,7 @@ class Supervisor {
   }
 
   #sendState(): void {
-    // A starting process must receive 'start' as its first message.
+    // Skip processes that are still starting, because their first message must be 'start'.
     for (const { worker } of this.#readyMembers) sendMessage(worker, { kind: 'state', ...this.#getCurrentState() })
   }
 

@@ -32,7 +32,10 @@ export const createFileContent = (path: string, size: number, sha256: string): C
   stream: (range) => createReadStream(path, { ...range, highWaterMark: 256 * 1024 }),
 })
 
-/** Reads the bytes from `start` to `end`, exclusive, as far as they exist. Intended for a few KiB at either end. */
+/**
+ * Reads the bytes from `start` to `end`, exclusive. Omits positions outside the content. Intended for a few KiB at the start or
+ * end, because the result is in memory.
+ */
 export async function readRange(content: Content, start: number, end: number): Promise<Buffer> {
   const from = Math.max(0, start)
   const to = Math.min(content.size, end)

@@ -79,7 +79,7 @@ export class Spool {
     return this.#withDirectory(() => open(file, 'wx', 0o600))
   }
 
-  // A program that deletes temporary files may have deleted the directory.
+  // Recreates the directory if it is missing, because a program that deletes temporary files may have deleted it.
   async #withDirectory<T>(work: () => Promise<T>): Promise<T> {
     return work().catch(async (error) => {
       if (error.code !== 'ENOENT') throw error
@@ -138,7 +138,7 @@ class UploadReceiver {
   #size = 0
   #block: Buffer = Buffer.alloc(0)
   #used = 0
-  /** True if the block counts towards the upload memory. A block that belongs to a file does not. */
+  /** True if the block counts towards the upload memory. The write buffer of a temporary file does not count. */
   #isCounted = false
   #handle: FileHandle | undefined
   #hash: Hash | undefined

@@ -27,7 +27,8 @@ export function parseStorageUrl(url: string): StorageLocation | string {
   return 'gs://bucket, s3://bucket?region=eu-central-1 or file:///directory'
 }
 
-// Bucket names: https://cloud.google.com/storage/docs/buckets#naming. The `URL` class would decode them.
+// Bucket names: https://cloud.google.com/storage/docs/buckets#naming. The `URL` class is not used, because it would
+// percent-encode the prefix.
 function parseGcsUrl(url: string): StorageLocation | string {
   const [, bucket, prefix] = /^gs:\/\/([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:\/([^?#]*))?$/.exec(url) ?? []
   if (!bucket) return "gs://bucket or gs://bucket/prefix, with a bucket name of lower-case letters, digits, '-', '_' and '.'"

@@ -3,12 +3,15 @@ import { megabyte } from '../units.js'
 
 // Lines that are logged within this time are combined into one write. At 1000 calls per second, a write contains ten lines.
 const flushDelayMs = 10
-// Value of PIPE_BUF on Linux. Longer lines are written separately.
+// Maximum size of an atomic write to a pipe (PIPE_BUF on Linux). A longer line is written on its own.
 const atomicPipeWriteBytes = 4096
 const retryDelayMs = 50
 const finalFlushTimeoutMs = 500
 
-/** Writes log lines in batches, on another thread. Drops lines that exceed the buffer, and logs their number. Ignores errors. */
+/**
+ * Writes log lines in batches, on another thread. Drops lines that do not fit into the buffer, and logs their number. Ignores
+ * errors.
+ */
 export class LogOutput {
   readonly #descriptor: number
   readonly #maxBytes: number

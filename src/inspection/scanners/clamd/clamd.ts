@@ -52,7 +52,7 @@ export class ClamdScanner implements VirusScanner {
     this.#limits = new ClamdLimits((daemon, probe, signal) => this.#scanContent(daemon, probe, signal))
     this.#proofs = new ClamdProofs(this.#connector, this.#closed.signal, (daemon, version) => {
       this.#limits.setVersion(daemon, version)
-      // The daemon has loaded new signatures, so the cached identity is outdated.
+      // A different version means that the daemon has loaded new signatures, so the cached identity is outdated.
       if (this.#versions.has(daemon) && this.#versions.get(daemon) !== version) this.#known = undefined
       this.#versions.set(daemon, version)
     })
@@ -147,7 +147,7 @@ export class ClamdScanner implements VirusScanner {
         tried.add(daemon)
         daemon.unhealthyUntil = Date.now() + unhealthyMs
         this.#proofs.forget(daemon)
-        // A restarted daemon may have different limits.
+        // A refused connection may mean that the daemon was restarted, possibly with different limits.
         if (fault.line === 'refused') this.#limits.forget(daemon)
         this.options.logger?.warn({ clamd: daemon.address.label, err: error }, 'clamd could not scan a file')
       } finally {
@@ -173,7 +173,7 @@ export class ClamdScanner implements VirusScanner {
     const results = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
     const errors = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []))
     if (results.length > 0) return { results, errors }
-    // Clients must not see the daemons' addresses or responses. The log contains both.
+    // Clients must not see the addresses or responses of the daemons, so only the logged cause contains them.
     throw scannerUnavailable(
       errors.some((error) => error instanceof EicarNotDetectedError) ? unprovedMessage : 'No clamd server is responding.',
       new Error(errors.map(({ message }) => message).join('; ')),

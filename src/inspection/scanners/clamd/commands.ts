@@ -71,8 +71,8 @@ async function sendContent(content: Content, writer: ExchangeWriter): Promise<vo
 }
 
 /**
- * Checks whether content exceeds clamd's StreamMaxLength. The connection may be reset before a client that is still sending has
- * read the error. This function therefore sends only the length of a chunk. Returns undefined for any other response.
+ * Checks whether content exceeds clamd's StreamMaxLength. Sends only the declared length of a chunk and no content, because a
+ * client that is still sending may lose the error when clamd closes the connection. Returns undefined for any other response.
  */
 async function querySizeLimit(address: ClamdAddress, size: number, signal: AbortSignal | undefined): Promise<string | undefined> {
   const length = Buffer.allocUnsafe(4)
@@ -91,7 +91,7 @@ function frameChunk(chunk: Buffer): Buffer {
   return Buffer.concat([length, chunk])
 }
 
-/** Parsed line of a clamd response. `error` means neither a virus nor a clean file. */
+/** Parsed line of a clamd response. `error` means that clamd reported neither a virus nor a clean file. */
 type ClamdResponse = UnverifiedVerdict | { verdict: 'error'; message: string }
 
 /** Parses a scan response (clamd(8)). All lines other than `stream: OK` and `stream: NAME FOUND` are errors. */
@@ -105,9 +105,9 @@ export function parseScanResponse(line: string): ClamdResponse {
 
 const isSizeLimitError = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
 
-// With AlertEncrypted and AlertExceedsMax, clamd reports content that it could not scan as a signature.
+// With AlertEncrypted and AlertExceedsMax, clamd reports unscannable content as a signature match.
 function parseSignature(signature: string): ClamdResponse {
-  // clamd omits the name if it aborts a scan.
+  // If clamd aborts a scan, the response contains `(null)` instead of a name.
   if (signature.startsWith('(null)'))
     return { verdict: 'incomplete', reason: 'clamd stopped the scan without giving a reason (it replied "(null) FOUND")' }
   if (signature.startsWith('Heuristics.Encrypted.'))

@@ -8,7 +8,7 @@ export interface Daemon {
 }
 
 interface Waiter {
-  /** True for background work. It waits for all other work, and leaves one connection per daemon free. */
+  /** True for background work, which waits for all other work and leaves one connection per daemon free. */
   isBackground: boolean
   excluded: ReadonlySet<Daemon>
   take(daemon: Daemon): void

@@ -41,7 +41,7 @@ export class ClamdFault extends Error {
   }
 }
 
-/** Returns an error message for a response that no clamd sends. */
+/** Returns an error message for a response that cannot be from clamd. */
 export const createNotClamdMessage = (problem: string) =>
   `${problem}, so it is probably not a clamd server. Check the configured address`
 
@@ -149,7 +149,10 @@ class Exchange implements ExchangeWriter {
     else this.#settle(() => this.outcome.resolve(this.#received.toString('utf8', 0, end)))
   }
 
-  /** A socket's own time-out can take twice as long, because sending a part of the queued bytes restarts it. */
+  /**
+   * Restarts the timeout. The socket's own timeout is not used, because it restarts whenever a part of the queued bytes is sent,
+   * and can therefore take twice as long.
+   */
   #restartTimer(ms: number): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#fail(this.#createTimeoutError(ms)), ms)

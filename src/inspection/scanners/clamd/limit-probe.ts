@@ -24,7 +24,8 @@ export function createLimitProbe(largest: number, total: number): Content {
     members.push(member)
     offset += createLocalHeader(member).length + packed
   }
-  // Each filler starts with a unique number. Otherwise, clamd's cache of clean content would not count the filler again.
+  // Start each filler with a unique number. Otherwise, clamd would recognize the content as already scanned and not count it
+  // again.
   for (let rest = total - largest, index = 0; rest > 0; rest -= largest, index++) {
     const size = Math.min(rest, largest)
     addMember(`filler-${index}`, size, Buffer.from(`${index}/${size}/${largest}`), Buffer.from([10]))

@@ -62,12 +62,13 @@ export class ClamdLimits {
       largest: Math.max(needs.largest, assumedSizes.largest, Math.ceil(needs.total / maxFillers)),
       total: Math.max(needs.total, assumedSizes.total),
     }
-    // A cached result does not wait for a probe of another size.
+    // If a cached result suffices, do not wait for a running probe of another size.
     if (findCachedResult(known, sizes)) return undefined
     const answer = known.last.then(() => this.#probeRequiredSizes(daemon, known, sizes, signal))
     known.last = answer.catch(() => undefined)
     if (await rejectOnAbort(answer, signal)) return undefined
-    // The daemon does not find the string in any zip (`ScanArchive no`, or signatures without EICAR), so its limits are unknown.
+    // If even the smallest probe failed, the daemon finds the string in no zip (`ScanArchive no`, or signatures without EICAR).
+    // Its limits are then unknown.
     if (!findCachedResult(known, minProbeSizes))
       return `${beyond}: clamd does not unpack the zip archive that Assay uses to measure them (ScanArchive)`
     return `${beyond} (MaxFileSize, MaxScanSize)`

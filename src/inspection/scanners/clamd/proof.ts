@@ -47,7 +47,10 @@ export class ClamdProofs {
     return rejectOnAbort(running, signal)
   }
 
-  /** Returns a valid proof after a scan that started with `proof`. Throws `ClamdFault` if the daemon's version has changed. */
+  /**
+   * Confirms after a scan that the `proof` obtained before it still holds, and renews it if it has expired. Throws `ClamdFault`
+   * if the daemon's version has changed.
+   */
   async confirmProof(daemon: Daemon, proof: ClamdProof, signal: AbortSignal): Promise<ClamdProof> {
     const version = await this.queryVersion(daemon, signal)
     const current = version === proof.version ? await this.getValidProof(daemon, signal) : undefined

@@ -43,7 +43,7 @@ export async function scanUnpacked(
   }
   const partsFile = join(directory, createSpoolName())
   const until = Date.now() + maxPartsMs
-  // Create the file here. The worker of a cancelled scan could create it after it was removed.
+  // Create the file here and not in the worker. The worker of a cancelled scan could otherwise create it after it was removed.
   await (await open(partsFile, 'wx', 0o600)).close()
   try {
     const coverage = await determineCoverage(content, { ...options, partsFile })
@@ -58,7 +58,7 @@ export async function scanUnpacked(
   }
 }
 
-/** Checks the maximum sizes over all parts in one call. If the daemon scans these sizes, it scans every part. */
+/** Checks the largest sizes of all parts in one call. A daemon that scans content of these sizes scans each part completely. */
 function findExceededLimit({ needs, reliesOnClamav, parts }: ScanCoverage, scanner: PartScanner): Promise<string | undefined> {
   const all = [needs, ...parts.map((part) => part.needs)]
   const largest = all.reduce((max, each) => Math.max(max, each.largest), 0)

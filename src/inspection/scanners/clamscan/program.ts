@@ -10,7 +10,7 @@ export interface Program {
   flags: string[]
 }
 
-/** Loading a large database takes half a minute, and a scan takes as long as with the daemon. */
+/** Time limit of a scan. Loading a large database takes half a minute, and the scan itself takes as long as with the daemon. */
 const timeoutMs = 300_000
 const versionMs = 30_000
 const maxOutputBytes = 1024 * 1024
@@ -66,7 +66,9 @@ interface Run {
   content?: Content | undefined
 }
 
-/** Runs the program. When the process has ended, resolves, or rejects with `ClamdFault` or the signal's reason. */
+/**
+ * Runs the program. After the process has ended, resolves with its output, or rejects with `ClamdFault` or the signal's reason.
+ */
 function runProgram({ path, flags, ms, signal, content }: Run): Promise<{ code: number | null; output: string }> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {

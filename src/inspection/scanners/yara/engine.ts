@@ -54,7 +54,7 @@ export function hasNativeEngine(): boolean {
 export async function openEngine(kind: EngineKind, operators: RuleSource[]): Promise<YaraEngine> {
   const { compile, version } = kind === 'native' ? openNative() : await openWasm()
   const anywhere = compile(ownRules.anywhere)
-  // A rule part needs only one match.
+  // One reported match per pattern is enough to decide whether a part of a rule matches.
   const scripts = new ScriptSearch(ownRules.scripts, (text) => {
     const search = compile(text, 1)
     return (bytes) => search(bytes).length > 0

@@ -41,7 +41,7 @@ export interface ScriptRule {
   parts: RulePart[]
 }
 
-/** Evasion techniques that never occur in legitimate files. The rules apply to text, and to both ends of other content. */
+/** Rules for evasion techniques that never occur in legitimate files. They apply to text, and to both ends of other content. */
 const scripts: ScriptRule[] = [
   {
     signature: 'PHP.Webshell',

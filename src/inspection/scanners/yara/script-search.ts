@@ -15,7 +15,10 @@ interface Window {
   anchors: Set<string>
 }
 
-/** Size of the start of a file. The rules accept offsets up to 4096, and their longest anchor has four bytes. */
+/**
+ * Number of bytes that count as the start of a file. The rules accept offsets up to 4096, and their longest anchor has four
+ * bytes.
+ */
 const startBytes = 4096 + 4
 
 /** Searches for all anchors in one fast pass. YARA then searches only for rule parts whose anchors occur. */
@@ -81,7 +84,10 @@ interface ShortAnchor {
 /** Strings of at least this length contain an aligned four-byte word at any offset. */
 const minBytesWithWord = 7
 const wordBytes = 4
-/** Sets the case bit of each byte. Different bytes may become equal, so matches are compared again. */
+/**
+ * Sets the case bit of each byte, so that upper-case and lower-case letters are equal. Other bytes may also become equal, so each
+ * match is verified.
+ */
 const fold = 0x20202020
 const filterBits = 14
 const spread = 0x9e3779b1
@@ -111,7 +117,7 @@ export class AnchorSearch {
 
   #addWords(sought: LongAnchor): void {
     for (let offset = 0; offset < wordBytes; offset++) {
-      // Use the processor's byte order, as for the words of the content.
+      // Read the word in the processor's byte order, because the words of the content are read in the same way.
       const [first] = new Int32Array(Uint8Array.from(sought.lower.subarray(offset, offset + wordBytes)).buffer)
       const word = first! | fold
       this.#filter[getSlot(word)] = 1
@@ -119,7 +125,7 @@ export class AnchorSearch {
     }
   }
 
-  /** Tests four words at a time, because nearly no word is part of a string. */
+  /** Tests four words per step, which is fast because hardly any word of the content is part of an anchor. */
   #searchWords(bytes: Buffer, found: Set<string>): void {
     if (bytes.length < minBytesWithWord) return
     const filter = this.#filter
@@ -171,7 +177,7 @@ function hasAnchorAt(bytes: Buffer, offset: number, { lower, upper }: LongAnchor
 
 /** Compressed form of `Attribute VB_`, which begins each macro module in an Office document ([MS-OVBA], 2.4.1). */
 const marker = Buffer.from('Attribut\0e VB', 'latin1')
-// Node.js searches for up to six bytes many times faster than for more bytes.
+// Node.js finds patterns of up to six bytes many times faster than longer ones, so search only for the end of the marker.
 const sought = marker.subarray(-6)
 const before = marker.length - sought.length
 const zeroInSought = sought.indexOf(0)

@@ -29,10 +29,11 @@ interface EmbeddedDatabaseOptions {
 
 // Additional connections for operator commands and for PostgreSQL itself.
 const spareConnections = 20
-// Maximum number of failed restarts or short runs. Further restarts would not help.
+// Maximum number of failed restarts or short runs. After that, further restarts would probably fail too.
 const maxFailures = 5
 const shortRunMs = 30_000
-// Pause before a restart, doubled after each failure. Remaining processes of a killed server block a new start until they exit.
+// Pause before a restart, doubled after each failure. If a server was killed, its remaining processes block a new start until
+// they exit.
 const pauseMs = 1000
 
 /** Starts the server in `dataDir`. If the service is running, a command connects to its server instead. */
@@ -116,7 +117,8 @@ async function waitForLock({ dataDir, purpose, print }: EmbeddedDatabaseOptions)
     const { holder } = lock
     const url = purpose === 'command' && holder?.purpose === 'service' && !isHolderProcessGone(holder) ? holder.url : undefined
     if (url !== undefined && (await isReady(url))) return { held: false as const, url }
-    // Wait for commands and for servers of killed services, which exit within seconds. A service may also be shutting down.
+    // Commands, and the servers of killed services, exit within seconds, so wait for them. A command also waits for a service,
+    // which may be shutting down.
     const waits = purpose === 'command' || holder?.purpose === 'command' || isHolderProcessGone(holder)
     if (Date.now() - startedAt > (waits ? 60_000 : 2000)) throw createInUseError(dataDir, holder)
     if (waits && !isReported) print(`Waiting for process ${holder?.pid}, which is using the database in '${dataDir}'…`)
@@ -151,7 +153,8 @@ export interface LockHolder {
 /** Locks a file, even across containers. The lock ends when all processes that have `descriptor` open have exited. */
 export function tryLock(path: string, purpose: LockHolder['purpose']) {
   const descriptor = openSync(path, 'a', 0o600)
-  // The previous holder may have deleted the file after it was opened here.
+  // The previous holder may have deleted the file after it was opened here. A lock on a deleted file would not exclude other
+  // processes.
   const isCurrent = () => fstatSync(descriptor).ino === statSync(path, { throwIfNoEntry: false })?.ino
   if (!flock(descriptor) || !isCurrent()) {
     closeSync(descriptor)

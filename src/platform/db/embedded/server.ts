@@ -159,7 +159,7 @@ const nobody = 65534
 
 const createAccount = (uid: number, gid: number): Account => ({ prefix: [], options: { ...options, uid, gid } })
 
-// The server runs as `nobody` in its namespace, but as root for the kernel, so it can access files below /root.
+// The server runs as `nobody` in its own namespace. For the kernel, it still runs as root, so it can access files below /root.
 const userNamespace = { prefix: ['unshare', '--user', `--map-user=${nobody}`, `--map-group=${nobody}`, '--'], options }
 
 /** Returns the first account that can run `program` and enter `folder`. */

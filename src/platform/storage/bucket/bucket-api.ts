@@ -3,7 +3,7 @@ import type { Content } from '../../spool/content.js'
 import type { BlobDownloadGrant, StoredBlob } from '../blob-storage.js'
 import type { BucketLimits } from './retry.js'
 
-/** An object in the bucket. `name` includes the prefix, and error messages contain `path`. */
+/** An object in the bucket. `name` is its full name with the prefix. `path` is its blob path, which error messages contain. */
 export interface BucketObject {
   name: string
   path: string
@@ -60,7 +60,7 @@ export interface BucketApi {
   getMetadata(object: BucketObject): Promise<BucketMetadata | null>
   /** Deletes an object. Succeeds if the object does not exist. */
   remove(object: BucketObject): Promise<void>
-  /** Returns a page of objects in ascending order, after the name `after` or at the page token. */
+  /** Returns one page of objects in ascending order: the page of `pageToken`, or the first page of names greater than `after`. */
   listPage(query: { prefix: string; after: string | undefined; pageToken: string | undefined }): Promise<BucketPage>
   sign(name: string, grant: BlobDownloadGrant): Promise<string>
   /** Aborts unfinished uploads that started before this time. Returns the number of aborted uploads. */

@@ -12,7 +12,8 @@ import { type BucketLimits, getBucketMessage, getCauseHttpStatus } from './retry
 const probeText = 'Assay writes this text to check that it can write.'
 const probeIntervalMs = 10 * 60_000
 
-// An upload must be committed within two hours. Older unfinished uploads therefore belong to processes that have exited.
+// An upload must be committed within two hours, so an unfinished upload that is older than 24 hours can only belong to a process
+// that has exited.
 const uploadLifetimeMs = 24 * 3_600_000
 
 // HTTP statuses that require a fix by the operator, so the error contains the response text of the bucket.
@@ -93,7 +94,7 @@ export class BucketStorage implements BlobStorage {
       const page = await this.#api.listPage({ prefix: this.#prefix, after: after && this.#prefix + after, pageToken })
       for (const { path: name, ...blob } of page.objects) {
         const path = name.slice(this.#prefix.length)
-        // Some buckets also list the object at the start position.
+        // Some buckets also list the object whose name equals `after`, and not only later ones.
         if (path === after || path.startsWith(reservedPrefix) || path === '' || path.endsWith('/')) continue
         yield { path, ...blob }
       }

@@ -78,7 +78,7 @@ export const percentEncode = (text: string) =>
 
 export const encodePath = (name: string) => name.split('/').map(percentEncode).join('/')
 
-// A page has up to 1000 objects with names of up to 1024 bytes.
+// Maximum length of a response text. A page of a list is shorter: it has up to 1000 objects with names of up to 1024 bytes.
 const maxTextLength = 4_000_000
 
 export async function readText(response: BucketResponse): Promise<string> {

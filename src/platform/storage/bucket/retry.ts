@@ -106,7 +106,7 @@ function isTransient(error: unknown): boolean {
   const code = getHttpStatus(error)
   if (code !== undefined) return code === 408 || code === 429 || (code >= 500 && code !== 501)
   if (connectionErrorCodes.has(String((error as { code?: unknown }).code))) return true
-  // node-fetch, which google-auth-library uses, throws errors without a code.
+  // Errors from node-fetch, which google-auth-library uses, have no code. Recognize them by their type or message.
   return (
     type === 'system' ||
     type === 'request-timeout' ||

@@ -43,7 +43,10 @@ export class GcsAccess {
     this.#auth = this.#createAuth()
   }
 
-  /** Calls `retry`. After a timeout, replaces the credentials, because all calls wait for the same token request. */
+  /**
+   * Calls `retry`. After a timeout, replaces the credentials, because otherwise all calls would continue to wait for the same
+   * token request.
+   */
   call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     let auth = this.#auth
     const onTimeout = () => {
@@ -96,7 +99,7 @@ export class GcsAccess {
     return new GoogleAuth({
       ...(this.#options.keyFile !== undefined && { keyFilename: this.#options.keyFile }),
       scopes,
-      // Prevents a search for a project id (gcloud, metadata server, resource manager), which no call needs.
+      // Prevents the library from searching for a project id (gcloud, metadata server, resource manager), which no call needs.
       projectId: 'none',
       clientOptions: { transporterOptions: { timeout: this.limits.requestMs } },
     })

@@ -97,7 +97,8 @@ const [write, datasync] = [promisify(fs.write), promisify(fs.fdatasync)]
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC } = fs.constants
 const newFile = O_WRONLY | O_CREAT | O_EXCL
-// O_DSYNC writes and syncs in one call. On systems other than Linux, it may guarantee less than `fdatasync`.
+// O_DSYNC writes and syncs in one call. It is used only on Linux, because it may guarantee less than `fdatasync` on other
+// systems.
 const synchronousWrite = process.platform === 'linux' ? O_DSYNC : 0
 
 interface WriteOptions {
@@ -143,7 +144,7 @@ async function writeAll(file: number, content: Uint8Array | AsyncIterable<Uint8A
   return size
 }
 
-// On a full disk, a write may be incomplete, and the next write fails.
+// Writes the whole chunk. On a full disk, one write may store only a part of it, and the next write then fails with an error.
 async function writeChunk(file: number, chunk: Uint8Array): Promise<void> {
   for (let at = 0; at < chunk.byteLength; ) at += (await write(file, chunk, at, chunk.byteLength - at)).bytesWritten
 }

@@ -109,7 +109,10 @@ async function* mergeSorted(left: AsyncGenerator<string>, right: AsyncGenerator<
   }
 }
 
-/** Returns the fan-out directories that will receive no new files after three hours, deepest first. */
+/**
+ * Returns the fan-out directories of a blob that receive no new files after three hours, deepest first. They can then be removed
+ * if they are empty.
+ */
 export function getPrunableDirectories(path: string): string[] {
   const parts = path.split('/').slice(0, -1)
   if (!parts.at(-1)?.startsWith('+')) return []

@@ -22,7 +22,7 @@ import {
 import { getPrunableDirectories, listPaths, markerFile, reserveFile, temporaryDirectory, toFilePath } from './layout.js'
 
 const readBytes = 256 * 1024
-// Paths are reserved for at most two hours, so directories for older files receive no new files.
+// Paths are reserved for at most two hours, so the directories of blobs that are older than three hours receive no new files.
 const pruneAfterMs = 3 * 3_600_000
 
 interface BlobTarget {
@@ -38,9 +38,9 @@ export class LocalStorage implements BlobStorage {
   readonly description: string
   readonly #directories: DurableDirectories
   readonly #temporary: string
-  // Maps each directory to the result of an attempt to hard-link a file in it.
+  // Caches for each directory whether a file in it can be hard-linked into the store.
   readonly #linkable = new Map<string, Promise<boolean>>()
-  // Disk reserve, because copy-on-write file systems need free space even to delete a file.
+  // Reserves disk space, because copy-on-write file systems need free space even to delete a file.
   readonly #reserve: DiskReserve
   readonly #unlink: typeof unlink
 
@@ -251,7 +251,7 @@ export class LocalStorage implements BlobStorage {
         () => true,
         () => false,
       )
-      // If a directory is not empty, its parent is not empty either.
+      // If a directory is not empty, its parent is not empty either, so stop here.
       if (!isRemoved) return
     }
   }

@@ -45,7 +45,7 @@ export async function abortUploads(access: S3Access, prefix: string, before: Dat
     for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
       if (!Key || !UploadId || !Initiated || Initiated > before) continue
       const abort = new AbortMultipartUploadCommand({ Bucket: access.bucket, Key: decodeKey(Key), UploadId })
-      // With status 404, another replica has already aborted the upload.
+      // Ignore status 404, because it means that another replica has already aborted the upload.
       await access.call({ action: 'abort an unfinished upload' }, (signal) =>
         access.send(abort, signal).catch(ignoreHttpStatus(404)),
       )

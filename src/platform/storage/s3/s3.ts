@@ -130,7 +130,10 @@ class S3Bucket implements BucketApi {
     return { Bucket: this.bucketName, Key: name }
   }
 
-  /** Stores an object without conditional writes. Detects an existing object if it is complete or this process is writing it. */
+  /**
+   * Stores an object without conditional writes. Detects an existing object only if it is complete or if this process is writing
+   * it.
+   */
   async #storeIfAbsent(upload: BucketUpload): Promise<void> {
     const { name, path } = upload
     if (this.#writing.has(name)) throw new BlobExistsError(path)
@@ -187,7 +190,10 @@ class S3Bucket implements BucketApi {
   }
 }
 
-/** Returns the SHA-256 of the received bytes. Reads a temporary file again, because its bytes may have changed. */
+/**
+ * Returns the SHA-256 of the content. Hashes a temporary file again, and throws `storageUnavailable` if it has changed since it
+ * was received.
+ */
 async function hashContent({ content, path }: BucketUpload): Promise<string> {
   if (content.bytes) return content.sha256
   const hash = createHash('sha256')
