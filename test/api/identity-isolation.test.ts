@@ -202,7 +202,7 @@ describe("effects of one tenant's actions on other tenants", () => {
     for (const { admin } of [one, two]) await admin.delete('/contexts/fresh')
   })
 
-  test("does not affect other tenants if one tenant's context, users or quota change", async () => {
+  test("does not affect other tenants if one tenant's context, its users or its quota changes", async () => {
     const before = await Promise.all(
       ['/contexts/invoices', '/tenant', '/files'].map(async (path) => getData(await two.admin.get(path))),
     )

@@ -272,7 +272,7 @@ describe('wrong second-factor codes', () => {
 })
 
 describe('tenants that require a second factor', () => {
-  test('lets a session without a second factor only set one up if the tenant requires it', async () => {
+  test('restricts a session without a second factor to setting one up if the tenant requires one', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('notes')
     const user = await tenant.createUser(['metadata', 'admin'])

@@ -75,7 +75,7 @@ test('uploads, lists, downloads and deletes a file with the `upload`, `ls`, `get
   expect(await runForJson(['rm', id])).toMatchObject({ status: 1, rows: [{ file: id, status: 'rejected', code: 'not_found' }] })
 })
 
-test('reports rejected files in the `upload` command and continues with the others', async () => {
+test('the `upload` command reports rejected files and continues with the others', async () => {
   await writeFile(join(folder, 'blank.txt'), ' ')
   await writeFile(join(folder, 'good.txt'), 'good')
   const { status, rows } = await runForJson(['upload', 'blank.txt', 'good.txt', '--context', 'notes'])
@@ -98,7 +98,7 @@ test('creates, disables and lists API keys with the `keys` command', async () =>
   expect((await runForJson(['logs', '--limit', '1'])).rows).toHaveLength(1)
 })
 
-test('exits with status 2 if the `assay` command has invalid arguments', async () => {
+test('exits with status 2 if the `assay` command receives invalid arguments', async () => {
   const usage: [string[], RegExp][] = [
     [['frobnicate'], /Unknown command 'frobnicate'. Commands: login, upload/],
     [['upload', 'a.txt'], /--context KEY/],

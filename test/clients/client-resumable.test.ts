@@ -22,7 +22,7 @@ afterAll(async () => {
 const openClient = (url: string): AssayClient => createClient({ baseUrl: url, apiKey: tenant.admin.credential! })
 const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
-test('resumes a large upload by the client library after lost connections', async () => {
+test('the client library resumes a large upload after lost connections', async () => {
   const content = randomBytes(20 * 1_048_576)
   proxy.breakAfter(3_000_000, 5_000_000, 1_000_000)
   const steps: number[] = []
@@ -52,7 +52,7 @@ test('resumes a large upload by the client library after lost connections', asyn
   expect(await countFiles()).toBe(1)
 })
 
-test('throws the reason for a rejected resumable upload in the client library', async () => {
+test('the client library throws an error with the reason for a rejected resumable upload', async () => {
   const client = openClient(world.url)
   const getRejection = async (name: string, content: string) =>
     client.files.upload(new Blob([content]), { context: 'raw', filename: name, resumable: true }).then(
@@ -65,7 +65,7 @@ test('throws the reason for a rejected resumable upload in the client library', 
   expect(blank).toMatchObject({ code: 'blank_file', status: 422, requestId: expect.stringMatching(/^req_/) })
 })
 
-test('aborts a resumable upload by the client library if its abort signal is triggered', async () => {
+test('the client library aborts a resumable upload if its abort signal is triggered', async () => {
   const abort = new AbortController()
   const sending = openClient(world.url).files.upload(new Blob([randomBytes(20 * 1_048_576)]), {
     context: 'raw',
@@ -76,7 +76,7 @@ test('aborts a resumable upload by the client library if its abort signal is tri
   await expect(sending).rejects.toThrow('enough')
 })
 
-test("stores no file if the client library's abort signal is already triggered", async () => {
+test('stores no file if the abort signal passed to the client library is already triggered', async () => {
   const before = await countFiles()
   for (let microtasks = 1; microtasks <= 40; microtasks++) {
     const abort = new AbortController()
@@ -101,7 +101,7 @@ test("stores no file if the client library's abort signal is already triggered",
   expect(await countFiles()).toBe(before)
 })
 
-test('throws an `unauthenticated` error in the client library if the API key is unknown', async () => {
+test('the client library throws an `unauthenticated` error if the API key is unknown', async () => {
   const sending = createClient({ baseUrl: world.url, apiKey: 'assay_wrong' }).files.upload(new Blob(['x']), {
     context: 'raw',
     filename: 'a.txt',

@@ -34,7 +34,7 @@ const getFailure = async (call: Promise<unknown>): Promise<AssayError> => {
 }
 
 describe('client library uploads', () => {
-  test('uploads a path, a Blob, a File, bytes and a stream with the client library', async () => {
+  test('the client library uploads a path, a Blob, a File, bytes and a stream', async () => {
     const path = join(folder, 'from-disk.txt')
     await writeFile(path, 'from a disk')
     const blob = new Blob(['from a blob'])
@@ -54,7 +54,7 @@ describe('client library uploads', () => {
     }
   })
 
-  test('reports the progress of an upload by the client library in bytes', async () => {
+  test('the client library reports the progress of an upload in bytes', async () => {
     const size = 3_000_000
     const steps: number[] = []
     const name = 'a näme.txt'
@@ -82,7 +82,7 @@ describe('client library uploads', () => {
     expect(error.details.allowed).toEqual(['txt'])
   })
 
-  test("returns a dry run report from the client library's `validate` method", async () => {
+  test("the client library's `validate` method returns a dry-run report", async () => {
     const report = await client.files.validate(new File([' '], 'a.txt'), { context: 'notes' })
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'blank_file' })
   })
@@ -96,7 +96,7 @@ describe('client library uploads', () => {
   })
 })
 
-test('supports contexts, API keys, statistics, logs and the tenant in the client library', async () => {
+test('the client library supports contexts, API keys, statistics, logs and the tenant', async () => {
   const context = { context_key: 'sdk', display_name: 'SDK', allowed_extensions: ['txt'], max_file_size_mb: 1 }
   expect(await client.contexts.create(context)).toMatchObject(context)
   expect(await client.contexts.update('sdk', { display_name: 'Renamed' })).toMatchObject({ display_name: 'Renamed' })
@@ -116,7 +116,7 @@ test('supports contexts, API keys, statistics, logs and the tenant in the client
   expect(await client.tenant.get()).toMatchObject({ tenant_id: tenant.tenantId })
 })
 
-test('iterates over all pages without duplicates in the `listAll` method', async () => {
+test('the `listAll` method iterates over all pages without duplicates', async () => {
   const own = await world.createTenant()
   await own.createContext('many')
   const ids: string[] = []
@@ -127,7 +127,7 @@ test('iterates over all pages without duplicates in the `listAll` method', async
   expect(observed).toEqual(ids)
 })
 
-test('throws the abort reason from the `events` method while it waits for an event', async () => {
+test('the `events` method throws the abort reason if it is aborted while waiting for an event', async () => {
   const after = await client.getLastSequence()
   const abort = new AbortController()
   const next = client.events({ after, signal: abort.signal }).next()
@@ -165,7 +165,7 @@ describe('client library retries', () => {
   ]
   const stored: [number, object] = [201, { data: { file_id: 'file_1' } }]
 
-  test('retries an upload by the client library with the same idempotency key', async () => {
+  test('the client library retries an upload with the same idempotency key', async () => {
     await scripted([unavailable, stored], async (baseUrl, calls) => {
       const file = await createClient({ baseUrl, apiKey: 'k' }).files.upload(new File(['x'], 'a.txt'), { context: 'notes' })
       expect(file.file_id).toBe('file_1')
@@ -175,7 +175,7 @@ describe('client library retries', () => {
     })
   })
 
-  test('reconnects the `events` method even after a failed attempt', async () => {
+  test('reconnects the `events` stream even after a failed attempt', async () => {
     const event = (sequence: number) => `id: ${sequence}\ndata: {"sequence":${sequence}}\n\n`
     const queries: (string | undefined)[] = []
     const server = createServer((request, response) => {
@@ -205,7 +205,7 @@ describe('client library retries', () => {
     })
   })
 
-  test('throws the last error if all retries of the client library fail', async () => {
+  test('the client library throws the last error if all retries fail', async () => {
     await scripted([unavailable, unavailable, unavailable, stored], async (baseUrl, calls) => {
       expect((await getFailure(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('storage_unavailable')
       expect(calls).toHaveLength(3)

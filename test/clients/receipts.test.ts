@@ -71,7 +71,7 @@ describeWith('go')('sample verifier with Go transparency log packages', () => {
     expect(await readLog(token, { BEFORE: before.replace('\n5\n', '\n6\n') })).toMatchObject({ status: 1 })
   })
 
-  test('detects a modified log entry in the sample verifier', async () => {
+  test('the sample verifier detects a modified log entry', async () => {
     const own = await setup.world.createTenant()
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
     await growJournal(setup.world.database.pool, own.tenantId, 300)
@@ -103,7 +103,7 @@ describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-
       expect(program.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(32)
     })
 
-    test('accepts receipts at different log positions in the sample verifier', async () => {
+    test('the sample verifier accepts receipts at different log positions', async () => {
       const ids: string[] = []
       for (let n = 0; n < 4; n++) ids.push(await setup.upload(`${n}.txt`, `${reportText}${n}`))
       for (const [n, id] of ids.entries()) {
@@ -116,7 +116,7 @@ describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-
       }
     })
 
-    test('rejects a modified receipt and a receipt for another file in the sample verifier', async () => {
+    test('the sample verifier rejects a modified receipt and a receipt for another file', async () => {
       const receipt = await setup.getReceipt(`/files/${await setup.upload()}/receipt`)
       const keys = await setup.saveKeySet()
       expect(await check(receipt, 'another', keys)).toMatchObject({ status: 1, stdout: expect.stringContaining('another file') })

@@ -31,7 +31,7 @@ describeIf(existsSync(tools), 'the runtimes are not installed (npm ci --prefix t
       ['Node.js as CommonJS', process.execPath, ['session.cjs']],
       ['Bun', 'bun', ['sessions/client.mjs']],
       ['Deno', 'deno', ['run', '--allow-all', '--node-modules-dir=manual', 'sessions/client.mjs']],
-    ])('uploads, downloads and aborts with the client library in %s', async (_name, program, args) => {
+    ])('uploads and downloads files and aborts requests with the client library in %s', async (_name, program, args) => {
       const tenant = await world.createTenant()
       await tenant.createContext('notes', { allowed_extensions: ['txt'], max_file_size_mb: 20, scan_for_viruses: false })
       const env = { ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }

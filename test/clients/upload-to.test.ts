@@ -43,7 +43,7 @@ const getFailure = (call: Promise<unknown>): Promise<AssayError> =>
   ) as Promise<AssayError>
 const downloadContent = async (fileId: string) => Buffer.from(await (await client.files.download(fileId)).arrayBuffer())
 
-test('uploads a path, a Blob, bytes and a stream through a link with uploadTo', async () => {
+test('uploadTo uploads a path, a Blob, bytes and a stream through a link', async () => {
   const { url } = await createLink()
   const path = join(folder, 'résumé & co.txt')
   await writeFile(path, 'from a disk')
@@ -63,14 +63,14 @@ test('uploads a path, a Blob, bytes and a stream through a link with uploadTo', 
   }
 })
 
-test('ignores the query and the fragment of a link URL in uploadTo', async () => {
+test('uploadTo ignores the query and the fragment of a link URL', async () => {
   const { url } = await createLink()
   const source = new File(['through a mail'], 'mail.txt')
   for (const resumable of [false, true])
     expect(await uploadTo(`${url}?utm_source=mail#top`, source, { resumable })).toMatchObject({ original_filename: 'mail.txt' })
 })
 
-test('stores the metadata of small and resumable uploads by uploadTo', async () => {
+test('stores the metadata that uploadTo sends with both small and resumable uploads', async () => {
   const { url } = await createLink({ metadata: { order: 7 } })
   for (const resumable of [false, true]) {
     const { file_id } = await uploadTo(url, new File(['text'], 'a.txt'), { metadata: { page: 1 }, resumable })
@@ -78,7 +78,7 @@ test('stores the metadata of small and resumable uploads by uploadTo', async () 
   }
 })
 
-test("rejects a file in uploadTo that violates the link's rules without sending it", async () => {
+test("uploadTo rejects a file that violates the link's rules, and does not send it", async () => {
   const { url, link_id } = await createLink({ allowed_extensions: ['txt'], max_size_mb: 1 })
   expect(await getLinkRules(url)).toMatchObject({ allowed_extensions: ['txt'], max_size_mb: 1, remaining: 10 })
   const wrongType = await getFailure(uploadTo(url, new File(['x'], 'a.BIN')))
@@ -90,20 +90,20 @@ test("rejects a file in uploadTo that violates the link's rules without sending 
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 0, rejected_files: 0 })
 })
 
-test('throws an error with the request id from uploadTo if the service rejects the file', async () => {
+test('uploadTo throws an error with the request id if the service rejects the file', async () => {
   const { url } = await createLink()
   const blank = await getFailure(uploadTo(url, new File([' '], 'a.txt')))
   expect(blank).toBeInstanceOf(AssayError)
   expect(blank).toMatchObject({ code: 'blank_file', status: 422, requestId: expect.stringMatching(/^req_/) })
 })
 
-test('throws a `not_found` error from uploadTo if the link is revoked', async () => {
+test('uploadTo throws a `not_found` error if the link is revoked', async () => {
   const { url, link_id } = await createLink()
   await client.uploadLinks.revoke(link_id)
   expect(await getFailure(uploadTo(url, new File(['x'], 'a.txt')))).toMatchObject({ code: 'not_found', status: 404 })
 })
 
-test('retries an upload by uploadTo after a lost response without storing the file twice', async () => {
+test('uploadTo retries an upload after a lost response, and the file is stored only once', async () => {
   const { url, link_id } = await createLink({ max_files: 1 })
   let lostResponses = 0
   const losing: typeof fetch = async (input, init) => {
@@ -117,7 +117,7 @@ test('retries an upload by uploadTo after a lost response without storing the fi
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ status: 'used', accepted_files: 1 })
 })
 
-test('uploads a file above 16 MB in parts with uploadTo', async () => {
+test('uploadTo uploads a file larger than 16 MB in parts', async () => {
   const content = randomBytes(17 * 1_048_576)
   const { url } = await createLink()
   proxy.breakAfter(3_000_000, 5_000_000)
@@ -132,7 +132,7 @@ test('uploads a file above 16 MB in parts with uploadTo', async () => {
   expect(Math.max(...steps.slice(1).map((sent, index) => sent - steps[index]!))).toBeLessThan(2_000_000)
 })
 
-test('resumes an aborted upload by uploadTo after the last received byte', async () => {
+test('uploadTo resumes an aborted upload after the last received byte', async () => {
   const content = randomBytes(20 * 1_048_576)
   const { url, link_id } = await createLink({ max_files: 1 })
   const abort = new AbortController()
@@ -153,14 +153,14 @@ test('resumes an aborted upload by uploadTo after the last received byte', async
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 1, rejected_files: 0 })
 })
 
-test('starts a new upload in uploadTo if the upload to resume no longer exists', async () => {
+test('uploadTo starts a new upload if the upload to resume no longer exists', async () => {
   const { url } = await createLink()
   const resumeFrom = `${url}/tus/upl_00000000000000000000000000`
   const file = await uploadTo(url, new File(['text'], 'a.txt'), { resumeFrom })
   expect((await downloadContent(file.file_id)).toString()).toBe('text')
 })
 
-test('sends no file from uploadTo if the signal is aborted before or during the rule check', async () => {
+test('uploadTo sends no file if the signal is aborted before or during the rule check', async () => {
   const { url, link_id } = await createLink()
   const file = new File(['x'], 'a.txt')
   await expect(uploadTo(url, file, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
@@ -176,7 +176,7 @@ test('sends no file from uploadTo if the signal is aborted before or during the 
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 0 })
 })
 
-test('includes the missing file, folder or invalid link in the error of uploadTo', async () => {
+test('uploadTo includes the missing file, the folder or the invalid link in its error', async () => {
   const { url } = await createLink()
   await expect(uploadTo(url, join(folder, 'missing.txt'))).rejects.toThrow('missing.txt')
   await expect(uploadTo(url, folder)).rejects.toThrow(`'${folder}' is not a file.`)

@@ -64,14 +64,14 @@ async function isListening(port: number): Promise<boolean> {
   })
 }
 
-test("verifies events and rejects forged ones in the guide's Node.js webhook receiver", async () => {
+test("the guide's Node.js webhook receiver verifies events and rejects forged ones", async () => {
   const program = join(folder, 'receiver.mjs')
   writeFileSync(program, getCodeBlock('js'))
   expect(await runReceiver(process.execPath, [program])).toMatch(/^\d+ file\.accepted\n/)
 })
 
 describeWith('python3')('Python webhook receiver', () => {
-  test("verifies events and rejects forged ones in the guide's Python webhook receiver", async () => {
+  test("the guide's Python webhook receiver verifies events and rejects forged ones", async () => {
     expect(await runReceiver(getProgramPath('python3'), ['-c', getCodeBlock('python')])).toMatch(/^\d+ file\.accepted\n/)
   })
 })

@@ -104,7 +104,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual([])
     })
 
-    test('copies a complete blob that outlives its source', async () => {
+    test('copies a complete blob, and keeps the copy after the source is deleted', async () => {
       await put('a/b', 'first')
       await storage.copy('a/b', 'c/d')
       await storage.remove('a/b')
@@ -201,7 +201,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       },
     )
 
-    test.each([300_000, 20_000_000])('leaves no blob of an upload of %d bytes if its source fails', async (size) => {
+    test.each([300_000, 20_000_000])('leaves no blob of a %d-byte upload behind if its source fails', async (size) => {
       await expect(storage.put('a/broken', breaking(noise(size), Math.floor(size * 0.7)), type)).rejects.toThrow(
         'the source failed',
       )
@@ -209,7 +209,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual([])
     })
 
-    test.each([300_000, 20_000_000])('leaves no blob of an upload of %d bytes if its caller aborts it', async (size) => {
+    test.each([300_000, 20_000_000])('leaves no blob of a %d-byte upload behind if its caller aborts it', async (size) => {
       const giveUp = new AbortController()
       const putting = storage.put('a/given-up', { ...breaking(noise(size), size), size }, { ...type, signal: giveUp.signal })
       setImmediate(() => giveUp.abort(new Error('given up')))

@@ -102,7 +102,7 @@ describe('built-in scanner', () => {
   afterAll(() => scanner.close())
   const scan = (bytes: Buffer) => scanner.scan(createMemoryContent(bytes), { signal: new AbortController().signal })
 
-  test.each(only)('finds the virus or reports an incomplete scan for a container of type %s', async (container) => {
+  test.each(only)('finds the virus in a container of type %s or reports an incomplete scan', async (container) => {
     const observed = containerKinds[container].open !== undefined
     const bytes = await samples[container](thrice)
     expect(await scan(bytes)).toMatchObject(observed ? found : incomplete)
@@ -151,7 +151,7 @@ describeWith('clamd')('ClamAV', () => {
   })
 
   test.each(only.filter((container) => !elsewhere.has(container)))(
-    'finds the virus with ClamAV or reports an incomplete scan for a container of type %s',
+    'ClamAV finds the virus in a container of type %s or reports an incomplete scan',
     async (container) => {
       const verdict = await scanner.scan(createMemoryContent(await samples[container](fromItsStart)), {
         signal: new AbortController().signal,

@@ -124,7 +124,7 @@ test.each(horizons)(
   },
 )
 
-test("skips at most one hour of entries for a page of a busy day's audit log", async () => {
+test("skips at most one hour of entries to read a page of a busy day's audit log", async () => {
   const busy = await LedgerFixture.open()
   const midnight = Math.floor(Date.now() / day - 3) * day
   const entry = (at: Date) => ({

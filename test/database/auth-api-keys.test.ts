@@ -245,7 +245,7 @@ describe('missed key changes', () => {
 })
 
 describe('rotation of master and signing keys', () => {
-  test('does not affect API keys or secrets if MASTER_KEY changes', async () => {
+  test('keeps API keys and secrets valid if MASTER_KEY changes', async () => {
     const key = await world.createApiKey(tenantId)
     const before = await here.signing.download_url.getCurrentKey()
     const renewed = Buffer.alloc(32, 9)

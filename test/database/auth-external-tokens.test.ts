@@ -175,7 +175,7 @@ describe('external identity provider', () => {
     expect(firstSights).toHaveLength(2)
   })
 
-  test('reads configured claim names as paths into objects', async () => {
+  test('interprets configured claim names as paths into objects', async () => {
     const seen: ExternalUserClaims[] = []
     const tokens = new ExternalTokens({
       issuer: provider.issuer,

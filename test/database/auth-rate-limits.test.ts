@@ -66,7 +66,7 @@ describe('call rate limits', () => {
       expect(await countOutcomes(1, () => limits.countCall(actor('key_9', 'ten_2')))).toEqual(['passed'])
     }))
 
-  test("excludes calls above a key's limit from the tenant's limit", () =>
+  test("does not count calls above a key's limit towards the tenant's limit", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
       await countOutcomes(50, () => limits.countCall(actor('key_mad')))
@@ -220,7 +220,7 @@ describeWith('redis-server')('rate limits in Redis', () => {
     await once(server, 'exit')
   })
 
-  test('counts requests in Redis for all replicas', async () => {
+  test('uses Redis to count the requests of all replicas', async () => {
     const faults: Error[] = []
     const onError = (error: Error) => void faults.push(error)
     const [one, two] = [

@@ -164,7 +164,7 @@ test('closes the connection of a statement that times out', async () => {
   await pool.end()
 })
 
-test('does not use the connection of a Prisma transaction again after its statement timed out', async () => {
+test('does not reuse the connection of a Prisma transaction if one of its statements timed out', async () => {
   const impatient = createDatabase(place.url, { poolSize: 1, logger, statementTimeoutMs: 100 })
   type Backend = { id: number }[]
   const frozen = { id: 0 }

@@ -33,7 +33,7 @@ async function withClient<T>(
 const findDrift = () => withClient((client) => countCounterErrors(client, { tenantId: null, ...all }))
 const repair = () => withClient((client) => repairCounters(client, all))
 
-test('does not change correct counters in a counter repair', async () => {
+test('leaves correct counters unchanged during a counter repair', async () => {
   expect(await repair()).toEqual([])
 })
 

@@ -175,7 +175,7 @@ test('uses generic plans for common read statements', async () => {
   client.release()
 })
 
-test("finds a file's uncounted downloads by an index", async () => {
+test("uses an index to find a file's uncounted downloads", async () => {
   const client = await fixture.database.connectDedicated('assay test')
   await client.query('BEGIN')
   await client.query(

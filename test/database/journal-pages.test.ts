@@ -67,7 +67,7 @@ describe('rows read for a page of events', () => {
   })
 
   test.each(places)(
-    'reads a limited number of rows for a page of a common and a rare event type after sequence number %d',
+    'limits the rows read for a page of a common and a rare event type after sequence number %d',
     async (after) => {
       // The statement reads at most one page per type plus the page itself.
       expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
@@ -125,7 +125,7 @@ test('returns each past and new event exactly once to a reader that follows the 
   await following.close()
 })
 
-test('returns an event to a reader that follows the journal even if another reads it first', async () => {
+test('returns an event to a reader that follows the journal even if another reader receives it first', async () => {
   const following = await LedgerFixture.open()
   const service = new JournalService(following.database, new EventEmitter<LedgerEvents>())
   const context = await following.createContext('notes')

@@ -139,7 +139,7 @@ test('creates one event each time the usage crosses a quota threshold', async ()
   await small.close()
 })
 
-test('moves a deleted file with its report to the trash', async () => {
+test('moves a deleted file and its report to the trash', async () => {
   const context = await fixture.createContext('kept')
   await fixture.queryRows('UPDATE file_contexts SET trash_days = 3 WHERE context_id = $1', [context.contextId])
   const upload = await fixture.createUpload(context, 7)

@@ -40,7 +40,7 @@ test('commits the pending entries of four ledgers in one transaction', async () 
   expect(await listTransactions(context.contextId)).toHaveLength(1)
 })
 
-test('fails a pending ledger entry that cannot be written without affecting others', async () => {
+test('fails a pending ledger entry that cannot be written, and does not affect other entries', async () => {
   const context = await fixture.createContext('pending')
   const uploads = await Promise.all([1, 2, 4].map((size) => fixture.createUpload(context, size)))
   uploads[1]!.upload!.file.checksum = 'none'
@@ -50,7 +50,7 @@ test('fails a pending ledger entry that cannot be written without affecting othe
   expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
 
-test('deletes a file only once if two ledgers delete it in the same transaction', async () => {
+test('deletes a file only once even if two ledgers delete it in the same transaction', async () => {
   const context = await fixture.createContext('twice')
   const upload = await fixture.createUpload(context, 3)
   await fixture.createLedger().commit(upload)

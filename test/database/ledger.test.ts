@@ -153,7 +153,7 @@ test('fills the quota exactly with uploads on four ledgers', async () => {
   expect((await fixture.getStoredTotals(context.contextId)).bytes).toBe(1_048_576)
 })
 
-test('accepts smaller files after rejecting a larger file above the quota', async () => {
+test('accepts smaller files after rejecting a larger file that exceeds the quota', async () => {
   const context = await fixture.createContext('odd', 1)
   const sizes = [600_000, 600_000, 400_000, 48_576, 1, 0]
   const uploads = await Promise.all(sizes.map((size) => fixture.createUpload(context, size)))
@@ -217,7 +217,7 @@ test('counts a file in the hour in which it was created', async () => {
   ).toEqual([{ files_uploaded: 1 }])
 })
 
-test('rejects an upload without partial data if its key was disabled', async () => {
+test('rejects an upload and stores no partial data if its key was disabled', async () => {
   const context = await fixture.createContext('gone')
   const key = await fixture.addKey()
   const [disabled, swept] = [await fixture.createUpload(context, 1, key), await fixture.createUpload(context, 1)]

@@ -56,7 +56,7 @@ async function queryRows(url: string, sql: string): Promise<Record<string, unkno
 }
 
 describe('running migrations', () => {
-  test('runs each migration only once if two replicas start together', async () => {
+  test('runs each migration only once even if two replicas start together', async () => {
     const database = await createEmptyDatabase()
     const applied = await Promise.all([migrate(database.url), migrate(database.url)])
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
@@ -180,7 +180,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('waits for a transaction that locks a table without blocking other transactions for long', async () => {
+  test('waits for a transaction that locks a table, and does not block other transactions for long', async () => {
     const database = await createEmptyDatabase()
     await migrate(database.url, createFolder('held', table))
     const holder = new pg.Client({ connectionString: database.url })
@@ -231,7 +231,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
 })
 
 describe('schema and migrations', () => {
-  test('creates exactly the Prisma schema with the migrations', async () => {
+  test('the migrations create exactly the Prisma schema', async () => {
     const database = await createEmptyDatabase()
     expect(statements(await getSchemaDrift(database.url))).toEqual([])
     await database.drop()

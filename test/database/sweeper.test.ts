@@ -91,7 +91,7 @@ test('postpones the deletion of a blob if the store cannot delete it', async () 
   expect(rows).toEqual([{ blob_path: 'ten_x/7', later: true }])
 })
 
-test('finishes the current batch of a stopped sweep', async () => {
+test('finishes the current batch when a sweep is stopped', async () => {
   await pool.query(
     `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT 'ten_y', 'ten_y/' || n, now() FROM generate_series(1, 200) n`,
   )

@@ -128,7 +128,7 @@ describe('admin commands with a running service', () => {
     expect((await admin(env, 'verify', '--deep')).status).toBe(0)
   })
 
-  test('creates a user who can sign in with the admin command', async () => {
+  test('uses the admin command to create a user who can sign in', async () => {
     const tenant = await world.createTenant()
     const words = ['user', 'create', '--tenant', tenant.tenantId, '--name', 'Ada', '--scopes', 'metadata,upload', '--email']
     const created = await admin(env, ...words, 'Ada@Example.com')

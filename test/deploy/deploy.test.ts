@@ -70,7 +70,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       for (const ignored of ['.gitignore', '.dockerignore']) expect(text(ignored)).toMatch(/^secrets\/?$/m)
     })
 
-    test('sets only variables that the service reads in compose.yaml and the Kubernetes manifests', () => {
+    test('compose.yaml and the Kubernetes manifests set only variables that the service reads', () => {
       const known = listVariables()
       const literals = files.kubernetes['kustomization.yaml'][0].configMapGenerator[0].literals.map(
         (each: string) => each.split('=')[0],
@@ -110,7 +110,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       expect(files.monitoring[1].spec.endpoints[0].port).toBe(files.kubernetes['service.yaml'][1].spec.ports[0].name)
     })
 
-    test('Terraform declares every variable and resource that it references', () => {
+    test('the Terraform files declare every variable and resource that they reference', () => {
       const all = Object.values<Yaml>(files.terraform)
       const declared = new Set<string>(all.flatMap((file) => Object.keys(file.variable ?? {}).map((name) => `var.${name}`)))
       for (const file of all)
@@ -155,7 +155,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
 )
 
 describe('container image', () => {
-  test('runs the container image as a numeric user with the operator commands', async () => {
+  test('the container image runs as a numeric user and provides the operator commands', async () => {
     const dockerfile = text('Dockerfile')
     expect(dockerfile).toMatch(/^USER \d+:\d+$/m)
     const { imageScripts } = (await import(path('scripts/prune.mjs'))) as { imageScripts: Record<string, string> }

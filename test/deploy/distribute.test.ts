@@ -153,7 +153,7 @@ test('waits for a table that another transaction is using before distributing it
   await other.end()
 })
 
-test('prints the distribution plan without changes if --dry-run is set', async () => {
+test('prints the distribution plan without changing anything if --dry-run is set', async () => {
   const before = await readConstraints()
   const { result } = await runDistribute({ 'dry-run': true })
   expect(result).toMatchObject({

@@ -67,7 +67,7 @@ test('refuses to start with a pre-release database and names the required comman
   expect(await readRows()).toEqual(before)
 })
 
-test('keeps every row in the conversion of a pre-release database', async () => {
+test('keeps every row when a pre-release database is converted', async () => {
   const before = await readRows()
   const first = await convert()
   expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { converted: true, applied: expect.any(Array) }])

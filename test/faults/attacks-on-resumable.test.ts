@@ -109,7 +109,7 @@ describe('malformed resumable upload requests', () => {
   })
 })
 
-test('limits X-HTTP-Method-Override to changing POST into PATCH or DELETE', async () => {
+test('lets X-HTTP-Method-Override change only POST requests, and only to PATCH or DELETE', async () => {
   const path = (await tus.begin('raw', 'b.bin', 4)).replace('/api/v1', '')
   const post = (method: string) =>
     uploads.tenant.admin.rest('POST', path, 'text', { ...tusHeaders.bytes, 'x-http-method-override': method })
@@ -141,7 +141,7 @@ test('accepts one of two concurrent PATCH requests and rejects the other with a 
   }
 })
 
-test('continues an upload from a lost connection with the bytes received until then', async () => {
+test('continues an upload after a lost connection, and keeps the bytes received until then', async () => {
   const path = await startUpload()
   const calls = () => uploads.countUploadCalls()
   const before = await calls()
@@ -163,7 +163,7 @@ test('responds to a client that stops sending and stores the received bytes', as
   expect(await tus.getOffset(path)).toBe(100_000)
 })
 
-test('stores the received bytes of a client that disconnects but logs no call', async () => {
+test('stores the bytes received from a client that disconnects, but logs no call', async () => {
   const path = await startUpload()
   const before = await uploads.countUploadCalls()
   const disconnected = await sendUnended(path, { 'Transfer-Encoding': 'chunked' }, `13d620\r\n${'x'.repeat(1_300_000)}\r\n`)

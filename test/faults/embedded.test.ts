@@ -172,7 +172,7 @@ describe('exclusive use of DATA_DIR', () => {
     await second.stop()
   })
 
-  test("gives a killed service's DATA_DIR to only one of many concurrent processes", async () => {
+  test('lets only one of many concurrent processes take over the DATA_DIR of a killed service', async () => {
     const path = join(scratch, 'contended.lock')
     writeFileSync(path, JSON.stringify({ pid: process.pid, started: 'long ago', purpose: 'service', nonce: 'dead' }))
     const module = new URL('../../dist/platform/db/embedded/embedded.js', import.meta.url)

@@ -72,7 +72,7 @@ const heavy: Record<string, () => Buffer | Promise<Buffer>> = {
   bin: () => randomBytes(40 * million),
 }
 
-test('detects a blocking callback in the event loop monitor', async () => {
+test('the event loop monitor detects a blocking callback', async () => {
   const { worstHold, worstTurn } = await service.watch(() => service.burn(30))
   expect(worstHold).toBeGreaterThanOrEqual(30)
   expect(worstTurn).toBeGreaterThanOrEqual(worstHold)

@@ -130,7 +130,7 @@ describe('large bucket uploads', () => {
   })
 
   test.each([404, 410, 412])(
-    'finds the object of a large upload if its response was lost and its session ended with status %i',
+    "finds a large upload's object even if its response was lost and its session ended with status %i",
     async (status) => {
       bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
       bucket.faults.plan('chunk', { kind: 'lost' })

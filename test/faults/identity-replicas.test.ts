@@ -85,7 +85,7 @@ async function measureKeyLifecycle(): Promise<number[]> {
 }
 
 describe('two replicas in two processes with one database', () => {
-  test('creates the first tenant only once if two replicas start together', async () => {
+  test('creates the first tenant only once even if two replicas start together', async () => {
     for (const replica of [one, two]) expect((await replica.get('/tenant')).status).toBe(200)
     const { rows } = await database.query('SELECT count(*) FROM tenants')
     expect(Number(rows[0].count)).toBe(1)

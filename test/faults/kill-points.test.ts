@@ -108,7 +108,7 @@ test.each(uploadKills)(
 )
 
 test.each(refusalSteps.map((point) => [point]))(
-  'leaves no data of a rejected file if the service is killed at %s',
+  'leaves no data of a rejected file behind if the service is killed at %s',
   async (point) => {
     const blank = Buffer.alloc(medium, ' ')
     const refuse = (caller: Caller) =>
@@ -154,7 +154,7 @@ test.each(steps('sweep').map((point) => [point]))('completes a sweep that was ki
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
 })
 
-test('keeps an acknowledged upload intact after a later kill', async () => {
+test('keeps an acknowledged upload intact even if the service is killed later', async () => {
   const { service, caller } = await startUntilKilled('delete.found')
   const content = randomBytes(large)
   const { body, status } = await upload(caller, content, 'acknowledged')

@@ -65,7 +65,7 @@ const waiting = async (): Promise<number | undefined> =>
     )
   ).rows[0]?.pid
 
-test('stores one file if a replica freezes and the client retries on another', async () => {
+test('stores only one file if a replica freezes and the client retries on another', async () => {
   const headers = { 'idempotency-key': 'frozen' }
   const release = await openTransaction(lockedHead)
   const first = upload(elsewhere(), 'frozen', headers)

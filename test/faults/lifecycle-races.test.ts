@@ -99,7 +99,7 @@ test('keeps a restored file during a concurrent trash purge', async () => {
   }
 })
 
-test('applies an acknowledged increase of the trash period to all files in the trash', async () => {
+test('applies an acknowledged increase in the trash period to all files in the trash', async () => {
   const upload = await context('raised', { trash_days: 1 })
   const ids = await Promise.all(rounds.map(() => upload()))
   await tenant.admin.post('/files/delete', { file_ids: ids })

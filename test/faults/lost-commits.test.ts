@@ -106,7 +106,7 @@ test('reports an unknown outcome if the COMMIT for a single-use download URL is 
   expect((await fetch(url)).status).toBe(403)
 })
 
-test('stores a file once if an upload with an unknown outcome is retried', async () => {
+test('stores a file only once if an upload with an unknown outcome is retried', async () => {
   const before = getItems(await tenant.admin.get('/files')).length
   const headers = { 'idempotency-key': 'again' }
   proxy.cutAtMove = 'after'

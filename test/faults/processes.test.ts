@@ -139,7 +139,7 @@ async function makeContext(service: Service): Promise<void> {
 jest.setTimeout(300_000)
 
 describe('two processes on one port', () => {
-  test('enforces the upload limit of one process across two processes', async () => {
+  test('enforces one shared upload limit across two processes', async () => {
     const service = await start({ MAX_UPLOADS_AT_ONCE: '8' })
     await makeContext(service)
     // One credential can use a quarter of the upload slots, which is one of four slots per process.

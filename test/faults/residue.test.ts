@@ -109,15 +109,18 @@ async function startUpload(size: number): Promise<RawClient> {
   return client
 }
 
-test.each([small, large])('leaves no files or connections behind if a client stops within a %i-byte body', async (size) => {
-  const disconnected = await startUpload(size)
-  await disconnected.send(randomBytes(size / 2))
-  disconnected.destroy()
-  const silent = await startUpload(size)
-  await silent.send(randomBytes(size / 2))
-  await silent.ended
-  silent.destroy()
-})
+test.each([small, large])(
+  'leaves no files or connections behind if a client stops sending within a %i-byte body',
+  async (size) => {
+    const disconnected = await startUpload(size)
+    await disconnected.send(randomBytes(size / 2))
+    disconnected.destroy()
+    const silent = await startUpload(size)
+    await silent.send(randomBytes(size / 2))
+    await silent.ended
+    silent.destroy()
+  },
+)
 
 /** Runs an upload that the bucket receives without responding, and repeats it if a busy machine exceeds the deadline. */
 async function holdUpload<T>(call: BucketCall, done: boolean, send: () => Promise<T>): Promise<{ response: Promise<T> }> {
@@ -154,7 +157,7 @@ test.each([
 })
 
 test.each([small, large])(
-  'leaves no files or connections of an upload of %i bytes if the database connection is lost',
+  'leaves no files or connections of a %i-byte upload behind if the database connection is lost',
   async (size) => {
     for (const when of ['before', 'after'] as const) {
       proxy.cutAtMove = when

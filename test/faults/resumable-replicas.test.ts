@@ -104,7 +104,7 @@ describe.each(['a directory', 'a bucket'])('resumable uploads stored in %s', (ki
     await expectAgreement()
   })
 
-  test('keeps bytes received before kill -9 for other replicas and after a restart', async () => {
+  test('keeps bytes received before kill -9 available to other replicas and after a restart', async () => {
     const { service, tus: killed } = await start()
     const content = randomBytes(20 * megabyte)
     const path = await tus.begin('raw', 'killed.bin', content.length)

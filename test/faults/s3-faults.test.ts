@@ -86,7 +86,7 @@ describe.each(puts)('S3 uploads: %s', (_name, call, bytes) => {
   })
 })
 
-test('retries an S3 upload whose content changes during the transfer only once', async () => {
+test('retries an S3 upload only once if its content changes during the transfer', async () => {
   fakeS3.plan('put', status(400, 'XAmzContentSHA256Mismatch'))
   await storage.put('a/b', inMemory(small), type)
   expect(count('put')).toBe(2)

@@ -253,24 +253,27 @@ describe('unavailable database', () => {
   test.each([
     ['before', 0],
     ['after', 1],
-  ] as const)('stores one file for a retried upload if the connection was lost just %s its COMMIT', async (when, storedFiles) => {
-    const before = await held()
-    proxy.cutAtMove = when
-    const lost = await upload(`commit-${when}`)
-    expectOutage(lost, 'database_unavailable')
-    expect(lost.body.error.details).toEqual({ outcome: 'unknown' })
-    expect(proxy.cutAtMove).toBeUndefined()
-    expect(await held()).toBe(before + storedFiles)
-    // Simulates the time for which an upload with an unknown outcome keeps its key.
-    await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
-    expect((await upload(`commit-${when}`)).status).toBe(201)
-    expect(await held()).toBe(before + 1)
-    expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({
-      countersDrift: 0,
-      filesWithoutBlob: 0,
-      blobsWithoutFile: 0,
-      corrupted: 0,
-      journalDrift: 0,
-    })
-  })
+  ] as const)(
+    'stores only one file for a retried upload if the connection was lost just %s its COMMIT',
+    async (when, storedFiles) => {
+      const before = await held()
+      proxy.cutAtMove = when
+      const lost = await upload(`commit-${when}`)
+      expectOutage(lost, 'database_unavailable')
+      expect(lost.body.error.details).toEqual({ outcome: 'unknown' })
+      expect(proxy.cutAtMove).toBeUndefined()
+      expect(await held()).toBe(before + storedFiles)
+      // Simulates the time for which an upload with an unknown outcome keeps its key.
+      await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
+      expect((await upload(`commit-${when}`)).status).toBe(201)
+      expect(await held()).toBe(before + 1)
+      expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({
+        countersDrift: 0,
+        filesWithoutBlob: 0,
+        blobsWithoutFile: 0,
+        corrupted: 0,
+        journalDrift: 0,
+      })
+    },
+  )
 })

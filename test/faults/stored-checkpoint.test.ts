@@ -55,7 +55,7 @@ test('accepts a log that has grown or is unchanged since a stored checkpoint', a
   expect(await verify(kept)).toBeUndefined()
 })
 
-test('detects a truncated log with a stored checkpoint', async () => {
+test('uses a stored checkpoint to detect a truncated log', async () => {
   const { rows } = await query('SELECT journal_length, journal_frontier FROM tenant_heads WHERE tenant_id = $1')
   await growJournal(world.database.pool, tenant.tenantId, 700)
   const kept = await getCheckpoint()
@@ -68,7 +68,7 @@ test('detects a truncated log with a stored checkpoint', async () => {
   expect(await verify(kept)).toContain('has 300 entries, but its checkpoint has 700: the log was truncated.')
 })
 
-test('detects a rewritten but consistent log with a stored checkpoint', async () => {
+test('uses a stored checkpoint to detect a rewritten but consistent log', async () => {
   const kept = await getCheckpoint()
   await query('DELETE FROM journal WHERE tenant_id = $1')
   await query('DELETE FROM journal_nodes WHERE tenant_id = $1')

@@ -42,7 +42,7 @@ const expectWhole = async (tenant: TestTenant, files: number) => {
 }
 
 describe('blobs of rejected uploads', () => {
-  test('deletes rejected files from the store before the response', async () => {
+  test('deletes rejected files from the store before responding', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     for (let times = 0; times < 12; times++) expect(await send(tenant, blank)).toMatchObject({ status: 422 })
@@ -59,7 +59,7 @@ describe('blobs of rejected uploads', () => {
     await expectWhole(tenant, 8)
   })
 
-  test('leaves no blob of an upload that exceeds a quota', async () => {
+  test('leaves no blob behind if an upload exceeds a quota', async () => {
     const tenant = await newTenant()
     await tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })
     const responses = await Promise.all([send(tenant), send(tenant), send(tenant)])
@@ -68,7 +68,7 @@ describe('blobs of rejected uploads', () => {
   })
 })
 
-test('leaves no blob of an upload during a scanner outage', async () => {
+test('leaves no blob behind if an upload fails during a scanner outage', async () => {
   const tenant = await newTenant()
   await tenant.createContext('scanned', { scan_for_viruses: true })
   for (let times = 0; times < 12; times++)
@@ -224,7 +224,7 @@ describe('SIGTERM while a file is being stored', () => {
     await expectWhole(tenant, 1)
   })
 
-  test('leaves no data of an upload that exceeds the grace period after SIGTERM', async () => {
+  test('leaves no data behind from an upload that exceeds the grace period after SIGTERM', async () => {
     const tenant = await newTenant()
     const { service, response } = await startTerminatedUpload(tenant, '1')
     await expect(response).rejects.toThrow()

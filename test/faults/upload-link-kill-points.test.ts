@@ -34,7 +34,7 @@ async function sweepLater(): Promise<void> {
 }
 
 test.each([['upload.spooled'], ['upload.stored'], ['commit.begun'], ['commit.durable'], ['upload.committed']])(
-  'counts an upload through a link only if its file is stored after a kill at %s',
+  'after a kill at %s, counts an upload through a link only if its file is stored',
   async (point) => {
     const link = await LinkClient.create(tenant.admin, 'notes')
     const before = await countFiles()

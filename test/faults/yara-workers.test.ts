@@ -94,7 +94,7 @@ describe('YARA workers', () => {
     expect(await next).toEqual(clean)
   })
 
-  test('limits YARA threads that cannot be ended and recovers after they end', async () => {
+  test('limits the number of YARA threads that cannot be stopped, and recovers after they end', async () => {
     const scanner = await open({
       // Native code that cannot be interrupted runs for a limited time.
       module: script(

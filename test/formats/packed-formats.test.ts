@@ -48,7 +48,7 @@ describe('7-Zip formats', () => {
     expect(await getVerdict('rar', Buffer.concat([rar5(file), noise(100)]))).toMatchObject({ sound: true })
   })
 
-  test('rejects an archive with an outside member path or with a decompression bomb', async () => {
+  test('rejects an archive that contains a decompression bomb or a member path outside the archive', async () => {
     expect(await getVerdict('rar', rar5({ ...file, name: '../a' }))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_path',

@@ -49,7 +49,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])(
       })
     })
 
-    test('does not combine strings from different files for a YARA rule', async () => {
+    test('does not combine strings from different files to match a YARA rule', async () => {
       expect(await scan(file(php[0], words))).toEqual(clean)
       expect(await scan(file(words, php[1]))).toEqual(clean)
       const members = createZip({ name: 'a.txt', bytes: file(php[0], words) }, { name: 'b.txt', bytes: file(words, php[1]) })

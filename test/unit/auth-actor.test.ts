@@ -25,7 +25,7 @@ describe('scopes and actors', () => {
     )
   })
 
-  test('limits a key restricted to contexts to those contexts', () => {
+  test('limits a restricted key to its contexts', () => {
     expect(canAccessContext({ contexts: ['ctx_a'] }, 'ctx_b')).toBe(false)
     expect(canAccessContext({ contexts: ['ctx_a'] }, 'ctx_a')).toBe(true)
     expect(canAccessContext({ contexts: [] }, 'ctx_a')).toBe(false)

@@ -47,7 +47,7 @@ describe('identity cache', () => {
     expect(await cache.get('f', counting({ id: 'f', text: 'back' }))).toMatchObject({ text: 'back' })
   })
 
-  test('evicts the least recently used identities above the size limit of the cache', async () => {
+  test('evicts the least recently used identities if the cache exceeds its size limit', async () => {
     const cache = cacheWith({ capacity: 3, unknownCapacity: 10 })
     const load = counting({ id: 'a', text: 'A' })
     for (const key of ['1', '2', '3']) await cache.get(key, load)
@@ -88,7 +88,7 @@ describe('identity cache', () => {
     expect(await cache.get('k', counting({ id: 'a', text: 'newer' }))).toMatchObject({ text: 'new' })
   })
 
-  test('invalidates only the cached identities that depend on a change', async () => {
+  test('invalidates only the cached identities that are affected by a change', async () => {
     const cache = cacheWith()
     await cache.get('1', counting({ id: 'a', text: '1' }))
     await cache.get('2', counting({ id: 'a', text: '2' }))

@@ -53,7 +53,7 @@ describe('DATA_DIR/master.key', () => {
   })
   afterEach(() => rm(join(dataDir, '..'), { recursive: true }))
 
-  test('creates one master key during many concurrent starts', async () => {
+  test('creates only one master key even if many processes start concurrently', async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => openMasterKey({ dataDir })))
     const sealed = keys[0]!.encrypt(secret, 'x')
     for (const key of keys) expect(await key.decrypt(sealed, 'x')).toEqual(secret)

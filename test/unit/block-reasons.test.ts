@@ -49,7 +49,7 @@ describe('adding a block reason', () => {
   })
 })
 
-test('covers every table with block reasons in the migration for a new one', () => {
+test('the migration for a new block reason covers every table with block reasons', () => {
   expect(generateMigration('too_odd').split('\n')).toEqual([
     'ALTER TABLE "usage_counters" ADD COLUMN "too_odd" BIGINT NOT NULL DEFAULT 0;',
     'ALTER TABLE "usage_deltas" ADD COLUMN "too_odd" BIGINT;',

@@ -90,7 +90,7 @@ describe('extension check', () => {
     expect(await reasonOf('noextension', basic.pdf(), { allowedExtensions: ['pdf'] })).toBe('invalid_extension')
   })
 
-  test('does not accept longer or shorter extensions than the allowed one', async () => {
+  test('does not accept extensions that are longer or shorter than the allowed one', async () => {
     expect(await reasonOf('a.docx', basic.docx(), { allowedExtensions: ['doc'] })).toBe('invalid_extension')
     expect(await reasonOf('a.htm', Buffer.from('<p>hello'), { allowedExtensions: ['html'] })).toBe('invalid_extension')
   })
@@ -139,7 +139,7 @@ describe('extension check', () => {
 })
 
 describe('size check and blank check', () => {
-  test('accepts exactly the size limit and rejects one more byte', async () => {
+  test('accepts a file of exactly the size limit and rejects one more byte', async () => {
     const limit = 1_048_576
     expect(await reasonOf('a.txt', Buffer.alloc(limit, 'x'), { maxFileSizeMb: 1 })).toBeNull()
     expect(await decisive('a.txt', Buffer.alloc(limit + 1, 'x'), { maxFileSizeMb: 1 })).toMatchObject({

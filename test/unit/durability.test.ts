@@ -10,7 +10,7 @@ function createPool() {
 }
 const settled = () => new Promise(setImmediate)
 
-test('shares one flush among concurrent callers, which starts after their calls', async () => {
+test('shares one flush, which starts after their calls, among concurrent callers', async () => {
   const { running, durability } = createPool()
   const first = durability.flush()
   await settled()

@@ -20,7 +20,7 @@ async function countTurns<T>(work: () => Promise<T>): Promise<{ result: T; turns
 }
 
 describe('response serialization in slices', () => {
-  test('serializes a response in slices to the same JSON as JSON.stringify', () =>
+  test('produces the same JSON as JSON.stringify when it serializes a response in slices', () =>
     fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => expect(await stringifyInSlices(value)).toBe(JSON.stringify(value))),
       { seed: 20_261_123 },

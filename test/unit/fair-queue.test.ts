@@ -45,7 +45,7 @@ describe('background work in the fair queue', () => {
     expect(queue.next()).toBe(second)
   })
 
-  test('displaces background work from a full queue for other work', () => {
+  test('removes background work from a full queue to make room for other work', () => {
     const waiting = [file('a'), file(background)]
     const queue = opened(waiting, { maxLength: 2 })
     const newcomer = file('a')
@@ -70,7 +70,7 @@ describe('order of the fair queue', () => {
     expect(listOwners(drain(opened([...files('a', 4), ...files('b', 2), ...files('c', 1)])))).toBe('abcabaa')
   })
 
-  test('serves tenants first that use fewer workers', () => {
+  test('prefers tenants that use fewer workers', () => {
     const queue = opened(files('a', 3), { workers: 3 })
     const [slow, quick] = [queue.next()!, queue.next()!]
     queue.release(quick)
@@ -83,14 +83,14 @@ describe('order of the fair queue', () => {
     expect(queue.next()?.owner).toBe('a')
   })
 
-  test('serves a tenant first that recently used fewer workers', () => {
+  test('prefers a tenant that recently used fewer workers', () => {
     const queue = opened(files('a', 20))
     for (let start = 0; start < 3; start++) queue.release(queue.next()!)
     for (const each of files('b', 20)) queue.add(each)
     expect(listOwners(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
   })
 
-  test('lets a new tenant wait for at most one file of each other tenant', () => {
+  test('makes a new tenant wait for at most one file of each other tenant', () => {
     const owners = Array.from({ length: 100 }, (_, at) => `owner ${at} `)
     const queue = opened(owners.flatMap((owner) => files(owner, 10)))
     for (let start = 0; start < 50; start++) queue.release(queue.next()!)
@@ -131,7 +131,7 @@ describe('full fair queues', () => {
     expect(queue.length).toBe(3)
   })
 
-  test("drops the largest tenant's latest file for a tenant with clearly fewer files", () => {
+  test('drops the latest file of the tenant with the most files for a tenant with far fewer', () => {
     const [a, b] = [files('a', 4), files('b', 2)]
     const queue = opened([...a, ...b], { maxLength: 6 })
     const c = files('c', 2)

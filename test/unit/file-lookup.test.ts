@@ -15,7 +15,7 @@ function createLookup(statements: unknown[][]) {
   return FileLookup.basic(database as never)
 }
 
-test('shares a statement among the file lookups for a tenant in one iteration', async () => {
+test("combines a tenant's file lookups in one event loop iteration into one statement", async () => {
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
   const found = await Promise.all([
@@ -40,7 +40,7 @@ test('does not return the result of a statement that started before the file loo
   expect(statements).toHaveLength(2)
 })
 
-test('fails only the file lookups for one tenant if a statement fails', async () => {
+test("fails only one tenant's file lookups if a statement fails", async () => {
   const lookup = createLookup([])
   const away = lookup.findById('ten_away', 'x')
   const found = lookup.findById('a', 'one-a')

@@ -30,7 +30,7 @@ describe('paths of local blobs', () => {
     expect(toFilePath('a/short')).toBe('a/short')
   })
 
-  test('limits folders of a store with ids from one year to 1,024 entries', () => {
+  test('limits each folder of a store to 1,024 entries for ids from one year', () => {
     // Computes file paths without writing files.
     const children = new Map<string, Set<string>>()
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'

@@ -54,7 +54,7 @@ const without = (name: string) => ({
 describe.each(secretVariables)('secret file for %s', (name) => {
   const variable = `${name}_FILE`
 
-  test.each(['', '\n', '\r\n'])('reads the secret from the file named in the variable without %j at the end', (end) => {
+  test.each(['', '\n', '\r\n'])('reads the secret from the file named in the variable, and removes %j at the end', (end) => {
     const direct = readConfig({ ...without(name), [name]: values[name] })
     expect(readConfig({ ...without(name), [variable]: writeSecretFile(values[name] + end) })).toEqual(direct)
   })
@@ -83,7 +83,7 @@ test('rejects a folder and an empty or overlong secret file', () => {
   expect(reasonOf(nested)).toBe('the file is not a regular file')
 })
 
-test('does not reveal the secret in a file in errors', () => {
+test('does not reveal the content of a secret file in errors', () => {
   expect(faults({ MASTER_KEY_FILE: writeSecretFile('hushed!') }).join()).toMatch(/^MASTER_KEY is a value of 7 characters\. /)
 })
 

@@ -6,7 +6,7 @@ import { MasterKey } from '../../src/access/master-key.js'
 import { createEd25519Key, getSigningKeyLabel, StoredSigningSecrets } from '../../src/access/signing-secrets.js'
 import { newId } from '../../src/platform/ids.js'
 
-test('loads the signing keys of a slow database with one query at a time', async () => {
+test('loads signing keys from a slow database with one query at a time', async () => {
   const masterKey = new MasterKey([randomBytes(32)])
   const id = newId('sig')
   const { secret, publicJwk } = createEd25519Key(id)

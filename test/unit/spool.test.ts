@@ -47,7 +47,7 @@ test('keeps a small upload in memory and rejects an upload above its limit', asy
   await small.dispose()
 })
 
-test('computes the digest of an upload with the largest size that is kept in memory', async () => {
+test('computes the digest of the largest upload that is kept in memory', async () => {
   await open()
   const bytes = noise(256 * 1024)
   const { content, dispose } = await take(bytes)
@@ -85,7 +85,7 @@ test('writes the entire upload to a temporary file if it is larger than declared
   await dispose()
 })
 
-test.each([1_000, 100_000, 3_000_000])('discards an upload of %i bytes if its limit falls below its size', async (size) => {
+test.each([1_000, 100_000, 3_000_000])('discards an upload of %i bytes if its limit is lowered below its size', async (size) => {
   for (const expected of [0, size]) {
     let requested = 0
     const limit = () => (requested++ === 0 ? Number.POSITIVE_INFINITY : size - 1)
@@ -105,7 +105,7 @@ test('releases the memory of an upload that exceeds its limit', async () => {
   }
 })
 
-test('limits the memory of all uploads to one budget and uses files above it', async () => {
+test('limits the memory of all uploads to one budget, and uses files beyond it', async () => {
   spool = await Spool.open({ directory, memoryBudget: 10_000 })
   const held = await Promise.all([take(noise(4000)), take(noise(4000))])
   const [beyond] = [await take(noise(4000))]

@@ -131,7 +131,7 @@ describe('JSON files', () => {
     expect(await read(readJson, bytes)).toMatchObject({ sound: false, problem: expect.stringContaining(encoding) })
   })
 
-  test('returns the result of JSON.parse for every single-byte change to a document', () => {
+  test('returns the same result as JSON.parse for every single-byte change to a document', () => {
     const document = '{"a":[1,-2.5e3,true,null,"x\\n\\u00e9"],"b":{"c":""}}'
     const differing: string[] = []
     for (let at = 0; at < document.length; at++) {

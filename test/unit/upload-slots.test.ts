@@ -33,7 +33,7 @@ test('limits a credential to a quarter and a tenant to half of all upload slots'
   ])
 })
 
-test('leaves a quarter of the upload slots to other tenants if two are busy', () => {
+test('leaves a quarter of the upload slots to other tenants if two tenants are busy', () => {
   const slots = new UploadSlots(256)
   const taken = ['ten_1', 'ten_2', 'ten_3', 'ten_4'].map((tenantId) => {
     const [first] = acquireAll(slots, { tenantId, id: `${tenantId} a` })

@@ -28,7 +28,7 @@ const run = async (...argv: string[]) => {
   return { status, out, err, scanner }
 }
 
-test("prints a file's report with the REST field names in the validate command", async () => {
+test("the validate command prints a file's report with the REST field names", async () => {
   const { status, out, scanner } = await run(join(folder, 'good.png'))
   expect(JSON.parse(out.join('\n'))).toMatchObject({
     outcome: 'accepted',
@@ -40,7 +40,7 @@ test("prints a file's report with the REST field names in the validate command",
   expect([status, scanner.scanned]).toEqual([0, 1])
 })
 
-test('prints a line for each file below a folder in the validate command', async () => {
+test('the validate command prints a line for each file below a folder', async () => {
   const { status, out } = await run('--no-scan', folder)
   expect(out.slice(0, -1).map((line) => line.split('\t').slice(0, 3))).toEqual([
     [join('below', 'broken.png'), 'rejected', 'corrupt_file'],
@@ -56,7 +56,7 @@ test('resolves paths of the validate command relative to INIT_CWD', async () => 
   expect([status, JSON.parse(stdout).outcome]).toEqual([0, 'accepted'])
 })
 
-test('skips packages and Git files in a folder in the validate command', async () => {
+test('the validate command skips packages and Git files in a folder', async () => {
   await mkdir(join(folder, 'clone', 'node_modules', 'a'), { recursive: true })
   await mkdir(join(folder, 'clone', '.git'))
   for (const place of ['clone/node_modules/a', 'clone/.git', 'clone']) await writeFile(join(folder, place, 'a.png'), png())
@@ -65,7 +65,7 @@ test('skips packages and Git files in a folder in the validate command', async (
   await rm(join(folder, 'clone'), { recursive: true })
 })
 
-test('compares verdicts with labels in the validate command', async () => {
+test('the validate command compares verdicts with labels', async () => {
   const manifest = join(folder, 'manifest.csv')
   const lines = ['path,label', 'good.png,valid', 'below/broken.png,broken', 'below/wrong.jpg,valid']
   await writeFile(manifest, lines.join('\n'))
@@ -79,7 +79,7 @@ test('compares verdicts with labels in the validate command', async () => {
   expect(status).toBe(1)
 })
 
-test('does not use the scanner in the validate command if --no-scan is set', async () => {
+test('the validate command does not use the scanner if --no-scan is set', async () => {
   const { out, scanner } = await run('--no-scan', join(folder, 'good.png'))
   expect([scanner.scanned, JSON.parse(out.join('\n')).engine]).toEqual([0, null])
 })

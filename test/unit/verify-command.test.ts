@@ -44,7 +44,7 @@ test('verifies the issuer, the file and the log position of a valid receipt', as
   expect(status).toBe(0)
 })
 
-test('reports that no file was compared if the verify command specifies none', async () => {
+test('reports that no file was compared if none is passed to the verify command', async () => {
   const receipt = await createReceipt(keys)
   const { status, output } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
   expect(output).toContain('Not checked: no file was compared with the receipt.')
@@ -151,7 +151,7 @@ describe('invalid proofs', () => {
     }
   })
 
-  test('rejects a session token or an unsigned receipt as a receipt', async () => {
+  test('does not accept a session token or an unsigned receipt as a receipt', async () => {
     const token = await new SignJWT({ sub: 'x' })
       .setProtectedHeader({ alg: 'EdDSA', kid: 'sig_receipt', typ: 'JWT' })
       .sign(keys.receiptKey.privateKey)

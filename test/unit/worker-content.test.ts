@@ -29,7 +29,7 @@ const run = (bytes: Buffer, { run = 'digest', settings }: { run?: string; settin
   return pool.run<string>(work, new AbortController().signal)
 }
 
-test("reads exactly the content of the worker's own file", async () => {
+test('reads exactly the content of the file assigned to each worker', async () => {
   const contents = [2_000_000, 70_000, 1_000, 0, 1_000_000, 3_000_000, 65_536, 500_000].map((size) => noise(size))
   for (let round = 0; round < 3; round++)
     expect(await Promise.all(contents.map((bytes) => run(bytes)))).toEqual(contents.map(sha256))

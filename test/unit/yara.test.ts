@@ -74,7 +74,7 @@ describe('built-in YARA rules', () => {
     ],
   ]
 
-  test.each(tricks)('detects %s in %s with the built-in YARA rules', async (signature, sample) => {
+  test.each(tricks)('the built-in YARA rules detect %s in %s', async (signature, sample) => {
     expect(await scan(sample)).toMatchObject({ verdict: 'infected', signature })
   })
 
@@ -85,16 +85,16 @@ describe('built-in YARA rules', () => {
     '<svg xmlns="http://www.w3.org/2000/svg"><script>document.title = "x"</script><a href="https://example.com"/></svg>',
     'CreateObject("WScript.Shell").Run "notepad"',
     'The EICAR string begins with X5O!P%@AP and ends with $H+H*.',
-  ])('accepts the harmless text with the built-in YARA rules: %s', async (sample) => {
+  ])('the built-in YARA rules accept the harmless text: %s', async (sample) => {
     expect(await scan(sample)).toEqual(clean)
   })
 
-  test('finds the EICAR string at any position with the built-in YARA rules', async () => {
+  test('the built-in YARA rules find the EICAR string at any position', async () => {
     for (const before of [0, 1, 5_000, 60_000, 900_000])
       expect(await scan(Buffer.concat([generateNoise(before), eicar, text]))).toMatchObject(infected)
   })
 
-  test('finds a compressed Office macro with the built-in YARA rules', async () => {
+  test('the built-in YARA rules find a compressed Office macro', async () => {
     const source = `Attribute VB_Name = "ThisDocument"\r\nSub AutoOp${''}en()\r\nShell "cmd /c calc"\r\nEnd Sub\r\n`
     const ole = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), generateNoise(1_000), packVba(source), generateNoise(500)])
     expect(await scan(ole)).toMatchObject({ verdict: 'infected', signature: 'Office.AutoMacroShell' })

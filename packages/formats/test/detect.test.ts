@@ -203,7 +203,7 @@ describe('unusual content', () => {
     expect(await typeOf(Buffer.from(letters, 'latin1'))).toBe(type)
   })
 
-  test('detects UTF-16 text with a byte-order mark instead of MPEG audio', async () => {
+  test('detects UTF-16 text with a byte-order mark as text, not as MPEG audio', async () => {
     expect(await typeOf(text.utf16le('Hello'))).toBe('text')
   })
 })

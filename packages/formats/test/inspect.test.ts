@@ -24,7 +24,7 @@ test('opens a file on disk with the reader for its type', async () => {
   source.close()
 })
 
-test('decodes images if the caller passes no image decoder', async () => {
+test('decodes images even if the caller passes no image decoder', async () => {
   const image = await jpeg()
   expect(await inspect(new MemorySource(image, 'jpg'))).toMatchObject({ type: 'jpg', verdict: { sound: true } })
   const damaged = new MemorySource(image.subarray(0, image.length / 2), 'jpg')

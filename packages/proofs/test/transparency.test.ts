@@ -34,7 +34,7 @@ describe('Merkle tree', () => {
     expect(computeRoot([entries.slice(0, 8), entries.slice(8, 12), entries.slice(12)].map(treeHash))).toEqual(treeHash(entries))
   })
 
-  test('accepts the inclusion proof of an entry only for this entry', () => {
+  test('accepts the inclusion proof of an entry only for that entry', () => {
     for (let size = 1; size <= 40; size++) {
       const entries = entriesOf(size)
       const log = new MemoryLog(entries)

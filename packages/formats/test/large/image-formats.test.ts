@@ -152,7 +152,7 @@ describe('PNG images', () => {
 })
 
 describe('JPEG images', () => {
-  test('rejects a JPEG image without its last bytes or without some bytes in the middle', async () => {
+  test('rejects a JPEG image that lacks its last bytes or some bytes in the middle', async () => {
     const bytes = sample('jpeg')
     expect(await read(readJpeg, bytes.subarray(0, -40))).toMatchObject(invalid(/truncated|damaged/))
     expect(await read(readJpeg, Buffer.concat([bytes.subarray(0, -1000), bytes.subarray(-700)]))).toMatchObject(
