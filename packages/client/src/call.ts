@@ -74,14 +74,14 @@ function toRequest<Id extends OperationId>(id: Id, { path = [], query, body, sig
   }
 }
 
-/** Fills in the path parameters. Throws a TypeError if a value, such as an empty id, would change the path. */
+/** Fills in the path parameters. Throws a TypeError if a value, such as an empty id, would change the structure of the path. */
 function fillPathTemplate(template: string, values: readonly string[]): string {
   let index = 0
   return template.replaceAll(/\{(\w+)\}/g, (_parameter, name) => {
     const value = values[index++]
     if (typeof value !== 'string' || /^\.{0,2}$/.test(value))
       throw new TypeError(`${name} is '${value}'. It must be an id or a key.`)
-    // The slashes in a tile path must not be escaped.
+    // A tile path such as `0/x001/234` has several segments, so its slashes must not be escaped.
     return name === 'tile' ? value.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(value)
   })
 }

@@ -61,8 +61,8 @@ export async function* followEvents(transport: Transport, options: EventsOptions
       }
     } catch (error) {
       signal?.throwIfAborted()
-      // A connection lost later may mean that the service is restarting, so the client reconnects. If the first connection fails,
-      // the URL or the credential is usually wrong.
+      // If the first connection fails, the URL or the credential is usually wrong, so the error is thrown. A later failure may
+      // only mean that the service is restarting, so the client reconnects.
       if (error instanceof AssayError && !(hasConnected && (isTemporary(error) || error.status >= 500))) throw error
       failures++
     } finally {

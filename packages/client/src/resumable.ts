@@ -29,7 +29,7 @@ export interface ResumableUpload {
 /** Uploads a file with the tus protocol. Resumes after lost connections, but fails after about a minute without progress. */
 export async function uploadResumable(transport: Transport, upload: ResumableUpload): Promise<Schemas['File']> {
   upload.signal?.throwIfAborted()
-  // Most programs never upload large files, so the library is loaded on demand.
+  // Most programs never upload large files, so the library is loaded only if it is needed.
   const { Upload } = await import('tus-js-client')
   // The abort listener is added only after the import, so an abort during the import must be detected here.
   upload.signal?.throwIfAborted()

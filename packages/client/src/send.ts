@@ -15,7 +15,8 @@ export interface SentRequest {
 /** Sends a request without retries. Uses `customFetch`, if set, instead of the global `fetch`. */
 export function sendRequest(request: SentRequest, customFetch?: typeof fetch): Promise<Response> {
   const { method, url, headers = {}, signal, onProgress } = request
-  // In browsers, `fetch` does not report upload progress and can send streams only over HTTP/2.
+  // In browsers, `fetch` does not report upload progress and can send streams only over HTTP/2, so Blobs are sent with
+  // XMLHttpRequest.
   if (onProgress && request.body instanceof Blob && !customFetch && XMLHttpRequest) return sendWithXhr(XMLHttpRequest, request)
   const body = onProgress && isBinary(request.body) ? createCountingStream(request.body, onProgress) : request.body
   return (customFetch ?? fetch)(url, {

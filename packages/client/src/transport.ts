@@ -76,7 +76,8 @@ export class Transport {
   async fetchOnce({ headers, ...request }: SentRequest): Promise<Response> {
     const { apiKey, fetch } = this.#options
     const credential = typeof apiKey === 'function' ? await apiKey() : apiKey
-    // In Node.js 24, `fetch` with an aborted signal causes an unhandled rejection, which ends the process.
+    // In Node.js 24, `fetch` with an aborted signal causes an unhandled rejection, which ends the process, so the signal is
+    // checked first.
     request.signal?.throwIfAborted()
     return sendRequest(
       { ...request, headers: { ...(credential && { Authorization: `Bearer ${credential}` }), ...headers } },

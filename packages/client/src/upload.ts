@@ -40,7 +40,7 @@ export function createUploadForm(
       body: () => joinBlobs(start, content, end),
       onProgress: createFileProgressListener(onProgress, content.size, start.length),
     }
-  // Count only the bytes of the file, not of the form around it.
+  // The progress must count only the bytes of the file, not those of the form around it.
   const progress = createFileProgressListener(onProgress, undefined)
   const counted = progress ? createCountingStream(content, progress) : content
   return { headers, body: () => wrapStream(counted, start, end), onProgress: undefined }

@@ -1,7 +1,10 @@
 import type { MemberObserver } from './member-observer.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
-/** Result of a format reader. A `maliciousConstruction` causes a rejection as `corrupt_file`. `notes` appear in the report. */
+/**
+ * Result of a format reader. A file with a `maliciousConstruction` is rejected with the code `corrupt_file`. `notes` appear in
+ * the validation report.
+ */
 export type FormatVerdict =
   | { sound: true; notes?: string[]; evidence?: Record<string, unknown> }
   | { sound: false; problem: string; maliciousConstruction?: string; evidence?: Record<string, unknown> }

@@ -27,7 +27,10 @@ import {
 
 const megabyte = 1024 * 1024
 
-/** Returns limits for untrusted files, which are rejected if they exceed a limit. The deadline is `deadlineMs` from now. */
+/**
+ * Returns limits that are suitable for untrusted files. A file that exceeds a limit is rejected. The deadline is `deadlineMs`
+ * from now.
+ */
 export function defaultLimits(deadlineMs = 30_000): ReaderLimits {
   return {
     maxUnpackedBytes: 4096 * megabyte,
@@ -275,7 +278,7 @@ function* readChunks(source: RandomAccessSource): Generator<Buffer> {
 const zeros = Buffer.alloc(64 * 1024)
 
 function isBlankChunk(chunk: Buffer): boolean {
-  // Fast path for gigabytes of zeros, as in disk images and failed copies.
+  // Fast path for long runs of zeros, because disk images and failed copies can contain gigabytes of them.
   if (chunk.length === zeros.length && chunk.equals(zeros)) return true
   for (let at = 0; at < chunk.length; at++) if (blankByte[chunk[at]!] === 0) return false
   return true

@@ -9,7 +9,10 @@ export interface MemberObserver {
    * receives the member itself.
    */
   createNestedObserver(offset: number): MemberObserver | undefined
-  /** Wraps the chunks of a zip member, or of a gzip file (`offset` 0), and receives each chunk that the reader consumes. */
+  /**
+   * Receives each chunk of a zip member, or of a gzip file (`offset` 0), that the reader consumes. The reader must read from the
+   * returned chunks.
+   */
   visitStream(container: 'zip' | 'gzip', offset: number, chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>
   /** Returns an observer for the members that 7-Zip unpacks, or undefined to skip them. */
   observeSevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined

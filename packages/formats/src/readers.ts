@@ -5,7 +5,7 @@ import { mimeByExtension, rawPhotos, type TypeRow, textTypes, types } from './ty
 const genericExtensions = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', '001', 'z01', ''])
 const programTypes = new Set(['exe', 'macho', 'class', 'wasm', 'lnk', 'chm', 'swf'])
 
-/** Maps each extension to the type with the same name, otherwise to the first type that lists it. */
+/** Maps each extension to the type of the same name or, if there is none, to the first type that lists the extension. */
 function mapExtensionsToTypes(table: Record<string, TypeRow>): Map<string, string> {
   const found = new Map<string, string>()
   for (const [type, { extensions }] of Object.entries(table))
@@ -150,7 +150,7 @@ export function getReaderName(extension: string, recognized: Recognition): strin
   // Extensions of the zip type, such as .fla (Flash project), are also used for compound files, which no reader checks.
   if (byName === 'zip' && recognized.type === 'ole') return undefined
   const asCalled = getReaderNameByType(byName)
-  // A document with the extension .zip is checked as a plain archive.
+  // The extension .zip takes precedence over the detected type, so a document with this extension is checked as a plain archive.
   return asCalled === undefined || byName === 'zip' || genericTypes.has(recognized.type)
     ? asCalled
     : getReaderNameByType(recognized.type)
@@ -160,7 +160,7 @@ export const getReaderNameByType = (type: string | undefined): string | undefine
 
 const loadedReaders = new Map<string, Promise<FormatReader> | undefined>()
 
-/** Caches the loaded reader, because `import()` resolves the module on every call. */
+/** Loads a reader and caches it, because `import()` would resolve the module again on every call. */
 export function loadReader(name: string): Promise<FormatReader> | undefined {
   if (!loadedReaders.has(name)) loadedReaders.set(name, readers.get(name)?.load())
   return loadedReaders.get(name)

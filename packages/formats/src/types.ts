@@ -110,14 +110,14 @@ export const types: Record<string, TypeRow> = {
   ogx: createTypeRow('application/ogg', 'ogg oga ogv ogx ogm spx opus'),
   // iTunes and ffmpeg also write the M4A brand into .mp4 files.
   m4a: createTypeRow('audio/mp4', 'm4a m4b m4p m4r aac mp4'),
-  // MPEG-4 audio, which has either extension in practice.
+  // In practice, MPEG-4 audio has either extension.
   'mp4-audio': createTypeRow('audio/mp4', 'm4a mp4 m4b m4p m4r mpg4 mp4a aax 3gp'),
   mp4: createTypeRow('video/mp4', 'mp4 m4v mpg4 mp4v f4v f4p m4s'),
   // Cameras and phones write 3GPP brands into .mp4 files.
   '3gp': createTypeRow('video/3gpp', '3gp 3gpp 3g2 3gpp2 mp4 m4v'),
   mov: createTypeRow('video/quicktime', 'mov qt movie mp4 m4v'),
   'mov-mp4': createTypeRow('video/mp4', 'mp4 m4v mov qt'),
-  // Files that end before the track list, so that their exact type is unknown.
+  // The exact type of these files is unknown, because they end before the track list.
   'iso-damaged': createTypeRow('video/mp4', 'mp4 m4a m4v m4b m4p m4r 3gp 3g2 f4v'),
   webm: createTypeRow('video/webm', 'webm weba mkv mka mks mk3d'),
   mkv: createTypeRow('video/x-matroska', 'mkv mka mks mk3d webm weba'),

@@ -62,7 +62,7 @@ export class DropZone {
     })
     input.addEventListener('change', () => {
       this.#options.onFiles([...(input.files ?? [])])
-      // Without this reset, the browser fires no event if the user chooses the same file again.
+      // Without this reset, the browser would not fire an event if the user chose the same file again.
       input.value = ''
     })
     return [createButton(label, { part, onClick: () => input.click() }), input]

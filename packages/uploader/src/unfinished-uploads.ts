@@ -1,4 +1,4 @@
-/** Stored record of an interrupted upload, without the link's token. */
+/** Record of an interrupted upload in `localStorage`. It does not contain the link's token. */
 interface UnfinishedUpload {
   uploadId: string
   name: string
@@ -14,7 +14,7 @@ const maxRecords = 100
 export class UnfinishedUploads {
   readonly #key: string
 
-  /** The storage key contains the link's ID, not its secret. */
+  /** Stores the records under a key that contains the link's ID, but not its secret. */
   constructor(linkUrl: string) {
     const token = linkUrl.split('/').at(-1) ?? ''
     this.#key = `assay-uploader:${token.split('_').slice(0, 3).join('_')}`

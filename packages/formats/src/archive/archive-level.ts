@@ -36,7 +36,7 @@ export class ArchiveLevel {
     return new ArchiveLevel(this.budget, this.readNestedArchive, this.notes, this.depth + 1, observer)
   }
 
-  /** Adds a note if a nested archive is damaged. If it is malicious, the whole file is rejected. */
+  /** Checks a nested archive. Adds a note if it is damaged, but throws if it is malicious, so that the whole file is rejected. */
   async checkNestedArchive(stream: ByteStream, name: string, offset?: number): Promise<void> {
     try {
       await this.readNestedArchive(stream, name, this, offset)

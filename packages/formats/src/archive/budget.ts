@@ -47,7 +47,7 @@ export class ArchiveBudget {
     this.#searched += bytes
   }
 
-  /** Total search limit in bytes. It grows with the unpacking limit, because searching costs more than inflating. */
+  /** Total search limit in bytes. It depends on the unpacking limit, because searching takes more time than inflating. */
   get #maxSearchedBytes(): number {
     return Math.min(maxSearchedBytes.all, Math.floor(this.limits.maxUnpackedBytes / 8))
   }

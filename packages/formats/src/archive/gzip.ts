@@ -23,7 +23,9 @@ export async function* gunzip(source: RandomAccessSource, handlers: GzipHandlers
 
 const isMemberStart = (source: RandomAccessSource, at: number) => source.read(at, 2).equals(Buffer.from([0x1f, 0x8b]))
 
-/** Accepts zero padding, which tape drives write. Like gzip and 7-Zip, rejects other trailing bytes. */
+/**
+ * Accepts trailing zeros, which tape drives write as padding. Reports any other trailing bytes as damage, as gzip and 7-Zip do.
+ */
 function checkTrailingBytes(source: RandomAccessSource, at: number, handlers: GzipHandlers): void {
   for (const chunk of source.chunks(at)) {
     handlers.onUnpacked(0)
@@ -63,7 +65,10 @@ async function* unpackMember(source: RandomAccessSource, start: number, handlers
   return verifyTrailerAndGetEnd(source, dataStart + consumed, { sum, size }, handlers)
 }
 
-/** Inflates a small member synchronously. One inflater per member would be too slow for 100,000 members. */
+/**
+ * Inflates a small member synchronously, because a file can have 100,000 members, and creating an inflater for each would be too
+ * slow.
+ */
 function inflateSmallMember(source: RandomAccessSource, dataStart: number): { bytes: Buffer; consumed: number } | undefined {
   try {
     const packed = source.read(dataStart, maxSmallMemberBytes)

@@ -101,7 +101,10 @@ class Inflater {
 
 export const singleCallLimits = { input: 256 * 1024, output: 1024 * 1024 }
 
-/** Returns the size of an output buffer for the whole result. By default, zlib would concatenate chunks of 16 KiB. */
+/**
+ * Returns the size of an output buffer that can hold the whole result. By default, zlib would have to concatenate chunks of 16
+ * KiB.
+ */
 export const getOutputBufferSize = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), singleCallLimits.output + 1)
 
 /** Inflates data in one call. Returns undefined if the data is damaged or expands to more than `maxBytes`. */

@@ -37,7 +37,7 @@ function detectTypeByBrands(brands: string[]): string | undefined {
   const rest = brands.slice(1)
   for (const [type, pattern] of stillBrands) {
     if (!pattern.test(major)) continue
-    // The brand `mif1` only declares an image. A compatible brand determines the format.
+    // The brand `mif1` only states that the file is an image, so a compatible brand determines the format.
     return type === 'heic' && !/^he/.test(major) && rest.some((brand) => stillBrands[0]![1].test(brand)) ? 'avif' : type
   }
   if (major === 'crx ') return 'cr3'

@@ -42,7 +42,8 @@ const partFolders: [type: string, folder: string][] = [
 export function detectZipType(source: RandomAccessSource, limits: ReaderLimits): string {
   const entries = listZipEntries(source, limits)
   if (!entries) return hasEncryptedZipDirectory(source, limits) ? 'zip' : 'zip-damaged'
-  // Office ignores the case of part names, accepts backslashes and accepts a leading slash.
+  // Office ignores the case of part names, and accepts backslashes and a leading slash in them, so names are normalized
+  // accordingly.
   const names = new Set(entries.map((entry) => entry.name.replaceAll('\\', '/').replace(/^\//, '').toLowerCase()))
   const type =
     detectTypeByParts(names) ??

@@ -33,7 +33,7 @@ function detectContentAt(source: RandomAccessSource, at: number): string | undef
   return contentSignatures.find(([start]) => start.test(text))?.[1]
 }
 
-/** Searches the first 64 KiB after the end of the image, at any offset, for an archive or a page. */
+/** Searches the first 64 KiB after the end of the image for an archive or a web page, which may start at any offset. */
 function searchForAppendedContent(source: RandomAccessSource, at: number): string | undefined {
   const text = source.read(at, windowBytes).toString('latin1')
   if (/PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c/.test(text)) return archiveMessage

@@ -99,7 +99,7 @@ function readItemLocations(
     for (let left = list.readNumber(2); left > 0; left--) {
       list.readNumber(indexSize)
       const start = base + list.readNumber(offsetSize)
-      // Length 0 means that the extent covers all data.
+      // Length 0 means that the extent covers all of the data.
       extents.push({ start, length: list.readNumber(lengthSize) || Math.max(0, size - start) })
       if (extents.length > 1 && offsetSize + lengthSize === 0) break
     }

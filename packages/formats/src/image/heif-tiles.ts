@@ -3,7 +3,8 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import type { HeifItem, HeifItems } from './heif-items.js'
 import { type BytePatch, decodeImageWithinLimits } from './image-decoder.js'
 
-// libheif errors that indicate damage. Other errors may mean that a tile lacks properties that only images need.
+// Errors of libheif that indicate damage. Other errors are ignored, because a tile may lack properties that libheif requires of a
+// separate image.
 const dataErrorPattern = /corrupt|bitstream|no (compressed )?data|end of file/i
 
 const maxDecodedTiles = 256

@@ -36,7 +36,7 @@ async function readHeif(
   const boxProblem = findBoxProblem(source, boxes, name, brands)
   if (boxProblem) return createInvalidVerdict(boxProblem)
   const meta = boxes.find((box) => box.type === 'meta')
-  // Image sequences may contain a track but no still image.
+  // An image sequence may contain only a track and no still image.
   if (!meta)
     return boxes.some((box) => box.type === 'moov')
       ? createValidVerdict(['the file is an image sequence, so only its structure was checked'])
@@ -117,7 +117,8 @@ function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { pr
   return undefined
 }
 
-// Auxiliary type of transparency masks. Depth and gain maps are not checked, because readers may ignore them.
+// Matches the auxiliary type of transparency masks. Other auxiliary images, such as depth and gain maps, are not checked, because
+// readers may ignore them.
 const transparency = /^urn:(mpeg:mpegB:cicp:systems:auxiliary:alpha|mpeg:(hevc|avc):2015:auxid:1)\0/
 
 const getTransparencyMasks = (source: RandomAccessSource, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>

@@ -9,8 +9,8 @@ export interface ImageSize {
 }
 
 /**
- * Rejects an image whose header declares too many pixels. Even a small file can contain them, because uniform pixels compress
- * well.
+ * Rejects an image whose header declares too many pixels. Even a small file can contain an enormous image, because uniform pixels
+ * compress well.
  */
 export function checkImageSize(format: string, size: ImageSize, limits: ReaderLimits): FormatVerdict | undefined {
   const { width, height, bits, times = 1 } = size

@@ -100,7 +100,7 @@ class ScanBits {
         count -= found === 0 ? 17 : found >> 8
         break
       }
-      // `count` may become negative. The next iteration reads the missing bits.
+      // If `count` becomes negative, the next iteration reads the missing bits.
       count -= (found === 0 ? 17 : found >> 8) + size
       if (at === 0) ({ short, whole } = ac)
       else at += symbol >> 4

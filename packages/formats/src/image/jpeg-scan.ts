@@ -154,7 +154,7 @@ class ScanChecker {
         return { problem: 'excess codes follow the last block of a scan or restart interval', plain: false }
       this.markFileUncommonUnless(!followed.displaced)
       if (done >= parts.units) return followed.end
-      // libvips reports unexpected markers, so they need no check here.
+      // libvips decodes this image instead and reports unexpected markers, so they need no check here.
       if (marker.code < 0xd0 || marker.code > 0xd7) return unsupportedScan
       this.markFileUncommonUnless(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
       at = marker.after

@@ -39,8 +39,8 @@ async function applyPatches(image: Buffer | string, changes: BytePatch[]): Promi
   return copy
 }
 
-// Removes repeated and irrelevant lines of a libvips message. libvips repeats a message for each row and also reports output
-// errors.
+// Removes repeated and irrelevant lines from a libvips message, because libvips repeats a message for each row and also reports
+// errors of the output.
 function summarizeMessage(message: string): string {
   const lines = message
     .replace(/[^\x20-\x7e\n]/g, '?')

@@ -42,7 +42,7 @@ export class TiffReader {
     for (let index = 0; index < count; index++) {
       const at = offset + countSize + index * entrySize
       const field = this.parseField(entries.subarray(index * entrySize), at)
-      // Readers use the first field of a repeated tag.
+      // Readers use the first field of a repeated tag, so later ones are ignored.
       if (!fields.has(field.tag)) fields.set(field.tag, field)
     }
     return { fields, next: this.readNumber(offset + countSize + count * entrySize, this.big ? 8 : 4) }

@@ -16,7 +16,8 @@ export async function tryToDecodeJpegTiles(
 ): Promise<boolean> {
   const [offsets, counts, shared] = [tag.tileOffsets, tag.tileCounts, tag.jpegTables].map((number) => fields.get(number))
   if (!offsets || !counts) return false
-  // Removes the end marker of the tables and the start marker of each tile, so that both together form one JPEG.
+  // Removes the end marker of the tables and the start marker of each tile, so that the tables and a tile together form a
+  // complete JPEG.
   const tables = shared && shared.count > 4 && shared.count < 65_536 ? source.read(shared.offset, shared.count - 2) : undefined
   const lengths = reader.readValues(counts)
   for (const offset of reader.readValues(offsets)) {

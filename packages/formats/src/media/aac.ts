@@ -17,7 +17,7 @@ export const readAac: FormatReader = (source, limits) => {
   if (source.read(start, 4).toString('latin1') === 'ADIF') return createValidVerdict(['ADIF: only its signature was checked'])
   const parseFrameAt = (at: number, previous: Frame | undefined) => {
     const frame = parseAdtsFrame(source.read(at, 8), 0)
-    // A truncated frame is reliable evidence of AAC only after another frame.
+    // A truncated frame is reliable evidence of AAC only if another frame precedes it.
     return frame && !previous && at + frame.length > source.size ? undefined : frame
   }
   return readFrames(source, limits, { formatName: 'AAC', start, end: source.size, parseFrameAt, minRun: 8 })

@@ -40,8 +40,8 @@ export function* readBoxes(source: RandomAccessSource, limits: ReaderLimits, sta
 }
 
 /**
- * True if the box declares no length, which only the last box of a file may do. The zeros at the end of some QuickTime lists are
- * not a box.
+ * True if the box declares no length. Only the last box of a file may omit it. The zeros at the end of some QuickTime lists look
+ * like such a box, but are padding.
  */
 export const hasUndeclaredLength = (box: Box): boolean => box.open && box.type !== '\0\0\0\0'
 

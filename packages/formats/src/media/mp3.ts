@@ -14,7 +14,8 @@ export const readMp3: FormatReader = (source, limits) => {
   const parseFrameAt = (at: number, previous: Frame | undefined) => {
     const frame = parseMp3Frame(source.read(at, 4), 0)
     if (!frame || (previous && frame.kind !== previous.kind)) return undefined
-    // Four arbitrary bytes may look like a header, so another frame or the end of the file must follow the first frame.
+    // Four arbitrary bytes may look like a header, so the first frame counts only if another frame or the end of the file follows
+    // it.
     if (previous || at + frame.length >= end) return frame
     const following = parseMp3Frame(source.read(at + frame.length, 4), 0)
     return following?.kind === frame.kind ? frame : undefined

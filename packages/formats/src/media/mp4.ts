@@ -42,7 +42,7 @@ export const readMp4: FormatReader = (source, limits) => {
     boxes: [...new Set(boxes.map((box) => box.type))].slice(0, 20),
     fragments: fragments.length,
   }
-  // A media segment of a stream has no movie header, because players receive it separately.
+  // A media segment of a stream has no movie header, because players receive the header separately.
   if (!movie && fragments.length > 0 && segmentStarts.has(boxes[0]?.type ?? '')) {
     if (topLevel.cut) return createInvalidVerdict(`the segment is truncated within its '${topLevel.cut}' box`, evidence)
     return createValidVerdict([...notes, 'the file is a stream segment, so only its structure was checked'], evidence)
@@ -73,7 +73,8 @@ function createMovieVerdict(movieFile: {
   const plays =
     found.declaredChunks > 0 ? found.presentChunks > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
   if (!plays) return createInvalidVerdict(`${missing}, and all of its audio and video is missing`, evidence)
-  // If all data boxes are intact, samples outside them were removed on purpose. Players skip such samples.
+  // If all data boxes are intact, the samples outside them must have been removed on purpose. Players skip such samples, so the
+  // file is valid.
   if (!cut && media.length > 0 && !media.some((box) => box.open))
     return createValidVerdict([...notes, `${found.outsideProblem}; players skip such samples`], evidence)
   return createPartialVerdict(missing, notes, evidence)

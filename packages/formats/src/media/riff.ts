@@ -31,7 +31,7 @@ export function* readRiffChunks(
   }
 }
 
-// Chunks of odd length are padded to an even length, but some programs omit the padding.
+// Returns the end of a chunk. Chunks of odd length are padded to an even length, but some programs omit the padding.
 function getChunkEnd(source: RandomAccessSource, { start, size }: Chunk): number {
   const end = start + size
   const isPadded = (size & 1) !== 0 && !/^[A-Za-z0-9 _-]{4}$/.test(source.read(end, 4).toString('latin1'))

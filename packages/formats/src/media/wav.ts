@@ -37,7 +37,7 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
   if (channels === 0 || rate === 0)
     return createInvalidVerdict(`the WAV declares ${channels} channels at ${rate} Hz, which is invalid`, evidence)
   if (!data) return createInvalidVerdict('the WAV contains no audio (the data chunk is missing)', evidence)
-  // Recorders may leave an incomplete last block, which is inaudible.
+  // Recorders may leave an incomplete last block. Its loss is inaudible, so the file is valid.
   if (data.declaredBytes - data.presentBytes <= Math.max(blockSize, 2)) return createValidVerdict(notes, evidence)
   if (8 + (isBigEndian ? head.readUInt32BE(4) : head.readUInt32LE(4)) > source.size)
     return createInvalidVerdict(

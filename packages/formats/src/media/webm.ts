@@ -151,7 +151,7 @@ class SegmentWalker {
         ? 'the file is truncated within an element header'
         : `the file is damaged: there is no valid element at byte ${at}`
     const fits = element.end === undefined || element.end <= end
-    // A cluster that is truncated at the end of the file is still playable.
+    // A cluster that is truncated at the end of the file is still playable, so it is not an error.
     if (!fits && element.id !== id.cluster) return `the file is damaged or truncated: the element at byte ${at} does not fit`
     return element
   }

@@ -70,7 +70,7 @@ class FieldCollector implements PartSink {
   write(chunk: Buffer): void {
     const text = this.#carried + chunk.toString('latin1').replaceAll('\0', '')
     let end = 0
-    // The pattern is slow, so it runs only on the few parts that contain field instructions.
+    // The pattern is slow, so it is applied only to text that contains field instructions.
     if (text.includes('instr'))
       for (const match of text.matchAll(/<\w+:instrText\b[^>]*>([^<]*)<|\s\w+:instr\s*=\s*"([^"]*)"/g)) {
         if (this.#instructions.length < maxChars) this.#instructions += unescapeXml(match[1] ?? ` ${match[2]} `)

@@ -27,7 +27,7 @@ export const createOpenDocumentReader = (kind: OpenDocumentKind): FormatReader =
       level.budget.encrypted = true
       level.addNote('the document is encrypted, so its content was not checked')
     } else if (!pack.has('content.xml')) {
-      // Templates that contain only styles neither have nor declare a content.xml.
+      // A template that consists only of styles has no content.xml and does not declare one in its manifest.
       if (hasContent || !pack.has('styles.xml')) throw createDamageError('content.xml is missing from the document')
       level.addNote('the document consists of styles only')
     }
@@ -53,7 +53,7 @@ export const createOpenDocumentReader = (kind: OpenDocumentKind): FormatReader =
 function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boolean } {
   if (pack.has('encrypted-package') || pack.isEncrypted('content.xml')) return { encrypted: true, hasContent: true }
   const manifest = pack.read('META-INF/manifest.xml')
-  // LibreOffice opens documents without a manifest.
+  // LibreOffice opens documents without a manifest, so a missing manifest is not an error.
   if (!manifest) return { encrypted: false, hasContent: true }
   const found = { encrypted: false, hasContent: false }
   const readManifestElement = (each: XmlElement) => {
@@ -86,7 +86,7 @@ function findPackageDocument(pack: ZipPackage): string {
   parseXmlPart('META-INF/container.xml', container, {
     limits: pack.limits,
     doctype: 'without entities',
-    // Programs open the first rendition. Other renditions are optional.
+    // Programs open the first rendition, and other renditions are optional, so only the first one is checked.
     onElement: (element) => {
       if (element.name === 'rootfile') path ??= getAttribute(element, 'full-path')
     },

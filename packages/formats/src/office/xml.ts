@@ -19,7 +19,7 @@ interface XmlPartOptions {
 
 // Only the checksum of larger parts is verified, because parsing them would take too long.
 const maxParsedBytes = 64 * 1024 * 1024
-// Limit on the parser's memory, because the parser buffers whole text nodes, comments and attributes.
+// Maximum number of bytes between two parser events. The parser buffers whole text nodes, comments and attributes in memory.
 const maxRun = 16 * 1024 * 1024
 const maxPrologue = 2 * 1024 * 1024
 const sniffedBytes = 256

@@ -37,8 +37,8 @@ export interface PageTree {
 }
 
 /**
- * Finds active content and cycles in the page tree. Programs stop at different pages of a cycle, and no regular program creates
- * one. Later definitions of an object override earlier ones.
+ * Finds active content in the objects, and cycles in the page tree. No regular program creates a cycle, and readers stop at
+ * different pages of it. Later definitions of an object override earlier ones.
  */
 export function analyzePageTree(source: RandomAccessSource, limits: ReaderLimits): PageTree {
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
@@ -71,7 +71,10 @@ function findCycle(kids: Map<number, number[]>, root: number, limits: ReaderLimi
   return undefined
 }
 
-/** Collects objects outside of streams, because the objects of an attached PDF do not count. */
+/**
+ * Collects the objects outside of streams and in object streams. Other streams are skipped, because the objects of an attached
+ * PDF do not count.
+ */
 function collectObjects(objects: Objects, source: RandomAccessSource, limits: ReaderLimits): void {
   const encryption = readEncryption(source)
   let [from, unpacked] = [0, 0]

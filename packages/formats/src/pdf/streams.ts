@@ -15,8 +15,8 @@ const windowBytes = 1024 * 1024
 const maxDictionaryBytes = 4 * 1024
 
 /**
- * Yields all streams in file order, even unlisted ones, because readers repair cross-reference tables. Calls `step` between
- * reads.
+ * Yields all streams in file order, even if the cross-reference table does not list them, because readers repair damaged tables.
+ * Calls `step` between reads.
  */
 export function* findStreams(source: RandomAccessSource, step: () => void): Generator<PdfStream> {
   const ends = new StreamEndFinder(source)

@@ -5,7 +5,8 @@ import type { RandomAccessSource } from '../random-access-source.js'
 
 sharp.cache(false)
 sharp.concurrency(1)
-// Blocks libvips decoders by default, because some of them start other programs or fetch linked files.
+// Blocks all libvips decoders except those that are unblocked below, because some of them start other programs or fetch linked
+// files.
 sharp.block({ operation: ['VipsForeignLoad'] })
 sharp.unblock({
   operation: ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif', 'Tiff'].map((decoder) => `VipsForeignLoad${decoder}`),

@@ -18,7 +18,7 @@ const marks: Record<string, TextMarks[]> = {
   vtt: [{ formatName: 'WebVTT', begins: /^WEBVTT(?=[\s]|$)/ }],
   step: [{ formatName: 'STEP exchange file', begins: /^ISO-10303-21;/, ends: /END-ISO-10303-21;/ }],
   dxf: [{ formatName: 'DXF drawing', begins: /^(?:0|999)\s*[\r\n]/, ends: /[\r\n]\s*EOF[\s\x1a]*$/ }],
-  // Text subtitles also have the extension .stl.
+  // The extension .stl is also used for text subtitles.
   stl: [
     { formatName: 'STL', begins: /^solid\b/i, ends: /endsolid/i },
     { formatName: 'subtitle file', begins: /^(?:\$|\/\/)/ },

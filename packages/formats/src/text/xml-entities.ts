@@ -48,7 +48,7 @@ export class XmlEntities {
     for (const match of text.matchAll(/<!ENTITY\s+(%\s+)?([^\s"'<>]+)\s+(?:"([^"]*)"|'([^']*)'|(SYSTEM|PUBLIC)\b)/g)) {
       const table = match[1] ? this.parameters : this.general
       const name = match[2]!
-      // The first declaration of an entity is binding (XML 1.0, 4.2).
+      // The first declaration of an entity is binding (XML 1.0, 4.2), so later ones are ignored.
       if (table.has(name)) continue
       table.set(name, { value: match[3] ?? match[4] ?? '', external: match[5] !== undefined })
       if (match[5]) this.external.push(name)

@@ -131,7 +131,7 @@ function collectActiveContent(name: string, attributes: Record<string, string>, 
   const loads = /^(.*:)?(image|use|feImage|script|iframe|embed|object|img)$/i.test(name)
   for (const [key, value] of Object.entries(attributes)) {
     if (/^on\w+$/i.test(key)) active.add('event handler')
-    // Browsers ignore white space and control characters in URL schemes.
+    // Browsers ignore white space and control characters in URL schemes, so they are removed before the comparison.
     if (/^javascript:/i.test(value.replace(/[\0-\x20]+/g, ''))) active.add('javascript: link')
     if (loads && /^(.*:)?(href|src|data)$/i.test(key) && /^\s*(https?:)?\/\//i.test(value)) active.add('external reference')
   }

@@ -86,7 +86,7 @@ export class Level implements Members {
 
   readonly beginMember = (name: string): void => {
     this.#run.countMember(name)
-    // Brotli files have no signature, so only the name identifies them.
+    // Brotli files have no signature, so they can be identified only by their name.
     if (/\.br$/i.test(name)) this.reportUnscannedPart('unsupported', 'Brotli files are not unpacked')
   }
 
@@ -202,7 +202,7 @@ export class Level implements Members {
       }
     } catch (error) {
       if (error instanceof WalkEnded && !(error instanceof LimitExceeded)) throw error
-      // Visits the bytes that were unpacked before the damage or the limit.
+      // The bytes that were unpacked before the damage or the limit are still visited.
       const unpacked = window.subarray(0, filled)
       if (filled < windowBytes && !(error instanceof WalkEnded)) await this.visitContent(new MemorySource(unpacked))
       else this.#beginContent()(unpacked, { first: true, last: true })

@@ -32,7 +32,7 @@ export const openOneNote: Opener = async (source, members) => {
 function* findOccurrences(source: RandomAccessSource, pattern: Buffer, { step }: Members): Generator<number> {
   for (let from = 0; from < source.size; from += windowBytes) {
     step()
-    // Includes the start of the next window to find a signature across the boundary.
+    // Also reads the start of the next window, to find a signature that crosses the boundary.
     const bytes = Buffer.from(source.read(from, windowBytes + pattern.length - 1))
     for (let at = bytes.indexOf(pattern); at >= 0; at = bytes.indexOf(pattern, at + 1)) yield from + at
   }

@@ -5,7 +5,7 @@ const maxBytes = 64 * 1024 * 1024
 
 const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
-/** Visits the objects in an RTF document. Ignores braces and control words between their hexadecimal digits. */
+/** Visits the objects in an RTF document. Ignores braces and control words between the hexadecimal digits of an object. */
 export const openRtf: Opener = async (source, members) => {
   if (source.size > maxBytes) return members.reportUnscannedPart('limit', `a rich text document is larger than ${maxBytes} bytes`)
   const [, ...objects] = source

@@ -48,7 +48,9 @@ export const createSevenZipOpener =
     await addPackedMembers(source, { type, name, packed: sized, members })
   }
 
-/** Checks the start header. Returns damage instead of throwing, because 7-Zip may still find the directory. */
+/**
+ * Checks the start header. Returns damage instead of throwing it, because 7-Zip may be able to find the directory nevertheless.
+ */
 function inspectStartHeader(source: RandomAccessSource): { isHidden?: boolean; damage?: FormatError } {
   try {
     return { isHidden: hasEncryptedDirectory(source) }

@@ -189,7 +189,10 @@ export class StreamWindow {
     this.#receive(this.#buffer.subarray(0, this.#filled), { first: this.#first, last: true })
   }
 
-  /** True if the content ends with an archive trailer. The archive cannot be opened, because the content is not stored. */
+  /**
+   * True if the content ends with an archive trailer. Such an archive cannot be opened, because the content is streamed and not
+   * stored.
+   */
   get endsWithArchive(): boolean {
     return detectContainerAtEnd(this.#buffer.subarray(Math.max(0, this.#filled - tailLength), this.#filled)) !== undefined
   }

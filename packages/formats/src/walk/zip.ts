@@ -56,7 +56,10 @@ function reportEncryptedMember(name: string, members: Members): void {
   members.reportUnscannedPart('encrypted', `the zip member ${quoteName(name)} is encrypted`)
 }
 
-/** Uses 7-Zip to unpack members that are neither stored nor deflated. 7-Zip needs the sizes of all members. */
+/**
+ * Uses 7-Zip to unpack members that are neither stored nor deflated. The sizes of all members are needed to separate the output
+ * of 7-Zip.
+ */
 async function addMembersWithSevenZip(
   source: RandomAccessSource,
   { entries, others, members }: { entries: ZipEntry[]; others: Set<ZipEntry>; members: Members },
@@ -132,7 +135,7 @@ async function addLocalMember(
     if (bytes) await members.addContent(new MemorySource(bytes))
     else await members.addStream(inflateChunks('raw', readLimit.readChunks(source, dataStart, dataEnd)))
   } catch (error) {
-    // The bytes may not be a real local header, so errors are ignored.
+    // The bytes may only look like a local header, so errors that indicate damage are ignored.
     if (error instanceof WalkEnded) throw error
   }
 }

@@ -122,7 +122,7 @@ function callMain(sevenZip: SevenZipModule, command: string[]): number {
     const result = sevenZip.callMain(command) as unknown
     return typeof result === 'number' ? result : 2
   } catch (error) {
-    // Emscripten throws C++ exceptions as numbers.
+    // Emscripten throws C++ exceptions as numbers, so a number is treated as a crash.
     if (typeof error === 'number' || error instanceof WebAssembly.RuntimeError) return 2
     if ((error as { name?: string }).name === 'ExitStatus') return (error as { status: number }).status
     throw error

@@ -17,7 +17,7 @@ export interface SevenZipFacts {
   unpackedBytes: number
 }
 
-/** Checks a 7z archive like `7z t`. Checks the headers, which reveal malicious archives, before the data. */
+/** Checks a 7z archive as strictly as `7z t`. Checks the headers before the data, because they reveal malicious archives. */
 export async function checkSevenZip(source: RandomAccessSource, level: ArchiveLevel): Promise<SevenZipFacts> {
   const start = readStartHeader(source)
   if (isDirectoryEncrypted(source, start)) {
@@ -139,7 +139,7 @@ export async function unpackWithNestedArchives(
     const createSink = (member: PackedMember) =>
       isAlreadyChecked?.(member) ? undefined : combineSinks(inside.createSink(member), observer?.begin())
     run = await unpackMembers(source, { type, members, limits: level.limits, createSink })
-    // After an error, output bytes cannot be assigned to members.
+    // After an error, it is unclear which output bytes belong to which member, so the nested archives cannot be checked.
     if (run.exitCode <= 1 && run.errors.length === 0) await inside.checkNestedArchives()
     return run
   } finally {

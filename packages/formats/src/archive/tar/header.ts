@@ -50,7 +50,7 @@ export function readTarHeader(block: Buffer, onError: (error: FormatError) => vo
     name: prefix ? `${prefix}/${name}` : name,
     linkName: readText(block.subarray(157, 257)),
     type,
-    // A hard link has no data, even if its size field is not 0.
+    // A hard link has no data in the archive, even if its size field is not 0.
     size: type === '1' ? 0 : size,
   }
   if (gnu && type === 'S') {

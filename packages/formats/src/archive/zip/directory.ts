@@ -172,7 +172,7 @@ function locateDirectory(source: RandomAccessSource, end: EndRecord): { start: n
       throw createDamageError('the zip archive is truncated, and only a nested archive is complete')
     return { start, prefix }
   }
-  // A digital signature may follow the central directory (ZIP specification, 4.3.13).
+  // A digital signature may follow the central directory (ZIP specification, 4.3.13). The declared size does not include it.
   const signed = source.read(end.offset + end.size, 4).toString('latin1') === 'PK\x05\x05'
   if (signed && isCentralHeader(source, end.offset) && !end.shift) return { start: end.offset, prefix: 0 }
   throw createDamageError("the zip archive's central directory is not at the offset that the end record declares")

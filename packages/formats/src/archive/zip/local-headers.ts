@@ -41,8 +41,8 @@ export function describesSameContent(local: LocalMember, entry: ZipEntry): boole
 }
 
 /**
- * Finds up to `maxCount` local headers that are not in `known`, and skips known data. `known` maps the offset of each header to
- * the end of its data, if the header states the size.
+ * Finds up to `maxCount` local headers that are not in `known`. `known` maps the offset of each header to the end of its data, or
+ * to undefined if the header does not state the size. The search skips the known data.
  */
 export function findUnknownHeaders(
   source: RandomAccessSource,

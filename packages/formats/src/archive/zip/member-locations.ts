@@ -46,14 +46,15 @@ function locateMember(source: RandomAccessSource, entry: ZipEntry): ZipMember {
 
 function findHeaderMismatch(entry: ZipEntry, header: Buffer, name: Buffer, nameLength: number): string | undefined {
   const flags = header.readUInt16LE(6)
-  // Strong encryption masks the values in the local header (ZIP specification, 7.3).
+  // Bit 13 means that strong encryption masks the values in the local header (ZIP specification, 7.3), so they cannot be
+  // compared.
   if (entry.flags & 0x2000) return undefined
   if (nameLength !== entry.nameBytes.length || !name.equals(entry.nameBytes)) {
     if (!namesMatch(entry, flags, name, nameLength)) return 'name'
   }
   if (header.readUInt16LE(8) !== entry.method) return 'method'
   if ((flags & 1) !== (entry.flags & 1)) return 'encryption flag'
-  // With a data descriptor (bit 3), the local header does not contain the sizes.
+  // With a data descriptor (bit 3), the local header does not contain the checksum and the sizes, so they cannot be compared.
   if ((flags | entry.flags) & 8) return undefined
   if (header.readUInt32LE(14) !== entry.crc32) return 'checksum'
   if (sizesDiffer(header.readUInt32LE(18), entry.compressedSize) || sizesDiffer(header.readUInt32LE(22), entry.uncompressedSize))
@@ -61,7 +62,7 @@ function findHeaderMismatch(entry: ZipEntry, header: Buffer, name: Buffer, nameL
   return undefined
 }
 
-// If a number has its maximum value, the zip64 field contains the actual value.
+// A size with this value is only a placeholder. The zip64 field then contains the actual size.
 const saturatedSize = 0xffffffff
 const sizesDiffer = (localValue: number, centralValue: number) => localValue !== saturatedSize && localValue !== centralValue
 

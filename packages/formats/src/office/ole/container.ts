@@ -63,7 +63,8 @@ export class OleContainer {
     const layout = this.getLayout(entry)
     const { sectors, getSectorOffset, unit, size } = layout
     for (const [index, sector] of sectors.entries()) {
-      // The last sector may be incomplete, because many programs omit its padding.
+      // The last sector may be incomplete, because many programs omit its padding, so only the bytes of the stream itself are
+      // required.
       const end = getSectorOffset(sector) + Math.min(unit, size - index * unit)
       if (end > this.source.size) throw createDamageError(`the stream '${entry.name}' extends beyond the end of the file`)
     }
@@ -116,7 +117,7 @@ export class OleContainer {
       for (let at = 0; at < perSector - 1; at++) if (!this.tryToAddFatSector(sectors, sector.readUInt32LE(at * 4))) break
       next = sector.readUInt32LE((perSector - 1) * 4)
     }
-    // The table may be shorter than declared. A chain that uses a missing part causes an error later.
+    // A table that is shorter than declared is accepted here. A chain of sectors that uses a missing part causes an error later.
     const announced = sectors.slice(0, header.readUInt32LE(44))
     const fat = new Uint32Array(Math.min(this.sectorCount, announced.length * perSector)).fill(free)
     for (const [index, number] of announced.entries())

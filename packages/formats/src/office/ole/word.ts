@@ -48,7 +48,8 @@ function checkTableStream(container: OleContainer, document: OleStream, name: st
   const entry = container.findStream(name)
   if (!entry) throw createDamageError(`the ${name} stream required by the Word document is missing`)
   const table = container.openStream(entry)
-  // In an encrypted document, only the first bytes of the file information block are readable.
+  // In an encrypted document, only the first bytes of the file information block are readable, so the piece table cannot be
+  // located.
   if (encrypted) return
   const place = document.read(0x1a2, 8)
   if (place.length < 8) throw createDamageError("the Word document's file information block is truncated")
