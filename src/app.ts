@@ -34,7 +34,8 @@ import { UnsafeBucketError } from './platform/storage/bucket/bucket-storage.js'
 import type { Tracing } from './platform/telemetry/tracing.js'
 import { megabyte } from './platform/units.js'
 
-// Memory in bytes that all uploads of all processes share. While it is exhausted, further uploads go to temporary files.
+// Total memory in bytes for the uploads of all processes. While it is used up, further uploads are written to temporary files
+// instead.
 const uploadMemoryBytes = 32 * megabyte
 
 /** Application with the components that tests access directly. */
@@ -50,7 +51,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   const { config, database, logger } = dependencies
   const spoolFolder = await createSpoolFolder(config.dataDir)
   const workers = openWorkers(dependencies, spoolFolder)
-  // Open the scanner during the database queries, because starting a worker and compiling rules takes time.
+  // Open the scanner in parallel with the database queries, because starting a worker and compiling the rules takes time.
   const scannerOpening = openConfiguredScanner(dependencies, { pool: workers.uploads, directory: spoolFolder })
   scannerOpening.catch(() => {})
   await ensurePartitions(database.pool)
@@ -101,7 +102,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   }
 }
 
-// Without a collector, no tracing modules are loaded.
+// Loads the tracing modules only if a collector is configured. Otherwise, tracing stays disabled.
 async function openTracing({ otlpEndpoint }: Config): Promise<Tracing | undefined> {
   return otlpEndpoint === undefined ? undefined : (await import('./platform/telemetry/otlp.js')).openOtlp(otlpEndpoint)
 }
@@ -111,7 +112,8 @@ async function closeInOrder(components: readonly ({ close(): unknown } | undefin
 }
 
 function openOrphanedUploads({ config, database }: AppDependencies, serviceEvents: ServiceEvents): OrphanedUploads {
-  // Writing a blob to a bucket takes at most twice the timeout. The bucket may need another minute to complete the upload.
+  // Writing a blob to a bucket takes at most twice the timeout, and the bucket may need another minute to complete the upload. An
+  // orphaned blob must not be deleted before that time.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
   serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.scheduleDeletion(upload.file.blobPath))
   return orphanedUploads

@@ -27,11 +27,11 @@ export interface RequestOptions {
   isHead?: boolean
   actor?: Actor | undefined
   rejection?: Rejection | undefined
-  /** Called at most once, when the signal is first needed. */
+  /** Creates the abort signal. Called at most once, when the signal is first needed. */
   signal: () => AbortSignal
 }
 
-/** Request data shared by all attempts of the request. */
+/** Data of one incoming request, shared by all attempts that the request causes. */
 export class RequestData {
   /** Request id (`req_…`), returned as X-Request-Id. */
   readonly id: string
@@ -178,7 +178,10 @@ export class Admission {
     this.bodies = parts.bodies
   }
 
-  /** Throws 401, 403 or 429 if the attempt is not allowed. Skips the rate limit if `isCounted` is true. */
+  /**
+   * Throws 401, 403 or 429 if the attempt is not allowed. If `isCounted` is true, the rate limit has already counted the call, so
+   * it is not counted again.
+   */
   async admit({ call, actor, endpoint }: Attempt, { isCounted = false } = {}): Promise<void> {
     if (!isCounted) enforceRateLimit(call, await this.parts.limits.countCall(actor))
     requireAccess(actor, endpoint)
@@ -250,7 +253,7 @@ export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFa
     throw forbidden('This API key is restricted to certain contexts and cannot read tenant-wide data.')
 }
 
-/** Returns the entry that counts a file above the size limit as blocked, even if its context is unknown. */
+/** Returns the ledger entry that counts a file above the size limit as blocked, even if the file's context is unknown. */
 function createBlockedFileEntry(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
   if (code !== 'size_exceeded' || attempt.endpoint.dryRun || attempt.operation !== 'upload') return {}
   const { actor } = attempt

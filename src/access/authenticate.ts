@@ -21,9 +21,12 @@ export interface ApiKeyRecord {
   graceEndsAt: Date | null
 }
 
-/** Owner of a rejected credential, who gets no access. The audit log and, for an API key, the call log record the rejection. */
+/**
+ * Owner of a rejected credential. The owner gets no access, but the rejection is recorded in the audit log and, for an API key,
+ * in the call log.
+ */
 export type CredentialOwner = Actor & {
-  /** False if the owner is only claimed, for example by a token with an invalid signature. */
+  /** False if the credential only claims to belong to this owner, for example a token with an invalid signature. */
   isVerified: boolean
 }
 
@@ -44,7 +47,7 @@ export type Authentication =
 
 interface AuthenticatorDependencies {
   keys: IdentityCache<ApiKeyRecord>
-  /** Finds the API key by the hash of its current secret or of the secret that its last rotation replaced. */
+  /** Finds an API key by the hash of its current secret, or by the hash of the secret that its last rotation replaced. */
   loadApiKey(hash: Buffer): Promise<ApiKeyRecord | null>
   tokens: Tokens
   /** Called each time an API key is used, to update `last_used_at`. */
@@ -62,7 +65,10 @@ const isUploadToken =
 export class Authenticator {
   constructor(private readonly parts: AuthenticatorDependencies) {}
 
-  /** Reads `rawHeaders`, because `headers` omits the second of two Authorization headers, which a proxy may have checked. */
+  /**
+   * Reads `rawHeaders`, because `headers` contains only the first of two Authorization headers, and a proxy may have checked the
+   * second one.
+   */
   async authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readCredential(rawHeaders)
     if (presented === undefined) return this.#authenticateSession(rawHeaders, origin)
@@ -124,7 +130,7 @@ export class Authenticator {
   }
 }
 
-// Rejection reasons that apply only after the token's signature was verified.
+// Rejection reasons that can occur only after the token's signature has been verified.
 const hasVerifiedSignature: RejectionReason[] = ['token_claims', 'token_expired', 'session_ended']
 
 const createRejection = (
@@ -181,13 +187,19 @@ const everyMs = 5_000
 /** Collects the `last_used_at` times of API keys and writes them every few seconds, so that calls do not wait for the write. */
 export class LastUsedRecorder {
   #uses = new Map<string, number>()
-  /** Times from the previous write. Retained until the next write, because concurrent reads may not include them. */
+  /**
+   * Times from the previous write. They are retained until the next write, because a database read that started before the write
+   * returns older times.
+   */
   #written = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
   constructor(
-    /** Stores the times with `greatest(last_used_at, at)`, so that a time never moves backwards. */
+    /**
+     * Writes the times to the database. Must use `greatest(last_used_at, at)`, so that an earlier time never replaces a later
+     * one.
+     */
     private readonly write: (uses: KeyUse[]) => Promise<void>,
     private readonly onError?: (error: Error) => void,
   ) {}

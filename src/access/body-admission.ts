@@ -6,7 +6,8 @@ import { toAddressGroup } from './address-group.js'
 import { ConcurrentUses, type UploadSlots } from './concurrency.js'
 import type { Endpoint } from './endpoint.js'
 
-// A multipart body whose Content-Length exceeds the file limit by more than this value contains a file that is too large.
+// Allowance in bytes for the other parts of a multipart body. If Content-Length exceeds the file limit by more than this value,
+// the file itself must be too large.
 const multipartSlack = 128 * 1024
 
 /** Limits for a JSON body: total time and idle time in milliseconds, and size in bytes. */
@@ -42,7 +43,10 @@ export class BodyAdmission {
     this.ceiling = limits.maxUploadMb * megabyte
   }
 
-  /** Reserves an upload slot and returns a function that releases it. Rejects a Content-Length above a limit. */
+  /**
+   * Reserves an upload slot and returns a function that releases it. Throws if the disk is full, or if Content-Length shows that
+   * the upload exceeds the size limit or the quota.
+   */
   async acquireUploadSlot(actor: Actor, { dryRun }: Endpoint, headers: IncomingHttpHeaders): Promise<() => void> {
     if (this.limits.isDiskFull())
       throw storageUnavailable(
@@ -68,7 +72,7 @@ export class BodyAdmission {
     })
   }
 
-  /** Returns the error for a file that exceeds the limit of every context. Used before the context is known. */
+  /** Returns the error for a file that is larger than any context allows. Used if the context is not known yet. */
   createTooLargeError(sizeBytes: number) {
     const { maxUploadMb } = this.limits
     return rejected('size_exceeded', `The file is larger than ${maxUploadMb} MB, the limit for all contexts.`, {
@@ -77,7 +81,7 @@ export class BodyAdmission {
     })
   }
 
-  /** Calls `read` with the limits for the caller's JSON body. */
+  /** Reads a JSON body by calling `read` with the limits that apply to the caller. Unauthenticated callers get lower limits. */
   async readJson<T>(call: { actor: Actor | undefined; origin: Origin }, read: (limits: JsonLimits) => Promise<T>): Promise<T> {
     if (call.actor) return read({ ...authenticatedLimits, idleMs: this.idleMs })
     const address = toAddressGroup(call.origin.ip)

@@ -4,7 +4,7 @@ import type { FieldError } from '../platform/errors/errors.js'
 import { type Admission, Attempt, RequestData, type RequestOptions } from './admission.js'
 import type { Endpoint } from './endpoint.js'
 
-/** One incoming request. GraphQL calls this object a context. In Assay, a context is a group of files with common rules. */
+/** One incoming request. GraphQL calls this object the context, but in Assay, a context is a group of files with common rules. */
 export class Call extends RequestData {
   readonly admission: Admission
   /** Invalid fields found during input coercion. They are reported together with the fields that fail validation. */
@@ -55,7 +55,7 @@ export class Call extends RequestData {
       attempt.outcome = 'admitted'
       return await work(attempt.actor)
     } catch (error) {
-      // A root field that was executed has already logged its own failure.
+      // If a root field has taken over this attempt, it has already logged the failure.
       if (this.beforeBody.attempt !== attempt) throw error
       throw await this.admission.logFailure(attempt, error)
     }

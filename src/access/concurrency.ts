@@ -1,6 +1,6 @@
 import { overloaded, rateLimited } from '../platform/errors/errors.js'
 
-/** Counts the concurrent uses of each key, such as an address. */
+/** Counts how many times each key, such as a client address, is currently in use. */
 export class ConcurrentUses {
   readonly #counts = new Map<string, number>()
 
@@ -8,7 +8,7 @@ export class ConcurrentUses {
     return this.#counts.get(key) ?? 0
   }
 
-  /** Counts one use of each key until the returned function is called. */
+  /** Counts one use of each key, and returns a function that ends these uses. */
   acquire(...keys: string[]): () => void {
     for (const key of keys) this.#counts.set(key, this.getCount(key) + 1)
     let hasEnded = false
@@ -119,7 +119,7 @@ export class LiveStreams {
       abort.abort()
     }
     const checkCredential = async () => {
-      // End the stream if the check itself fails.
+      // If the check itself fails, end the stream, because the credential may have become invalid.
       const isValid = await isCredentialValid().catch(() => false)
       if (!isValid) close()
       else if (!abort.signal.aborted) timer.refresh()

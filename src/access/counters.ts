@@ -12,11 +12,14 @@ export interface WindowCounter {
   add(key: string, points?: number): Count | Promise<Count>
 }
 
-// Limits memory use during request floods from many addresses. Above this number, new keys are not counted.
+// Maximum number of keys per counter, which limits memory use during request floods from many addresses. Above this number, new
+// keys are not counted.
 const maxKeys = 100_000
 const maxKeysPerStatement = 5_000
 
-/** Counts in memory. All replicas use the same window boundaries, so that `shared` can add up their counts. */
+/**
+ * Counts in the memory of this process. All replicas use the same window boundaries, so that `shared` can add up their counts.
+ */
 export class ProcessCounter implements WindowCounter {
   #window = 0
   #counts = new Map<string, number>()

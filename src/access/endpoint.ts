@@ -18,5 +18,5 @@ export interface Endpoint {
   isUnlogged?: boolean
 }
 
-/** Upload endpoint for requests whose operation is unknown until the body is read. */
+/** Endpoint that admits an upload whose operation is unknown until its body is read. */
 export const uploadEndpoint: Endpoint = { access: 'upload' }

@@ -17,7 +17,7 @@ export interface ExternalUserClaims {
   name: string | null
 }
 
-/** Names of token claims. A dot selects a member of a nested object, unless a claim has exactly this name. */
+/** Names of token claims. A dot selects a member of a nested object, unless the token has a claim with exactly this name. */
 export interface ClaimNames {
   tenant: string
   scopes: string
@@ -81,7 +81,8 @@ export class ExternalTokens {
     return payload
   }
 
-  // Only a missing key makes the token invalid. All other errors mean that the provider failed.
+  // Finds the key that signed the token. The token is invalid if no single key matches. Any other error means that the provider's
+  // keys could not be fetched.
   readonly findKey: JWTVerifyGetKey = async (header, token) => {
     try {
       return await this.#keys(header, token)
@@ -109,7 +110,7 @@ export class ExternalTokens {
   }
 }
 
-// RFC 9068 requires at+jwt, but many providers send JWT or no type.
+// RFC 9068 requires the type at+jwt for access tokens, but many providers send JWT or no type.
 const isAccessTokenType = (type: string | undefined): boolean =>
   type === undefined || ['jwt', 'at+jwt'].includes(type.toLowerCase().replace(/^application\//, ''))
 
@@ -123,8 +124,8 @@ function getClaim(payload: JWTPayload, name: string): unknown {
   return at
 }
 
-// Returns null for text with control characters or lone surrogates. PostgreSQL rejects some control characters, and replaces
-// every lone surrogate with the same character.
+// Returns null for text with control characters or lone surrogates. PostgreSQL cannot store NUL, and encoding to UTF-8 would
+// replace every lone surrogate with U+FFFD, so that different texts would become equal.
 const parseTextClaim = (claim: unknown): string | null =>
   typeof claim === 'string' &&
   claim.trim() !== '' &&

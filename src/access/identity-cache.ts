@@ -20,17 +20,20 @@ interface Load<V> {
 
 export interface IdentityCacheOptions<V> {
   trust: CacheValidity
-  /** Returns the ids of all objects whose change invalidates the value. */
+  /** Returns the ids of all objects that the value depends on. A change to any of them invalidates the cached value. */
   idsOf(value: V): readonly (string | undefined)[]
   capacity?: number
-  /** Maximum number of cached unknown keys, so that guesses exhaust neither memory nor the database. */
+  /**
+   * Maximum number of cached unknown keys. Caching unknown keys protects the database from repeated guesses, and the maximum
+   * limits memory use.
+   */
   unknownCapacity?: number
   /** Maximum age of a cached value, even without a change notification. */
   maxAgeMs?: number
 }
 
 const unknownMs = 5_000
-// Maximum age of a pending lookup that another caller can join. It limits the age of the shared result.
+// Maximum age in milliseconds of a pending lookup that another caller can join. It limits how old the shared result can be.
 const joinableMs = 200
 
 /** Caches credentials from the database. While change notifications are unreliable, every lookup queries the database. */
@@ -53,7 +56,10 @@ export class IdentityCache<V extends object> {
     return this.#known.size + this.#unknown.size
   }
 
-  /** Returns the value of `key`, or null if none exists. `load` queries the database. Its errors are not cached. */
+  /**
+   * Returns the value of `key`, or null if none exists. If the value is not cached, calls `load` to query the database. Errors of
+   * `load` are not cached.
+   */
   get(key: string, load: () => Promise<V | null>): V | null | Promise<V | null> {
     if (this.#options.trust.isTrusted()) {
       const known = this.#known.get(key)
@@ -112,7 +118,7 @@ const maxPauseMs = 50
 
 /**
  * Batches database lookups of credentials. Each query without a match delays the next one, so that a flood of guesses causes only
- * about twenty queries per second. If lookups are probably guesses, `minPauseMs` sets a pause after every query.
+ * about twenty queries per second. `minPauseMs` is a pause after every query, for lookups that are probably guesses.
  */
 export function createCredentialBatcher<Credential, Match>(
   load: (credentials: readonly Credential[]) => Promise<readonly (Match | null)[]>,

@@ -20,11 +20,15 @@ export async function notifyIdentityChange(
   await client.query('select pg_notify($1, $2)', [identityChannel, JSON.stringify({ kind, id } satisfies IdentityChange)])
 }
 
-/** Time for which cached values stay valid after the last echo. A change must reach every replica within a second. */
+/**
+ * Time in milliseconds for which cached values stay valid after the last confirmed echo. It is below one second, because a change
+ * must reach every replica within a second.
+ */
 export const validityMs = 800
 const echoIntervalMs = 250
 const connectMs = 2_000
-// Maximum time without an echo while queries succeed, for example if a pooler moved the LISTEN to another connection.
+// Maximum time in milliseconds without an echo although queries succeed, for example if a pooler runs LISTEN on another
+// connection. After this time, the listener reconnects.
 const maxSilenceMs = 30_000
 const backoffMs = { first: 50, most: 3_000 }
 
@@ -56,7 +60,7 @@ export class IdentityListener implements CacheValidity {
     return performance.now() < this.#provenUntil
   }
 
-  /** Connects to PostgreSQL. While it is not connected, every authentication queries the database. */
+  /** Connects to PostgreSQL. While the listener is not connected, every authentication queries the database. */
   start(): Promise<void> {
     return new Promise((resolve) => {
       this.#running = this.#run(resolve)
@@ -69,7 +73,10 @@ export class IdentityListener implements CacheValidity {
     await this.#running
   }
 
-  /** Listens, and connects again after each error. Calls `onAttempted` when the first attempt to connect has ended. */
+  /**
+   * Listens for notifications, and reconnects after each error. Calls `onAttempted` when the first connection attempt has
+   * succeeded or failed.
+   */
   async #run(onAttempted: () => void): Promise<void> {
     const { connection, onError } = this.options
     const { signal } = this.#closing
@@ -94,7 +101,7 @@ export class IdentityListener implements CacheValidity {
     }
   }
 
-  /** Rejects when the connection is lost. */
+  /** Listens on a connection. The returned promise never resolves. It rejects when the connection is lost. */
   #listen(client: Client, onConnected: () => void): Promise<never> {
     return new Promise((_resolve, reject) => {
       client.on('error', reject)
@@ -112,14 +119,15 @@ export class IdentityListener implements CacheValidity {
     })
   }
 
-  /** Sends echoes until the connection is closed. Calls `onLost` if it stops responding. */
+  /** Sends echoes until the connection is closed. Calls `onLost` if the connection stops responding. */
   async #sendEchoes(client: Client, onLost: (error: Error) => void): Promise<void> {
     const connectedAt = performance.now()
     const getSilentMs = () => performance.now() - Math.max(connectedAt, this.#provenUntil)
     let isSending = false
     const sendEcho = async () => {
       isSending = true
-      // Echoes have no timeout, because a blocked process may receive an echo in time but read it late.
+      // This query has no timeout, because a process whose event loop was blocked would read a timely response only after the
+      // timeout.
       await client.query('select pg_notify($1, $2)', [this.#echoChannel, String(performance.now())])
       isSending = false
     }
@@ -127,7 +135,8 @@ export class IdentityListener implements CacheValidity {
       if (!isSending) sendEcho().catch(onLost)
       await sleep(echoIntervalMs, undefined, { ref: false })
       if (getSilentMs() <= validityMs) continue
-      // After the event loop was blocked, timers run before network events. First read the messages that have already arrived.
+      // After the event loop was blocked, timers run before network events. Therefore first let Node.js read the messages that
+      // have already arrived.
       await new Promise(setImmediate)
       if (getSilentMs() > (isSending ? validityMs : maxSilenceMs)) onLost(new Error('the connection stopped responding'))
     }

@@ -17,7 +17,7 @@ export interface IdentityOptions {
   pool: Pool
   connection: ClientConfig
   masterKey: MasterKey
-  /** Finds the API key by the hash of its current secret or of the secret that its last rotation replaced. */
+  /** Finds an API key by the hash of its current secret, or by the hash of the secret that its last rotation replaced. */
   loadApiKey(hash: Buffer): Promise<ApiKeyRecord | null>
   writeKeyUses(uses: KeyUse[]): Promise<void>
   loadSession(sessionId: string): Promise<SessionRecord | null>
@@ -26,7 +26,7 @@ export interface IdentityOptions {
   onError?(error: Error): void
 }
 
-/** Creates and connects the authentication components. Features provide the database queries. */
+/** Creates the authentication components and connects them to each other. The features provide the database queries. */
 export class Identity {
   readonly listener: IdentityListener
   readonly sessions: Sessions
@@ -44,7 +44,8 @@ export class Identity {
     this.listener = trust
     const createSigningSecrets = (purpose: SigningPurpose, createKey: CreateSigningKey, lifetimeSeconds: number | null) =>
       new StoredSigningSecrets({ pool, masterKey, trust, purpose, createKey, lifetimeSeconds })
-    // One minute longer than the lifetime of URLs and tokens, to tolerate clock differences between replicas.
+    // A retired key stays valid for one minute longer than the URLs or tokens that it signed, to tolerate clock differences
+    // between replicas.
     this.signing = {
       download_url: createSigningSecrets('download_url', createRandomSecret, 300 + 60),
       session: createSigningSecrets('session', createEd25519Key, sessionSeconds + 60),
@@ -72,7 +73,10 @@ export class Identity {
     this.lastUsed.start()
   }
 
-  /** Returns the public keys that verify tokens, receipts and logs, including retired keys (/.well-known/jwks.json). */
+  /**
+   * Returns the public keys that verify tokens, receipts and logs, including retired keys. They are served at
+   * /.well-known/jwks.json.
+   */
   async getJwks(): Promise<{ keys: Record<string, unknown>[] }> {
     const known = await Promise.all(Object.values(this.signing).map((secrets) => secrets.getAllKeys()))
     return { keys: known.flat().flatMap(({ publicJwk }) => (publicJwk ? [publicJwk] : [])) }
@@ -93,7 +97,8 @@ export class Identity {
 
   #forgetSigningKeys(): void {
     for (const secrets of Object.values(this.signing)) secrets.forget()
-    // After a key leak, cached tokens that were signed with the leaked key must not stay valid.
+    // Also clear the cached tokens. Otherwise, a token that was signed with a leaked key would be accepted until its cache entry
+    // expires.
     this.tokens.clear()
   }
 
@@ -116,7 +121,7 @@ export async function changeIdentity<T>(
     await notifyIdentityChange({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, kind, id)
     return { result, entry: { audit } }
   })
-  // Other replicas receive a notification. This process clears its cache entries immediately.
+  // Clear the cache of this process immediately. Other replicas clear theirs when they receive the notification.
   identity.forget(kind, id)
   return changed
 }

@@ -82,8 +82,8 @@ export class MasterKey {
 }
 
 /**
- * Loads the key from MASTER_KEY or DATA_DIR/master.key, which is created if neither exists. `previous` contains former values of
- * MASTER_KEY.
+ * Loads the master key from MASTER_KEY or from DATA_DIR/master.key. If neither exists, creates the file. `previous` contains
+ * former values of MASTER_KEY.
  */
 export async function openMasterKey(options: {
   masterKey?: Buffer | undefined

@@ -4,7 +4,10 @@ import { type Algorithm, hash, parseOptions } from '@node-rs/argon2'
 import { ConcurrencyLimiter } from '../platform/concurrency-limiter.js'
 import { overloaded } from '../platform/errors/errors.js'
 
-/** OWASP's argon2id parameters that use the least memory: 19 MiB, two passes, one lane. A hash takes about 20 ms of CPU time. */
+/**
+ * The argon2id parameters with the lowest memory use that OWASP recommends: 19 MiB, two passes, one lane. Computing a hash takes
+ * about 20 ms of CPU time.
+ */
 const cost = { algorithm: 2 satisfies Algorithm.Argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
 const minPasswordLength = 8
@@ -12,7 +15,10 @@ const maxPasswordBytes = 512
 
 let commonPasswords: Set<string> | undefined
 
-/** Loads 18,000 common passwords. Called on first use, because it takes 90 ms and 2 MB, and not every service has users. */
+/**
+ * Loads 18,000 common passwords. This takes 90 ms and 2 MB, so it is done only on first use, because some installations have no
+ * users.
+ */
 function loadCommonPasswords(): Set<string> {
   const { dictionary } = createRequire(import.meta.url)('@zxcvbn-ts/language-common') as {
     dictionary: { 'passwords-common': string[] }
@@ -32,8 +38,8 @@ export function findPasswordError(password: string): string | undefined {
 export const generatePassword = (): string => randomBytes(15).toString('base64url')
 
 /**
- * Hashes passwords with argon2id. Each hash occupies 19 MiB and a thread of the pool, so further sign-ins wait, and get 503 if
- * the queue is full.
+ * Hashes passwords with argon2id. Each computation occupies 19 MiB and a thread of the pool, so only a few run concurrently.
+ * Further sign-ins wait, and get 503 if the queue is full.
  */
 export class Passwords {
   readonly #limiter: ConcurrencyLimiter
@@ -43,13 +49,19 @@ export class Passwords {
     this.#limiter = new ConcurrencyLimiter({ max, maxWaiting })
   }
 
-  /** Hashes a new password. Reuses the salt and cost of `saltSource`, so that `verifyAll` computes only one hash for both. */
+  /**
+   * Hashes a new password. Reuses the salt and cost of `saltSource`, so that `verifyAll` can check both hashes with a single
+   * computation.
+   */
   hash(password: string, saltSource?: string | null): Promise<string> {
     const salt = saltSource && !this.needsRehash(saltSource) ? { salt: parseSalt(saltSource) } : {}
     return this.#withSlot(() => hash(password.normalize('NFC'), { ...cost, ...salt }))
   }
 
-  /** Returns true if the password matches. A missing hash takes the same time, which hides whether the account exists. */
+  /**
+   * Returns true if the password matches. A check without a stored hash takes the same time, so that clients cannot detect
+   * whether the account exists.
+   */
   async verify(storedHash: string | null, password: string): Promise<boolean> {
     return (await this.verifyAll([storedHash], password))[0]!
   }
@@ -65,7 +77,7 @@ export class Passwords {
     return storedHashes.map((each) => each !== null && equalsInConstantTime(each, made.get(getHashPrefix(each))!))
   }
 
-  /** Returns true if the hash has outdated cost parameters. If it has, the caller can rehash the password. */
+  /** Returns true if the hash was created with outdated cost parameters, so that the password should be hashed again. */
   needsRehash(storedHash: string): boolean {
     const used = parseOptions(storedHash)
     return Object.entries(cost).some(([name, value]) => used[name as keyof typeof cost] !== value)

@@ -12,7 +12,10 @@ export interface RateState {
   limit: number
   remaining: number
   resetSeconds: number
-  /** Error 429 if the limit is exceeded. It is returned instead of thrown, because the response needs the other values too. */
+  /**
+   * Error 429 if the limit is exceeded. It is returned instead of thrown, because the response headers also need the other
+   * values.
+   */
   error?: AssayError
 }
 
@@ -26,7 +29,7 @@ export interface RateLimitsOptions {
   onError?(error: Error): void
 }
 
-// Default limits. They must allow 60,000 calls per minute and 64 concurrent uploads.
+// Default limits. They are high enough for the required load of 60,000 calls per minute and 64 concurrent uploads.
 const usual = { perMinute: 120_000, failedCredentialsPerMinute: 1_000 }
 const tenantFactor = 5
 const minute = 60
@@ -51,7 +54,10 @@ export class RateLimits {
     return this.#countCalls(actor, 1, createTooManyCallsError)
   }
 
-  /** Charges an expensive request for additional calls. The maximum is half of the limit, so that no request is always rejected. */
+  /**
+   * Charges an expensive request as additional calls. Charges at most half of the limit, so that even the most expensive request
+   * can succeed.
+   */
   chargeExtraCalls(actor: Caller, request: { cost: number; calls: number }): Promise<RateState> {
     const calls = Math.min(request.calls, Math.floor(this.limits.perMinute / 2))
     return this.#countCalls(actor, calls, (state) => createTooExpensiveError({ ...request, calls }, state))
@@ -109,7 +115,7 @@ export async function openRateLimits(options: RateLimitsOptions = {}): Promise<R
 // Counts in Redis are exact across replicas and take one round trip per call.
 async function openRedisLimits(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
   const { createClient } = await import('@redis/client')
-  // Without the offline queue, calls use the in-memory count while Redis is unavailable.
+  // Disable the offline queue, so that commands fail immediately while Redis is unavailable. Calls are then counted in memory.
   const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000 } })
   client.on('error', (error) => onError?.(error as Error))
   // Connect in the background with retries, so that the service starts without Redis.

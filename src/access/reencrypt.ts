@@ -27,7 +27,7 @@ export async function reencryptSecrets(pool: Pool, masterKey: MasterKey): Promis
     )
     for (const row of rows) {
       if (masterKey.isCurrent(row.secret)) continue
-      // The secret may have changed since it was read.
+      // Update the row only if its secret has not changed since it was read, so that a newer secret is never overwritten.
       await pool.query(`update ${table} set ${secretColumn} = $2 where ${idColumn} = $1 and ${secretColumn} = $3`, [
         row.id,
         await masterKey.reencrypt(row.secret, getLabel(row)),

@@ -4,16 +4,16 @@ import { type ComplexityEstimatorArgs, fieldExtensionsEstimator, getComplexity }
 import { ConcurrencyLimiter } from '../platform/concurrency-limiter.js'
 import { rateLimited } from '../platform/errors/errors.js'
 
-/** Maximum computed cost of one request. It is also the limit for all concurrent requests of a tenant. */
+/** Maximum computed cost of one request. It is also the maximum total cost of a tenant's concurrent requests. */
 export const maxCost = 50_000
-// Requests below this cost never wait. A REST list of 20 items costs less.
+// Requests up to this cost start immediately, without waiting for other requests. A REST list of 20 items costs less.
 const cheapCost = 1_000
-// Requests below this cost are charged no additional calls. A REST list of 100 items costs less.
+// The rate limit charges no additional calls for requests up to this cost. A REST list of 100 items costs less.
 const includedCost = 3_000
-// Cost that corresponds to about 1.5 ms of CPU time, which a short REST list takes.
+// Cost that is charged as one additional call. It corresponds to about 1.5 ms of CPU time, as much as a short REST list takes.
 const costPerCall = 500
 
-/** Computed cost of a request. During its execution, an expensive request reserves this cost in its tenant's limit. */
+/** Computed cost of a request. While an expensive request is executed, it reserves this cost in its tenant's limit. */
 export class RequestCost {
   value = 0
   /** Resolves when the expensive request may be executed. All of its root fields await this promise. */
@@ -32,12 +32,12 @@ export class RequestCost {
     return Math.ceil(Math.max(0, this.value - includedCost) / costPerCall)
   }
 
-  /** Signal that `onDisconnect` aborts. */
+  /** Signal that is aborted when the connection closes. */
   get disconnectSignal(): AbortSignal {
     return (this.#disconnected ??= new AbortController()).signal
   }
 
-  /** Called when the connection closes. A request that is still waiting leaves the queue. */
+  /** Called when the connection closes. If the request is still waiting, it leaves the queue. */
   onDisconnect(): void {
     this.#disconnected?.abort()
   }
@@ -55,7 +55,10 @@ export class RequestCost {
 export class ConcurrentCosts {
   readonly #limiter = new ConcurrencyLimiter({ max: maxCost, maxWaiting: 100, maxWaitMs: 5_000 })
 
-  /** Waits until the request fits within the limit, and returns a function that releases its cost. Throws 429 if it cannot wait. */
+  /**
+   * Waits until the request fits within the limit, and returns a function that releases its cost. Throws 429 if the queue is full
+   * or the wait takes too long.
+   */
   acquire(tenantId: string, cost: number, signal?: AbortSignal): Promise<() => void> {
     const createError = (running: number) =>
       rateLimited(
@@ -76,7 +79,9 @@ export interface CostRequest {
   variables?: Record<string, unknown> | null
 }
 
-/** Computes the maximum number of values in the response. A field can declare a different cost. */
+/**
+ * Computes the cost of a request, which is the maximum number of values in its response. A field can declare a different cost.
+ */
 export function computeCost(schema: GraphQLSchema, { document, operationName, variables }: CostRequest): number {
   try {
     return getComplexity({

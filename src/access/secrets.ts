@@ -8,7 +8,7 @@ export const generateApiKeySecret = (): string => `assay_${randomBytes(32).toStr
 /** Hashes a secret for storage. A slow hash is not needed, because guessing 256 random bits is infeasible. */
 export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
-/** Format of a log share token. Its ids only locate the row. Only the secret part authenticates. */
+/** Format of a log share token. The two ids only locate the database row. The client is authenticated by the secret part only. */
 export const logTokenForm = /^log_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{43})$/
 
 export const uploadTokenForm = /^ulk_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{43})$/
@@ -21,7 +21,10 @@ export function createRowToken(prefix: string, tenantId: string, id: string): { 
 
 const stripPrefix = (id: string): string => id.slice(id.indexOf('_') + 1)
 
-/** Returns the API key prefix that lists show. A leaked key can be identified by its prefix, which reveals 36 of its 256 bits. */
+/**
+ * Returns the prefix of an API key that is displayed in lists. It helps to identify a leaked key, and reveals only 36 of the
+ * key's 256 bits.
+ */
 export const getKeyPrefix = (secret: string): string => secret.slice(0, 12)
 
 export const getWebhookSecretLabel = (webhookId: string): string => `webhook secret ${webhookId}`

@@ -56,7 +56,10 @@ export class SecurityTrail {
     this.record(entry).catch(() => {})
   }
 
-  /** Returns the number of rejections omitted before this one, or undefined if this one is omitted too. */
+  /**
+   * Reserves an audit log entry, and returns the number of similar rejections omitted since the last entry. Returns undefined if
+   * this rejection must be omitted too.
+   */
   #reserveEntry(key: string, tenantId: string): number | undefined {
     const now = performance.now()
     const last = this.#last.get(key)

@@ -17,7 +17,8 @@ export function readSessionCookie(rawHeaders: readonly string[]): { session: str
     if (name === 'cookie') found.push(...parseSessionCookies(rawHeaders[at + 1]!))
   }
   if (!isSigned || found.length === 0) return undefined
-  // A page on a sibling host can set a second cookie with this name. The service cannot determine which cookie is the user's.
+  // A page on a sibling host can set a second cookie with this name. Reject the request, because the service cannot determine
+  // which cookie is the user's.
   if (found.length > 1)
     return { error: `The request contains two '${sessionCookie}' cookies. Delete this site's cookies and sign in again.` }
   const session = found[0]!

@@ -11,14 +11,17 @@ export const ownIssuer = 'assay'
 
 export const sessionSeconds = 12 * 60 * 60
 
-/** Issues and verifies tokens of built-in sign-ins (EdDSA, 12 hours), which end when their session is revoked. */
+/**
+ * Issues and verifies the tokens of built-in sign-ins. A token is signed with EdDSA, and is valid for 12 hours or until its
+ * session is revoked.
+ */
 export class Sessions {
   constructor(
     private readonly keys: StoredSigningSecrets,
     private readonly load: (sessionId: string) => Promise<SessionRecord | null>,
   ) {}
 
-  /** Creates a token for a new session. The session row must expire at `expiresAt` or later. */
+  /** Creates a token for a new session. The caller must store a session that does not expire before the returned `expiresAt`. */
   async issue(user: Pick<UserRecord, 'userId' | 'tenantId'>, sessionId: string): Promise<{ token: string; expiresAt: Date }> {
     const key = await this.keys.getCurrentKey()
     const issued = Math.floor(now() / 1000)
@@ -45,7 +48,10 @@ export class Sessions {
     return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
   }
 
-  /** Returns the owner of the session that a rejected token names, or null. Does not verify the token. */
+  /**
+   * Returns the user whose session a rejected token names, or null. Because the token is not verified, it may name another user's
+   * session.
+   */
   async findOwner(token: string): Promise<UserRecord | null> {
     try {
       const { iss, sid } = decodeJwt(token)
@@ -61,7 +67,7 @@ export class Sessions {
   }
 
   /**
-   * Signs `text`, which must start with a purpose and contain a space. Tokens contain no spaces, so that the signature is never
+   * Signs `text`, which must start with its purpose and contain a space. Tokens contain no spaces, so the signature can never be
    * valid for a token.
    */
   async sign(text: string): Promise<string> {
@@ -92,7 +98,7 @@ export class Sessions {
   }
 }
 
-/** Converts jose errors into rejections whose messages state only the problem with the token. */
+/** Throws a token rejection for an error of the jose library. Its message states only the problem with the token. */
 export function throwTokenRejection(error: unknown): never {
   if (error instanceof AssayError) throw error
   if (error instanceof errors.JWTExpired) throw new RejectedToken('token_expired', 'This token has expired.')

@@ -8,7 +8,7 @@ import type { WindowCounter } from './counters.js'
 
 export const signInWindowSeconds = 300
 
-// The first kind counts the failures of one address for one account.
+// Failed sign-ins are counted for each account, for each address, and for each pair of both.
 const failureKinds = ['pair', 'account', 'address'] as const
 type FailureKind = (typeof failureKinds)[number]
 
@@ -21,7 +21,7 @@ interface SignInThrottleOptions {
 interface SignInAttempt {
   email: string
   ip: string
-  /** Returns true if the address recently signed in to the account. Called only if the result affects the delay. */
+  /** Returns true if a user recently signed in to the account from this address. Called only if the result affects the delay. */
   isFamiliar(): Promise<boolean>
   signal?: AbortSignal | undefined
 }
@@ -43,7 +43,10 @@ export class SignInThrottle {
     this.#free = { ...failuresWithoutDelay, ...options.free }
   }
 
-  /** Counts the attempt as failed and waits. If the password is correct, the caller must call `recordSuccess`. */
+  /**
+   * Counts the attempt as failed and waits for the resulting delay. If the password is correct, the caller must call
+   * `recordSuccess`, which reverts the count.
+   */
   async delayAttempt({ email, ip, isFamiliar, signal }: SignInAttempt): Promise<{ recordSuccess(): Promise<void> }> {
     const account = hashAccount(email)
     const address = toAddressGroup(ip)

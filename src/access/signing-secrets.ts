@@ -38,7 +38,7 @@ interface StoredSigningSecretsOptions {
 /** Manages the keys for one purpose, encrypted in the `signing_keys` table. The first use creates a key. */
 export class StoredSigningSecrets implements SigningSecrets {
   readonly #cache: IdentityCache<StoredSigningKey[]>
-  // One query at a time, so that lookups do not occupy all connections of a slow database.
+  // Runs one query at a time, so that lookups do not occupy all connections if the database is slow.
   readonly #queries = new Batcher<void, StoredSigningKey[]>({
     run: async (callers) => Array(callers.length).fill(await this.#queryKeys()),
   })
@@ -63,12 +63,15 @@ export class StoredSigningSecrets implements SigningSecrets {
     if (!isId('sig', id)) return undefined
     const known = (await this.getAllKeys()).find((key) => key.id === id)
     if (known) return known
-    // Another replica may have just created the key. Concurrent lookups of unknown ids share one database query.
+    // Another replica may have just created the key, so query the database. Concurrent lookups of unknown ids share one query.
     const keys = await this.#cache.reload('keys', () => this.#queries.add())
     return keys?.find((key) => key.id === id)
   }
 
-  /** Creates a new current key. Signatures made with the old key stay valid for their lifetime, unless `leaked` is true. */
+  /**
+   * Creates a new key and makes it the current one. Signatures made with the old key stay valid for their lifetime, unless
+   * `leaked` is true.
+   */
   async rotate({ leaked = false }: { leaked?: boolean } = {}): Promise<string> {
     const { purpose, lifetimeSeconds } = this.options
     const id = await this.#withLock(async (client) => {

@@ -45,7 +45,10 @@ export type RejectionReason =
   | 'session_ended'
   | 'user_disabled'
 
-/** Thrown for a rejected token. The client receives the message. An unavailable database causes other errors. */
+/**
+ * Thrown if a token is rejected. The client receives the message. Other failures, such as an unavailable database, cause other
+ * errors.
+ */
 export class RejectedToken extends Error {
   override readonly name = 'RejectedToken'
 
@@ -60,5 +63,5 @@ export class RejectedToken extends Error {
 /** Maximum length of a token. Longer tokens are rejected without being parsed. */
 export const maxTokenBytes = 8192
 
-/** Accepted signature algorithms. Symmetric algorithms are excluded, so that a public key cannot be misused as a secret. */
+/** Accepted signature algorithms. HMAC algorithms are excluded, so that a public key cannot be misused as a shared secret. */
 export const tokenAlgorithms = ['RS256', 'ES256', 'EdDSA']

@@ -60,8 +60,8 @@ async function adopt(
 ): ReturnType<Command['run']> {
   const logger = pino({ level: 'silent' })
   await services.storage.assertReady()
-  // A spool deletes the files of exited processes. A service in another container would appear to have exited, so use a separate
-  // folder.
+  // Use a separate spool folder. Opening a spool deletes the files of processes that have exited, and a service in another
+  // container would appear to have exited.
   const spoolFolder = await createSpoolFolder(join(config.dataDir, 'adoption'))
   const workers = openWorkers({ config, logger }, spoolFolder)
   const { scanner } = await openConfiguredScanner({ config, logger }, { pool: workers.uploads, directory: spoolFolder })

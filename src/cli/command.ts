@@ -34,7 +34,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Returns the actor that makes changes to the tenant. Throws 404 if the tenant does not exist. */
+/** Returns the actor on whose behalf the command changes the tenant. Throws 404 if the tenant does not exist. */
 export async function findTenantActor({ services }: CommandContext, tenantId: OptionValues[string]): Promise<Actor> {
   const actor = createSystemActor(String(tenantId))
   await services.tenants.get(actor)
@@ -58,7 +58,7 @@ export function printError(error: unknown): void {
   else console.error(response.code === 'internal_server_error' ? error : response.message)
 }
 
-// The service throws a plain Error for operator mistakes. Errors from Node.js and database drivers have a code.
+// The service reports operator mistakes as plain errors. Errors from Node.js and database drivers are recognized by their `code`.
 const isOperatorError = (error: unknown): error is Error =>
   error instanceof ConfigError ||
   error instanceof UsageError ||

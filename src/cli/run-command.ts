@@ -30,7 +30,7 @@ interface ParsedCommand {
   values: OptionValues
 }
 
-/** Parses the command line. The message of a `UsageError` contains the correct usage. */
+/** Parses the command line. If it is invalid, throws a `UsageError` that states the correct usage. */
 export function parseCommand(argv: readonly string[]): ParsedCommand {
   const name = [2, 1].map((count) => argv.slice(0, count).join(' ')).find((start) => Object.hasOwn(commands, start))
   if (name === undefined) {

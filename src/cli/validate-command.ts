@@ -14,7 +14,7 @@ interface CommandIo {
 }
 
 interface CommandDependencies {
-  /** Called only if the command scans files. */
+  /** Opens the virus scanner. Called only if the command scans files. */
   openScanner: () => Promise<VirusScanner>
   io?: CommandIo
 }
@@ -167,5 +167,5 @@ function toJsonReport(report: ValidationReport): Record<string, unknown> {
   }
 }
 
-/** Scanner for --no-scan. Only `close` is called. */
+/** Placeholder for the scanner if --no-scan is set. Only its `close` method is called. */
 const noScanner = { close: async () => {} } as VirusScanner

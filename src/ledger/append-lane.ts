@@ -15,7 +15,8 @@ import { getCallTime, sumDeltas, toCallRow, toDatabaseJson, toUsageDeltas } from
 
 const maxLockAttempts = 10
 const maxConcurrentGroups = 2
-// Single-tenant groups are small, so more of them can run concurrently. The limit leaves pool connections for moves.
+// Groups of a single tenant are small, so more of them can be committed concurrently. The limit leaves connections of the pool
+// for moves.
 const maxConcurrentOfOneTenant = 5
 
 interface AppendLaneOptions {
@@ -23,7 +24,9 @@ interface AppendLaneOptions {
   maxGroup: number
   maxWaiting: number
   onWritten: (group: PendingEntry[]) => void
-  /** True for a distributed database. A commit for one tenant changes only one node and needs no two-phase commit. */
+  /**
+   * True for a distributed database, in which a commit for a single tenant changes only one node and needs no two-phase commit.
+   */
   isOneTenantPerGroup: boolean
 }
 

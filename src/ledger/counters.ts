@@ -23,14 +23,20 @@ export const totalBucket = new Date(0)
 /** Number of days after which hourly counters are deleted. Daily counters are retained. */
 export const storedHoursDays = 400
 
-/** Returns the start of the first day with hourly counters. For earlier partial days, statistics count table rows instead. */
+/**
+ * Returns the start of the first day for which hourly counters are retained. For parts of earlier days, statistics must count
+ * table rows instead.
+ */
 export const getStartOfStoredHours = (now: Date): Date => new Date(startOfDay(now).getTime() - storedHoursDays * 86_400_000)
 
-/** SQL that assigns each delta to the hourly, daily and total counters of the tenant, its API key and its context. */
+/** SQL that assigns each delta to the hourly, daily and total counters of its tenant, API key and context. */
 export const deltaBuckets = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d.context_id)) AS s(subject)
   CROSS JOIN LATERAL (VALUES ('hour', d.hour), ('day', date_trunc('day', d.hour, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)`
 
-/** SQL for the folded counters and the deltas that are not folded yet. The caller must add up the rows of a time interval. */
+/**
+ * SQL subquery that returns the folded counters and the deltas that are not folded yet. A counter may have several rows, so the
+ * caller must add them up.
+ */
 export const currentUsage = `(SELECT tenant_id, subject, grain, bucket, ${usageColumns.join(', ')} FROM usage_counters
   UNION ALL SELECT d.tenant_id, s.subject, g.grain, g.bucket, ${usageColumns.map((column) => `coalesce(d.${column}, 0)`).join(', ')}
   FROM usage_deltas d ${deltaBuckets} WHERE s.subject IS NOT NULL)`

@@ -52,7 +52,10 @@ export interface UploadedFile {
   blobPath: string
   metadata: Record<string, unknown>
   validation: unknown
-  /** Version and last change of the applied rules. If they have changed since, the ledger rejects the entry. */
+  /**
+   * Version of the applied rules and time of their last change. If the rules have changed since then, the ledger rejects the
+   * entry.
+   */
   rulesVersion: number
   rulesAt: Date
   createdAt: Date
@@ -92,7 +95,7 @@ export interface Entry {
   call?: CallRow | undefined
   /** Block reason to count, if a check rejected the upload. */
   blocked?: { tenantId: string; contextId: string | null; apiKeyId: string | null; reason: BlockReason } | undefined
-  /** Verdict on the rejected upload, for the journal. */
+  /** The rejected upload and its verdict, to be recorded in the journal. */
   rejection?: RejectedUpload | undefined
   upload?: { actor: Actor; file: UploadedFile } | undefined
   /** File to delete. `details` are added to its audit log entry. */
@@ -176,14 +179,14 @@ export const getUploadLinkField = ({ uploadLink }: AuditRow['actor']) => uploadL
 export const toFailedCall = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({
   ...call,
   status: 'failure',
-  // No file exists for a rejected upload, even if it already has an id.
+  // A failed upload stores no file, so the row must not contain the file id that may already have been assigned.
   fileId: call.operation === 'upload' ? null : call.fileId,
   errorCode: error.code,
   errorMessage: error.message,
   validation,
 })
 
-/** True if a jsonb column can store the value without changing it. */
+/** Returns true if a jsonb column can store the value without changing it. */
 export const canStoreAsJsonb = (value: unknown): boolean => {
   let storable = true
   JSON.stringify(value, (key, inner) => {

@@ -1,4 +1,4 @@
-/** All event types, with descriptions. */
+/** All event types that can occur in a journal, with their descriptions. */
 export const eventTypes = {
   'file.accepted': 'A file passed all checks and was stored.',
   'file.rejected': 'A check rejected a file. Its content is not stored.',
@@ -43,7 +43,10 @@ export const eventTypes = {
 
 export type EventType = keyof typeof eventTypes
 
-/** Event types whose names differ from the entity and action of their audit log entry. A key may end with the entry's change. */
+/**
+ * Event types whose names cannot be derived from the entity and action of their audit log entry. A key can also contain the
+ * entry's `change`, after a space.
+ */
 const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'file.deleted purged': 'file.purged',
   'file.updated restored': 'file.restored',
@@ -64,7 +67,7 @@ const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'webhook.enabled': 'webhook.updated',
 }
 
-/** Throws if the entry has no event type, because every committed change must have an event. */
+/** Returns the event type of an audit log entry. Throws if none is defined, because every committed change must have an event. */
 export function getEventType(row: { entityType: string; action: string; details: Record<string, unknown> }): EventType {
   const { change, reason, finding } = row.details
   const name = `${row.entityType}.${row.entityType === 'security' ? reason : row.action}`

@@ -7,7 +7,8 @@ const foldIntervalMs = 1_000
 const foldsPerFullScan = 60
 // Each transaction locks all of its tenants until it commits, so this number is low.
 const tenantsPerTransaction = 16
-// Later folds include the remaining tenants. Until these are folded, queries add the unfolded deltas to the counters.
+// Maximum number of tenants per fold. The remaining tenants wait for later folds. Until then, queries add their unfolded deltas
+// to the counters.
 const tenantsPerFold = 32
 const rowsPerStatement = 20_000
 // Arbitrary first part of the advisory lock key. The second part is a hash of the tenant.
@@ -17,7 +18,8 @@ const sums = usageColumns.map((column) => `coalesce(sum(d.${column}), 0) AS ${co
 const counts = usageColumns.join(', ')
 const additions = usageColumns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')
 
-// Citus cannot lock rows of a reference table in a statement that changes another table, so the locks are separate statements.
+// Citus cannot lock rows of a reference table in a statement that changes another table, so the locks are acquired in separate
+// statements.
 const lockFolds = `SELECT tenant_id FROM unnest($1::text[]) AS asked(tenant_id) WHERE pg_try_advisory_xact_lock(${foldLockSpace}, hashtext(tenant_id))`
 // Skips tenants whose row is being deleted.
 const lockTenants = 'SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1) FOR KEY SHARE SKIP LOCKED'
@@ -42,7 +44,7 @@ kept AS (UPDATE files f SET download_count = f.download_count + l.times, last_do
   FROM locked l WHERE f.tenant_id = $1 AND f.file_id = l.file_id)
 SELECT count(*) AS folded FROM deltas`
 
-// This query saves a statement per tenant, because most tenants have no downloads to fold.
+// Finds the tenants with downloads to fold. Most tenants have none, so this query saves one statement for each of them.
 const tenantsWithDownloads = 'SELECT DISTINCT tenant_id FROM download_deltas WHERE tenant_id = ANY ($1)'
 
 /**
@@ -78,7 +80,10 @@ export class Fold {
     this.#tenants.add(tenantId)
   }
 
-  /** Folds up to `maxTenants` marked tenants, or those of all replicas if `everyTenant` is true. */
+  /**
+   * Folds up to `maxTenants` marked tenants. If `everyTenant` is true, first marks all tenants with deltas, including those of
+   * other replicas.
+   */
   foldNow({ everyTenant = false, maxTenants = Number.POSITIVE_INFINITY } = {}): Promise<void> {
     this.#lastFold = this.#lastFold.catch(() => {}).then(() => this.#foldMarkedTenants(everyTenant, maxTenants))
     return this.#lastFold
@@ -86,7 +91,7 @@ export class Fold {
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    // Ignore errors. Another replica, or this one after a restart, folds the remaining deltas.
+    // Ignore errors, because another replica, or this one after a restart, folds the remaining deltas.
     await this.foldNow().catch(() => {})
   }
 
@@ -94,7 +99,7 @@ export class Fold {
     if (everyTenant) {
       const deltas = 'SELECT tenant_id FROM usage_deltas UNION SELECT tenant_id FROM download_deltas'
       for (const row of (await this.pool.query<{ tenant_id: string }>(deltas)).rows) this.#tenants.add(row.tenant_id)
-      // Condition for rows that a crashed process left behind. No move will use them.
+      // Condition for rows that a crashed process left behind. They can be deleted, because no move will use them.
       const old = `created_at < now() - interval '1 minute'`
       const { rows } = await this.pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM pending_moves WHERE ${old}`)
       for (const { tenant_id: tenantId } of rows)
@@ -119,7 +124,9 @@ export class Fold {
     }
   }
 
-  /** Folds in one transaction, because one commit per tenant would take longer than the fold. */
+  /**
+   * Folds several tenants in one transaction, because a separate commit for each tenant would take longer than the fold itself.
+   */
   #foldInTransaction(tenants: string[]): Promise<void> {
     return withTransaction(this.pool, (client) => foldTenants(client, tenants))
   }

@@ -16,15 +16,15 @@ export class UnserializableError extends Error {
   override readonly name = 'UnserializableError'
 }
 
-// A slower commit waits for more than a local disk, so another group is committed concurrently.
+// A commit that takes longer waits for more than a local disk. In this case, the next group is committed concurrently.
 const slowCommitMs = 5
 /** Maximum time that a group waits for announced entries. */
 const gatherMs = 2
 
 /**
- * Decides when the next group is committed. An entry is committed immediately, unless a group is running or work is announced. If
- * a commit is slow, the next group is committed concurrently. A group waits at most once, and only for work that was announced
- * before its first entry.
+ * Decides when the next group is committed. A new entry is committed immediately, unless another group is being committed or
+ * further entries are announced. If the running commit is slow, the next group is committed concurrently. A group waits only
+ * once, and only for entries that were announced before the wait began.
  */
 export class CommitScheduler {
   #running = 0
@@ -32,7 +32,10 @@ export class CommitScheduler {
   #isGathering = false
   #slowTimer: NodeJS.Timeout | undefined
   #gatherTimer: NodeJS.Timeout | undefined
-  /** Number of announced entries. The next group waits only for those in `#awaited`. */
+  /**
+   * Number of announced entries for which no group waits yet. `#awaited` counts the announced entries for which the next group
+   * waits.
+   */
   #announced = { count: 0 }
   #awaited: { count: number } | undefined
 
@@ -58,7 +61,7 @@ export class CommitScheduler {
     try {
       return await work
     } finally {
-      // One event loop iteration later, the announced entry is either queued or will never arrive.
+      // One event loop iteration later, the announced entry has been queued, or the caller will not queue it at all.
       setImmediate(() => {
         if (--announced.count === 0 && announced === this.#awaited) this.#endGathering()
       })
@@ -93,7 +96,7 @@ export class CommitScheduler {
     this.#scheduleConcurrentCommit()
   }
 
-  /** Starts another group concurrently if the running commit is slow. */
+  /** Commits the next group concurrently if the running commit is slow. */
   #scheduleConcurrentCommit(): void {
     if (this.#slowTimer || this.#running >= this.parts.maxConcurrent || !this.parts.hasEntries()) return
     const remaining = Math.max(1, this.#startedAt + slowCommitMs - performance.now())
@@ -116,7 +119,9 @@ export class LockTimeoutError extends Error {
   override readonly name = 'LockTimeoutError'
 }
 
-/** Calls `write` with a connection. If it fails, closes the connection and rejects the entries from `getUnanswered`. */
+/**
+ * Calls `write` with a connection. If `write` fails, closes the connection and rejects the entries that `getUnanswered` returns.
+ */
 export async function writeWithConnection(
   pool: Pool,
   write: (client: PoolClient) => Promise<void>,
@@ -169,8 +174,8 @@ export async function commitGroup(
       for (const { reject } of group) reject(fault === 'other' || fault === 'duplicate' ? cause : toUnavailableError(cause))
       return
     }
-    // Write the entries one by one, so that only invalid ones fail. After a lock timeout, reject the entry instead of the group,
-    // because other entries may already be written.
+    // Write the entries one by one, so that only invalid ones fail. After a lock timeout, reject only this entry, because other
+    // entries of the group may already have been written.
     for (const waiting of group)
       await commitGroup(client, [waiting], write).catch((error) => {
         if (!(error instanceof LockTimeoutError)) throw error

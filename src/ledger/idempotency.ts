@@ -11,7 +11,7 @@ import { StaleWriteError } from './rejections.js'
 
 /** Repeated requests receive the stored response for this number of hours. */
 const replayHours = 24
-// A request renews its lease. If its process is killed, repeated requests wait at most this long.
+// Duration of a lease. A running request renews its lease. If its process is killed, repeated requests wait at most this long.
 const leaseSeconds = 15
 const maxWaitMs = 60_000
 const pollMs = { first: 20, max: 640 }
@@ -29,7 +29,7 @@ interface IdempotentRequest {
   /** Value of the Idempotency-Key header. If undefined, no response is stored. */
   key: string | undefined
   operation: string
-  /** Data that identifies the request. For an upload, it includes the content's digest. */
+  /** Data that identifies the request. For an upload, it includes a digest of the content. */
   request: unknown
 }
 
@@ -62,7 +62,7 @@ export class IdempotencyService {
         return await handlers.perform((response) => ({ ...id, token, response }))
       } catch (error) {
         await this.#releaseLease(id, token)
-        // Another request leased the key in the meantime. Return the response that it stored.
+        // If another request has leased the key in the meantime, repeat the loop to get the response that it stored.
         if (!(error instanceof StaleWriteError) || error.reason !== 'answer') throw error
       } finally {
         clearInterval(renewing)
@@ -127,7 +127,7 @@ export class IdempotencyService {
     throw overloaded('Another request with this Idempotency-Key is still in progress. Retry later.')
   }
 
-  /** Releases the key for the next attempt. If the release fails, the lease expires. */
+  /** Releases the key, so that the request can be repeated. If this fails, the key becomes available when the lease expires. */
   async #releaseLease({ tenantId, actorId, key }: KeyId, token: string): Promise<void> {
     const text = 'DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND lease_token = $4'
     await this.pool.query(text, [tenantId, actorId, key, token]).catch(() => {})

@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import type { Database } from '../platform/db/client.js'
 import type { EventType } from './event-types.js'
 
-/** A journal event. `entry` is the complete event as canonical JSON, which is hashed into the leaf of the log. */
+/** A journal event. `entry` is the complete event as canonical JSON, from which the event's leaf hash in the log is computed. */
 export interface JournalEvent {
   sequence: number
   type: EventType
@@ -49,7 +49,7 @@ const minReadIntervalMs = 100
 export class JournalService {
   readonly #wakes: JournalNotifier
 
-  /** `events` emits an event for each commit of this process. */
+  /** `events` must emit `journaled` for each commit of this process. */
   constructor(
     private readonly database: Pick<Database, 'pool' | 'durability'>,
     events: LedgerEmitter,
@@ -61,7 +61,9 @@ export class JournalService {
     this.#wakes.close()
   }
 
-  /** Returns a page of events in ascending order. The cost depends on neither the position nor the journal length. */
+  /**
+   * Returns a page of events in ascending order. Reading a page costs the same at every position and for every journal length.
+   */
   async readPage({
     tenantId,
     after,
@@ -88,7 +90,10 @@ export class JournalService {
     return { events, lastSequence, through: read.length < limit ? Math.max(after, lastSequence) : read.at(-1)!.sequence }
   }
 
-  /** Yields pages of new events until `signal` is aborted. A page without events only reports the new position. */
+  /**
+   * Yields pages of new events until `signal` is aborted. If no new event matches the filter, the page is empty and only reports
+   * the new position.
+   */
   async *follow({
     signal,
     limit = maxPageEvents,
@@ -101,7 +106,7 @@ export class JournalService {
     try {
       for (let { after } = filter; !signal.aborted; ) {
         const began = performance.now()
-        // Created before the read, so that events written during the read are not missed.
+        // Create this promise before the read, so that events committed during the read are not missed.
         const woken = new Promise<void>((resolve) => {
           wake = resolve
         })
@@ -129,7 +134,7 @@ FROM tenant_heads h LEFT JOIN LATERAL (${eventsSql}) j ON true WHERE h.tenant_id
 const eventsOfAllTypes =
   'SELECT sequence, type, context_key, entry FROM journal WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3'
 
-// Reads the first events of each type from an index, so that a few rare events are found quickly in a long journal.
+// Reads the first events of each type from an index, so that rare events are found quickly even in a long journal.
 const eventsOfTypes = `
   SELECT e.sequence, e.type, e.context_key, e.entry FROM (
     SELECT n.sequence FROM unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (
@@ -146,8 +151,8 @@ interface FollowedJournal {
 const pollMs = 500
 
 /**
- * Wakes the listeners of a journal after each commit, at most half a second later for commits of other processes. All listeners
- * share one poll, because NOTIFY would serialize commits.
+ * Wakes the listeners of a journal immediately after each commit of this process, and at most half a second after a commit of
+ * another process. To detect the latter, all listeners share one poll, because NOTIFY would serialize commits.
  */
 class JournalNotifier {
   readonly #followed = new Map<string, FollowedJournal>()
@@ -173,7 +178,10 @@ class JournalNotifier {
     }
   }
 
-  /** Records the journal length returned by a read. Wakes all listeners if the journal has grown, because only one of them read it. */
+  /**
+   * Records the journal length returned by a read. If the journal has grown, wakes all of its listeners, because the others may
+   * not have read the new events yet.
+   */
   recordJournalLength(tenantId: string, length: number): void {
     const followed = this.#followed.get(tenantId)!
     if (length <= followed.length) return
@@ -194,7 +202,7 @@ class JournalNotifier {
   #schedulePoll(): void {
     if (this.#timer !== undefined || this.#closed || this.#followed.size === 0) return
     this.#timer = setTimeout(async () => {
-      // Ignore errors, because an unavailable database receives no new events.
+      // Ignore errors. While the database is unavailable, no events can be written, and a later poll detects all new events.
       await this.#checkJournalLengths().catch(() => {})
       this.#timer = undefined
       this.#schedulePoll()

@@ -87,8 +87,8 @@ export class Ledger {
   }
 
   /**
-   * Resolves when the entry is durable. Logs a rejected entry as a failed call. Throws `StaleWriteError` if the caller must
-   * retry.
+   * Commits an entry, and resolves when the entry is durable. Logs a rejected entry as a failed call. Throws `StaleWriteError` if
+   * the caller must retry.
    */
   commit(entry: Entry): Promise<void> {
     const enqueue = () =>
@@ -110,8 +110,8 @@ export class Ledger {
   }
 
   /**
-   * Runs `work` under the tenant's lock, and writes the returned entries in the same transaction. Afterwards, entries that were
-   * checked before the change cannot be committed.
+   * Runs `work` under the tenant's lock, and writes the returned entries in the same transaction. Entries that were checked
+   * before the change can no longer be committed afterwards.
    */
   changeTenant<T>(tenantId: string, work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -168,7 +168,10 @@ export class Ledger {
     void answers.finally(() => this.#answering.delete(answers))
   }
 
-  /** Responds in several event loop iterations, because the continuations of many callers would block a single one. */
+  /**
+   * Spreads the responses over several event loop iterations, because the continuations of many callers would block the event
+   * loop if they all ran in one iteration.
+   */
   async #respondToCallers(group: PendingEntry[], rejections: Map<number, Rejection>): Promise<void> {
     for (const [index, waiting] of group.entries()) {
       if (index > 0 && index % answersPerTurn === 0) await new Promise(setImmediate)

@@ -36,7 +36,7 @@ const slots = { changes: 3, locked: 2 }
 const maxConcurrentGroups = 2
 /** Lock timeout per tenant: `together` for a database call with several tenants, `exclusive` for a call with one tenant. */
 const lockTimeoutMs = { together: 100, exclusive: 1_000 }
-/** A tenant with more entries than this number gets its own database call, unless it is the first tenant in a call. */
+/** A tenant with more entries than this number is not added to a database call that already contains other tenants. */
 const smallGroup = 64
 /** A database call that reaches one of these limits accepts no further tenants. */
 const maxPerCall = { entries: 128, tenants: 32 }
@@ -110,7 +110,7 @@ export class MoveLane {
     }
   }
 
-  /** Takes the tenants that have waited longest, for the next call. */
+  /** Removes the tenants that have waited longest from the queue, for the next database call. */
   #dequeueTenants(): TenantQueue[] {
     const tenants: TenantQueue[] = []
     let entries = 0
@@ -131,7 +131,7 @@ export class MoveLane {
     for (const tenant of tenants) this.#scheduleTenant(tenant)
   }
 
-  /** Takes the entries that precede the tenant's next change in the queue. */
+  /** Removes the entries that precede the tenant's next change from the tenant's queue, up to the maximum size of a group. */
   #dequeueGroup(tenant: TenantQueue): Group {
     const change = tenant.jobs.findIndex((job) => 'run' in job)
     return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.options.maxGroup)) as Group
@@ -216,8 +216,8 @@ type Outcome = { refusals: Rejection[] } | 'locked' | 'faulty'
 type MoveResult = { tenant: string } & ({ refusals: Rejection[] } | { left: true } | { again: true })
 
 /**
- * Writes each tenant's group in its own transaction, and waits for the disk once, without locks. After an error, the outcome of
- * all groups is unknown.
+ * Writes each tenant's group in its own transaction. Waits for the disk once for all groups, after their locks have been
+ * released. After an error, the outcome of all groups is unknown.
  */
 async function writeGroups(
   client: PoolClient,

@@ -8,7 +8,7 @@ import { getFirstId } from '../platform/ids.js'
 export const getMonthStart = (time: Date, monthOffset = 0): Date =>
   new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + monthOffset, 1))
 
-/** Returns a partition's name, such as `call_logs_2026_11`, and its range of ids, which start with a timestamp. */
+/** Returns the name of a month's partition, such as `call_logs_2026_11`, and its range of ids. Ids start with a timestamp. */
 export function toPartition(month: Date): { name: string; from: string; to: string } {
   const name = `call_logs_${month.getUTCFullYear()}_${String(month.getUTCMonth() + 1).padStart(2, '0')}`
   return { name, from: getFirstId('call', month), to: getFirstId('call', getMonthStart(month, 1)) }
@@ -25,13 +25,17 @@ export async function ensurePartitions(pool: Pool, months = getUpcomingMonths())
   await withConnection(pool, (client) => ensurePartitionsWithClient(client, months))
 }
 
-/** Creates missing partitions on an open connection, because all other connections may wait for these partitions. */
+/**
+ * Creates missing partitions on a connection that is already open, because all other connections may be waiting for these
+ * partitions.
+ */
 export async function ensurePartitionsWithClient(client: PoolClient, months = getUpcomingMonths()): Promise<void> {
   const wanted = [...new Map(months.map((month) => [getMonthStart(month).getTime(), toPartition(getMonthStart(month))])).values()]
   if ((await findMissingPartitions(client, wanted)).length === 0) return
   await withPartitionLock(client, async () => {
     for (const { name, from, to } of await findMissingPartitions(client, wanted)) {
-      // `CREATE … PARTITION OF` would wait for all readers of the log and block all writers.
+      // Create a table and attach it, because `CREATE … PARTITION OF` would wait for all readers of the log and block all
+      // writers.
       await client.query(`CREATE TABLE ${name} (LIKE call_logs INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`)
       await client.query(`ALTER TABLE call_logs ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`)
     }

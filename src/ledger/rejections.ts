@@ -19,11 +19,14 @@ interface StorageUsage {
   held: number
 }
 
-/** Entry with index `n` that `ledger_move` rejected. Only the reasons that use `status` or a quota contain these values. */
+/**
+ * Rejection by `ledger_move` of the entry with index `n`. `status` and the quota values are set only for reasons whose errors use
+ * them.
+ */
 export type Rejection = { n: number; why: keyof typeof rejectionErrors } & RejectionValues
 type RejectionValues = StorageUsage & { status: string }
 
-/** Thrown if the caller of the ledger must retry. */
+/** Thrown if an entry is out of date, for example because the rules have changed. The caller of the ledger must retry. */
 export class StaleWriteError extends Error {
   override readonly name = 'StaleWriteError'
   constructor(readonly reason: keyof typeof staleReasons) {

@@ -9,7 +9,9 @@ interface RemovedRow {
   size_bytes: bigint
 }
 
-/** Selects rows of the table alias `t` with an SQL condition that uses the parameters `$3` and `$4`. */
+/**
+ * Selects rows of a table by an SQL condition, which refers to the table as `t` and to `values` as the parameters `$3` and `$4`.
+ */
 export interface FileSelection {
   table: keyof typeof sources
   where: string
@@ -33,7 +35,8 @@ export async function removeFilesPermanently(
   })
 }
 
-// A file in the trash was already counted as deleted. Its bytes were not, because the trash counts as used storage.
+// A file in the trash was already counted as deleted. Only its bytes must still be subtracted, because the trash counts as used
+// storage.
 const sources = {
   trash: { files: 0, others: '' },
   files: {

@@ -13,7 +13,9 @@ interface FolderPaths {
   tenantId: string
   folder: string
   paths: ReservedPath[]
-  /** Number of paths to reserve together. It doubles with each reservation. */
+  /**
+   * Number of paths in the last reservation. Each reservation reserves twice as many paths as the previous one, up to a maximum.
+   */
   batch: number
   refill: Promise<void> | undefined
 }
@@ -25,15 +27,18 @@ const reservedHours = 2
 const usableMs = (reservedHours / 2) * 3_600_000
 
 /**
- * Reserves paths for new blobs. Each path is in the garbage journal before its blob is written, so that the sweep finds the blob
- * after a crash. An upload's transaction deletes the journal row. Paths are reserved in batches per folder (context and month),
- * so that uploads do not wait for a commit.
+ * Reserves paths for new blobs. Each path is recorded in the garbage journal before its blob is written, so that the sweep
+ * deletes the blob after a crash. The transaction that commits the upload deletes this record. Paths are reserved in batches per
+ * folder (context and month), so that uploads do not wait for a commit.
  */
 export class ReservedPaths {
   readonly #folders = new LRUCache<string, FolderPaths>({ max: maxFolders })
   readonly #journal: Batcher<{ tenantId: string; paths: string[] }, unknown>
 
-  /** `isOneTenantPerCommit` avoids two-phase commits in a distributed database. */
+  /**
+   * If `isOneTenantPerCommit` is true, each commit reserves paths of only one tenant, which avoids two-phase commits in a
+   * distributed database.
+   */
   constructor(
     private readonly pool: Pool,
     { isOneTenantPerCommit = false } = {},
@@ -72,12 +77,14 @@ export class ReservedPaths {
     }
   }
 
-  /** Discards a folder's reserved paths after a sweep removed them early, for example because the clock changed. */
+  /**
+   * Discards a folder's reserved paths if the sweep has removed their reservations early, for example because the clock changed.
+   */
   discardPaths(folder: string): void {
     this.#folders.delete(folder)
   }
 
-  /** Deletes the journal rows of unused paths. */
+  /** Deletes the garbage journal rows of unused paths. */
   async close(): Promise<void> {
     const folders = [...this.#folders.values()]
     await Promise.allSettled(folders.map(({ refill }) => refill))

@@ -28,19 +28,19 @@ export function toCallRow(call: CallRow) {
   }
 }
 
-/** Returns the time of a call, or the current time by the clock for ids if the entry contains no call. */
+/** Returns the time of a call. If the entry contains no call, returns the current time of the clock that ids use. */
 export const getCallTime = (row: { call_id: string } | undefined): Date => getIdTime(row?.call_id ?? newId('call'))
 
 type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: string | null; hour: string } & Partial<
   Record<UsageColumn, number>
 >
 
-/** Returns the counts that an entry adds. Several counts may have the same tenant, API key, context and hour. */
+/** Returns the counts that an entry adds to the usage. Several counts may have the same tenant, API key, context and hour. */
 export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, callTime: Date): UsageDelta[] {
   const deltas = [
     call && toDelta(call, callTime, { [`${call.operation}_${call.status}`]: 1 }),
     blocked && toDelta(blocked, callTime, { [blocked.reason]: 1 }),
-    // Use the time in the file's row, so that recounting the rows yields the same hours.
+    // Use the creation time of the file's row, so that counting the file rows again yields the same hours.
     upload &&
       toDelta({ ...upload.file, apiKeyId: toApiKeyId(upload.actor.id) }, upload.file.createdAt, {
         files_uploaded: 1,
@@ -115,7 +115,7 @@ const toDeletionRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
   deleted_by_type: actor.kind,
 })
 
-/** Converts an audit log entry to its row. Around midnight, the id's time may be on the day after the call. */
+/** Converts an audit log entry to a row. The row's id has a separate time, which may be on the day after the call. */
 function toAuditRow(row: AuditRow) {
   const auditId = newId('aud')
   return {
@@ -151,8 +151,8 @@ const maxValueBytes = 1024
 const maxDataBytes = 60_000
 
 /**
- * Returns the journal events of an entry. An upload and its audit log entry are one event. An entry with a rejection and an
- * upload stores the file in quarantine.
+ * Returns the journal events of an entry. An upload and its audit log entry are one event. If an entry has both a rejection and
+ * an upload, the file is quarantined and the rejection is the event.
  */
 export function toEventRows(entry: Entry, callId: string | null): EventRow[] {
   const events: EventRow[] = []

@@ -49,14 +49,15 @@ function sendBody(response: ServerResponse, status: number, type: string, body: 
   if (response.destroyed) return
   response.statusCode = status
   response.setHeader('Content-Type', type)
-  // HEAD responses omit Content-Length (RFC 9110, section 8.6). The length of the GET response can be unknown, because HEAD
-  // creates no download URL.
+  // Omit Content-Length for HEAD, as RFC 9110, section 8.6, permits. The length of the GET response is not always known, because
+  // HEAD creates no download URL.
   if (response.req.method !== 'HEAD') response.setHeader('Content-Length', Buffer.byteLength(body))
   response.setHeader('Cache-Control', 'no-store')
   response.end(body)
 }
 
-// Maximum length of a list that is serialized in one step. For longer lists, other requests are served between slices.
+// Maximum length of a list that is serialized in one step. A longer list is serialized in slices, so that other requests can be
+// served in between.
 const maxShortItems = 500
 const itemsPerTurn = 200
 
@@ -97,13 +98,13 @@ export class LongList<From, To> {
 /** Creates a list of items. If the list is long, items are created on demand. */
 export function createList<From, To>(items: readonly From[], create: (item: From) => To): To[] {
   if (items.length <= maxShortItems) return items.map(create)
-  // type-graphql classes declare arrays, but graphql-js accepts any iterable.
+  // The cast is necessary because type-graphql classes declare arrays. At run time, graphql-js accepts any iterable.
   return new LongList(items, create) as unknown as To[]
 }
 
 /**
- * Serializes a response to JSON. Long lists are serialized over several iterations of the event loop. A long list must be a
- * member of an object.
+ * Serializes a response to JSON. A long list is serialized in slices, over several iterations of the event loop. It must not be
+ * nested in another list.
  */
 export async function stringifyInSlices(value: unknown): Promise<string> {
   if (!hasLongList(value)) return JSON.stringify(value)

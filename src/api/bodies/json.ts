@@ -17,7 +17,7 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   if (bytes.length === 0) return {}
   if (type === undefined) throw createUnsupportedError('The body has no Content-Type. Send application/json.')
   const isLong = bytes.length > longBytes
-  // Parsing a long body may take milliseconds, so other requests are served between the steps.
+  // Each step of parsing a long body may take milliseconds, so serve other requests between the steps.
   if (isLong) await nextTurn()
   if (hasTooManyValues(bytes)) throw createBodyError(`must contain at most ${maxJsonValues} JSON values`)
   if (isLong) await nextTurn()
@@ -74,8 +74,8 @@ const bracket = 0x5b
 const brace = 0x7b
 
 /**
- * Returns true if the text contains too many values. Must be called before parsing. Parsing a megabyte of `[[[[` or empty strings
- * takes a hundred times as long as a megabyte of text.
+ * Returns true if the text contains too many values. Must be called before parsing, because parsing a megabyte of `[[[[` or empty
+ * strings takes a hundred times as long as parsing a megabyte of text.
  */
 export function hasTooManyValues(json: Uint8Array): boolean {
   let values = 0
@@ -103,8 +103,8 @@ const maxIntegerLength = 310
 const maxReportedDigits = 40
 
 /**
- * Returns the first integer that JSON.parse would change, such as 9007199254740993, truncated if it is long. Storing the changed
- * number would silently corrupt data.
+ * Returns the first integer that JSON.parse would silently change, such as 9007199254740993, which would corrupt stored data. A
+ * long integer is truncated in the result.
  */
 export function findImpreciseNumber(json: string): string | undefined {
   if (!manyDigits.test(json)) return undefined
@@ -113,7 +113,7 @@ export function findImpreciseNumber(json: string): string | undefined {
   return undefined
 }
 
-/** Returns true for an integer that a double cannot represent exactly. Fractions are always approximate. */
+/** Returns true for an integer that a double cannot represent exactly, but not for fractions, which are always approximate. */
 export const isImpreciseInteger = (integerText: string): boolean =>
   integer.test(integerText) &&
   (integerText.length > maxIntegerLength ||

@@ -19,11 +19,16 @@ export interface MultipartOptions {
   broken(why: string): AssayError
 }
 
-/** A file part whose first bytes have arrived. The parser waits until the file is received, read as text or skipped. */
+/**
+ * A file part whose first bytes have arrived. The parser waits until the handler receives the file, reads it as text or skips it.
+ */
 export interface FilePart {
   name: string | undefined
   filename: string
-  /** Streams the file into the spool, up to `limit()` bytes. `limit` is called for every chunk. */
+  /**
+   * Streams the file into the spool, up to `limit()` bytes. `limit` is called for every chunk, so the limit can change during the
+   * transfer.
+   */
   receive(limit: () => number): Promise<Spooled>
   /** Reads the file as text, truncated to the maximum length of a field. */
   readText(): Promise<{ value: string; truncated: boolean }>
@@ -63,7 +68,8 @@ export class Multipart {
     this.#parser.on('file', (name, stream, { filename }) => this.#onFile(name, stream, filename ?? ''))
     for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
       this.#parser.on(event, () => this.#runOrStopOnError(() => this.#options.onTooMany()))
-    // busboy can emit this event twice: for a malformed header, and for an unterminated form.
+    // Do not remove this listener after the first error. busboy can emit a second one, and an error event without a listener
+    // would be thrown.
     this.#parser.on('error', (error) => stopWithError(this.#toMalformedError(error as Error)))
     this.#parser.once('close', () => this.stop())
     // Forward data without `pipe`, because `pipe` pauses the connection after every 64 KiB. For an upload of 1 MiB, these pauses
@@ -74,7 +80,7 @@ export class Multipart {
     }
     this.#parser.on('drain', () => this.#request.resume())
     const onEnd = () => {
-      // The callback runs after busboy has parsed all previous chunks.
+      // This callback runs after busboy has parsed all previous chunks. A file that is still open is therefore incomplete.
       this.#parser.write(Buffer.alloc(0), () => {
         if (hasOpenFile(this.#parser)) this.stop(this.#toMalformedError(new Error('Unexpected end of form')))
       })
@@ -116,7 +122,7 @@ export class Multipart {
     stream.once('close', () => {
       if (this.#file === stream) this.#file = undefined
     })
-    // For a truncated file, busboy emits an error on the file stream and on the form.
+    // If a file is truncated, busboy emits an error both on the file stream and on the form. Only the first error is reported.
     stream.on('error', (error) => this.stop(this.#failure ?? this.#toMalformedError(error)))
     this.#runOrStopOnError(() => this.#options.onFile(this.#createPart(name, filename, stream)))
   }
@@ -146,7 +152,7 @@ export class Multipart {
         headers,
         preservePath: true,
         defParamCharset: 'utf8',
-        // A value of 1 makes the stream emit `drain` after every chunk.
+        // With a value of 1, the stream emits `drain` after every chunk, so that a paused request is always resumed.
         highWaterMark: 1,
         fileHwm: 64 * 1024,
         limits: { ...limits, parts: limits.fields + limits.files, fieldNameSize: 256, headerPairs: 32 },
@@ -161,7 +167,7 @@ export class Multipart {
   }
 }
 
-/** Reads the stream as text, up to `maxBytes`. If the stream ends early, the whole body is rejected. */
+/** Reads the stream as text, up to `maxBytes`. Ignores stream errors, because their listener rejects the whole body. */
 async function readText(stream: Readable, maxBytes: number): Promise<{ value: string; truncated: boolean }> {
   const chunks: Buffer[] = []
   let length = 0
@@ -237,7 +243,7 @@ class PartHeaders {
 
   #readChunk(chunk: Buffer, start: number, end: number): number {
     this.#isComplete = false
-    // Copy only the header, not the content that follows.
+    // Copy the header, because its bytes will be changed. Do not copy the content that follows it.
     const found = chunk.subarray(start, end).indexOf('\r\n\r\n')
     const stop = found < 0 ? end : start + found + 4
     const bytes = Buffer.from(chunk.subarray(start, stop))

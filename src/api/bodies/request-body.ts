@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AssayError } from '../../platform/errors/errors.js'
 
-// Minimum average rate per idle interval. A client that sends more slowly is disconnected, as if it had stopped sending.
+// Minimum average rate per idle interval. A client that sends more slowly is treated as if it had stopped sending.
 const minBytesPerSecond = 2_048
 
 const createBodyError = (message: string, fieldMessage: string) =>
@@ -52,13 +52,13 @@ export function watchBody(
   let lastBytesRead = request.socket.bytesRead
   const checkProgress = () => {
     const { bytesRead } = request.socket
-    // A client is not stalled while received bytes wait to be read.
+    // If received bytes are still waiting to be read, the client is not the cause of the delay.
     if (!request.complete && bytesRead - lastBytesRead < minBytes && request.readableLength === 0)
       onFailure(createStalledBodyError(idleMs))
     lastBytesRead = bytesRead
   }
   let checkTimer: NodeJS.Immediate | undefined
-  // Check only after reading the bytes that arrived while this process was blocked.
+  // Delay the check until Node.js has read the bytes that arrived while this process was blocked.
   const idle = setInterval(() => {
     checkTimer = setImmediate(checkProgress)
   }, idleMs)

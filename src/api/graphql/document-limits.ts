@@ -19,10 +19,10 @@ import { AssayError, badUserInput } from '../../platform/errors/errors.js'
 const maxCharacters = 50_000
 export const maxTokens = 4_000
 const maxDirectives = 50
-/** Maximum nesting of braces, brackets and parentheses. This protects the parser's stack. */
+/** Maximum nesting of braces, brackets and parentheses, which prevents a stack overflow in the parser. */
 const maxNesting = 100
 const maxDepth = 12
-/** Allows the standard introspection query, whose type references are nine levels deep. */
+/** Maximum depth of introspection. It allows the standard introspection query, whose type references are nine levels deep. */
 const maxIntrospectionDepth = 24
 const maxSelections = 1_000
 export const maxRootFields = 20
@@ -76,7 +76,7 @@ function checkTokens(text: string): void {
 
 const createNestingMessage = (max: number) => `must not be nested more than ${max} levels deep`
 
-/** Visits each node once. The depth of the document must already be limited. */
+/** Checks the limits for repeated elements in one traversal. The nesting of the document must already be limited. */
 function checkCounts(document: DocumentNode): void {
   const countDefinitions = (kind: Kind) => document.definitions.filter((node) => node.kind === kind).length
   checkLimit(countDefinitions(Kind.OPERATION_DEFINITION), maxCounts.operations, (max) => `must have at most ${max} operations`)
@@ -107,7 +107,7 @@ function checkCounts(document: DocumentNode): void {
 const createLiteralsMessage = (max: number) =>
   `must have at most ${max} values in its lists and objects. Send long values as variables`
 
-/** Returns the count of the most frequent field or fragment name in one selection set, including inline fragments. */
+/** Returns how often the most frequent field or fragment name occurs in a selection set, including its inline fragments. */
 function countRepetitions({ selections }: SelectionSetNode, counts: Map<string, number>): number {
   let highest = 0
   for (const selection of selections) {

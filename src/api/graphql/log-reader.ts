@@ -24,12 +24,15 @@ export interface LogTable<Row> {
   prefix: IdPrefix
   getId(row: Row): string
   columns: string
-  /** Indexed columns for filters. One ordered index scan reads the rows for each combination of values. */
+  /** Indexed columns that filters use. For each combination of their values, one ordered index scan reads the matching rows. */
   filterColumns: readonly [string, string]
   nameOf(text: string): string
 }
 
-/** SQL conditions for log rows. `pairs` are the values of the filter columns. Null means that `conditions` include them. */
+/**
+ * SQL conditions for log rows. `pairs` contains the requested combinations of values for the two filter columns. If it is null,
+ * the query does not scan these combinations separately.
+ */
 export interface RowFilter {
   conditions: readonly string[]
   values: readonly unknown[]
@@ -59,11 +62,15 @@ export interface LogQuery {
   count(): Promise<number>
   /** Returns row counts for time intervals of at most one day, newest first. */
   buckets(): AsyncIterable<Bucket> | Promise<Bucket[]>
-  /** Returns row counts for the hours of a time interval, newest first. Old hours may be missing, because they are deleted. */
+  /**
+   * Returns row counts for the hours of a time interval, newest first. Counts for old hours may be missing, because hourly counts
+   * are eventually deleted.
+   */
   hours(bucket: Bucket): Promise<Bucket[]>
 }
 
-// Exceeds the number of rows on any page. With this constant limit in the statement, one query plan serves all page sizes.
+// LIMIT in the statement, which covers the rows that any page needs. Because this limit is constant, one query plan serves all
+// page sizes.
 const maxRows = 101
 
 /** Reads a log. Only the ledger writes to logs. */
@@ -104,7 +111,8 @@ export abstract class LogReader<Row extends object, Filter extends object> {
     const query = this.createQuery(tenantId, args)
     const range = toListRange(args, (cursor, field) => parseIdCursor(this.table.prefix, cursor, field))
     const { after, before, limit, fromEnd } = range
-    // Ids have equal lengths, so no other id lies between `before` and `before` with a suffix.
+    // The page must not include `before`. All ids have the same length, so the appended character excludes `before` but no later
+    // id.
     const from = before && `${before}0`
     const rows = await this.#select(query, { from, until: after, limit: limit + 1, oldestFirst: fromEnd })
     return toConnection(fromEnd ? rows.reverse() : rows, range, {
@@ -168,10 +176,7 @@ export abstract class LogReader<Row extends object, Filter extends object> {
   }
 }
 
-/**
- * Returns a FROM clause that combines one ordered index scan per pair of filter values. Scans do not read rows that are discarded
- * later.
- */
+/** Returns a FROM clause that combines one ordered index scan per pair of filter values, so that only matching rows are read. */
 export function buildFromClause(
   { name, id, filterColumns: [first, second] }: LogTable<never>,
   { conditions, pairs, max, order = `${id} DESC` }: Omit<RowFilter, 'values'> & { max: string; order?: string },
@@ -179,6 +184,6 @@ export function buildFromClause(
   const buildRowsSelect = (pair: string[]) =>
     `(SELECT * FROM ${name} WHERE ${[...conditions, ...pair].join(' AND ')} ORDER BY ${order} LIMIT ${max}) log_rows`
   if (!pairs) return buildRowsSelect([])
-  // PostgreSQL plans a LATERAL join only once. It would plan a UNION separately for each pair and partition.
+  // Use a LATERAL join, because PostgreSQL plans it only once. It would plan a UNION separately for each pair and partition.
   return `(VALUES ${pairs.map(([a, b]) => `('${a}', '${b}')`).join(', ')}) AS pair(a, b) CROSS JOIN LATERAL ${buildRowsSelect([`${first} = pair.a`, `${second} = pair.b`])}`
 }

@@ -22,7 +22,7 @@ export const AsNodeId = (): PropertyDecorator =>
     description: 'ID of the object, unique within its type. Clients can use it as a cache key.',
   })
 
-// GraphQL type for each id prefix, and the query whose scope it requires.
+// GraphQL type for each id prefix, and the query that returns this type. The `node` query requires the same scope as that query.
 const nodeTypes = {
   file: { type: 'File', query: 'file' },
   ctx: { type: 'FileContext', query: 'context' },

@@ -36,7 +36,9 @@ export const toPagePosition = (prefix: IdPrefix, { page, pageSize, after }: Page
   afterId: typeof after === 'string' ? parseIdCursor(prefix, after) : undefined,
 })
 
-/** Returns the number of rows to skip and to take. After a cursor, one extra row shows whether more items follow. */
+/**
+ * Returns the number of rows to skip and to take. After a cursor, it takes one extra row to determine whether more items follow.
+ */
 export const toSkipAndTake = ({ page, pageSize, afterId }: PagePosition<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
@@ -110,7 +112,7 @@ export interface Page<T> {
   pagination: Pagination
 }
 
-/** Creates a page from a list's rows. After a cursor, an extra row in `data` shows that more items follow. */
+/** Creates a page from the rows of a list. For a page after a cursor, `data` has one extra row if more items follow. */
 export function toPage<T>(
   data: T[],
   totalItems: number,
@@ -200,7 +202,7 @@ export function createConnectionType<T extends object>(item: ClassType<T>, name:
   return ConnectionOfItems
 }
 
-/** Creates a connection from rows in list order. An extra row shows that more items follow. */
+/** Creates a connection from rows in list order. If there are more items than requested, `rows` contains one extra row. */
 export function toConnection<T>(
   rows: T[],
   { limit, fromEnd, after, before }: ListRange<unknown>,

@@ -3,7 +3,7 @@ import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { toGraphqlError, toPublicError } from '../../access/public-error.js'
 import { AssayError } from '../../platform/errors/errors.js'
 
-/** Formats an error for GraphQL, with the REST code in upper case and the same details. */
+/** Formats an error for GraphQL, with the same details and code as in the REST API. The code is in upper case. */
 export function formatError(formatted: GraphQLFormattedError, error: unknown): GraphQLFormattedError {
   const cause = unwrapResolverError(error)
   const place = {
@@ -22,7 +22,7 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
 /** Returns true for an unexpected error, which is logged in full. */
 export const isInternalError = (error: unknown): boolean => {
   const cause = unwrapResolverError(error)
-  // An error without a path occurred in the document or its variables, before any resolver ran.
+  // An error without a path occurred in the document or its variables, before any resolver ran, so the client caused it.
   if (isGraphqlError(cause) && (cause.path === undefined || cause.extensions.code !== undefined)) return false
   return toPublicError(cause).code === 'internal_server_error'
 }
@@ -45,7 +45,8 @@ const inputCodes = new Set([
 const isInputError = (formatted: GraphQLFormattedError, cause: unknown): boolean =>
   !(cause instanceof AssayError) && inputCodes.has(String(formatted.extensions?.code))
 
-// Returns true for the error about disabled introspection. Apollo's own message names an option that operators cannot set.
+// Returns true for the error about disabled introspection. Its message is replaced, because Apollo's message names an option that
+// operators cannot set.
 const isIntrospectionError = ({ extensions }: GraphQLFormattedError): boolean =>
   extensions?.validationErrorCode === ApolloServerValidationErrorCode.INTROSPECTION_DISABLED
 const introspectionDisabled = 'Introspection is disabled on this service. The operator can enable it with GRAPHQL_EXPLORER=on.'

@@ -3,7 +3,7 @@ import { requireAccess } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import type { Access, Endpoint } from '../../access/endpoint.js'
 
-/** Returns the requirements for these arguments, or undefined if the declared requirements apply. */
+/** Returns the requirements that depend on the field's arguments, or undefined if the declared requirements apply. */
 export type GetEndpoint = (data: ResolverData<Call>) => Endpoint | undefined
 
 /**

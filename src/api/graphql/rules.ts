@@ -57,7 +57,7 @@ export const Text = (min: number, max: number): PropertyDecorator =>
   Rule(
     (value) =>
       typeof value === 'string' &&
-      // Do not count the code points of long text. A code point has at most two UTF-16 code units.
+      // Reject long text without counting its code points, which would take time. A code point has at most two UTF-16 code units.
       value.length <= 2 * max &&
       !value.includes('\0') &&
       value.isWellFormed() &&
@@ -89,7 +89,7 @@ export const DateString = (): PropertyDecorator =>
       typeof value === 'string' &&
       /^\d{4}-\d{2}-\d{2}($|T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$)/.test(value) &&
       !Number.isNaN(Date.parse(value)) &&
-      // JavaScript parses 30 February as 2 March.
+      // Reject dates that do not exist. JavaScript would parse 30 February as 2 March.
       new Date(value.slice(0, 10)).toISOString().startsWith(value.slice(0, 10)),
     'must be in ISO 8601 format, such as 2026-01-31 or 2026-01-31T12:00:00Z',
   )
@@ -104,7 +104,7 @@ const dayMs = 86_400_000
 
 /**
  * Converts two inclusive bounds to a period with millisecond precision. An end date without a time includes the whole day. A time
- * without a time zone is in UTC.
+ * without a time zone is interpreted as UTC.
  */
 export const toWindow = ({ startDate, endDate }: { startDate?: string | null; endDate?: string | null }): Window => ({
   from: startDate ? parseUtc(startDate) : null,
@@ -115,7 +115,7 @@ const parseUtc = (text: string): Date =>
   new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) || /(Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text}Z`)
 
 const maxMetadataBytes = 16 * 1024
-// Maximum nesting of metadata. JSON.stringify and jsonb overflow the stack at a few thousand levels.
+// Maximum nesting of metadata. JSON.stringify and PostgreSQL's jsonb parser overflow their stacks at a few thousand levels.
 const maxMetadataLevels = 500
 
 export const Metadata = (): PropertyDecorator =>
@@ -164,7 +164,7 @@ export const createArgumentValidator =
   (value, type, { context }) =>
     validateArguments(context as Call, value, type, findSettingsErrors)
 
-/** Throws one error for all invalid arguments, with names as in the request. */
+/** Throws a single error that lists all invalid arguments, named as in the request. */
 export function validateArguments(call: Call, value: unknown, type: unknown, findSettingsErrors: FindErrors = () => []): void {
   // A scalar argument has no rules. The object that contains all arguments is validated separately.
   if (!isObject(value)) return
@@ -178,7 +178,9 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fin
   if (errors.length > 0) throw badUserInput(errors)
 }
 
-/** Replaces the message for an invalid number (too large, negative, fractional or text) with the allowed range. */
+/**
+ * Replaces the message for an invalid number (too large, negative, fractional or text) with one that states the allowed range.
+ */
 function withRangeMessage(error: FieldError, input: object, toRequestName: (field: string) => string): FieldError {
   if (error.value === undefined) return error
   for (const [field, { rules }] of getDeclaredRules(input)) {
@@ -200,7 +202,10 @@ function* getDeclaredRules(value: object): Generator<[string, FieldRules]> {
     yield* declared.get(type) ?? []
 }
 
-/** Cleans text fields, then returns the first rule that each field violates, including inherited rules. */
+/**
+ * Cleans the text fields, and returns an error for each field that violates a rule, including inherited rules. For each field,
+ * only the first violated rule is reported.
+ */
 export function findFieldErrors(value: object): FieldError[] {
   const errors: FieldError[] = []
   const object = value as Record<string, unknown>

@@ -10,13 +10,13 @@ export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors
   const instances = new Map<unknown, object>(resolvers.map((resolver) => [resolver.constructor, resolver]))
   const schema = buildSchemaSync({
     resolvers: [...instances.keys()] as NonEmptyArray<new () => object>,
-    // type-graphql creates field resolver classes without using the container.
     container: instances,
     validateFn: createArgumentValidator(findSettingsErrors),
     validate: false,
     // Skips type-graphql's schema check, because validating the first document also checks the schema.
     skipCheck: true,
-    // Subscriptions read events from their root value, so no topics are needed.
+    // type-graphql requires this option for subscriptions. It is never used, because subscriptions read events from their root
+    // value.
     pubSub: {
       publish: () => {},
       subscribe: () => {

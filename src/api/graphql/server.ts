@@ -45,7 +45,8 @@ export async function openGraphql(
     stopOnTerminationSignals: false,
     parseOptions: { maxTokens },
     validationOptions: { maxErrors },
-    // document-limits.ts checks recursion and other expensive constructs before Apollo Server receives the document.
+    // This limit is only an additional safeguard. document-limits.ts rejects recursive and other expensive documents before
+    // Apollo Server receives them.
     maxRecursiveSelections: true,
     formatError,
     stringifyResult: async (value) => `${await stringifyInSlices(value)}\n`,
@@ -53,7 +54,8 @@ export async function openGraphql(
       dependencies.explorer
         ? ApolloServerPluginLandingPageLocalDefault({ embed: true, footer: false })
         : ApolloServerPluginLandingPageDisabled(),
-      // The plugin would wrap every resolver, including those of REST requests, to set a header that never changes.
+      // Disable the cache control plugin. It would wrap every resolver, including those of REST requests, only to set a header
+      // that never changes.
       ApolloServerPluginCacheControlDisabled(),
       createCallPlugin(dependencies),
     ],
@@ -76,8 +78,8 @@ export async function openGraphql(
 }
 
 /**
- * Executes sample documents at startup. V8 compiles code on first use. Without these documents, the first requests would take ten
- * times as long and block the event loop.
+ * Executes sample documents at startup, because V8 compiles code on first use. Otherwise, the first requests would take ten times
+ * as long and block the event loop.
  */
 async function warmUp(server: ApolloServer<Call>): Promise<void> {
   const query = getIntrospectionQuery()
@@ -93,7 +95,7 @@ const maxOperationNameLength = 255
 
 async function rejectExpensiveDocument(schema: GraphQLSchema, call: Call, body: unknown): Promise<void> {
   const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
-  // Limits the operation name, because the response repeats an unknown name.
+  // Limit the length of the operation name, because the error message for an unknown operation repeats the name.
   if (typeof operationName === 'string' && operationName.length > maxOperationNameLength)
     throw badUserInput([{ field: 'operationName', message: `must be at most ${maxOperationNameLength} characters` }])
   if (typeof query !== 'string') return
@@ -142,7 +144,7 @@ const getQueryString = (target: string): string => (target.includes('?') ? targe
 
 /** Maximum number of reported errors per document. Error messages are long, and a few are enough to correct the document. */
 const maxErrors = 20
-// Minimum length of a long document in characters. Each stage of processing a shorter document takes less than 1 ms.
+// Length in characters above which a document is long. For a shorter document, each stage of processing takes less than 1 ms.
 const longDocument = 1_000
 
 /** Yields to other requests between the stages of processing a long document. Each stage may take several milliseconds. */
@@ -159,7 +161,7 @@ function createCallPlugin(dependencies: GraphqlDependencies): ApolloServerPlugin
       willSendResponse: async () => yieldIfDocumentIsLong(request),
       didResolveOperation: async ({ contextValue: call, document, operation }) => {
         await yieldIfDocumentIsLong(request)
-        // Apollo Server reports a missing operation.
+        // If the document has no such operation, Apollo Server reports the error.
         if (operation) rejectSubscription(operation)
         if (operation) rejectInvalidVariables(dependencies.schema, operation, request.variables ?? {})
         await yieldIfDocumentIsLong(request)
@@ -203,7 +205,7 @@ async function logUnresolvedCalls(
   operationName: string | null | undefined,
   error: PublicError,
 ): Promise<void> {
-  // Write no more rows than a valid document has root fields. An invalid document may contain thousands.
+  // Limit the number of call log rows, because an invalid document may contain thousands of root fields.
   for (const { key, endpoint } of getRootFields(schema, document, operationName).slice(0, maxRootFields)) {
     if (getOperation(endpoint)) await call.admission.logFailure(call.startAttempt(key, endpoint), error, error)
   }

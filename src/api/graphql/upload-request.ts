@@ -39,7 +39,7 @@ class Expected {
   arrive!: (part: { filename: string; received: Promise<Spooled> }) => void
   fail!: (error: unknown) => void
   readonly incoming: IncomingFile
-  /** Returns the current size limit. Called for every chunk. The resolver can lower the limit. */
+  /** Returns the current size limit. Called for every chunk, because the resolver can lower the limit while the file arrives. */
   limit: () => number
 
   constructor(ceiling: number) {
@@ -168,7 +168,7 @@ function parseObject(name: string, text: string): Record<string, unknown> {
   throw createMalformedError(`'${name}' must be a JSON object`)
 }
 
-/** Replaces the null at a path such as `variables.file` or `variables.files.0` by the file. */
+/** Replaces the null at a path such as `variables.file` or `variables.files.0` with the file. */
 function insertFile(operations: object, path: string, file: IncomingFile): void {
   const steps = path.split('.')
   const name = steps.pop()!

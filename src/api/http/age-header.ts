@@ -4,8 +4,8 @@ import { replicaReadContext } from '../../platform/db/read-replica.js'
 const maxSeconds = 60
 
 /**
- * Adds `Age` (RFC 9111, section 5.1) to responses from a read replica: the maximum age of the data in seconds. The age is 0
- * unless the request allows older data with `Cache-Control: max-age`.
+ * Adds the `Age` header (RFC 9111, section 5.1) to responses that used a read replica. It states the maximum age of the data in
+ * seconds. The age is 0 unless the request allows older data with `Cache-Control: max-age`.
  */
 export function addAgeHeader(request: IncomingMessage, response: ServerResponse, next: () => void): void {
   let maxMs = 0

@@ -69,7 +69,7 @@ export function createApplication(dependencies: ApplicationDependencies): Applic
   const getAddress = createAddressReader(app, dependencies.trustProxy)
   const begin = createRequestLog(dependencies, getAddress)
   const listener: RequestListener = (incoming, response) => {
-    // Discard requests that arrive after a response that closes the connection.
+    // The service has closed its side of this connection and cannot respond, so discard further requests.
     if (isHalfClosed(incoming.socket)) return void incoming.resume()
     const request = incoming as IdentifiedRequest
     disconnectIfStalled(response)
@@ -84,8 +84,8 @@ export function createApplication(dependencies: ApplicationDependencies): Applic
 const stallTimeoutMs = 60_000
 
 /**
- * Disconnects clients that do not read their response, because each of them occupies memory and a socket. A socket without unsent
- * bytes stays open.
+ * Disconnects clients that do not read their response, because each of them occupies memory and a socket. The socket stays open
+ * if no bytes are waiting to be sent.
  */
 export function disconnectIfStalled(response: ServerResponse, timeoutMs = stallTimeoutMs): void {
   response.setTimeout(timeoutMs, () => {
@@ -94,8 +94,8 @@ export function disconnectIfStalled(response: ServerResponse, timeoutMs = stallT
 }
 
 /**
- * Sets the request id and common headers. Writes one log line per response. The line omits the query string, which may contain a
- * signature.
+ * Creates a function that sets the request id and common headers, and writes one log line per response. The line omits the query
+ * string, which may contain a signature.
  */
 function createRequestLog({ logger, metrics, tracing }: ApplicationDependencies, getAddress: GetAddress) {
   const headers = getSecurityHeaders()
@@ -129,7 +129,7 @@ function createRequestLog({ logger, metrics, tracing }: ApplicationDependencies,
   }
 }
 
-/** Returns the headers that helmet sets, which are the same for every response. */
+/** Runs helmet once and returns the headers that it sets, because they are the same for every response. */
 function getSecurityHeaders(): [string, string][] {
   const headers: [string, string][] = []
   const response = { setHeader: (name: string, value: string) => headers.push([name, value]), removeHeader: () => {} }
@@ -252,19 +252,19 @@ function rejectBadFraming(request: Request, response: Response, next: NextFuncti
     next()
     return
   }
-  // Close the connection, because the following bytes may not belong to this request.
+  // Close the connection, because it is unclear where this request ends: any further bytes could be misread as a new request.
   response.shouldKeepAlive = false
   next(badUserInput([error]))
 }
 
-/** Detects a request whose length a proxy could interpret differently (request smuggling). */
+/** Returns an error for a request whose length or host a proxy could interpret differently (request smuggling). */
 function findFramingError({ headersDistinct, headers, httpVersion }: IncomingMessage): FieldError | undefined {
   // A request must have exactly one Host header (RFC 9112, section 3.2). Node.js's own check is disabled, because its error
   // response has no body.
   const hosts = headersDistinct.host?.length ?? 0
   if (hosts > 1) return { field: 'Host', message: 'must not be sent more than once' }
   if (hosts === 0 && httpVersion === '1.1') return { field: 'Host', message: 'is required' }
-  // HTTP/1.0 has no chunked encoding (RFC 9112, section 6.1). An old proxy would forward the chunks as the next request.
+  // HTTP/1.0 has no chunked encoding (RFC 9112, section 6.1). An old proxy could treat the chunks as the next request.
   if (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined)
     return { field: 'Transfer-Encoding', message: 'is not supported for HTTP/1.0 requests. Send Content-Length, or use HTTP/1.1' }
   return undefined

@@ -16,14 +16,17 @@ export interface IdentifiedRequest extends IncomingMessage {
 
 export interface CallerDependencies {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
-  /** Counts a rejected credential that belongs to no tenant. Throws 429 if its address has sent too many such credentials. */
+  /**
+   * Counts a rejected credential that does not belong to a known API key. Throws 429 if its address has sent too many such
+   * credentials.
+   */
   countRejectedCredential(ip: string): Promise<void>
   admission: Admission
   security: SecurityTrail
   metrics: Metrics
 }
 
-/** Authenticates a request before its body is read. */
+/** Creates the call for a request and authenticates its client. This happens before the body is read. */
 export function createCall(dependencies: CallerDependencies, request: IncomingMessage): Promise<Call> {
   const { callId: id, address: ip, headers, rawHeaders } = request as IdentifiedRequest
   const origin: Origin = { ip, userAgent: sanitizeUserAgent(headers['user-agent']) }
@@ -60,7 +63,8 @@ export async function authenticateCall(
   if (found.outcome === 'actor') return new Call({ ...data, actor: found.actor })
   if (found.outcome === 'none') return new Call(data)
   dependencies.metrics.refusedCredentials.inc({ reason: found.reason })
-  // Rejecting a known key is cheap, so it is not limited. All other rejections are limited per address.
+  // Rejecting a known API key is cheap, so it is not limited. All other rejected credentials count towards the limit of their
+  // address.
   if (found.owner?.kind !== 'api_key' && found.outcome === 'rejected') await dependencies.countRejectedCredential(origin.ip)
   const owner = found.owner ?? (await found.findOwner?.())
   if (owner)
@@ -97,7 +101,7 @@ export function createAddressReader(app: Express, trustProxy: false | number | s
  * served path. It would also parse `//host/path` as a host.
  */
 export function getTarget(request: IncomingMessage & { originalUrl?: string }): { path: string; query: URLSearchParams } {
-  // Express removes a router's mount path from `url`.
+  // Use `originalUrl`, because Express removes a router's mount path from `url`.
   const { originalUrl: target = request.url! } = request
   const path = getPath(target)
   return { path, query: new URLSearchParams(target.slice(path.length + 1)) }

@@ -12,7 +12,7 @@ const policy = createPagePolicy(
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' blob: data:",
-  // Allows download URLs of a local store in a sandboxed frame.
+  // Allows the media player, which is a sandboxed frame, to load the download URLs of a local store.
   "media-src 'self'",
   "connect-src 'self'",
   "require-trusted-types-for 'script'",
@@ -22,7 +22,7 @@ const policy = createPagePolicy(
 export interface Dashboard {
   /** Registers the page at `/` and at the paths of its views, the files below /assets, and the session endpoint. */
   mount(app: Express): void
-  /** Sends the page with status 404 to browsers for unknown paths. The page displays the error. */
+  /** Sends the page with status 404 if a browser requests an unknown path. The page then displays the error. */
   notFound: RequestHandler
 }
 
@@ -38,7 +38,7 @@ export async function openDashboard(session: RequestHandler): Promise<Dashboard>
   const mount = (app: Express) => {
     app.all('/session', session)
     app.get(views, (request, response, next) => {
-      // All clients receive the page at `/`. At other paths, clients other than browsers receive 404.
+      // At `/`, all clients receive the page. At the paths of the views, clients other than browsers receive 404.
       if (request.path !== '/' && !acceptsHtml(request)) return next()
       return sendPage(request, response)
     })

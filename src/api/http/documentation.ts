@@ -36,8 +36,8 @@ async function renderFrontPage(explorer: boolean): Promise<Buffer> {
  * both APIs.
  */
 export function mountDocumentation(app: Express, { explorer }: { explorer: boolean }): void {
-  // Output of scripts/openapi-types.mjs. Tests that run from source also use it. Read at the start, so that a new build does not
-  // affect the running service.
+  // This file is created by scripts/openapi-types.mjs, and is also used by tests that run from source. It is read at startup, so
+  // that a new build does not affect the running service.
   const json = readFileSync(new URL('../../../dist/openapi.json', import.meta.url))
   const document = new StaticFile(async () => json)
   const page = StaticFile.at(join(ours, 'index.html'))
@@ -60,7 +60,7 @@ export function mountDocumentation(app: Express, { explorer }: { explorer: boole
   registerRoute('/docs', (request, response) =>
     page.send(request, response.type('html').set('Content-Security-Policy', pagePolicy)),
   )
-  // Redirect, because the page's relative URLs would be wrong with a trailing slash.
+  // Redirect, because the browser would resolve the page's relative URLs incorrectly if the path had a trailing slash.
   app.get('/docs/', (_request, response) => response.redirect(308, '../docs'))
   registerRoute('/docs/:file', (request, response) => {
     const { file = '' } = request.params

@@ -42,7 +42,7 @@ export interface DownloadOptions {
 
 export type Download = ReturnType<typeof toDownloadRecord>
 
-// Number of bytes read ahead per client, even for slow clients.
+// Number of bytes that are read ahead for each client, and thus occupy memory even if the client is slow.
 const chunkSize = 128 * 1024
 
 /** Limits for concurrent downloads. Each download uses a file descriptor, a socket and a read-ahead block. */
@@ -120,8 +120,8 @@ async function sendWithExpress(
   await assertCompleteBlob(path, fileId, file)
   if (request.method === 'GET') await file.markAsUsed()
   setFileHeaders(response, file)
-  // Express would resend the whole file for `no-cache` requests, although `no-cache` only requires revalidation. fetch() always
-  // adds it to conditional requests.
+  // Remove this header, because Express would resend the whole file for `no-cache`, although `no-cache` only requires
+  // revalidation. fetch() always adds it to conditional requests.
   delete request.headers['cache-control']
   const options = { cacheControl: false, dotfiles: 'allow', highWaterMark: chunkSize } as const
   response.sendFile(path, options, (error) => {
@@ -204,7 +204,7 @@ function setFileHeaders(response: ServerResponse, file: ServedFile): void {
   for (const name in headers) response.setHeader(name, headers[name as keyof typeof headers])
 }
 
-// Sends 412 or 416 in the standard error format, which Express's own responses do not have.
+// Sends 412 or 416 in the standard error format, because Express's own error responses have a different format.
 function sendRejection(
   response: Response,
   error: { status: 412 | 416; headers?: Record<string, string>; size: number | bigint },

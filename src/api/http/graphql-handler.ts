@@ -48,7 +48,7 @@ export function createGraphqlHandler(dependencies: GraphqlHandlerDependencies): 
     const call = await createCall(dependencies, request)
     const executeRequest = (body: unknown) => dependencies.graphql(request, response, call, body)
     if (request.method !== 'POST') return executeRequest(Object.fromEntries(getTarget(request).query))
-    // Every multipart request is treated as an upload, even if its document contains no upload.
+    // Treat every multipart request as an upload, because its document is unknown until the body is read.
     if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
       return call.withUpload(uploadEndpoint, request.headers, async () =>
         executeRequest(await readRequest(dependencies, request, response, call)),

@@ -21,21 +21,22 @@ interface Dependencies {
   scanner: VirusScanner | null
   /** Returns true if the embedded database's disk is full. If it is full, uploads are rejected. */
   isDiskFull: () => boolean
-  /** Returns the number of serving processes behind the port. Undefined if there is only one. */
+  /** Returns how many of the serving processes behind the port are running. Undefined if there is only one process. */
   processes?: (() => { running: number; of: number }) | undefined
-  /** Returns the read replica's lag. Undefined if none is configured. */
+  /** Returns the lag of the read replica in milliseconds. Undefined if no replica is configured. */
   replicaBehindMs?: (() => Promise<number>) | undefined
   /** Returns the number of unresolved reconciliation findings. These findings do not make the service unready. */
   storageFindings: () => Promise<number>
-  /** Returns the kind of statements that the database rejects, or undefined. */
+  /** Returns the kind of SQL statements that the database rejects, or undefined if it accepts all statements. */
   findRejectedStatements: () => Promise<string | undefined>
-  /** Returns the number of files that could not be rescanned. */
+  /** Returns how many files could not be rescanned, or undefined if there are none. */
   rescanFailures: () => Promise<RescanFailures | undefined>
 }
 
 const freshMs = 5_000
 const timeoutMs = 8_000
-// Maximum clock offset. A larger offset invalidates certificates and signed bucket URLs, and makes log timestamps misleading.
+// Maximum offset between this machine's clock and the database clock. With a larger offset, certificates and signed bucket URLs
+// can appear invalid, and log timestamps are misleading.
 const maxAheadMs = 5_000
 
 /** Checks whether the service is ready. Each check calls its dependency, at most once every five seconds. */
@@ -78,7 +79,7 @@ export class Health {
     return { ready: Object.values(checks).every(({ status }) => status !== 'down'), checks }
   }
 
-  /** Runs a check and returns its public result. Addresses and paths appear only in the log. */
+  /** Runs a check and returns its public result. Internal addresses and paths are written only to the log. */
   async #checkCondition(name: string, check: () => Promise<Condition>): Promise<Condition> {
     try {
       const condition = await withTimeout(check())
@@ -111,7 +112,7 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
       await pool.query('SELECT 1')
       return { status: 'up' }
     },
-    // A database outage is reported by the database check, so this check reports `off` during an outage.
+    // During a database outage, this check reports `off`, because the database check already reports the outage.
     statements: () =>
       dependencies
         .findRejectedStatements()

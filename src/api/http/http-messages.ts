@@ -15,7 +15,8 @@ const blockBytes = 16_384
 const maxTinyChunks = 16_384
 const tinyChunkBytes = 32
 
-// Maximum number of unread body bytes to discard so that the connection can be reused.
+// Maximum size of a body whose unread bytes are discarded after an early response, so that the connection can be reused. For
+// larger bodies, the connection is closed.
 const maxUnreadBytes = 64 * 1024
 const maxLingerMs = 60_000
 const maxSilenceMs = 5_000
@@ -55,8 +56,9 @@ export const isHalfClosed = (socket: Socket): boolean => halfClosed.has(socket)
 function createRequestClass() {
   return class Request extends IncomingMessage {
     /**
-     * A Node.js server with an `upgrade` listener treats every upgrade request as a WebSocket. Java's HTTP client requests an h2c
-     * upgrade in every request. This getter returns true only for subscription requests.
+     * A Node.js server with an `upgrade` listener treats every upgrade request as a WebSocket, although, for example, Java's HTTP
+     * client requests an h2c upgrade in every request. Therefore, this getter returns true only for subscription and CONNECT
+     * requests.
      */
     get upgrade(): boolean {
       return upgrades.has(this) && (this.method === 'CONNECT' || isSubscription(this))
@@ -161,7 +163,7 @@ function discardRemainingBody(request: IncomingMessage): void {
   request.resume()
   const { socket } = request
   if (isHalfClosed(socket)) return
-  // Avoid adding a listener for each request on a reused connection.
+  // Stop watching when the request closes. Otherwise, every request on a reused connection would add another listener.
   request.once(
     'close',
     closeWhenIdle(socket, () => request.complete),

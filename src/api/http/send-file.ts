@@ -5,13 +5,16 @@ import { megabyte } from '../../platform/units.js'
 
 const [open, read, fstat, close] = [promisify(fs.open), promisify(fs.read), promisify(fs.fstat), promisify(fs.close)]
 
-/** Maximum size of a file that is read in one step, into a buffer that is not reused. */
+/** Maximum size of a file that is read in one step. Each such read allocates a new buffer. */
 const maxSingleReadBytes = 64 * 1024
-/** Number of bytes read ahead per client, even for slow clients. */
+/** Number of bytes that are read at a time for each client, and thus occupy memory even if the client is slow. */
 const blockBytes = 256 * 1024
 const maxFreeBlocks = (8 * megabyte) / blockBytes
 
-/** Blocks for reuse. Allocating new blocks would cause a full garbage collection per hundred downloads of 1 MiB. */
+/**
+ * Blocks that can be reused. Allocating a new block for each download would cause a full garbage collection per hundred downloads
+ * of 1 MiB.
+ */
 const freeBlocks: Buffer[] = []
 
 export class SizeMismatchError extends Error {
@@ -53,7 +56,8 @@ async function readSmallFile(path: string, size: number): Promise<Buffer> {
     if (bytesRead !== size) throw new SizeMismatchError(`the stored file has ${bytesRead} bytes instead of ${size}`)
     return bytes.subarray(0, size)
   } finally {
-    // Close synchronously. Closing does not wait for the disk, and an asynchronous close would take longer than the read.
+    // Close the file synchronously. Closing does not wait for the disk, and an asynchronous close would take longer than the
+    // read.
     fs.closeSync(file)
   }
 }
@@ -65,15 +69,15 @@ async function sendBlocks(response: ServerResponse, file: number, size: number):
     const { bytesRead } = await read(file, block, 0, Math.min(blockBytes, size - at), at).catch(() => ({ bytesRead: 0 }))
     at += bytesRead
     if (bytesRead === 0) response.destroy()
-    // After a disconnect, the system may still be reading the block, so do not reuse it.
+    // After a disconnect, the operating system may still be reading from this block, so the block must not be reused.
     if (response.destroyed || !(await send(block.subarray(0, bytesRead), at === size))) return
   }
   if (freeBlocks.length < maxFreeBlocks) freeBlocks.push(block)
 }
 
 /**
- * Creates a function that sends a chunk. It resolves to true once the system has accepted the chunk, and to false after a
- * disconnect.
+ * Creates a function that sends a chunk. Its promise resolves to true once the operating system has accepted the chunk, and to
+ * false after a disconnect.
  */
 function createChunkSender(response: ServerResponse): (chunk: Buffer, isLast: boolean) => Promise<boolean> {
   let settleWrite: (taken: boolean) => void = () => {}

@@ -23,7 +23,7 @@ export function createHttpServer(listener: RequestListener, app?: Express): Serv
   const server = createServer(
     {
       headersTimeout: headersMs,
-      // No limit, because a large upload may take long. `watchBody` disconnects a client that stops sending.
+      // No limit, because a large upload may take a long time. `watchBody` disconnects a client that stops sending.
       requestTimeout: 0,
       keepAliveTimeout: 65_000,
       connectionsCheckingInterval: checkEveryMs,
@@ -38,10 +38,10 @@ export function createHttpServer(listener: RequestListener, app?: Express): Serv
       answer(request, response)
     },
   )
-  // Disable the maximum number of headers, because Node.js silently drops further headers, such as a second Host header. The
-  // total size of the headers is limited instead.
+  // Disable the maximum number of headers, because Node.js silently drops the headers above it, such as a second Host header.
+  // Instead, the total size of the headers is limited.
   server.maxHeadersCount = 0
-  // The handler that reads the body sends 100 Continue.
+  // Handle such a request like any other. The handler that reads the body sends 100 Continue.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
   // Ignore other expectations, as RFC 9110, section 10.1.1 permits. Node.js would send 417 without a JSON body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
@@ -58,7 +58,7 @@ const errors: Record<string, [status: number, message: string, code?: ErrorCode]
 }
 
 function rejectConnection(error: { code?: string }, socket: Socket): void {
-  // Do not send a second response after the first one has started, as in Node.js's own handler.
+  // Like Node.js's own handler, do not send an error response if another response has already started.
   const answering = (socket as { _httpMessage?: { _headerSent?: boolean } })._httpMessage?._headerSent
   if (!socket.writable || answering || error.code === 'ECONNRESET') {
     socket.destroy()
@@ -78,7 +78,8 @@ function rejectConnection(error: { code?: string }, socket: Socket): void {
     'Connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  // Keep reading. Closing a socket with unread bytes would reset it, and the client would see the reset instead of the response.
+  // Keep reading, because closing a socket with unread bytes would reset the connection. The client would then see the reset
+  // instead of the response.
   socket.resume()
   setTimeout(() => socket.destroy(), 2_000).unref()
 }
@@ -91,7 +92,7 @@ function serializeRequests(handle: RequestListener): RequestListener {
   const waiting = new WeakMap<Socket, (() => void)[]>()
   return (request, response) => {
     const { socket } = request
-    // Ignore a request that was parsed together with the one that exceeded the limit.
+    // The client was disconnected because of an earlier request, and this request was parsed together with it. Ignore it.
     if (socket.destroyed) return
     const line = waiting.get(socket)
     if (line && line.length >= maxPipelined) return void socket.destroy()

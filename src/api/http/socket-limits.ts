@@ -42,8 +42,8 @@ export function sendWithinBufferLimit(socket: WebSocket, text: string): Promise<
 }
 
 /**
- * Forwards messages within the connection's limits. Closes the connection if the client exceeds a limit, violates the protocol,
- * or does not answer a ping within an interval.
+ * Creates a function that forwards the client's messages to a handler. Closes the connection if the client exceeds a limit,
+ * violates the protocol, or does not answer a ping within an interval.
  */
 export function createMessageLimiter(
   socket: WebSocket,
@@ -109,7 +109,7 @@ interface WaitingSocket {
 
 /** A slot in the pool of unauthenticated sockets. */
 export interface WaitingSlot {
-  /** Marks the credential as being checked. Other sockets can no longer take over the slot. */
+  /** Marks the credential as being checked. From then on, other sockets cannot take over the slot. */
   startChecking(): void
   release(): void
 }

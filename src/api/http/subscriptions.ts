@@ -76,7 +76,7 @@ const socketOptions = {
 type Protocol = ReturnType<typeof makeServer<Record<string, unknown>, Connection>>
 
 /**
- * Serves subscriptions by WebSocket on /graphql (graphql-transport-ws). The credential is sent in `connection_init`. The
+ * Serves subscriptions over WebSocket on /graphql (graphql-transport-ws). The credential is sent in `connection_init`. The
  * dashboard's cookie is accepted only from pages of the same origin.
  */
 export function openSubscriptions(dependencies: SubscriptionDependencies): {
@@ -87,7 +87,7 @@ export function openSubscriptions(dependencies: SubscriptionDependencies): {
   const unauthenticated = new UnauthenticatedSockets()
   const protocol = makeServer<Record<string, unknown>, Connection>({
     schema: dependencies.schema,
-    // Disabled, because the UnauthenticatedSockets timeout also covers the credential check.
+    // Disabled, because the timeout of UnauthenticatedSockets is used instead. It also covers the credential check.
     connectionInitWaitTimeout: 0,
     onConnect: (context) => connect(dependencies, context),
     onSubscribe: (context, _id, payload) => subscribe(dependencies, context, payload),
@@ -116,7 +116,7 @@ function openConnection(
   client: Omit<Connection, 'place'>,
 ): void {
   const { socket } = client
-  // ws closes the connection after an invalid or oversized frame.
+  // Ignore errors, because ws itself closes the connection after an invalid or oversized frame.
   socket.on('error', () => {})
   const place = unauthenticated.acquire(client.origin.ip, {
     onTimeout: () => closeSocket(socket, closeCodes.initTimeout, 'The connection was not authenticated in time.'),
@@ -135,10 +135,10 @@ function openConnection(
   const closed = protocol.opened(
     {
       protocol: socket.protocol,
-      // The subscription requests its next event only after this message is written.
+      // Returns a promise, so that the subscription requests its next event only after this message has been written.
       send,
       close: (code, reason) => closeSocket(socket, code ?? closeCodes.internal, reason ?? ''),
-      // Answer without the ping's payload, which graphql-ws would return.
+      // Answer without the payload of the ping, which graphql-ws would send back by default.
       onPing: () => send(JSON.stringify({ type: MessageType.Pong })),
       onMessage: (handle) =>
         onMessage((text) =>
@@ -158,7 +158,9 @@ function openConnection(
 
 const tooManyWaiting = 'Too many connections without a credential. Reconnect and send connection_init immediately.'
 
-/** Returns true for a request to open a GraphQL WebSocket. Any other upgrade request is handled without the Upgrade header. */
+/**
+ * Returns true for a request to open a GraphQL WebSocket. Any other upgrade request is handled as if it had no Upgrade header.
+ */
 export const isSubscription = ({ method, url = '', headers }: IncomingMessage): boolean =>
   method === 'GET' && /^websocket$/i.test(headers.upgrade ?? '') && /^\/graphql(\?|$)/.test(url)
 

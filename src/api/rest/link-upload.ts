@@ -65,7 +65,8 @@ async function receiveBody(
   request: IncomingMessage,
   { spool, limit, idleMs }: { spool: Spool; limit: () => number; idleMs: number },
 ): Promise<Spooled> {
-  // The spool destroys its source at the size limit. The PassThrough keeps the connection open for the response.
+  // The spool destroys its source when the size limit is exceeded. It gets a PassThrough instead of the request, so that the
+  // connection stays open for the response.
   const source = new PassThrough({ highWaterMark: 256 * 1024 })
   let failure: AssayError | undefined
   const unwatch = watchBody(request, { idleMs }, (error) => {

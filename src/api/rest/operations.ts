@@ -72,7 +72,7 @@ function readOperations(schema: GraphQLSchema): Map<string, Operation> {
   return new Map(operations.map((operation) => [operation.name, operation]))
 }
 
-/** `document` consists of one operation and the fragments that it uses. */
+/** Prepares a stored operation. `document` consists of the operation and the fragments that it uses. */
 function toOperation(schema: GraphQLSchema, document: DocumentNode): Operation {
   const node = document.definitions.find(({ kind }) => kind === Kind.OPERATION_DEFINITION) as OperationDefinitionNode
   const usedFragments = document.definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
@@ -213,7 +213,10 @@ const createNullableCompletion =
 /** Selected fields of an object by response key. */
 type Members = Map<string, { name: string; complete: Completion }>
 
-/** Returns undefined if graphql-js is required, because of a directive, an argument, a resolver or a fragment on another type. */
+/**
+ * Collects the selected fields. Returns undefined if graphql-js is required, because of a directive, an argument, a resolver or a
+ * fragment on another type.
+ */
 function collectMembers(type: GraphQLObjectType, selection: SelectionSetNode, fragments: Fragments): Members | undefined {
   const members: Members = new Map()
   const tryCollectSelections = (typeName: string | undefined, { selections }: SelectionSetNode): boolean =>

@@ -106,7 +106,7 @@ async function runRoute(
     )
   if (route.body === 'json')
     return call.withBody(operation.endpoint, async () => runWithPathParameters(await readBodyMembers(restRequest)))
-  // Report unexpected members and parameters here, because an endpoint without arguments runs no validation.
+  // Report unexpected members and parameters here, because arguments are not validated if an operation has none.
   const hasNoArguments = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
   const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
   if (hasNoArguments && (mayHoldMembers || call.inputErrors.length > 0))

@@ -26,7 +26,9 @@ interface UploadFormOptions {
   fields: readonly string[]
   /** Fixed context and maximum file size in bytes. Undefined if the form selects the context. */
   fixed?: FixedContext | undefined
-  /** Finds the context's rules, which limit the rest of the stream. Undefined if the context does not exist. */
+  /**
+   * Finds the context's rules, whose maximum file size limits the rest of the upload. Undefined if the context does not exist.
+   */
   getRules: (contextKey: string) => Promise<Rules | undefined>
 }
 
@@ -75,7 +77,7 @@ export class UploadForm {
 
   #onFile(file: FilePart, stop: (error?: unknown) => void): void {
     if (file.name !== 'file') {
-      // Browsers can set a value's content type only by sending a Blob, which has a file name.
+      // Such a field may have a file name, because browsers can set the content type of a value only by sending it as a Blob.
       if (file.name !== undefined && this.#options.fields.includes(file.name))
         this.#pending.push(file.readText().then(({ value, truncated }) => this.#onField(file.name, value, truncated)))
       else {
@@ -117,7 +119,7 @@ export class UploadForm {
       this.#pending.push(
         this.#options.getRules(value).then(
           (rules) => {
-            // Receive no more bytes if the context is unknown or disabled, because nothing will be stored.
+            // If the context is unknown or disabled, set the limit to 0, because nothing will be stored.
             const maxMb = rules?.status === 'active' ? rules.maxFileSizeMb : 0
             this.#limit = Math.min(maxMb * megabyte, this.#options.ceiling)
           },
@@ -132,7 +134,7 @@ export class UploadForm {
       value = JSON.parse(text)
     } catch {}
     const inexact = findImpreciseNumber(text)
-    // In JSON bodies, null means omitted. A form part with null is invalid, because it was sent explicitly.
+    // In a JSON body, null is treated as omitted. In a form, a part that contains `null` was sent explicitly, so it is invalid.
     if (value === null) this.#addError(name, 'must be a JSON object')
     else if (inexact) this.#addError(name, createImpreciseNumberMessage(inexact))
     else return { value, from: 'json' }
@@ -160,7 +162,7 @@ export interface Contexts {
   findRecent(actor: Actor, contextKey: string): Promise<Rules | undefined>
 }
 
-/** Receives the parts of an upload or a dry run, and releases them after `work`. */
+/** Receives the parts of an upload or a dry run, passes them to `work`, and releases them afterwards. */
 export async function readUpload<T>(
   { spool, contexts }: { spool: Spool; contexts: Contexts },
   { request, response, call, operation }: RestRequest,

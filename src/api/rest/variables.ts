@@ -65,7 +65,8 @@ export function readQueryParameters(call: Call, query: URLSearchParams, knownNam
 }
 
 /**
- * Reads the arguments of an operation for a handler that does not execute a GraphQL document. Reports invalid values as GraphQL does.
+ * Reads the arguments of an operation for a handler that does not execute a GraphQL document. Invalid values are reported in the
+ * same way as by GraphQL.
  */
 export function readArguments<Args extends object>(
   call: Call,
@@ -130,7 +131,10 @@ function coerceValue(type: GraphQLInputType, { value, from }: RawValue, field: s
   return undefined
 }
 
-/** Converts the members of a nested object from snake_case. The rules of a nullable member accept or reject null. */
+/**
+ * Converts the members of a nested object from snake_case. Keeps null for a nullable member, because the member's rules accept or
+ * reject it later.
+ */
 function coerceMembers(
   type: GraphQLInputObjectType,
   value: Record<string, unknown>,
@@ -195,7 +199,7 @@ function createPlaceholder(type: GraphQLInputType): unknown {
   return { Int: 1, Long: 1, Boolean: false, JSONObject: {}, Upload: noFile }[plain.toString()] ?? 'x'
 }
 
-// Maximum number of reported names. The error message, the error details and the call log repeat each name.
+// Maximum number of unknown names to report, because the error message, the error details and the call log repeat each name.
 const maxErrors = 50
 
 /** Reports each unknown name together with the most similar known name, up to a maximum number. */
