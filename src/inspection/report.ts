@@ -64,7 +64,7 @@ export interface ValidationReport {
   /** Scan engine. Null if the context does not scan files. */
   engine: EngineIdentity | null
   validatedAt: string
-  /** Version of the context's rules. Null without a context (command line). */
+  /** Version of the context's rules. Null if the file was inspected without a context, as on the command line. */
   rulesVersion: number | null
 }
 
@@ -78,7 +78,6 @@ export interface Job {
   scan?: { setup: EngineSetup; damaged: boolean }
 }
 
-/** Results of reading a file. */
 export interface Findings extends Examination {
   /** Set if the worker that read the file also scanned it. */
   scan?: { scanned: ScanResult; durationMs: number }

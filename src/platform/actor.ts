@@ -26,7 +26,7 @@ export interface Actor extends Origin {
   secondFactorDue?: boolean
   /** Issuer of a user's token: 'assay' or the external identity provider. */
   issuer?: string
-  /** Upload link used by a client that has no credential. In this case, the actor is the link's creator. */
+  /** Upload link that the client uses instead of a credential. If set, the actor is the creator of the link. */
   uploadLink?: UploadLinkRules
 }
 

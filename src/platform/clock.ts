@@ -11,7 +11,10 @@ export const getCurrentTime = (): Date => new Date(now())
 export const startOfHour = (time: Date): Date => new Date(Math.floor(time.getTime() / 3_600_000) * 3_600_000)
 export const startOfDay = (time: Date): Date => new Date(Math.floor(time.getTime() / 86_400_000) * 86_400_000)
 
-/** Reads the database's clock. Returns the offset by which the local clock is ahead, and the uncertainty of this offset. */
+/**
+ * Sets the clock to the database's time. Returns the offset by which the local clock is ahead, and the uncertainty of this
+ * offset.
+ */
 export async function synchronizeClock(database: Queries): Promise<{ aheadMs: number; uncertainMs: number }> {
   const requestedAt = performance.now()
   const { rows } = await database.query<{ ms: string }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms', [])

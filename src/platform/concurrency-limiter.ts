@@ -14,7 +14,7 @@ interface Limits {
 
 interface Work {
   cost?: number
-  /** Creates the error for work that cannot wait. `running` is the total cost of the running work. */
+  /** Creates the error for work that could not start. `running` is the total cost of the running work. */
   createError?: ((running: number) => Error) | undefined
   /** Removes the work from the queue if it is aborted. */
   signal?: AbortSignal | undefined

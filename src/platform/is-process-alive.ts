@@ -1,4 +1,4 @@
-/** True if a process with this id exists in this container. The system may have reused the id. */
+/** True if a process with this id exists in this container. It may be another process, because the system reuses ids. */
 export function isProcessAlive(pid: number): boolean {
   // kill(2) signals whole process groups if the id is 0 or negative.
   if (!(pid > 0)) return false

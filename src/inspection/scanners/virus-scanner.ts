@@ -52,7 +52,6 @@ export interface ScannerLogger {
 export const getSignatures = ({ name, signaturesVersion }: Pick<EngineIdentity, 'name' | 'signaturesVersion'>): string =>
   `${name} ${signaturesVersion}`
 
-/** Current signatures of a scanner. */
 export interface Signatures {
   signatures: string
   /** Creation date of the signatures. Null if the scanner does not report it. */

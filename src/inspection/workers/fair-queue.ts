@@ -1,6 +1,6 @@
 import { megabyte } from '../../platform/units.js'
 
-/** Owner of background tasks. They wait for all other tasks, and leave one worker free. */
+/** Owner of background tasks. They start only if no other task is waiting, and leave one worker free. */
 export const background = 'background'
 
 export interface QueueItem {
@@ -20,7 +20,7 @@ export class FairQueue<T extends QueueItem> {
   readonly #running = new Set<T>()
   /** Owners of the most recently started tasks, in start order. */
   readonly #recentOwners: T['owner'][] = []
-  /** Sequence number of each owner's last start, or of its first task's arrival. */
+  /** Sequence number of the last start of each owner. If none of its tasks has started yet, of the arrival of its first task. */
   readonly #waitingSince = new Map<T['owner'], number>()
   #counter = 0
 
@@ -30,7 +30,7 @@ export class FairQueue<T extends QueueItem> {
     return this.#waiting.length
   }
 
-  /** Adds a task. If the queue is full, returns the dropped task, which is the latest task of another owner or the new task. */
+  /** Adds a task. If the queue is full, drops and returns one task: the latest task of another owner, or the new task. */
   add(task: T): T | undefined {
     const displaced = this.#waiting.length >= this.options.maxLength ? this.#chooseTaskToDisplace(task) : undefined
     if (displaced === task) return task

@@ -7,7 +7,6 @@ export type ToProcess =
   | { module: string; run: string; data: unknown; contentBytes: number | undefined; settings?: Uint8Array | undefined }
   | { cancel: true }
 
-/** Messages from a worker process. */
 export type FromProcess = { ready: true } | TaskResult
 
 const sendMessage = (message: FromProcess) => process.send?.(message)

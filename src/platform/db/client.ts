@@ -120,7 +120,7 @@ function createPoolConfig(url: string, name: string, { limits, max, behindPooler
   }
 }
 
-// pg-pool calls `verify` for each new connection, but pg's types do not declare the option.
+// Add `verify` with `Object.assign`, because pg's types do not declare it. pg-pool calls it for each new connection.
 const createReplicaConfig = (url: string, options: PoolOptions, verify: unknown): pg.PoolConfig =>
   Object.assign(createPoolConfig(url, 'assay reads', options), { connectionTimeoutMillis: replicaConnectMs, verify })
 

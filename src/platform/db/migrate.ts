@@ -13,8 +13,8 @@ const lockPollMs = 200
 const config = { application_name: 'assay migrate', variable: 'DATABASE_URL' }
 
 /**
- * Applies all pending migrations, compatibly with `prisma migrate deploy`. One replica migrates, and the others wait. Returns the
- * names of the applied migrations.
+ * Applies all pending migrations, and records them like `prisma migrate deploy`. One replica migrates while the others wait.
+ * Returns the names of the applied migrations.
  */
 export async function migrate(url: string, folder = ours): Promise<string[]> {
   const migrations = readMigrations(folder)

@@ -28,7 +28,8 @@ export function createPooledClientClass(limits: Record<string, number>): typeof 
   const runQuery = ServiceClient.prototype.query as Query
   PooledClient.prototype.query = function (this: pg.Client, statement: unknown, ...rest: unknown[]) {
     const answer = runQuery.call(this, removeStatementName(statement), ...rest)
-    // Ignore an error in the settings, because it also makes all later statements of the transaction fail.
+    // Ignore the error here. If the limits cannot be set, all later statements of the transaction fail too and report the
+    // problem.
     if (isBeginStatement(statement)) void (runQuery.call(this, settings) as Promise<unknown>).catch(() => {})
     return answer
   } as pg.Client['query']

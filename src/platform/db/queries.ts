@@ -57,7 +57,7 @@ export async function withConnection<T>(pool: Pool, work: (client: PoolClient) =
   }
 }
 
-/** Runs `work` on a connection of its own, for example because the work takes a long time or holds a session lock. */
+/** Runs `work` on a dedicated connection, for example because the work takes a long time or holds a session lock. */
 export async function withDedicatedClient<T, Client extends { end(): Promise<void> }>(
   database: { connectDedicated(applicationName: string): Promise<Client> },
   applicationName: string,

@@ -7,7 +7,7 @@ import type { PoolLogger, Queries } from './queries.js'
 
 /** Delays before each new check of a replica that lags slightly. They add up to about 60 ms. */
 const recheckDelaysMs = [0, 2, 4, 8, 16, 30]
-/** After a longer lag, requests use the primary for this time instead of waiting for the replica. */
+/** If the replica lags longer, requests use the primary for this time instead of waiting for the replica. */
 const lagPauseMs = 1_000
 const checkIntervalMs = 1_000
 /** Timeout of status queries, so that a frozen replica does not delay requests. */
@@ -150,7 +150,7 @@ export class ReadReplica implements Queries {
     this.#error = message
   }
 
-  /** Checks the replica periodically, so that requests need not detect its recovery. */
+  /** Checks the replica periodically, so that its recovery is detected without delaying a request. */
   async #checkReplica(): Promise<void> {
     if (this.#ticking) return
     this.#ticking = true
@@ -203,7 +203,7 @@ class PrimaryPositions {
     return this.#known.find(({ at }) => at >= time) ?? latest
   }
 
-  /** Returns the minimum age in milliseconds of data at `lsn`: the age of the latest stored position up to `lsn`. */
+  /** Returns the maximum age in milliseconds of data at `lsn`: the age of the latest stored position up to `lsn`. */
   getAge(lsn: bigint, now = performance.now()): number {
     const latest = this.#known.findLast((position) => position.lsn <= lsn)
     return latest ? now - latest.at : Number.POSITIVE_INFINITY

@@ -51,7 +51,7 @@ interface FailedQuery {
 
 function classifyError({ code, routine, syscall, message, meta }: FailedQuery): SqlErrorKind | undefined {
   const inner = meta?.driverAdapterError?.cause
-  // Prisma reports P2010 for every failed raw statement, so the PostgreSQL error code is needed.
+  // Look for the PostgreSQL error code, because Prisma reports P2010 for every failed raw statement.
   const codes = [inner?.originalCode, meta?.code, code].filter((known) => typeof known === 'string')
   if (codes.includes('23514') && routine === 'ExecFindPartition') return 'missing_partition'
   if (codes.includes('ENOENT') && syscall === 'connect') return 'unreachable'
@@ -60,7 +60,10 @@ function classifyError({ code, routine, syscall, message, meta }: FailedQuery): 
   return typeof message === 'string' && unreachableMessages.test(message) ? 'unreachable' : undefined
 }
 
-/** Runs a statement outside a transaction. If the connection is lost in the meantime, throws an unknown-outcome error. */
+/**
+ * Runs a statement outside a transaction. If the connection is lost before the result arrives, throws an error that states that
+ * the outcome is unknown.
+ */
 export async function detectLostCommit<T>(statement: Promise<T>): Promise<T> {
   try {
     return await statement

@@ -1,11 +1,14 @@
 import { type Config, getSecretSource } from '../config/config.js'
 import type { FirstRun, Started } from './messages.js'
 
-/** Returns the last startup message. On the first start, it contains the generated secrets, but not the operator's own. */
+/**
+ * Returns the message that is printed after the start. On the first start, it contains the generated secrets, but not those that
+ * the operator has set.
+ */
 export function createBanner(config: Config, database: string, started: Started): string {
   const { port, descriptions } = started
   const processes = config.processes > 1 ? ` with ${config.processes} processes` : ''
-  // If PORT is 0, PUBLIC_URL contains port 0, because the system selects the actual port later.
+  // If PORT is 0, PUBLIC_URL also contains port 0. Replace it with the port that the system has selected.
   const url = config.publicUrl.replace(/:0$/, `:${port}`)
   const lines = [
     '',

@@ -1,7 +1,10 @@
 /** Called with the signal that stops the process, before the components are closed. */
 export type PrepareShutdown = (signal: NodeJS.Signals) => Promise<void>
 
-/** Closes all components once, in reverse order. `close` waits for a component that is still being opened. */
+/**
+ * Opens the components of a process, and closes each of them once, in reverse order. `close` waits for a component that is still
+ * being opened.
+ */
 export class Lifecycle {
   readonly #closers: (() => Promise<unknown>)[] = []
   #opening: Promise<unknown> = Promise.resolve()

@@ -54,7 +54,7 @@ async function startService(lifecycle: Lifecycle, loadApplication: LoadApplicati
 
 type Run = (lifecycle: Lifecycle, options: ServeOptions) => Promise<RunningService>
 
-/** Loads the modules that serve in this process, or that supervise several serving processes. */
+/** Loads the modules that serve requests in this process, or those that supervise several serving processes. */
 async function loadServer({ processes }: Config, loadApplication: LoadApplication): Promise<Run> {
   if (processes > 1) return (await import('./supervisor.js')).superviseProcesses
   const [{ serve }, createApp] = await Promise.all([import('./serve.js'), loadApplication()])

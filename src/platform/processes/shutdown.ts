@@ -42,7 +42,7 @@ function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void>): voi
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 }
 
-/** Returns the time to continue serving after a signal, because load balancers still send requests. */
+/** Returns how long the service continues to accept requests after a signal, because load balancers still send some. */
 export const getShutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySeconds }: Config): number =>
   signal === 'SIGTERM' ? shutdownDelaySeconds * 1000 : 0
 
@@ -60,7 +60,8 @@ export function openLog({ logLevel, processes }: Config, number?: number): { log
 
 let isFailing = false
 
-// Exits without draining, because the state is unknown. PostgreSQL stops when the process exits. Committed changes are safe.
+// Exits without draining connections, because the state of the process is unknown. Committed changes are safe, and the embedded
+// PostgreSQL stops when the process exits.
 export function exitWithError(logger: Logger, message: string, error?: unknown): never {
   // Log only once, because an error while logging would call `exitWithError` again.
   if (!isFailing) {

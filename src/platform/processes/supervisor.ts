@@ -23,11 +23,11 @@ interface Member {
   worker: Worker
   startedAt: number
   isReady: boolean
-  /** Delay before this process started. Doubles with each restart. */
+  /** Delay before this process was started. It doubles with each restart until a process runs stably. */
   delayMs: number
 }
 
-/** Serves from several processes behind one port. */
+/** Starts and supervises several processes that serve on one port. */
 export async function superviseProcesses(lifecycle: Lifecycle, options: ServeOptions): Promise<RunningService> {
   // Register the supervisor before it starts, so that a signal during startup also stops processes that are already running.
   const supervisor = await lifecycle.open(

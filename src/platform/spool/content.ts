@@ -82,7 +82,7 @@ export class UploadMemory {
     return Buffer.allocUnsafeSlow(bytes)
   }
 
-  /** Frees a block without reusing it, because it may still be read. */
+  /** Returns the size of a block to the budget. The block itself is not reused, because it may still be read. */
   releaseBlock(block: Buffer): void {
     this.#free += block.length
   }
@@ -114,7 +114,7 @@ export class IncomingFile {
 
   /** Receives up to `limit()` bytes. The caller must dispose of the result. */
   async receive(limit: () => number): Promise<Spooled> {
-    // The first field that used the file has already disposed of its content.
+    // The first field that used the file has already disposed of its content, so the file cannot be received again.
     if (this.#isReceived)
       throw badUserInput([
         { field: 'file', message: 'must be used in only one GraphQL field. Send a separate file part for each field' },

@@ -21,7 +21,10 @@ export interface SpoolOptions {
   memoryBudget?: number
 }
 
-/** Returns a new name for a file or directory in the spool folder. After a crash, the next start removes it. */
+/**
+ * Returns a new name for a file or directory in the spool folder. If the process crashes, the next start removes the file or
+ * directory.
+ */
 export const createSpoolName = (): string => `${process.pid}-${newId('req').slice(4)}`
 
 /** Receives, counts and hashes uploads in memory or in temporary files. Each process has one spool. */
@@ -63,7 +66,10 @@ export class Spool {
     }
   }
 
-  /** Creates a hard link to a file, which the caller must remove. Returns undefined if the file systems do not support it. */
+  /**
+   * Creates a hard link to a file. The caller must remove the link. Returns undefined if the file systems do not support hard
+   * links.
+   */
   async createHardLink(source: string): Promise<string | undefined> {
     const file = join(this.directory, newId('req'))
     try {
@@ -179,7 +185,7 @@ class UploadReceiver {
 
   async end(): Promise<Spooled> {
     const { limit, file, memoryLimit } = this.#options
-    // The limit may have become known after the last byte arrived.
+    // Check the limit again, because it may have become known only after the last byte arrived.
     if (this.#size > limit()) return this.discard()
     const size = this.#size
     if (!this.#handle && memoryLimit >= size) {

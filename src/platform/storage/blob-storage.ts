@@ -7,7 +7,9 @@ import type { Content } from '../spool/content.js'
 export interface DownloadGrant {
   tenantId: string
   fileId: string
-  /** Id of the API key or user that creates the URL. If it is revoked, URLs of a local store become invalid too. */
+  /**
+   * Id of the API key or user that creates the URL. If this credential becomes invalid, URLs of a local store become invalid too.
+   */
   by: string
   /** True for a single-use URL. Only a local store supports such URLs. */
   once?: boolean
@@ -45,11 +47,17 @@ export interface BlobStorage {
   readonly kind: 'local' | 'gcs' | 's3'
   /** Location of the blobs, shown at startup. It contains no secrets. */
   readonly description: string
-  /** Stores a blob durably. Throws `BlobExistsError`. The store may use the file at `content.path` as the blob. */
+  /**
+   * Stores a blob durably. Throws `BlobExistsError` if the path is in use. The store may use the file at `content.path` as the
+   * blob.
+   */
   put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void>
-  /** Opens a blob, or its bytes from `start` to `end`, inclusive. Throws `notFound`. A truncated stream ends with an error. */
+  /**
+   * Opens a blob, or its bytes from `start` to `end`, inclusive. Throws `notFound` if the blob does not exist. If the content is
+   * truncated, the stream ends with an error.
+   */
   open(path: string, range?: { start: number; end: number }): Promise<Readable>
-  /** Copies a blob durably, but never overwrites an existing one. Throws `notFound`. */
+  /** Copies a blob durably, but never overwrites an existing one. Throws `notFound` if `from` does not exist. */
   copy(from: string, to: string): Promise<void>
   /** Returns the size in bytes, or null if the blob does not exist. */
   getSize(path: string): Promise<number | null>

@@ -58,7 +58,8 @@ export class DownloadUrls {
   }
 }
 
-// Compare signatures as text, because decoding ignores some bits of the last character. The first line names the format.
+// Signatures are compared as text, because decoding would ignore some bits of the last character. The first signed line names the
+// format.
 function createSignature(key: SigningSecret, fileId: string, fields: Record<string, string>): string {
   const lines = ['assay-download-2', fileId, ...Object.entries(fields).map(([name, value]) => `${name}=${value}`)]
   return createHmac('sha256', key.secret).update(lines.join('\n')).digest('base64url')

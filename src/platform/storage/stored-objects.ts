@@ -9,11 +9,11 @@ export interface StoredObjects extends Pick<BlobStorage, 'open'> {
   list(after: string): AsyncIterable<StoredBlob>
   /** Makes the object a durable blob without changing its path. */
   claim(path: string): Promise<void>
-  /** Reverts `claim` if the object does not become a file. */
+  /** Reverts `claim` for an object that did not become a file. */
   release(path: string): Promise<void>
 }
 
-/** Opens the objects in a store. In a bucket, each object is already a blob. */
+/** Opens the objects in a store. In a bucket, each object is already a blob, so `claim` has nothing to do. */
 export function openStoredObjects(storage: BlobStorage): StoredObjects {
   if (storage instanceof LocalStorage) return new ForeignFiles(storage.root)
   return {

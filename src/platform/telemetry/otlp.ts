@@ -37,7 +37,9 @@ export function openOtlp(endpoint: string): Tracing {
   }
 }
 
-/** Replaces the exporter after an export that never ends. After 30 such exports, an exporter would reject all spans. */
+/**
+ * Creates an exporter, and replaces it after an export that never ends, because it would reject all spans after 30 such exports.
+ */
 export function createExporterWithTimeout(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
   let current = open()
   return {

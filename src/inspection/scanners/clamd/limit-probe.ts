@@ -40,7 +40,9 @@ export function createLimitProbe(largest: number, total: number): Content {
   }
 }
 
-/** Creates the zip with the EICAR string that is at the end of a member of `size` bytes. A comment pads it to a fixed length. */
+/**
+ * Creates the zip at the end of a member of `size` bytes. It contains the EICAR string, and a comment pads it to a fixed length.
+ */
 function createInnerZip(size: number): Buffer {
   const length = 400
   const zip = createZip('eicar.com', eicar, size - length)

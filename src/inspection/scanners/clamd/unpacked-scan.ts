@@ -21,7 +21,6 @@ export interface PartScanner {
 }
 
 export interface UnpackedScanOptions extends Omit<CoverageOptions, 'partsFile' | 'everything'> {
-  /** Folder for temporary files. */
   directory: string
 }
 

@@ -28,7 +28,10 @@ const mebibyte = 1024 * 1024
 /** Limits for `clamscan`, set as high as possible. ClamAV scans no file above 2 GB. */
 const limits = { largest: 2000 * mebibyte, total: 4000 * mebibyte }
 
-/** Flags and concurrent processes of each program. Each `clamscan` process loads the database (1 GB). */
+/**
+ * Flags of each program, and its maximum number of concurrent processes. Each `clamscan` process loads the database (1 GB), so
+ * only two run at a time.
+ */
 const programs = {
   clamscan: {
     concurrent: 2,
@@ -43,7 +46,10 @@ const programs = {
   clamdscan: { concurrent: 8, flags: ['--fdpass'] },
 }
 
-/** Opens ClamAV's command line (`clamscan`, or `clamdscan --fdpass`), with the same requirements for a clean verdict as clamd. */
+/**
+ * Opens a scanner that runs ClamAV's command line (`clamscan`, or `clamdscan --fdpass`). A clean verdict has the same
+ * requirements as with clamd.
+ */
 export async function openClamscan(
   url: string,
   options: Pick<ClamdOptions, 'logger' | 'pool' | 'directory'> = {},

@@ -32,7 +32,7 @@ export interface RulePart {
   anchors?: string[]
   strings: string
   condition?: string
-  /** True if the part is searched for only at the start of a file. Without a match there, the rule does not match. */
+  /** True if the part is searched for only at the start of a file. If it does not match there, the whole rule does not match. */
   atStart?: boolean
 }
 

@@ -152,7 +152,7 @@ export class BucketStorage implements BlobStorage {
     return { name: this.#prefix + path, path }
   }
 
-  /** Writes the probe object every ten minutes, because a versioned bucket keeps each version, and reads it on each call. */
+  /** Reads the probe object on each call, but writes it only every ten minutes, because a versioned bucket keeps each version. */
   async #probe(): Promise<void> {
     const name = `${this.#prefix}${reservedPrefix}ready`
     const limits = { ...this.#api.limits, callMs: Math.min(5000, this.#api.limits.callMs) }

@@ -29,7 +29,10 @@ export interface BucketResponse {
   body: http.IncomingMessage
 }
 
-/** Replaces HTTP clients of SDKs, which hang on truncated downloads and cannot cancel uploads. */
+/**
+ * Sends HTTP requests to a bucket. Replaces the HTTP clients of the SDKs, which hang on truncated downloads and cannot cancel
+ * uploads.
+ */
 export class BucketConnection {
   readonly #http = new http.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
   readonly #https = new https.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
@@ -55,7 +58,7 @@ export class BucketConnection {
         outgoing.destroy(Object.assign(new Error(`no data received for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
-      // After a response with status 101, Node.js emits only this event, and no longer applies the timeout.
+      // After a response with status 101, Node.js emits only the 'close' event, and no longer applies the timeout.
       outgoing.on('close', () =>
         reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' })),
       )

@@ -15,7 +15,6 @@ export interface BucketLimits {
 
 export const defaultLimits: BucketLimits = { requestMs: 10_000, idleMs: 15_000, callMs: 25_000, retryDelayMs: 250 }
 
-/** An error response from the bucket. */
 export class BucketError extends Error {
   override readonly name = 'BucketError'
 

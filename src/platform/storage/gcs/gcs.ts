@@ -14,7 +14,6 @@ import { createHmacSigner, type HmacKey, signUrl } from './sign-url.js'
 
 const maxSingleRequestBytes = 8 * megabyte
 
-/** Stores blobs in a Google Cloud Storage bucket. */
 export class GcsStorage extends BucketStorage {
   constructor(options: GcsOptions) {
     super(new GcsBucket(options), options)
@@ -75,7 +74,8 @@ class GcsBucket implements BucketApi {
           return body as { done?: boolean; rewriteToken?: string }
         } catch (error) {
           if (getHttpStatus(error) === 404) throw notFound('blob', from.path)
-          // An earlier attempt succeeded, but its response was lost. No other upload uses this reserved path.
+          // Status 412 means that an earlier attempt succeeded, but its response was lost. No other upload uses this reserved
+          // path.
           if (getHttpStatus(error) === 412) return { done: true }
           throw error
         }

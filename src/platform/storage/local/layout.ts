@@ -39,7 +39,7 @@ function getFanOutDirectories(name: string): string[] {
 
 // '+' marks the store's internal names. '!' escapes other names that start with '+' or '!'.
 const escapeName = (name: string) => (name.startsWith('+') || name.startsWith('!') ? `!${name}` : name)
-// A name with one '!' that escapes no character is from another program.
+// A name that starts with a single '!' is from another program and stays unchanged, because nothing is escaped.
 const unescapeName = (name: string) => (/^![+!]/.test(name) ? name.slice(1) : name)
 
 /** Lists the paths greater than `after`, in ascending order. Only the names in one branch are in memory. */
@@ -66,7 +66,7 @@ async function readEntries(directory: string, isRoot = false): Promise<Dirent[]>
   try {
     return await readdir(directory, { withFileTypes: true })
   } catch (error) {
-    // Another process deleted the directory after its parent was read.
+    // Another process deleted the directory after its parent was read, so there is nothing to list.
     if (!isRoot && (error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }

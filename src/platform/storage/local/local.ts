@@ -200,7 +200,7 @@ export class LocalStorage implements BlobStorage {
     )
   }
 
-  // Tests with an actual link. Two mounts of one file system have the same device number, but link() fails between them.
+  // Tests with an actual link, because two mounts of one file system have the same device number, but link() fails between them.
   #canLinkFrom(path: string): Promise<boolean> {
     const directory = dirname(path)
     const known = this.#linkable.get(directory) ?? this.#tryLink(path)
@@ -228,7 +228,7 @@ export class LocalStorage implements BlobStorage {
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException
         if (code === 'EEXIST') throw new BlobExistsError(path)
-        // Another process deleted the directory because it was empty.
+        // Another process deleted the directory because it was empty, so create it again.
         if (code !== 'ENOENT' || attempt === 3) throw error
         this.#directories.invalidate(dirname(target))
         await this.#makeDirectory(dirname(target))

@@ -93,7 +93,7 @@ export async function sendContentPart(
   })
 }
 
-// One request can copy up to 5 GiB. Smaller requests finish within a call's timeout.
+// S3 can copy up to 5 GiB per request. This limit is lower, so that each request finishes within a call's timeout.
 const maxSingleCopyBytes = 512 * megabyte
 
 /** Copies an object within the bucket, so that the service transfers no content. */
