@@ -98,7 +98,7 @@ function useKeyboardShortcuts() {
       const isModified = event.ctrlKey || event.metaKey
       if (isModified && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'k') {
         event.preventDefault()
-        // The palette must not cover a modal dialog.
+        // Do not open the palette over a modal dialog.
         if (!document.querySelector('dialog[open]')) isPaletteOpen.value = true
       }
       const { target } = event

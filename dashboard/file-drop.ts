@@ -10,13 +10,13 @@ let dropHandler: FilesHandler | undefined
 export const isDraggingFiles = signal(false)
 
 const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files') ?? false
-/** An open dialog blocks the page behind it. */
+/** Returns true if dropped files can be handled. An open dialog blocks the page behind it. */
 const acceptsFiles = () => dropHandler !== undefined && !document.querySelector('dialog[open]')
 
-/** Handles files that are dropped anywhere in the window. By default, the browser would leave the page to open them. */
+/** Handles files that are dropped anywhere in the window. Without this handler, the browser would leave the page to open them. */
 export function listenForFileDrops(): void {
   addEventListener('dragover', (event) => {
-    // A nested upload area has already handled the event.
+    // Ignore an event that a nested upload area has already handled.
     if (!hasFiles(event) || event.defaultPrevented) return
     event.preventDefault()
     event.dataTransfer!.dropEffect = acceptsFiles() ? 'copy' : 'none'

@@ -47,7 +47,7 @@ export async function startSession(): Promise<void> {
   await loadCurrentUser()
 }
 
-// A welcome link changes only the hash of an open dashboard, so the page does not reload.
+// Handle a welcome link that is opened in an open dashboard. Only the hash changes, so the page does not reload.
 addEventListener('hashchange', () => {
   if (location.hash.startsWith('#welcome=')) void startSession()
 })
@@ -55,7 +55,7 @@ addEventListener('hashchange', () => {
 export async function loadCurrentUser(): Promise<void> {
   const requestClient = client
   const { data, error } = await requestClient.query(meDocument, {}, { requestPolicy: 'network-only' }).toPromise()
-  // The user has signed in or out since the request, so the response is out of date.
+  // Ignore the response if the user has signed in or out since the request, because it is out of date.
   if (requestClient !== client) return
   const apiError = error && toApiError(error)
   if (apiError && apiError.code !== 'UNAUTHENTICATED') {

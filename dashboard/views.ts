@@ -175,6 +175,6 @@ function decodeSegment(segment: string): string | undefined {
 export function preloadView(path: string): void {
   const view = findViewByPath(path)
   const page = path.split('/')[2] ? view?.Detail : view?.Page
-  // If the preload fails, opening the page reports the error.
+  // Ignore errors, because the page loads its code again when the user opens it, and then reports the error.
   void page?.preload().catch(() => {})
 }

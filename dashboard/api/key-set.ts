@@ -9,7 +9,7 @@ export interface KeySet {
 
 const storageKey = 'assay.jwks'
 
-/** Keys from a file that the user loaded, otherwise the keys of this service. Undefined until keys are loaded. */
+/** Keys from a file that the user loaded or, by default, the keys of this service. Undefined until keys are loaded. */
 export const keySet = signal<KeySet | undefined>(undefined)
 
 /** Loads the keys of this service, or the keys from the last visit if the service is unreachable. */

@@ -7,7 +7,7 @@ export class NoPreviewError extends Error {}
 
 const maxAttempts = 4
 
-/** Requests a preview, and retries while the service is busy. The caller must revoke the URL of an image. */
+/** Requests a preview, and retries while the service is busy. If the preview is an image, the caller must revoke its URL. */
 export async function fetchPreview(fileId: string, size: 'thumbnail' | 'large', page = 1): Promise<Preview> {
   for (let attempt = 1; ; attempt++) {
     const response = await fetch(`/api/v1/files/${fileId}/preview?size=${size}&page=${page}`, {

@@ -15,7 +15,7 @@ export async function uploadResumable({
   signal,
 }: UploadRequest): Promise<UploadResult<{ file_id: string }>> {
   const { Upload } = await import('tus-js-client')
-  // The abort listener is added after the import, so it would miss an abort during the import.
+  // Check the signal, because the abort listener is added only after the import and would miss an earlier abort.
   if (signal.aborted) return { error: canceledError }
   return new Promise((resolve) => {
     let fileId: string | undefined
@@ -41,7 +41,7 @@ export async function uploadResumable({
       resolve({ error: canceledError })
     })
     void upload.findPreviousUploads().then(([previous]) => {
-      // `upload.start()` would restart an aborted upload.
+      // Do not start an upload that was aborted in the meantime, because `upload.start()` would restart it.
       if (signal.aborted) return
       if (previous) upload.resumeFromPreviousUpload(previous)
       upload.start()

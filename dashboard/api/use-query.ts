@@ -38,7 +38,7 @@ export function useQuery<Data, Variables extends AnyVariables>(
     const { unsubscribe } = client
       .query(document, variables, { requestPolicy })
       .subscribe(({ data, error: queryError, stale }) => {
-        // If one root field fails, the other root fields still have data.
+        // Keep the data even if there is an error, because other root fields may have succeeded.
         state.value = {
           ...(data !== undefined && data !== null ? { data } : toDataProperty(state.peek().data)),
           ...(queryError && { error: toApiError(queryError) }),

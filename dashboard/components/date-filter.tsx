@@ -20,7 +20,7 @@ export function DateFilter() {
   const isCustom = useSignal(false)
   const [from, to] = [query.value.get('from') ?? '', query.value.get('to') ?? '']
   const preset = to === '' ? presets.find((each) => from === getFirstDay(each)) : undefined
-  // Bars in hourly charts link to ranges with times, which date fields cannot show.
+  // Show an exact range as text, because bars in hourly charts link to ranges with times, which date fields cannot show.
   const exactRange = from.includes('T') && to ? t.exact(formatDateTime(from), formatDateTime(to)) : undefined
   const isRange = isCustom.value || (!preset && (from !== '' || to !== ''))
   const selectRange = (value: string) => {

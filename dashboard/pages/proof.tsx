@@ -7,7 +7,6 @@ import { VerifyReceipt } from './verify-receipt.js'
 
 const t = texts.proof
 
-/** Page for receipts and the transparency log. */
 export const Proof = () => (
   <Page title={t.title} description={t.about}>
     <VerifyReceipt />

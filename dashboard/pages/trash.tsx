@@ -53,7 +53,7 @@ const createActionColumn = (onRestore: FileHandler, onPurge: FileHandler): Colum
 })
 
 export function Trash() {
-  // The trash has no cursors, so its cursor parameters contain page numbers.
+  // The trash does not support cursors, so the cursor parameters in the URL contain page numbers.
   const page = Number(query.value.get('after') ?? query.value.get('before') ?? 1)
   const result = useQuery(trashDocument, { context: query.value.get('context'), page })
   const { list: contexts } = useContexts()

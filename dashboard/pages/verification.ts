@@ -1,7 +1,7 @@
 import { checkReceipt, extractReceipt, type Finding, parseKeySet } from '@assay/proofs'
 import { createHash } from '../node/crypto.js'
 
-/** Maximum size of a receipt or key set. Larger files are compared with the receipt. */
+/** Maximum size of a receipt or key set. Larger files are treated as files to compare with the receipt. */
 const maxTextBytes = 1_000_000
 
 type RecognizedFile = { type: 'receipt' | 'keys'; text: string } | { type: 'file' }

@@ -24,8 +24,8 @@ interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'storage' | 's
 }
 
 /**
- * SQL condition that is true if trashed file `t` can still be restored according to the settings of context `c`. All other
- * trashed files are about to be purged.
+ * SQL condition that is true if trashed file `t` can still be restored according to the settings of context `c`. Other
+ * files only remain in the trash until they are purged.
  */
 const isRestorable = 'c.trash_days > 0 AND t.deleted_at > now() - make_interval(days => c.trash_days)'
 

@@ -10,7 +10,7 @@ import type { SignInService } from '../users/sign-in.service.js'
 import type { UserService } from '../users/user.service.js'
 import type { TenantService } from './tenant.service.js'
 
-// Advisory lock key. If several replicas start on an empty database, only one of them creates the first tenant.
+// Key of an advisory lock. If several replicas start on an empty database, only one of them creates the first tenant.
 const bootstrapLock = 4_207_002
 
 /** On the first start, creates a tenant, an API key and a dashboard user. On later starts, returns undefined. */
@@ -30,7 +30,7 @@ export async function bootstrap(
     const actor = createSystemActor(tenantId)
     const { apiKey: configuredSecret, adminEmail, adminPassword } = config.bootstrap
     const secret = configuredSecret ?? generateApiKeySecret()
-    // An earlier start that was killed may already have created the key with the configured secret.
+    // Ignore a duplicate if the secret is configured, because an earlier start that was killed may already have created this key.
     await services.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
       if (!configuredSecret || getSqlErrorKind(error) !== 'duplicate') throw error
     })
@@ -48,7 +48,8 @@ export async function bootstrap(
 
 const stateKey = 'first_start'
 
-// The CLI can create tenants before the first start. Prisma is not used, because loading its engine would delay every start.
+// A tenant that the CLI created before the first start also counts. Uses plain SQL, because loading Prisma's engine would delay
+// every start.
 async function isBootstrapped({ pool }: Database): Promise<boolean> {
   const { rows } = await pool.query<{ done: boolean }>(
     `SELECT COALESCE((SELECT (value->>'done')::boolean FROM service_state WHERE key = $1), EXISTS (SELECT FROM tenants)) AS done`,

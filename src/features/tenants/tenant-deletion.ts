@@ -16,8 +16,8 @@ const foreignKeyViolation = '23503'
 const keyPrefix = 'tenant_deletion/'
 
 /**
- * Suspends a tenant and deletes its rows in batches, and its own row last. The state is stored, so that the next start continues
- * an interrupted deletion.
+ * Suspends a tenant, deletes its rows in batches, and then deletes the tenant's own row. The state is stored, so that the next
+ * start continues an interrupted deletion.
  */
 export class TenantDeletion {
   /** Numbers of files and rows that the current run has deleted. */
@@ -57,12 +57,15 @@ export class TenantDeletion {
     for (const { key } of rows) if (!this.#stopped) await this.finishDeletion(key.slice(keyPrefix.length))
   }
 
-  /** Returns the number of deleted files. It is stored for a day, because the service and the CLI may delete the same tenant. */
+  /**
+   * Continues a deletion and returns the number of deleted files. The number is stored for a day, because the service and the CLI
+   * may delete the same tenant.
+   */
   async finishDeletion(tenantId: string): Promise<number> {
     for (let pass = 1; !(await this.#runPass(tenantId)); pass++)
       if (this.#stopped || pass === maxPasses) return (await this.#loadState(tenantId))?.files ?? 0
     await this.#waitForOlderTransactions()
-    // Transactions that started while the tenant existed may have written rows.
+    // Delete rows again, because transactions that started while the tenant still existed may have written some.
     await this.#deleteRows(tenantId)
     const { rows } = await this.db.pool.query<{ files: string }>(
       `UPDATE service_state SET updated_at = now(), value = value || '{"complete": true}' WHERE key = $1 RETURNING value->>'files' AS files`,
@@ -75,14 +78,14 @@ export class TenantDeletion {
     this.#stopped = true
   }
 
-  /** Returns true if the tenant's own row was deleted. */
+  /** Deletes the tenant's rows and then its own row. Returns true if the tenant's own row was deleted. */
   async #runPass(tenantId: string): Promise<boolean> {
     try {
       await this.#deleteRows(tenantId)
       if (this.#stopped) return false
       await this.db.pool.query('DELETE FROM tenants WHERE tenant_id = $1', [tenantId])
     } catch (error) {
-      // A file that was committed in the meantime refers to the row that this statement deletes.
+      // A file that was committed in the meantime still refers to the row to delete, so another pass is necessary.
       if ((error as DatabaseError).code !== foreignKeyViolation) throw error
       return false
     }
@@ -118,8 +121,8 @@ export class TenantDeletion {
   }
 
   /**
-   * Deletes a table's rows in the order of a key column. Each batch starts where the previous one ended, so that no scan reads
-   * deleted rows.
+   * Deletes a table's rows in the order of a key column. Each batch starts where the previous one ended, so that no statement
+   * scans rows that were already deleted.
    */
   async #deleteInBatches(tenantId: string, table: Table): Promise<void> {
     const column = batchColumns[table]
@@ -177,7 +180,10 @@ interface State {
 
 type Table = (typeof distributedTables)[number]
 
-/** Key column for batches. Null means that the table is small. The sweep empties `blob_garbage`. */
+/**
+ * Key column by which the rows of a table are deleted in batches. Null means that the table is small enough for one statement.
+ * The sweep empties `blob_garbage`.
+ */
 const batchColumns: Record<Table, string | null> = {
   files: 'file_id',
   trash: 'file_id',
@@ -196,7 +202,7 @@ const batchColumns: Record<Table, string | null> = {
   storage_findings: 'blob_path',
   spent_downloads: 'nonce',
   resumable_uploads: 'upload_id',
-  // The primary key begins with the actor, who may have too many rows for one batch.
+  // The primary key begins with the actor, but a single actor may have too many rows for one batch.
   idempotency_keys: 'key',
   webhook_deliveries: 'webhook_id',
   context_versions: 'context_id',
@@ -214,7 +220,8 @@ const batchColumns: Record<Table, string | null> = {
   tenant_heads: null,
 }
 
-// Rows in reference tables are deleted with the tenant's own row. `tenant_heads` comes last, because it is the tenant's lock.
+// Rows in reference tables are deleted together with the tenant's own row. `tenant_heads` comes last, because its row is the
+// tenant's lock.
 const [first, last] = [['files', 'trash', 'upload_parts'] as const, 'tenant_heads' as const]
 const others = distributedTables.filter((table) => ![...first, last, 'blob_garbage'].includes(table))
 const tablesInOrder: Table[] = [...first, ...others, last]

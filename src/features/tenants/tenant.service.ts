@@ -30,17 +30,17 @@ export class TenantService {
     return rows[0]
   }
 
-  /** Throws 404 if `tenantId` is another tenant. */
+  /** Returns the actor's own tenant. Throws 404 if `tenantId` identifies another tenant. */
   async getById(actor: Actor, tenantId: string): Promise<Tenant> {
     if (tenantId !== actor.tenantId) throw notFound('tenant', tenantId)
     return this.get(actor)
   }
 
-  /** Throws 400 if the quota exceeds the maximum that the operator set. */
+  /** Updates the tenant's settings. Throws 400 if the quota exceeds the maximum that the operator set. */
   update(actor: Actor, input: UpdateTenantInput): Promise<Tenant> {
     return this.#updateTenant(actor, ({ storageQuotaMb, storageQuotaCeilingMb: ceiling }) => {
       const quotaMb = input.storageQuotaMb ?? 0
-      // A quota above the maximum can still be lowered in steps.
+      // If the current quota exceeds the maximum, it can be lowered to any value, even to one that still exceeds the maximum.
       if (quotaMb > ceiling && quotaMb > storageQuotaMb)
         throw badUserInput([{ field: 'storage_quota_mb', message: `must be at most ${ceiling}, the limit set by the operator` }])
       return input
@@ -51,19 +51,22 @@ export class TenantService {
     return this.#updateTenant(actor, () => ({ secondFactorRequired }))
   }
 
-  /** Sets the quota and the maximum quota that admins can set. */
+  /** Sets the tenant's quota. Its admins cannot raise the quota above this value. */
   setQuota(tenantId: string, quotaMb: number): Promise<Tenant> {
     assertValidQuota(quotaMb)
     return this.#updateTenant(createSystemActor(tenantId), () => ({ storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }))
   }
 
-  /** Uploads whose Content-Length exceeds this number of bytes are rejected before their body is read. */
+  /**
+   * Returns the number of bytes left in the tenant's quota. Uploads with a larger Content-Length are rejected before their body
+   * is read.
+   */
   async getRemainingBytes(tenantId: string): Promise<number> {
     const { quota, held } = await this.getQuota(createSystemActor(tenantId))
     return Math.max(0, quota - held)
   }
 
-  /** All values are in bytes. */
+  /** Returns the tenant's storage quota and used storage, both in bytes. */
   readonly getQuota = async (actor: Actor): Promise<{ quota: number; held: number }> => {
     const { storageQuotaMb, storageUsedBytes } = await this.get(actor)
     return { quota: storageQuotaMb * megabyte, held: storageUsedBytes }
@@ -97,7 +100,10 @@ export class TenantService {
   suspend = (tenantId: string) => this.#setStatus(tenantId, 'suspended')
   resume = (tenantId: string) => this.#setStatus(tenantId, 'active')
 
-  /** Deletes a tenant and all its data. `name` confirms the deletion. The sweep later deletes the blobs from the store. */
+  /**
+   * Deletes a tenant and all its data. As a confirmation, `name` must be the tenant's name. The sweep later deletes the blobs
+   * from the store.
+   */
   async delete(tenantId: string, name: string): Promise<{ tenantId: string; files: number }> {
     const tenant = isId('ten', tenantId) ? await this.parts.db.prisma.tenant.findUnique({ where: { tenantId } }) : null
     if (!tenant && !(await this.deletion.isStarted(tenantId))) throw notFound('tenant', tenantId)

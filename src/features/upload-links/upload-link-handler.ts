@@ -46,7 +46,10 @@ interface LinkRequest {
 
 type LinkHandler = (dependencies: Dependencies, linkRequest: LinkRequest) => Promise<void> | void
 
-/** Creates the endpoints of upload links. Mount them before the CORS handler, which answers all OPTIONS requests. */
+/**
+ * Creates the endpoints of upload links. They must be mounted before the CORS handler, because that handler answers all OPTIONS
+ * requests.
+ */
 export function createUploadLinkHandler(dependencies: Dependencies): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   const mountPath = (path: string | string[], handlers: Record<string, LinkHandler>) =>
@@ -57,7 +60,7 @@ export function createUploadLinkHandler(dependencies: Dependencies): RequestHand
     acceptsHtml(request) ? sendPage(dependencies, request as Request & IdentifiedRequest, response) : next(),
   )
   mountPath('/upload/:token', { GET: sendRules, HEAD: sendRules, POST: handleUpload })
-  // The tus handler rejects methods that a path does not support.
+  // Accept all methods on both paths, because the tus handler itself rejects methods that a path does not support.
   const tusMethods = ['POST', 'GET', 'HEAD', 'PATCH', 'DELETE'].map((method) => [method, handleTusRequest])
   mountPath(['/upload/:token/tus', '/upload/:token/tus/:uploadId'], Object.fromEntries(tusMethods))
   mountPath('/upload/:token/:filename', { PUT: handleUpload })
@@ -70,7 +73,8 @@ async function handleLinkRequest(
   response: Response,
   methods: Record<string, LinkHandler>,
 ): Promise<void> {
-  // An invalid token has no list of origins, but the page that uses it must be able to read the 404 response.
+  // Allow all origins first. An invalid token has no list of origins, but the page that uses it must be able to read the 404
+  // response.
   await setCorsHeaders(dependencies, request, response, '*')
   const link = await authenticateLink(dependencies, request)
   if (link.origins.length > 0) await setCorsHeaders(dependencies, request, response, link.origins)
@@ -89,7 +93,10 @@ async function handleLinkRequest(
   await perform(dependencies, { request, response, link, createCall: () => createLinkCall(dependencies, request, link) })
 }
 
-/** Throws the same 404 for all invalid tokens. Accepts a used-up link only to retry an upload whose response was lost. */
+/**
+ * Returns the link that the request's token belongs to. Throws the same 404 for all invalid tokens. A used-up link is accepted
+ * only if the request retries an upload whose response was lost.
+ */
 async function authenticateLink(dependencies: Dependencies, request: Request & IdentifiedRequest): Promise<PresentedLink> {
   const { address } = request
   const isSuspect = await dependencies.hasReachedFailureLimit(address)
@@ -133,7 +140,10 @@ function setCorsHeaders({ tus }: Dependencies, request: Request, response: Respo
   return new Promise((resolve, reject) => set(request, response, (error?: unknown) => (error ? reject(error) : resolve())))
 }
 
-/** Sends the upload page to browsers. The page is the same for all invalid tokens, and reports that the link is invalid. */
+/**
+ * Sends the upload page to browsers. If the token is invalid, the status is 404, and the page only reports that the link is
+ * invalid.
+ */
 async function sendPage(dependencies: Dependencies, request: Request & IdentifiedRequest, response: Response): Promise<void> {
   try {
     await authenticateLink(dependencies, request)
@@ -151,7 +161,7 @@ async function sendRules(_parts: Dependencies, { response, link, createCall }: L
   sendJson(response, 200, { status: 'SUCCESS', data, timestamp: new Date().toISOString() })
 }
 
-/** Handles an upload as a form or, if the path contains a file name, as the request body. */
+/** Handles an upload. If the path contains a file name, the request body is the file. Otherwise, the file is part of a form. */
 const handleUpload: LinkHandler = ({ upload }, { request, response, link, createCall }) => {
   const { filename } = request.params
   const maxBytes = toCurrentLimits(link).maxSizeMb * megabyte

@@ -32,7 +32,7 @@ export const linkColumns = `l.link_id AS "linkId", l.context_key AS "contextKey"
   l.rejected_files AS "rejectedFiles", l.max_size_mb AS "maxSizeMb", l.allowed_extensions AS "allowedExtensions", l.sha256, l.metadata, l.origins, l.expires_at AS "expiresAt",
   l.created_by AS "createdBy", l.created_at AS "createdAt", c.allowed_extensions AS "contextExtensions", c.max_file_size_mb AS "contextSizeMb"`
 
-/** Returns the limits that apply to uploads. The context's limits may have decreased after the link was created. */
+/** Returns the limits that currently apply to uploads. The context's limits may have decreased after the link was created. */
 export const toCurrentLimits = ({ allowedExtensions, maxSizeMb, contextExtensions, contextSizeMb }: Limits) => ({
   allowedExtensions: (contextExtensions ?? []).filter((extension) => allowedExtensions?.includes(extension) ?? true),
   maxSizeMb: Math.min(contextSizeMb ?? maxSizeMb ?? 0, maxSizeMb ?? Number.POSITIVE_INFINITY),
@@ -70,8 +70,8 @@ export class UploadLinkLookup {
   constructor(private readonly pool: Pool) {}
 
   /**
-   * Returns the link for a token, or undefined if the token is unknown or the link is not usable. A used-up link is returned.
-   * Tokens from suspect IP addresses, which have many failed attempts, share at most one query per second.
+   * Returns the link for a token, or undefined if the token is unknown or the link is not usable. Links that are used up are also
+   * returned. Tokens from suspect IP addresses, which have many failed attempts, share at most one query per second.
    */
   async findByToken(token: string, { isSuspect }: { isSuspect: boolean }): Promise<PresentedLink | undefined> {
     const [, tenant, link, secret] = uploadTokenForm.exec(token) ?? []
@@ -115,7 +115,7 @@ const findStatement = `SELECT ${linkColumns}, l.tenant_id AS "tenantId", l.token
 
 export const isUsedUp = ({ acceptedFiles, maxFiles }: PresentedLink): boolean => acceptedFiles >= maxFiles
 
-/** Returns an actor that acts for the link's creator, but can only upload to the link's context. */
+/** Returns an actor that acts on behalf of the link's creator, but can only upload to the link's context. */
 export const toLinkActor = (
   { linkId, contextKey, allowedExtensions, maxSizeMb, sha256, metadata, ...link }: PresentedLink,
   origin: Origin,

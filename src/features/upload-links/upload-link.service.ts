@@ -13,7 +13,7 @@ import { type LinkRow, linkColumns, statusColumn, toUploadLink } from './upload-
 
 /** Maximum number of usable links per tenant. */
 const maxOpenLinks = 10_000
-/** A link is revoked after this number of rejected files for each file that it may accept. */
+/** A link is revoked after this many rejected files per file that it may accept. */
 const rejectedFilesPerFile = 10
 const minRejectedFiles = 20
 
@@ -21,7 +21,10 @@ const minRejectedFiles = 20
 export class UploadLinkService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger'> & { contexts: FileContextService; publicUrl: string }) {}
 
-  /** Creates a link. Throws 400, with the field names that `toRequestName` returns, if it would allow more than its context. */
+  /**
+   * Creates a link. Throws 400 if it would allow more than its context. The error contains the field names that `toRequestName`
+   * returns.
+   */
   async create(actor: Actor, input: CreateUploadLinkInput, toRequestName: (field: string) => string): Promise<NewUploadLink> {
     const { tenantId } = actor
     const context = await this.parts.contexts.get(actor, input.context)
@@ -90,8 +93,8 @@ export class UploadLinkService {
   }
 
   /**
-   * Revokes a link. No upload through the link is stored after this promise resolves. Revoking a link twice has no effect. Throws
-   * 404 if the link does not exist.
+   * Revokes a link. Once the returned promise resolves, no further upload through the link is stored. Revoking a link twice has
+   * no effect. Throws 404 if the link does not exist.
    */
   async revoke(actor: Actor, linkId: string): Promise<UploadLink> {
     const { tenantId } = actor

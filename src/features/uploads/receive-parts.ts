@@ -7,7 +7,7 @@ import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
 import { type Checksum, ProtocolError } from './tus-request.js'
 
-// Size of a full part. A crash loses at most one part. The part of a slow client is stored before it is full.
+// Size of a full part, which limits the bytes that a crash can lose. If the client is slow, a part is stored before it is full.
 const partBytes = 8 * megabyte
 const partMs = 5_000
 const minEarlyBytes = 256 * 1024
@@ -23,7 +23,7 @@ interface ReceiveOptions {
   storePart(content: Content): Promise<void>
 }
 
-/** Thrown if the request body has too many bytes, of which `received` were read. */
+/** Thrown if the request body exceeds the upload's maximum size. `received` is the number of bytes that were read until then. */
 export class BodyTooLong extends Error {
   override readonly name = 'BodyTooLong'
   constructor(readonly received: number) {
@@ -31,7 +31,10 @@ export class BodyTooLong extends Error {
   }
 }
 
-/** Stores a request body in parts, each while the next one is received. After an error, the received bytes are stored first. */
+/**
+ * Stores a request body in parts. Each part is stored while the next one is received. If the request is interrupted and no
+ * checksum is expected, the bytes received so far are stored before the error is thrown.
+ */
 export async function receiveParts(request: IncomingMessage, reception: ReceiveOptions): Promise<void> {
   const { spool, checksum, idleMs, interrupted } = reception
   const expected = Number(request.headers['content-length'] ?? 0)
@@ -85,7 +88,7 @@ async function* readPart(
 ): AsyncGenerator<Buffer> {
   const began = performance.now()
   for (let size = 0; checksum || !isPartFull(size, began); ) {
-    // A `for await` loop would close the body at the end of a part.
+    // Do not use a `for await` loop, because it would close the body at the end of a part.
     const next = await incoming.next()
     body.ended = next.done === true
     if (next.done) return
@@ -111,7 +114,7 @@ function assertChecksum({ hash, digest }: Checksum, receiveError: AssayError | u
     )
 }
 
-// Use 409, because tus clients respond to it by requesting the offset and resuming the upload.
+// Use status 409, because tus clients react to it by requesting the offset and resuming the upload.
 const toResumableError = (error: AssayError): AssayError =>
   conflict(`${error.message} The received bytes are stored. Get the offset with HEAD, then resume from there.`, {
     resumable: true,

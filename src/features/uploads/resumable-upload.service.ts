@@ -10,7 +10,7 @@ import { megabyte } from '../../platform/units.js'
 import { createUnfinishedUploadsLimitError, maxUnfinished, type UnfinishedUsage, type UploadQuotas } from './upload-limits.js'
 import { isOwned, lockSeconds } from './upload-lock.js'
 
-/** Maximum duration of an upload. Its outcome is stored for the same time. */
+/** Time in which an upload must be completed. Its outcome is stored for the same time. */
 const lifeMs = 24 * 3_600_000
 // Parts are retained longer than their upload, so that a validation that started in time can still read them.
 const partLifeMs = 3_600_000
@@ -72,7 +72,10 @@ export class ResumableUploadService {
     this.#maxBytes = maxUnfinished.largestFiles * maxUploadMb * megabyte
   }
 
-  /** Creates a locked upload. Throws 429 if the credential or its tenant has too many unfinished uploads. */
+  /**
+   * Creates an upload that this request has already locked. Throws 429 if the credential or its tenant has too many unfinished
+   * uploads.
+   */
   async create(actor: Actor, upload: NewUpload, token: string): Promise<ResumableUpload> {
     const { rows } = await this.#db.query<ResumableUpload & UnfinishedUsage>(
       `WITH held AS (SELECT count(*) AS uploads, coalesce(sum(most_bytes), 0)::bigint AS bytes, count(*) FILTER (WHERE actor_id = $3) AS own,
@@ -133,8 +136,8 @@ export class ResumableUploadService {
   }
 
   /**
-   * Reserves `addedBytes` in the quotas before the bytes are stored. The reservation ends with `addPart` or the end of the lock.
-   * `reserved` is false if a quota would be exceeded, and null if another request holds the lock.
+   * Reserves `addedBytes` in the quotas before the bytes are stored. The reservation ends when `addPart` is called or the lock
+   * ends. `reserved` is false if a quota would be exceeded, and null if another request holds the lock.
    */
   async reserveBytes(
     { tenantId, uploadId }: ResumableUpload,
@@ -149,8 +152,9 @@ export class ResumableUploadService {
   }
 
   /**
-   * Adds a part that ends at the new offset, and replaces all parts from its start on. `overtaken` means that the offset changed,
-   * the lock was lost or the upload expired. `swept` means that the sweep has removed the part's path from the journal.
+   * Adds a part that ends at the new offset and replaces all parts that begin at or after its start. `overtaken` means that the
+   * offset changed, the lock was lost or the upload expired. `swept` means that the sweep has removed the part's path from the
+   * journal.
    */
   async addPart(
     { tenantId, uploadId, offsetBytes, expiresAt }: ResumableUpload,
@@ -175,7 +179,7 @@ export class ResumableUploadService {
       ],
     )
     if (rows[0]!.added) return 'added'
-    // The sweep may have removed the path from the garbage journal before the blob was written.
+    // Add the path to the garbage journal again, because the sweep may have removed it before the blob was written.
     await this.#db.query(
       'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at',
       [tenantId, part.path],
@@ -183,7 +187,10 @@ export class ResumableUploadService {
     return rows[0]!.leased ? 'superseded' : 'swept'
   }
 
-  /** Schedules another validation attempt. If the last attempt read the bytes (`isRead`), the delay doubles. */
+  /**
+   * Schedules another validation attempt. The delay doubles after each attempt that has read the bytes (`isRead`), up to five
+   * minutes.
+   */
   async postponeValidation(
     { tenantId, uploadId, decisionAttempts }: ResumableUpload,
     { code, message, details }: PublicError,

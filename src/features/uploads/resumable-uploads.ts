@@ -88,14 +88,17 @@ export const createLinkUploadProtocol = (dependencies: UploadDependencies, maxUp
   headers: getProtocolHeaders(maxUploadBytes),
   exposedHeaders,
   handle: (request: ProtocolRequest, createCall: () => Promise<Call>) => handleProtocolRequest(dependencies, request, createCall),
-  /** Returns true if the upload was accepted or rejected, and false if it is unknown. */
+  /** Returns true if the upload was already accepted or rejected, and false if it is unknown or unfinished. */
   hasOutcome: async (actor: Actor, uploadId: string): Promise<boolean> => {
     const upload = await dependencies.rows.findIfExists(actor, uploadId)
     return upload !== undefined && upload.outcome !== null
   },
 })
 
-/** Adds tus headers to OPTIONS responses. Mount it before the CORS handler, which answers all OPTIONS requests. */
+/**
+ * Adds tus headers to OPTIONS responses. Must be mounted before the CORS handler, because that handler answers all OPTIONS
+ * requests.
+ */
 export function createProtocolHeadersHandler(maxUploadBytes: number): RequestHandler {
   return (request, response, next) => {
     if (request.method === 'OPTIONS' && (request.path === path || request.path.startsWith(`${path}/`)))
@@ -122,7 +125,8 @@ const unloggedUpload = { access: 'upload', isUnlogged: true } as const
 
 async function handleUploadRequest(dependencies: UploadDependencies, uploadRequest: UploadRequest): Promise<void> {
   const { call, method, request } = uploadRequest
-  // A rejected creation is logged as a rejected upload. Later requests are logged once, at the end of the upload.
+  // A creation that is rejected is logged as a rejected upload. All later requests are logged together as a single call when the
+  // upload ends.
   if (method === 'POST')
     return call.withUpload(uploadEndpoint, {}, async () => {
       assertSupportedVersion(request.headers)
@@ -163,7 +167,7 @@ async function continueUpload(dependencies: UploadDependencies, uploadRequest: U
 }
 
 async function respondWithOffset(dependencies: UploadDependencies, uploadRequest: UploadRequest): Promise<void> {
-  // Clients repeat this request while the file cannot be validated, so the row is read before it is locked.
+  // Read the row before locking it, because clients repeat this request while the file cannot be validated.
   const found = await dependencies.rows.find(uploadRequest.call.requireActor(), uploadRequest.uploadId)
   assertNotEnded(found)
   assertNotPostponed(found)
@@ -175,7 +179,7 @@ async function deleteUpload(dependencies: UploadDependencies, uploadRequest: Upl
   uploadRequest.response.set(uploadRequest.call.responseHeaders).set('Cache-Control', 'no-store').status(204).end()
 }
 
-/** Runs `work` while this request holds the upload's lock. A new upload is created with its lock. */
+/** Runs `work` while this request holds the upload's lock. A new upload is created in the locked state. */
 async function withLock<T>(
   dependencies: UploadDependencies,
   { request, call, method, uploadId }: UploadRequest,
@@ -226,14 +230,14 @@ function sendUploadError({ onError }: UploadDependencies, uploadRequest: UploadR
   }
   const publicError: PublicError = toPublicError(error)
   if (publicError.code === 'internal_server_error') onError(error)
-  // Clients treat any other error status of a HEAD response as the end of the upload, and start a new one.
+  // Send 423, because clients treat any other error status of a HEAD response as the end of the upload and start a new one.
   const isLocked = method === 'HEAD' && (httpStatus[publicError.code] === 503 || httpStatus[publicError.code] === 500)
   const status = isLocked ? 423 : error instanceof ProtocolError ? error.status : undefined
   if (status === 412) response.setHeader('Tus-Version', tusVersion)
   sendError(request, response, publicError, call.id, status)
 }
 
-/** Sends the upload's outcome. This also answers a repeated final PATCH whose first response was lost. */
+/** Sends the upload's outcome, even if the client repeats the final PATCH request because its first response was lost. */
 function sendOutcome(uploadRequest: UploadRequest, upload: EndedUpload): void {
   const { request, response, call, method } = uploadRequest
   const { outcome } = upload

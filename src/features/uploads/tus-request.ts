@@ -33,7 +33,7 @@ export interface Creation {
   idempotencyKey: string | null
 }
 
-/** Returns the request method. Clients that can only send POST use X-HTTP-Method-Override. */
+/** Returns the request method. Clients that can only send POST requests specify the actual method in X-HTTP-Method-Override. */
 export function getMethod({ method, headers }: IncomingMessage): string {
   const override = headers['x-http-method-override']
   if (override === undefined || method !== 'POST') return method!
@@ -46,7 +46,10 @@ export function assertSupportedVersion(headers: IncomingHttpHeaders): void {
   if (headers['tus-resumable'] !== tusVersion) throw new ProtocolError(412, 'Tus-Resumable', `must be ${tusVersion}`)
 }
 
-/** Parses a creation request. Throws a 400 error that lists all invalid fields. An upload link sets the `contextKey`. */
+/**
+ * Parses a creation request. Throws a 400 error that lists all invalid fields. For an upload link, `contextKey` is the link's
+ * context.
+ */
 export function parseCreation(request: IncomingMessage, contextKey?: string): Creation {
   const { headers } = request
   const errors: FieldError[] = []

@@ -3,7 +3,7 @@ import type { Actor } from '../../platform/actor.js'
 import { type AssayError, quotaExceeded, rateLimited } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 
-/** A quota, the bytes of stored files, and the received bytes of unfinished uploads. */
+/** A quota, and the storage that counts against it: the bytes of stored files and the received bytes of unfinished uploads. */
 interface QuotaUsage {
   quota: number
   stored: number
@@ -32,7 +32,9 @@ const getRemaining = ({ quota, stored, unfinished }: QuotaUsage): number => Math
 export const fitsQuotas = ({ tenant, context }: UploadQuotas, addedBytes: number): boolean =>
   addedBytes <= getRemaining(tenant) && (context === null || addedBytes <= getRemaining(context))
 
-/** Returns the error for a quota that other unfinished uploads exhaust. The client can resume the upload later. */
+/**
+ * Returns the error for an upload that exceeds a quota only because of other unfinished uploads. The client can resume it later.
+ */
 export function createUnfinishedUploadsQuotaError(
   actor: Actor,
   contextKey: string,
@@ -61,10 +63,13 @@ export function createUnfinishedUploadsQuotaError(
   )
 }
 
-/** Maximum number of a tenant's unfinished uploads, and their size as a multiple of the largest allowed file. */
+/** Maximum number of a tenant's unfinished uploads, and their maximum total size as a multiple of the maximum file size. */
 export const maxUnfinished = { uploads: 1_000, largestFiles: 64 }
 
-/** Number and total size of unfinished uploads, for a tenant and for one credential (`own`), which can use half of the limits. */
+/**
+ * Number and total size of the unfinished uploads of a tenant and of one of its credentials (`own`). One credential can use at
+ * most half of the tenant's limits.
+ */
 export interface UnfinishedUsage {
   uploads: number
   bytes: number

@@ -7,7 +7,7 @@ import { conflict, notFound } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import { ProtocolError } from './tus-request.js'
 
-/** Time after which the lock of a process that died expires. */
+/** Seconds after which a lock expires if its process has died and no longer renews it. */
 export const lockSeconds = 5
 const pollMs = 100
 const maxWaitMs = 10_000
@@ -15,8 +15,9 @@ const maxWaitMs = 10_000
 export const isOwned = 'tenant_id = $1 AND upload_id = $2 AND actor_id = $3 AND expires_at > now()'
 
 /**
- * Locks an upload with a lease on its row. If a newer request waits for the lock, the holder stores the received bytes and ends,
- * because its connection is probably dead. The statement that adds bytes also checks the token.
+ * Locks an upload with a lease on its row. If a newer request waits for the lock, the holder stores the bytes that it has
+ * received and ends, because its connection is probably dead. The statement that adds bytes also checks the token, so a request
+ * that has lost the lock cannot add bytes.
  */
 export class UploadLock {
   readonly token = randomUUID()
@@ -29,12 +30,14 @@ export class UploadLock {
     private readonly uploadId: string,
   ) {}
 
-  /** Aborted, with the error for the client, if another request acquires or waits for the lock. */
+  /** Signal that is aborted if another request acquires the lock or waits for it. The reason is the error for the client. */
   get interruptSignal(): AbortSignal {
     return this.#interrupt.signal
   }
 
-  /** Throws 404 if the upload does not exist, and 423 if the current holder does not release the lock in time. */
+  /**
+   * Acquires the lock. Throws 404 if the upload does not exist, and 423 if the current holder does not release the lock in time.
+   */
   async acquire(): Promise<void> {
     if (!isId('upl', this.uploadId)) throw notFound('upload', this.uploadId)
     for (const deadline = performance.now() + maxWaitMs; performance.now() < deadline; await sleep(pollMs))
@@ -53,11 +56,11 @@ export class UploadLock {
   async release(): Promise<void> {
     clearInterval(this.#renewing)
     const also = 'lock_wanted = false, incoming_bytes = 0'
-    // Ignore errors, because the lease expires without a renewal.
+    // Ignore errors, because the lease expires when it is no longer renewed.
     await releaseLease(this.database, this.#lease, { also }).catch(() => {})
   }
 
-  /** If another request holds the lease, asks it to release the lock, and returns false. */
+  /** Tries to acquire the lease. If another request holds it, requests its release and returns false. */
   async #tryAcquire(): Promise<boolean> {
     const key = [this.actor.tenantId, this.uploadId, getCredentialId(this.actor)]
     const leased = await this.database.query(

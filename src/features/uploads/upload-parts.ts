@@ -17,7 +17,7 @@ export interface PartWriterDependencies {
   spool: Spool
 }
 
-// If the store is slow, the reservation of the first path may expire.
+// Maximum number of paths to try, because the reservation of the first path may expire if the store is slow.
 const maxPaths = 2
 
 /** Stores received bytes and returns the upload with its new offset. Throws `QuotaExceededError` if they exceed a quota. */
@@ -57,13 +57,14 @@ async function storePart(
     await storage.put(path, content, { contentType: 'application/octet-stream' })
     reachFaultPoint('part.stored')
     const result = await rows.addPart(upload, { start, size: content.size, path }, token).catch(async (error) => {
-      // The statement did not run. If the service kept the bytes, a tenant could exceed its quota by overloading the database.
+      // The statement did not run, so delete the stored bytes. Otherwise, a tenant could exceed its quota by overloading the
+      // database.
       if (error instanceof AssayError && error.code === 'overloaded') await storage.remove(path).catch(() => {})
       throw error
     })
     if (result === 'added') return
     if (result === 'superseded') throw createUploadInterruptedError()
-    // The sweep removed the reserved paths, for example because a clock was changed.
+    // Reserve new paths, because the sweep removed the current ones, for example after a clock was changed.
     paths.discardPaths(place)
     if (tries === maxPaths) throw storageUnavailable('Storing a part of the upload took too long. Retry later.')
   }
@@ -81,9 +82,9 @@ export const largePartBytes = megabyte
 export const maxSmallParts = 1 + (largeClass - 1) * (partsPerMerge - 1)
 
 /**
- * Returns the number of small parts at the end of the upload to merge with the added bytes. Parts in a smaller class than the
- * result, and parts in the first class, are always merged. Parts in another class are merged once there are 16. Therefore, every
- * byte is written at most once per class, plus up to 4 KB per request.
+ * Returns the number of small parts, counted from the end of the upload, to merge with the added bytes. Parts in a smaller class
+ * than the result, and parts in the first class, are always merged. Parts in another class are merged once there are 16.
+ * Therefore, every byte is written at most once per class, plus up to 4 KB per request.
  */
 export function countPartsToMerge(sizes: number[], addedBytes: number): number {
   let count = 0

@@ -23,7 +23,7 @@ export interface UploadDependencies extends PartWriterDependencies {
   pool: Pool
   /** Path of PUBLIC_URL, with which all paths of the service begin. */
   prefix: string
-  /** Called with errors that clients did not cause. */
+  /** Called for errors that the client did not cause. */
   onError(error: unknown): void
   /** Throws `scannerUnavailable` if the context scans files and the scanner is unavailable. */
   verifyScanner(actor: Actor, contextKey: string): Promise<void>
@@ -39,7 +39,6 @@ export class UploadEndedError extends Error {
   }
 }
 
-/** Throws `UploadEndedError` if the upload has an outcome. */
 export function assertNotEnded({ outcome, ...upload }: ResumableUpload): void {
   if (outcome) throw new UploadEndedError({ ...upload, outcome })
 }
@@ -60,7 +59,7 @@ export class UploadReception {
       const { context: contextKey, sizeBytes } = creation
       const facts = { ...creation, uploadId, filename, contextKey, maxBytes: sizeBytes ?? limit }
       const row = await detectLostCommit(this.parts.rows.create(attempt.actor, facts, lock.token))
-      // An upload is one call, which is logged when the upload ends.
+      // Do not log the creation, because the whole upload is logged as a single call when it ends.
       attempt.outcome = 'unlogged'
       return row
     })
@@ -69,14 +68,17 @@ export class UploadReception {
     return created.sizeBytes === 0 ? this.#validateUpload(created) : created
   }
 
-  /** Returns the upload. Throws `UploadEndedError` if it has ended, or if a validation that is due ends it. */
+  /**
+   * Returns an unfinished upload. If all bytes were received, validates it again. Throws `UploadEndedError` if the upload has
+   * ended.
+   */
   async open(uploadId: string, patch?: Patch): Promise<ResumableUpload> {
     const upload = await this.parts.rows.find(this.turn.call.requireActor(), uploadId)
     const isComplete = upload.offsetBytes === upload.sizeBytes
     if (patch && upload.sizeBytes !== null && (isComplete || (upload.outcome && 'file' in upload.outcome)))
       await this.#assertNoExcessBytes(patch.offset, upload.sizeBytes)
     assertNotEnded(upload)
-    // The process that received the last byte died, or it could not validate the file.
+    // All bytes were received, but the process that received the last byte died, or it could not validate the file.
     if (isComplete) throw new UploadEndedError(await this.#retryValidation(upload))
     return upload
   }
@@ -137,7 +139,10 @@ export class UploadReception {
     if (!fitsQuotas(quotas, added)) throw new QuotaExceededError(quotas, added)
   }
 
-  /** Rejects the upload if stored files exhaust the quota. Otherwise, returns an error after which the client can resume. */
+  /**
+   * Rejects the upload if stored files exhaust the quota. Otherwise, returns a retryable error, so that the client can resume the
+   * upload later.
+   */
   async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
     await this.#runAndSaveOutcome(upload, async (attempt) => {
@@ -150,7 +155,10 @@ export class UploadReception {
     return createUnfinishedUploadsQuotaError(this.turn.call.requireActor(), context, error)
   }
 
-  /** Throws if the body of a request that adds no bytes exceeds the upload's length. Only a chunked body is read. */
+  /**
+   * Throws if the body of a request that adds no bytes exceeds the upload's length. Reads the body only if it is chunked, because
+   * its length is then unknown.
+   */
   async #assertNoExcessBytes(offset: number, size: number): Promise<void> {
     const left = size - offset
     if (left < 0) throw createWrongOffsetError(size)
@@ -162,7 +170,9 @@ export class UploadReception {
       })
   }
 
-  /** Validates a complete upload again after an attempt without a verdict. Reads the bytes only if the attempt can succeed. */
+  /**
+   * Validates a complete upload again if the last attempt produced no verdict. Reads the bytes only if the scanner is available.
+   */
   async #retryValidation(upload: ResumableUpload): Promise<EndedUpload> {
     assertNotPostponed(upload)
     if (upload.decisionError?.code === 'scanner_unavailable')
@@ -185,7 +195,7 @@ export class UploadReception {
 
   async #postponeValidation(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {
     const response = toPublicError(error)
-    // If this statement fails, the next request retries immediately.
+    // Ignore errors. If this statement fails, the next request retries the validation immediately.
     if (httpStatus[response.code] >= 500) await this.parts.rows.postponeValidation(upload, response, options).catch(() => {})
     throw error
   }

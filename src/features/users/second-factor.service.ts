@@ -38,7 +38,10 @@ interface CodeVerification {
 export class SecondFactorService {
   constructor(private readonly parts: Dependencies) {}
 
-  /** Creates a secret. The password is required, so that an attacker with a stolen session cannot add a second factor. */
+  /**
+   * Creates the secret of a second factor. The password is required, so that an attacker with a stolen session cannot add a
+   * second factor.
+   */
   async beginSetup(actor: Actor, password: string, signal?: AbortSignal): Promise<SecondFactorSetUp> {
     const attempt = await delayCredentialAttempt(this.parts.limits, actor, signal)
     const user = await this.parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
@@ -134,7 +137,10 @@ export class SecondFactorService {
     return recoveryCodes.length === user.recoveryCodes.length ? null : { recoveryCodes }
   }
 
-  /** Changes the signed-in user's second factor, or throws 403 with the message `wrongCode`. */
+  /**
+   * Runs `work`, which checks a code and changes the signed-in user's second factor. Throws 403 with the message `wrongCode` if
+   * the code is wrong.
+   */
   async #changeIfCodeIsCorrect(
     { actor, wrongCode, signal }: { actor: Actor; wrongCode: string; signal: AbortSignal | undefined },
     work: (tx: Transaction, before: UserRow) => Promise<CodeVerification>,

@@ -41,14 +41,14 @@ export function createSessionHandler({ signIns, createCall, secure }: Dependenci
 }
 
 async function startSession(signIns: SignInService, call: Call, request: Request): Promise<SignIn> {
-  // HTML forms cannot send JSON, so a page on another site cannot sign a user in.
+  // Accept only JSON, which HTML forms cannot send, so that a page on another site cannot sign a user in.
   const input = await call.admission.bodies.readJson(call, (limits) => readJson(request, limits))
   return 'welcome' in input
     ? signIns.signInWithWelcomeToken(call.origin, readTextFields(input, ['welcome'], []).welcome!)
     : signIns.signIn(call.origin, readCredentials(input), call.signal)
 }
 
-/** Only the cookie contains the token, so that scripts cannot read it. */
+/** Omits the token, which is only in the cookie, so that scripts cannot read it. */
 const toSessionResponse = ({ expiresAt, secondFactorDue, user: { userId, email, name, scopes } }: SignIn) => ({
   expires_at: expiresAt.toISOString(),
   second_factor_due: secondFactorDue,

@@ -28,7 +28,7 @@ export class SessionService {
     }))
   }
 
-  /** Returns the number of ended sessions. */
+  /** Ends the user's sessions, or only `sessionId` if given, and returns the number of ended sessions. */
   endUserSessions(actor: Actor, userId: string, sessionId?: string): Promise<number> {
     const { tenantId } = actor
     return changeIdentity(this.parts, { tenantId, kind: 'user', id: userId }, async (tx) => {
@@ -42,7 +42,10 @@ export class SessionService {
 
 const toOpenSessionFilter = (userId: string) => ({ userId, revokedAt: null, expiresAt: { gt: getCurrentTime() } })
 
-/** Ends all of a user's open sessions, one of them, or all but one. Returns one audit log entry per session. */
+/**
+ * Ends a user's open sessions: all of them, only `sessionId`, or all except `sessionId.not`. Returns one audit log entry per
+ * ended session.
+ */
 export async function endSessions(
   tx: Transaction,
   actor: Actor,

@@ -32,11 +32,17 @@ interface CheckedSignIn {
   rehashed: string | null
 }
 
-/** Signs in dashboard users, with email address, password and second factor or with a welcome link. A session lasts 12 hours. */
+/**
+ * Signs in dashboard users, either with email address, password and second factor, or with a welcome link. A session lasts 12
+ * hours.
+ */
 export class SignInService {
   constructor(private readonly parts: Dependencies) {}
 
-  /** Throws the same 401 error for an unknown email address and for a wrong password. Repeated attempts are slowed down. */
+  /**
+   * Signs in a user with a password. Throws the same 401 error for an unknown email address and for a wrong password. Repeated
+   * attempts are slowed down.
+   */
   async signIn(origin: Origin, { email, password, tenantId, code }: SignInArgs, signal?: AbortSignal): Promise<SignIn> {
     const candidates = await this.#findCandidates(email, tenantId)
     const isFamiliar = () => this.#isFamiliarAddress(candidates, origin.ip)
@@ -76,7 +82,10 @@ export class SignInService {
     return `${ids}.${await this.parts.identity.sessions.sign(toSignedText(ids))}`
   }
 
-  /** Throws 401 if the link is invalid, expired or used. The link contains the ID of the new session, so it works only once. */
+  /**
+   * Signs in a user with a welcome link. Throws 401 if the link is invalid, expired or used. The link works only once, because it
+   * contains the ID of the session that it creates.
+   */
   async signInWithWelcomeToken(origin: Origin, welcomeToken: string): Promise<SignIn> {
     const { db, ledger, identity } = this.parts
     const { sessionId, userId } = await this.#parseWelcomeToken(welcomeToken)
@@ -107,7 +116,7 @@ export class SignInService {
     })
   }
 
-  /** Ends all other sessions of the user. */
+  /** Changes the signed-in user's password and ends all other sessions of the user. */
   async changePassword(
     actor: Actor,
     { currentPassword, newPassword }: ChangePasswordArgs,
@@ -123,7 +132,10 @@ export class SignInService {
     return true
   }
 
-  /** Deletes sessions that expired more than 30 days ago. Sign-ins from their IP addresses are then slowed down. */
+  /**
+   * Deletes sessions that expired more than 30 days ago. Their IP addresses are then no longer familiar, so sign-ins from them
+   * are slowed down.
+   */
   async deleteExpiredSessions(): Promise<number> {
     const { count } = await this.parts.db.prisma.session.deleteMany({
       where: { expiresAt: { lt: new Date(now() - familiarMs) } },
@@ -162,14 +174,14 @@ export class SignInService {
   #createSession(user: Candidate, { session, origin, code, rehashed }: CheckedSignIn) {
     const { tenantId, userId } = user
     return this.parts.ledger.changeTenant(tenantId, async (tx) => {
-      // The password may have changed during its verification. The change ended all sessions, so this sign-in must fail.
+      // The password may have changed while it was being verified. That change ended all sessions, so this sign-in must fail.
       const current = await findUser(tx, tenantId, userId)
       if (current.passwordHash !== user.passwordHash) throw createWrongCredentialsError()
       // The user may have enabled a second factor after the row was read.
       if (current.totpConfirmedAt && !code) throw createMissingCodeError(codeRequired)
       const client = { ...createSystemActor(tenantId), ...origin }
       const checked = await this.parts.secondFactors.verifyCode(tx, client, current, code ?? '')
-      // Commit the transaction, so that the wrong code counts.
+      // Commit the transaction instead of throwing, so that the wrong code is counted.
       if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
       if (rehashed) await tx.user.update({ where: { userId }, data: { passwordHash: rehashed } })
       return { result: checked, entry: { audit: [await insertSession(tx, user, origin, session)] } }

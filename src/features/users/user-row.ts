@@ -30,15 +30,17 @@ export const toActor = ({ tenantId, userId, name, email, scopes }: UserRow, orig
   ...origin,
 })
 
-/** Throws 404 if the tenant has no such user. */
+/** Returns a user. Throws 404 if the tenant has no such user. */
 export async function findUser(db: Pick<Transaction, 'user'>, tenantId: string, userId: string): Promise<UserRow> {
-  // PostgreSQL rejects text with NUL characters, so malformed IDs must not reach it.
+  // Do not send malformed IDs to PostgreSQL, which rejects text with NUL characters.
   const user = isId('usr', userId) ? await db.user.findFirst({ where: { tenantId, userId } }) : null
   if (!user) throw notFound('user', userId)
   return user
 }
 
-/** Slows down a session that guesses its user's password or code, as if it were a sign-in. */
+/**
+ * Applies the delay for repeated sign-ins to a signed-in session, so that it cannot quickly guess the user's password or code.
+ */
 export const delayCredentialAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
   signIns.delayAttempt({ email: email ?? id, ip, isFamiliar: async () => true, signal })
 

@@ -56,7 +56,8 @@ async function createExternalUser(
   if (await tx.user.findFirst({ where: { tenantId, issuer, subject } })) return { result: undefined, entry: [] }
   const userId = newId('usr')
   const now = getIdTime(userId)
-  // A user with a password may already have this email address. The two users stay separate.
+  // A user with a password may already have this email address. The two users remain separate, so the new one gets a different
+  // address.
   const sameEmail = email ? await tx.user.findFirst({ where: { tenantId, email: normalizeEmail(email) } }) : null
   const row = await tx.user.create({
     data: {

@@ -21,7 +21,7 @@ interface UserChange {
 export class UserService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'identity' | 'passwords'>) {}
 
-  /** Throws 409 if the tenant already has a user with this email address. */
+  /** Creates a user. Throws 409 if the tenant already has a user with this email address. */
   async create(actor: Actor, input: InviteUserInput): Promise<InvitedUser> {
     const { tenantId } = actor
     const generated = input.password ? null : generatePassword()
@@ -105,7 +105,10 @@ export class UserService {
     return { user: await this.setPassword(actor, userId, password), password }
   }
 
-  /** Users with the same email address in several tenants share a salt, so that a sign-in computes only one hash. */
+  /**
+   * Hashes a password. Users with the same email address in several tenants share a salt, so that a sign-in computes only one
+   * hash.
+   */
   async #hashPassword(email: string, password: string): Promise<string> {
     const user = await this.parts.db.prisma.user.findFirst({
       where: { email, passwordHash: { not: null } },

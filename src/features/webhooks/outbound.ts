@@ -6,13 +6,13 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 export type Resolve = (host: string) => Promise<string[]>
 
 export interface OutboundOptions {
-  /** Value of WEBHOOK_ALLOW_PRIVATE, which permits http and non-public addresses. */
+  /** Value of WEBHOOK_ALLOW_PRIVATE. If true, http URLs and non-public addresses are allowed. */
   allowPrivate: boolean
   resolve?: Resolve
 }
 
 const longestUrl = 2048
-// A response's body is not used. If it is short, it is read, so that the connection can be reused.
+// The body of a response is not used. A short body is still read to its end, so that the connection can be reused.
 const maxBodyBytes = 65_536
 const bodyGraceMs = 1_000
 const idleMs = 10_000
@@ -38,8 +38,8 @@ export class OutboundClient {
   }
 
   /**
-   * Returns the canonical URL. For example, `https://8.8.8.8\@127.0.0.1/` looks like 127.0.0.1 but goes to 8.8.8.8. `error`
-   * completes a sentence that begins with the field name.
+   * Validates a URL and returns its canonical form, because a URL can be misleading: `https://8.8.8.8\@127.0.0.1/` seems to lead
+   * to 127.0.0.1 but leads to 8.8.8.8. `error` completes a sentence that begins with the field name.
    */
   async validateUrl(text: string): Promise<{ url: string } | { error: string }> {
     const url = URL.canParse(text) ? new URL(text) : undefined
@@ -105,7 +105,7 @@ export class OutboundClient {
       const onClose = () =>
         reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' }))
       request.on('close', onClose)
-      // The `signal` option has no effect after the request has lost its connection.
+      // Listen for the abort here, because the `signal` option has no effect after the request has lost its connection.
       const onAbort = () => reject(signal.reason)
       signal.addEventListener('abort', onAbort)
       request.on('error', (error: NodeJS.ErrnoException) =>
@@ -145,7 +145,9 @@ export class OutboundClient {
 
 const removeBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Resolves host names without the thread pool. A deliberately slow name server would block the pool, which uploads need. */
+/**
+ * Resolves host names without Node.js's thread pool, which uploads need. A deliberately slow name server would block the pool.
+ */
 async function resolveWithDns(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
@@ -154,7 +156,10 @@ async function resolveWithDns(host: string): Promise<string[]> {
   return addresses
 }
 
-/** Resolves host names like the operating system, including its hosts file. Used in closed networks. */
+/**
+ * Resolves host names like the operating system, including its hosts file. Used if private addresses are allowed, for example in
+ * closed networks.
+ */
 const resolveWithHostsFile = async (host: string): Promise<string[]> =>
   (await lookup(host, { all: true })).map(({ address }) => address)
 
@@ -218,7 +223,7 @@ for (const network of [
 ])
   addNetwork(special, network)
 
-// Allocated range of public IPv6 addresses. Includes 6to4 and Teredo.
+// Range of all public IPv6 addresses. It also includes 6to4 and Teredo addresses, which `special` excludes.
 const allocatedRange = new BlockList()
 addNetwork(allocatedRange, '2000::/3')
 
@@ -226,7 +231,7 @@ addNetwork(allocatedRange, '2000::/3')
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !special.check(address, 'ipv4')
-  // An address with a zone index is link-local.
+  // An address with a zone index is link-local, so it is not public.
   return family === 6 && !address.includes('%') && allocatedRange.check(address, 'ipv6') && !special.check(address, 'ipv6')
 }
 

@@ -22,7 +22,7 @@ export class WebhookDeliveryService {
     this.#positions = new WebhookPositions(parts.db.pool)
   }
 
-  /** Sends a test event once. The webhook may be disabled. */
+  /** Sends a test event without retries, even if the webhook is disabled. */
   async sendTestDelivery(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
     const { tenantId } = actor
     const row = await findWebhook(this.parts.db.prisma, tenantId, webhookId)

@@ -8,10 +8,13 @@ import { toEventTypes } from '../events/event.types.js'
 import { describeConnectionError, type OutboundClient } from './outbound.js'
 import type { Delivery, LeasedWebhook, WebhookKey, WebhookPositions } from './webhook-positions.js'
 
-/** Seconds until the next attempt, by number of failed attempts. After the last attempt, the service abandons the event. */
+/**
+ * Seconds until the next attempt, by number of failed attempts. After the last of these attempts, the service abandons the event.
+ */
 const retrySeconds = [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400]
 const maxFailingDays = 5
-// Time after which a turn ends, so that other webhooks are served. A turn and one attempt must fit into a lease.
+// Time after which a webhook's turn ends, so that other webhooks are served. A turn and one further attempt must end before the
+// lease expires.
 const turnMs = 10_000
 // Deliveries are written to the log in batches. If the process is killed, the events of one batch are delivered again.
 const unwrittenMs = 100
@@ -27,7 +30,7 @@ export interface DeliveryDependencies {
   outbound: OutboundClient
   onAttempt(status: Delivery['status']): void
   disable(webhook: WebhookKey, reason: DisabledReason): Promise<unknown>
-  /** Aborted when the process stops. No attempt begins after the abort. */
+  /** Signal that is aborted when the process stops. No attempt begins after the abort. */
   stopping: AbortSignal
   retrySeconds?: readonly number[]
 }
@@ -81,12 +84,13 @@ class DeliveryRun {
     return this.parts.stopping.aborted || performance.now() > this.#until
   }
 
-  /** Returns true if the turn continues with the next event. */
+  /** Attempts to deliver an event. Returns true if the turn continues with the next event. */
   async #deliverEvent(event: OutgoingEvent): Promise<boolean> {
     const { outbound, stopping } = this.parts
     const { url } = this.webhook
     const tried = await attemptDelivery(outbound, { url, secrets: this.secrets, signal: stopping }, event)
-    // The receiver may have processed the event. The service sends it again, and the interrupted attempt does not count.
+    // An attempt that was interrupted by the shutdown does not count. The event is sent again, although the receiver may have
+    // processed it.
     const isCut = stopping.aborted && tried.responseStatus === null
     const delivery = isCut ? undefined : await this.#toDelivery(event, tried)
     if (!delivery || !isSuccessful(tried)) {
@@ -119,7 +123,7 @@ class DeliveryRun {
     const isGone = delivery.responseStatus === 410
     const wait = isGone ? undefined : schedule[this.#attempts]
     const next = {
-      // After a 410 response, the event is sent again when the webhook is enabled.
+      // After a 410 response, keep the position, so that the event is sent again when the webhook is enabled.
       sequence: wait === undefined && !isGone ? event.sequence : this.#sequence,
       attempts: wait === undefined ? 0 : delivery.attempts,
       seconds: wait ?? null,
@@ -162,7 +166,9 @@ export interface OutgoingEvent {
 // Maximum number of events in memory per delivery turn. An event has up to 64 KiB.
 const eventsAtOnce = 20
 
-/** Returns the next events. `through` is the position of the last event read. */
+/**
+ * Returns the next events for a webhook. `through` is the position of the last event that was read, even if it was filtered out.
+ */
 async function readEvents(
   journal: JournalService,
   { tenantId, webhookId, types, contexts }: LeasedWebhook,
@@ -186,7 +192,7 @@ export function toOutgoingEvent(entry: string): OutgoingEvent & { data: Record<s
   return { sequence, eventId: event_id, type, body, data }
 }
 
-/** A webhook does not receive the event of its own creation. */
+/** Returns true for the event that reports the creation of this webhook. The webhook itself does not receive it. */
 const isWebhookCreation = ({ type, data }: ReturnType<typeof toOutgoingEvent>, webhookId: string): boolean =>
   type === 'webhook.created' && data.webhook_id === webhookId
 

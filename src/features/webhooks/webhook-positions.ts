@@ -63,7 +63,7 @@ export class WebhookPositions {
     return rows
   }
 
-  /** Returns undefined if the webhook is leased, deleted, disabled or not due. */
+  /** Leases a webhook. Returns undefined if it is leased, deleted, disabled or not due. */
   async lease({ tenantId, webhookId }: WebhookKey): Promise<LeasedWebhook | undefined> {
     const token = randomUUID()
     const { rows } = await this.pool.query<Omit<LeasedWebhook, keyof WebhookKey | 'token'>>({
@@ -111,7 +111,7 @@ export class WebhookPositions {
     return rows[0]!.moved
   }
 
-  /** Returns the number of days since the first failure, or undefined if the lease was lost. */
+  /** Records a failed attempt. Returns the number of days since the first failure, or undefined if the lease was lost. */
   async recordFailure(
     { tenantId, webhookId, token }: LeasedWebhook,
     next: { sequence: number; attempts: number; seconds: number | null },

@@ -11,7 +11,8 @@ const tenantRefreshIntervalMs = 2_000
 // Delay before a check, so that the commits of a busy tenant share one query.
 const sharedCheckMs = 50
 const maxDeliveries = 256
-// Maximum number of concurrent deliveries per tenant, a sixteenth of the total. It limits the effect of unresponsive receivers.
+// Maximum number of concurrent deliveries per tenant. It is a sixteenth of the total, so that one tenant's unresponsive receivers
+// do not block other tenants.
 const maxTenantDeliveries = 16
 const maxConnections = 2
 const finishMs = 3_000
@@ -57,7 +58,7 @@ export class WebhookSender {
     })
   }
 
-  /** Checks for events soon after a commit of the tenant. */
+  /** Schedules a check for events shortly after a commit of the tenant. */
   scheduleCheck(tenantId: string): void {
     if (!this.#timer || this.#soon || !this.#tenants.ids.includes(tenantId)) return
     this.#soon = setTimeout(() => {
@@ -66,7 +67,7 @@ export class WebhookSender {
     }, sharedCheckMs).unref()
   }
 
-  /** Waits for deliveries in progress, then aborts them. Another replica retries aborted deliveries. */
+  /** Waits a few seconds for deliveries in progress and then aborts the remaining ones. Another replica retries them. */
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#timer)

@@ -50,7 +50,7 @@ export class WebhookService {
     return toWebhook(row, await prisma.webhookPosition.findFirst({ where: { tenantId, webhookId } }))
   }
 
-  /** Throws 409 if the tenant has the maximum number of webhooks. */
+  /** Creates a webhook. Throws 409 if the tenant has the maximum number of webhooks. */
   async create(actor: Actor, input: CreateWebhookInput): Promise<WebhookWithSecret> {
     const { tenantId } = actor
     const url = await this.#validateInput(actor, input)
@@ -85,7 +85,7 @@ export class WebhookService {
     return { ...webhook, secret, webhook }
   }
 
-  /** An enabled webhook continues at its position. */
+  /** Updates a webhook. A webhook that is enabled again continues at its last position. */
   async update(actor: Actor, webhookId: string, input: UpdateWebhookInput): Promise<Webhook> {
     await findWebhook(this.parts.db.prisma, actor.tenantId, webhookId)
     const url = await this.#validateInput(actor, input)
@@ -114,7 +114,10 @@ export class WebhookService {
     })
   }
 
-  /** For 24 hours, deliveries are signed with both secrets, so that receivers can switch to the new one. */
+  /**
+   * Replaces a webhook's secret. For 24 hours, deliveries are signed with both secrets, so that receivers can switch to the new
+   * one.
+   */
   async rotateSecret(actor: Actor, webhookId: string): Promise<WebhookWithSecret> {
     const secret = createWebhookSecret()
     const previousExpiresAt = new Date(now() + previousSecretMs)
@@ -161,7 +164,7 @@ export class WebhookService {
     }))
   }
 
-  /** Makes the next attempt due immediately. A delivery in progress loses its lease. */
+  /** Updates a webhook and makes its next delivery attempt due immediately. A delivery in progress loses its lease. */
   async #updateWebhook(
     actor: Actor,
     webhookId: string,
@@ -221,7 +224,7 @@ const toAuditFields = (row: WebhookRow) => ({
   description: row.description,
 })
 
-/** Returns separate entries for a changed status and for changed settings. Only the host of a URL is logged. */
+/** Returns separate audit log entries for a changed status and for changed settings. Only the host of a URL is logged. */
 function toAuditRows(actor: Actor, before: WebhookRow, after: WebhookRow): AuditRow[] {
   const entity = toWebhookEntity(after)
   const status = { previous_status: before.status, new_status: after.status }
@@ -259,7 +262,7 @@ const toWebhook = (row: WebhookRow, position: WebhookPosition | null | undefined
   updatedAt: row.updatedAt,
 })
 
-/** Throws 404 if the tenant has no such webhook. */
+/** Returns a webhook. Throws 404 if the tenant has no such webhook. */
 export async function findWebhook(db: Pick<Transaction, 'webhook'>, tenantId: string, webhookId: string): Promise<WebhookRow> {
   const row = isId('whk', webhookId) ? await db.webhook.findFirst({ where: { tenantId, webhookId } }) : null
   if (!row) throw notFound('webhook', webhookId)
