@@ -165,7 +165,7 @@ export interface AdmissionDependencies {
   bodies: BodyAdmission
   ledger: { commit(entry: Entry): Promise<void> }
   security: SecurityTrail
-  /** Called with the cause of each 503 response. The client does not receive the cause. */
+  /** Receives the cause of each 503 response, which the client does not see. */
   onOutage(requestId: string, error: AssayError): void
 }
 

@@ -104,8 +104,8 @@ export class LiveStreams {
   #isEnding = false
 
   /**
-   * Reserves a slot for a stream. Checks the credential every second, and aborts the signal when it becomes invalid. Throws 429
-   * at the tenant's limit and 503 at the total limit.
+   * Reserves a slot for a stream. Checks the credential every second, and aborts the returned signal when the credential becomes
+   * invalid. Throws 429 at the tenant's limit and 503 at the total limit.
    */
   open(tenantId: string, isCredentialValid: () => Promise<boolean>): { signal: AbortSignal; leave: () => void } {
     if (this.#isEnding) throw overloaded('The server is shutting down. Reconnect to continue the stream.')

@@ -71,7 +71,10 @@ export class ProcessCounter implements WindowCounter {
     }
   }
 
-  /** Returns the new sums. Omits keys for which a replica with a faster clock has already started the next window. */
+  /**
+   * Adds the points in the database and returns the new sums. Omits a key if a replica with a faster clock has already started
+   * the key's next window, because the sum then belongs to that window.
+   */
   async #addToDatabase(pool: Pool, points: [string, number][], start: number): Promise<Map<string, number>> {
     const { rows } = await pool.query<{ key: string; points: string; is_current: boolean }>(
       `insert into rate_limits as r (key, window_start, points, expires_at)

@@ -11,7 +11,7 @@ export interface ExternalUserClaims {
   issuer: string
   subject: string
   tenantId: string
-  /** Null if the token has no scopes claim. */
+  /** Assay scopes in the token. Null if the token has no scopes claim. */
   scopes: Scope[] | null
   email: string | null
   name: string | null
@@ -51,7 +51,8 @@ export class ExternalTokens {
       throw new Error(`JWT_ISSUER is '${ownIssuer}', the service's own issuer. It must be the issuer of the identity provider.`)
     this.issuer = options.issuer
     this.#claims = { ...usualClaims, ...options.claims }
-    // An unknown key id causes at most one request to the provider per cooldown, so that forged tokens cannot flood the provider.
+    // Unknown key ids cause at most one request to the provider per `cooldownDuration`, so that forged tokens cannot flood the
+    // provider.
     this.#keys = createRemoteJWKSet(options.jwksUrl, { timeoutDuration: 3_000, cooldownDuration: 30_000, cacheMaxAge: 600_000 })
   }
 
@@ -74,7 +75,8 @@ export class ExternalTokens {
       currentDate: getCurrentTime(),
     }
     const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwTokenRejection)
-    // The provider's key also signs logout tokens and DPoP proofs, which are not access tokens (RFC 8725, section 3.11).
+    // Reject other types of tokens. The provider's key also signs logout tokens and DPoP proofs, which are not access tokens (RFC
+    // 8725, section 3.11).
     if (!isAccessTokenType(protectedHeader.typ))
       throw new RejectedToken('token_claims', 'This token is not an access token. Send an access token.')
     if (payload.iat! > now() / 1000 + skewSeconds) throw new RejectedToken('token_claims', 'This token is not valid yet.')

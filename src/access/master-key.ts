@@ -71,7 +71,7 @@ export class MasterKey {
 
   async #findKey(id: Buffer, label: string): Promise<DerivedKey> {
     const findLoadedKey = () => this.#keys.find((key) => key.id.equals(id))
-    // Another process may have changed DATA_DIR/master.key since this process read the file.
+    // Read DATA_DIR/master.key again, because another process may have changed it in the meantime.
     if (!findLoadedKey() && this.reread) this.#keys = (await this.reread()).map(toDerivedKey)
     const key = findLoadedKey()
     if (key) return key

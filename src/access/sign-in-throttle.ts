@@ -8,7 +8,7 @@ import type { WindowCounter } from './counters.js'
 
 export const signInWindowSeconds = 300
 
-// Failed sign-ins are counted for each account, for each address, and for each pair of both.
+// Failed sign-ins are counted for each account, for each address, and for each combination of both (`pair`).
 const failureKinds = ['pair', 'account', 'address'] as const
 type FailureKind = (typeof failureKinds)[number]
 

@@ -38,7 +38,10 @@ export const adoptCommands: Record<string, Command> = {
   },
 }
 
-/** Throws unless the URL is in a tenant's folder, because the first path segment of a blob identifies its tenant. */
+/**
+ * Returns the tenant and the folder of a URL. Throws unless the URL is in a tenant's folder, because the first path segment of a
+ * blob identifies its tenant.
+ */
 function parseFolder(url: string, storageUrl: string): { tenantId: string; folder: string } {
   const folder = toStoreFolder(url, storageUrl)
   const [tenantId, ...names] = folder?.split('/') ?? []

@@ -63,7 +63,7 @@ export interface UploadedFile {
   isAdopted?: boolean
 }
 
-/** A rejected upload and its validation report. Fields that were unknown at the rejection are null. */
+/** A rejected upload and its validation report. Fields are null if they were unknown when the upload was rejected. */
 export interface RejectedUpload {
   actor: Actor
   contextKey: string | null

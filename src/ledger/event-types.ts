@@ -45,7 +45,7 @@ export type EventType = keyof typeof eventTypes
 
 /**
  * Event types whose names cannot be derived from the entity and action of their audit log entry. A key can also contain the
- * entry's `change`, after a space.
+ * `change` of the entry, after a space.
  */
 const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'file.deleted purged': 'file.purged',

@@ -16,7 +16,7 @@ export class UnserializableError extends Error {
   override readonly name = 'UnserializableError'
 }
 
-// A commit that takes longer waits for more than a local disk. In this case, the next group is committed concurrently.
+// A commit that takes longer than this probably waits for more than a local disk, so the next group is committed concurrently.
 const slowCommitMs = 5
 /** Maximum time that a group waits for announced entries. */
 const gatherMs = 2
@@ -33,8 +33,8 @@ export class CommitScheduler {
   #slowTimer: NodeJS.Timeout | undefined
   #gatherTimer: NodeJS.Timeout | undefined
   /**
-   * Number of announced entries for which no group waits yet. `#awaited` counts the announced entries for which the next group
-   * waits.
+   * Number of announced entries that no group is waiting for yet. `#awaited` counts the entries that the next group is waiting
+   * for.
    */
   #announced = { count: 0 }
   #awaited: { count: number } | undefined
@@ -146,8 +146,8 @@ const maxAttempts = 5
 
 /**
  * Writes a group in one transaction. Retries it after a deadlock, and creates a missing partition. If an entry is invalid, writes
- * the entries one by one. Throws `LockTimeoutError` if nothing was written. After any other error, the outcome of the pending
- * entries is unknown.
+ * the entries one by one. Throws `LockTimeoutError` if the lock was not acquired in time, so that nothing was written. After any
+ * other error, the outcome of the pending entries is unknown.
  */
 export async function commitGroup(
   client: PoolClient,

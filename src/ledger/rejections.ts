@@ -20,8 +20,8 @@ interface StorageUsage {
 }
 
 /**
- * Rejection by `ledger_move` of the entry with index `n`. `status` and the quota values are set only for reasons whose errors use
- * them.
+ * States why `ledger_move` rejected the entry with index `n`. `status` and the quota values are set only for reasons whose errors
+ * use them.
  */
 export type Rejection = { n: number; why: keyof typeof rejectionErrors } & RejectionValues
 type RejectionValues = StorageUsage & { status: string }

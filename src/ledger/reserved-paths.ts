@@ -22,7 +22,8 @@ interface FolderPaths {
 
 const maxBatch = 256
 const maxFolders = 1_000
-// The sweep deletes blobs at reserved paths after this time. Uploads may use a path only during the first half of this time.
+// The sweep deletes blobs at reserved paths after this time. A path may be taken only during the first half of this time, so that
+// the second half remains for the upload itself.
 const reservedHours = 2
 const usableMs = (reservedHours / 2) * 3_600_000
 

@@ -115,7 +115,7 @@ const toDeletionRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
   deleted_by_type: actor.kind,
 })
 
-/** Converts an audit log entry to a row. The row's id has a separate time, which may be on the day after the call. */
+/** Converts an audit log entry to a row. The row's id contains its own time, which may be on the day after the call. */
 function toAuditRow(row: AuditRow) {
   const auditId = newId('aud')
   return {
@@ -253,7 +253,7 @@ function toEventRow(
 // The jsonb type rejects NUL characters and unpaired surrogates, although JSON allows both.
 const invalidInJsonb = /\\u0000|\\ud[89a-f]/i
 
-/** Converts a value to JSON for a jsonb column. Replaces characters that jsonb rejects with U+FFFD. */
+/** Converts a value to JSON for a jsonb column. U+FFFD replaces each character that jsonb rejects. */
 export function toDatabaseJson(value: unknown): string {
   const json = JSON.stringify(value)
   return invalidInJsonb.test(json)

@@ -98,13 +98,13 @@ function findEndOfString(json: Uint8Array, start: number): number {
 const tokens = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
 const manyDigits = /\d{16}/
 const integer = /^-?\d{16,}$/
-// Maximum number of digits in the integer part of a double.
+// Maximum length of an integer that a double can represent, including the sign.
 const maxIntegerLength = 310
 const maxReportedDigits = 40
 
 /**
- * Returns the first integer that JSON.parse would silently change, such as 9007199254740993, which would corrupt stored data. A
- * long integer is truncated in the result.
+ * Returns the first integer that JSON.parse would silently change, such as 9007199254740993. Storing the changed number would
+ * corrupt the client's data. A long integer is truncated in the result.
  */
 export function findImpreciseNumber(json: string): string | undefined {
   if (!manyDigits.test(json)) return undefined

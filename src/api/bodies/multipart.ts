@@ -101,7 +101,7 @@ export class Multipart {
     }
   }
 
-  /** Stops reading the body. This makes `read` resolve, or reject with the error if one is passed. */
+  /** Stops reading the body. `read` then resolves, or rejects with `error` if an error is given. */
   stop(error?: unknown): void {
     this.#failure ??= error
     if (error === undefined) this.#settle?.resolve()

@@ -69,8 +69,7 @@ export interface LogQuery {
   hours(bucket: Bucket): Promise<Bucket[]>
 }
 
-// LIMIT in the statement, which covers the rows that any page needs. Because this limit is constant, one query plan serves all
-// page sizes.
+// Value of LIMIT that covers the rows of any page. Because it is constant, one query plan serves all page sizes.
 const maxRows = 101
 
 /** Reads a log. Only the ledger writes to logs. */

@@ -3,7 +3,7 @@ import type { Call } from '../../access/call.js'
 
 /**
  * Loads a relation (such as 'File.context') for all rows of a request in one query. `load` returns the existing objects by id.
- * Missing objects become null. A loader is created per request, and therefore per tenant.
+ * Missing objects become null. Each request has its own loader, so data of different tenants is never mixed.
  */
 export function loadRelation<T>(
   call: Call,

@@ -33,7 +33,7 @@ export function readUploadRequest(
   })
 }
 
-/** A file listed in the `map` field. The resolver can use it before it arrives. */
+/** A file listed in the `map` field. The resolver can already use this object before the file arrives. */
 class Expected {
   arrived = false
   arrive!: (part: { filename: string; received: Promise<Spooled> }) => void

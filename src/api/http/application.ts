@@ -28,7 +28,7 @@ import { mountUploader } from './uploader.js'
 
 export interface ApplicationDependencies extends GraphqlHandlerDependencies {
   rest: RestHandler
-  /** Serves downloads from the local store. Undefined for a bucket, which serves its own downloads. */
+  /** Serves downloads from the local store. Undefined if files are stored in a bucket, which serves its own downloads. */
   download: RequestHandler<{ fileId: string }> | undefined
   exports: RequestHandler | undefined
   /** Serves event streams. The REST handler serves all other event requests. */

@@ -83,9 +83,8 @@ export async function authenticateCall(
 export type GetAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string
 
 /**
- * Returns a function that reads the client's address. Express reads the address from proxy headers if TRUST_PROXY allows it.
- * The returned function removes the port from an address in these headers. Otherwise, a client could appear to have a new
- * address in every request.
+ * Returns a function that reads the client's address, from proxy headers if TRUST_PROXY allows it. The function removes the port
+ * that a proxy may have added to the address. With the port, a client would appear to have a new address in every request.
  */
 export function createAddressReader(app: Express, trustProxy: false | number | string[]): GetAddress {
   if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''

@@ -161,7 +161,7 @@ async function checkScanner(scanner: VirusScanner | null): Promise<Condition> {
   }
 }
 
-// The status is not "down". Otherwise, a file that cannot be rescanned would take the service out of rotation.
+// The status is not "down", because a file that cannot be rescanned must not take the service out of rotation.
 const toRescanCondition = (failures: RescanFailures | undefined): Condition => {
   if (!failures) return { status: 'up' }
   const { waiting, abandoned, reason } = failures

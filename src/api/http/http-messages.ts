@@ -15,8 +15,8 @@ const blockBytes = 16_384
 const maxTinyChunks = 16_384
 const tinyChunkBytes = 32
 
-// Maximum size of a body whose unread bytes are discarded after an early response, so that the connection can be reused. For
-// larger bodies, the connection is closed.
+// Maximum size of a body whose unread bytes are discarded after an early response, so that the connection can be reused. After a
+// response to a request with a larger body, the connection is closed.
 const maxUnreadBytes = 64 * 1024
 const maxLingerMs = 60_000
 const maxSilenceMs = 5_000

@@ -41,7 +41,7 @@ export function createHttpServer(listener: RequestListener, app?: Express): Serv
   // Disable the maximum number of headers, because Node.js silently drops the headers above it, such as a second Host header.
   // Instead, the total size of the headers is limited.
   server.maxHeadersCount = 0
-  // Handle such a request like any other. The handler that reads the body sends 100 Continue.
+  // Handle a request with `Expect: 100-continue` like any other. The handler that reads the body sends 100 Continue.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
   // Ignore other expectations, as RFC 9110, section 10.1.1 permits. Node.js would send 417 without a JSON body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
@@ -92,7 +92,7 @@ function serializeRequests(handle: RequestListener): RequestListener {
   const waiting = new WeakMap<Socket, (() => void)[]>()
   return (request, response) => {
     const { socket } = request
-    // The client was disconnected because of an earlier request, and this request was parsed together with it. Ignore it.
+    // This request was parsed together with an earlier one that exceeded the limit. The client is already disconnected.
     if (socket.destroyed) return
     const line = waiting.get(socket)
     if (line && line.length >= maxPipelined) return void socket.destroy()

@@ -58,7 +58,7 @@ export class StaticFile {
 
 const createEtag = (content: Buffer) => `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`
 
-/** Build output folder. Tests that run from source also use it. */
+/** Folder that contains the build output. Tests that run from source also use it. */
 const dist = new URL('../../../dist/', import.meta.url)
 
 /** Reads all files in a folder of dist/ into memory, so that a new build does not affect the running service. */

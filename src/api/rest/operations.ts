@@ -154,8 +154,9 @@ type Completion = (value: unknown) => unknown
 export type CompiledOperation = (call: Call, variables: Record<string, unknown>) => Promise<unknown>
 
 /**
- * Precomputes the steps that graphql-js would repeat for each execution of a document with one root field. Uses the schema's
- * resolver with its middleware. Returns undefined if a nested field has a resolver, so that graphql-js must execute the document.
+ * Creates a function that runs a document with one root field, without the steps that graphql-js would repeat for each execution.
+ * The function calls the schema's resolver with its middleware. Returns undefined if a nested field has a resolver, so that
+ * graphql-js must execute the document.
  */
 export function compileOperation(
   schema: GraphQLSchema,

@@ -45,7 +45,7 @@ export function createRestHandler(dependencies: RestDependencies): RestHandler {
     })
 }
 
-/** Sends the result of `getResult`, or its error. */
+/** Calls `getResult` and sends its result, or an error response if it fails. */
 export async function respond(
   { onError }: Pick<RestDependencies, 'onError'>,
   { request, response, call }: Pick<RestRequest, 'request' | 'response' | 'call'>,

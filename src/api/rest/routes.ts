@@ -7,7 +7,7 @@ interface RouteOptions {
   body?: 'json' | 'multipart'
   /** Members of a PATCH body that can be set to null. */
   nullable?: readonly string[]
-  /** For a list: the item member whose value becomes the cursor of the next page. */
+  /** Member of a list's items whose value becomes the cursor of the next page. */
   listedBy?: string
   /** Member that a list is sorted by, if it is not `listedBy` and the request cannot choose the order. */
   sortedBy?: string

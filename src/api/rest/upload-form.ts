@@ -77,7 +77,7 @@ export class UploadForm {
 
   #onFile(file: FilePart, stop: (error?: unknown) => void): void {
     if (file.name !== 'file') {
-      // Such a field may have a file name, because browsers can set the content type of a value only by sending it as a Blob.
+      // A field may also have a file name, because browsers can set the content type of a value only by sending it as a Blob.
       if (file.name !== undefined && this.#options.fields.includes(file.name))
         this.#pending.push(file.readText().then(({ value, truncated }) => this.#onField(file.name, value, truncated)))
       else {
