@@ -83,7 +83,7 @@ export interface Findings extends Examination {
   scan?: { scanned: ScanResult; durationMs: number }
 }
 
-/** Result if two workers in a row failed on the file. */
+/** Result if the file could not be read, because the workers that read it crashed, hung or ran out of memory. */
 export interface WorkerFailureResult {
   failure: WorkerFailure
   durationMs: number

@@ -16,7 +16,7 @@ interface Work {
   cost?: number
   /** Creates the error for work that could not start. `running` is the total cost of the running work. */
   createError?: ((running: number) => Error) | undefined
-  /** Removes the work from the queue if it is aborted. */
+  /** If this signal is aborted, the work is removed from the queue. */
   signal?: AbortSignal | undefined
 }
 

@@ -6,7 +6,8 @@ export function createDataDir(dataDir: string): void {
   try {
     mkdirSync(dirname(dataDir), { recursive: true })
     if (!existsSync(dataDir)) {
-      // PostgreSQL does not run as root. Its user must be able to enter the directory, but not list it.
+      // If the service runs as root, PostgreSQL may run as another user, which must be able to enter the directory, but not list
+      // it.
       mkdirSync(dataDir, { mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
       syncDirectory(dirname(dataDir))
     }

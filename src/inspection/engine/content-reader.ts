@@ -24,7 +24,7 @@ import type { ReadResult } from './reading.js'
 
 export interface ContentReaderOptions {
   deadlineMs: number
-  /** Additional time after the reader's own deadline, before a worker counts as hung. */
+  /** Time after the reader's own deadline until the worker counts as hung. */
   graceMs: number
   /** URL of a module whose export `readers` (a map from extension to FormatReader) replaces built-in readers. */
   readerModule?: string | undefined
@@ -140,7 +140,7 @@ const quickBytes: Record<string, number> = {
 
 const archives = new Set(['zip', 'jar', 'gz', 'tar'])
 
-// Limits that suffice for icons and thumbnails: 256 KiB of pixels.
+// Limits for images on the event loop. 256 KiB of pixels suffice for icons and thumbnails.
 const quickPictureLimits = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 1024 }
 // Maximum number of reader steps on the event loop. They take half a millisecond, and nearly all small files need fewer steps.
 const maxSteps = 500
@@ -163,7 +163,8 @@ async function examineWithinLimits(source: RandomAccessSource, job: Job, limits:
   }
 }
 
-// Matches the start of containers, images, audio and video. Detecting these formats requires more than the first bytes.
+// Matches the start of containers, images, audio and video. The reader needs many steps to detect their format, because the first
+// bytes do not suffice.
 const manyStepsStart =
   /^(PK|\x1f\x8b|\xd0\xcf\x11\xe0|\x89PNG|ID3|OggS|RIFF|FORM|\{\\rtf|\x1a\x45\xdf\xa3|\x30\x26\xb2\x75|.{4}(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx))/s
 

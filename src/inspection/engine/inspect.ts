@@ -97,7 +97,7 @@ export function getExtension(filename: string): string {
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
 }
 
-/** Runs the checks in order. Skips all checks after the first failure. */
+/** Runs the checks in order. After the first failed check, skips the remaining ones. */
 async function runChecks(file: FileChecks): Promise<{ reports: CheckReport[]; rejected: RejectionReason | undefined }> {
   const { earlier, rules } = file.submission
   const reports: CheckReport[] = []

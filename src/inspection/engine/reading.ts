@@ -26,7 +26,10 @@ decodeImagesWith(async () => {
 
 export interface ReadResult {
   findings: Findings
-  /** True if the file contains an image that needs native code, which does not run in threads. */
+  /**
+   * True if the file contains an image that needs native code. Threads do not run native code, so the file is read again in a
+   * process.
+   */
   image: boolean
 }
 

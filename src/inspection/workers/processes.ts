@@ -184,7 +184,7 @@ class WorkerProcess {
     this.#settings = settings
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
-      // Content is sent separately from the message, because deserializing 0.5 MiB took 30 ms.
+      // Content is not part of the message, because deserializing 0.5 MiB took 30 ms.
       if (bytes) this.#contents.write(bytes)
       this.#send({ module: module.href, run, data, contentBytes: bytes?.length, ...(newSettings && { settings: newSettings }) })
     })
@@ -247,7 +247,7 @@ const buildWorkerEnv = (temporaryFolder: string): NodeJS.ProcessEnv => ({
   TMPDIR: temporaryFolder,
   // Without this setting, libvips would write images above 100 MB to /tmp, where no limit applies.
   VIPS_DISC_THRESHOLD: '64g',
-  // A process decodes one image at a time, on one thread.
+  // One thread and one memory arena suffice, because a process decodes one image at a time.
   UV_THREADPOOL_SIZE: '1',
   MALLOC_ARENA_MAX: '1',
 })

@@ -9,7 +9,7 @@ export class EnvReader {
   readonly #invalid = new Set<string>()
   readonly #fromFiles = new Map<string, string>()
 
-  /** `secrets` lists the variables whose value may be in the file that `<name>_FILE` names. */
+  /** `secrets` lists the variables that can also be set with a file, whose path is in `<name>_FILE`. */
   constructor(env: NodeJS.ProcessEnv, secrets: readonly string[]) {
     this.#env = env
     for (const name of secrets) this.#readFile(name)

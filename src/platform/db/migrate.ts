@@ -78,7 +78,7 @@ async function getPendingMigrations(client: pg.Client, migrations: Migration[]):
       `A newer version of Assay created or migrated this database (migration '${newer.migration_name}' is unknown). Start that version, or restore a backup from before the upgrade.`,
     )
   const finished = new Map(known.filter((row) => row.finished_at).map((row) => [row.migration_name, row.checksum]))
-  // A migration that was edited after it was applied would make this database differ from every new one.
+  // Reject a migration that was edited after it was applied, because this database would differ from every new one.
   for (const { name, checksum } of migrations)
     if (finished.has(name) && finished.get(name) !== checksum)
       throw new Error(

@@ -41,7 +41,8 @@ const run: Record<MigrationMode, (client: Client, migration: Migration) => Promi
   transaction: async (client, migration) => {
     await runInTransaction(client, async () => {
       await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`)
-      // Citus cannot change a reference table after a change that used parallel connections. Plain PostgreSQL ignores this setting.
+      // Use one connection per node, because Citus cannot change a reference table after a change that used parallel connections.
+      // Plain PostgreSQL ignores this setting.
       await client.query(`SET LOCAL citus.multi_shard_modify_mode TO 'sequential'`)
       await client.query(migration.sql)
       await recordMigration(client, migration)

@@ -75,7 +75,8 @@ export async function detectLostCommit<T>(statement: Promise<T>): Promise<T> {
 /** True if no connection was established, so that no statement was sent. */
 function isConnectFailure(error: unknown): boolean {
   const { code, syscall, message, errors } = error as { code?: string; syscall?: string; message?: string; errors?: unknown[] }
-  // If a host has several addresses, Node.js tries all of them and throws an AggregateError without a syscall.
+  // If a host has several addresses, Node.js tries all of them and throws an AggregateError without a syscall, so check each
+  // error.
   if (errors) return errors.every(isConnectFailure)
   return (
     syscall === 'connect' ||

@@ -24,7 +24,7 @@ export function forwardConnections(worker: Worker, hasOtherProcesses: () => bool
   // When this event is emitted, all acknowledgements from the process have been read. The connections that are still pending were
   // not accepted.
   process.once('close', () => {
-    // Node.js does not emit this event if the process exits while it receives a connection.
+    // Emit this event, because Node.js does not do so if the process exits while it receives a connection.
     process.emit('disconnect')
     for (const [ack, handle] of pending) {
       if (hasOtherProcesses()) process.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack, accepted: false }, undefined)

@@ -42,7 +42,7 @@ export class TextRequests {
   readonly #pending = new Map<number, (text: string) => void>()
   #lastId = 0
 
-  /** Returns undefined if no response arrives in time. */
+  /** Sends a request and returns its response, or undefined if none arrives in time. */
   async send(sendRequest: (id: number) => void, timeoutMs: number): Promise<string | undefined> {
     const id = ++this.#lastId
     const text = await new Promise<string | undefined>((resolve) => {

@@ -153,7 +153,10 @@ class UploadReceiver {
     this.#options = options
   }
 
-  /** Returns false if the upload exceeds its limit. Pauses the source only for disk writes, because frequent pauses are slow. */
+  /**
+   * Receives the upload. Returns false if it exceeds its limit. Pauses the source only for disk writes, because frequent pauses
+   * are slow.
+   */
   receive(source: Readable): Promise<boolean> {
     return new Promise((resolve, reject) => {
       let writing: Promise<void> | undefined
@@ -176,7 +179,7 @@ class UploadReceiver {
         )
       }
       finished(source, { writable: false }, (error) => {
-        // A paused stream may end or fail while its last chunk is being written.
+        // Wait for the last write, because a paused stream may end or fail while its last chunk is being written.
         Promise.resolve(writing).then(() => (error ? reject(error) : resolve(true)), reject)
       })
       source.on('data', onData)
@@ -263,7 +266,7 @@ class UploadReceiver {
   }
 }
 
-// Unlike `unlink`, `rm` would read the attributes of the file first.
+// Use `unlink`, because `rm` would first read the attributes of the file.
 const deleteFile = (file: string): Promise<void> =>
   unlink(file).catch((error) => {
     if (error.code !== 'ENOENT') throw error

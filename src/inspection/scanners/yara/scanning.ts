@@ -50,7 +50,7 @@ export async function scan(job: ScanJob, call: WorkerCall): Promise<ScanResult> 
     const { finish } = await openScan(file ?? new MemorySource(call.bytes ?? Buffer.alloc(0)), job, call)
     return await finish()
   } catch (error) {
-    // The system's message contains the file's path, which clients must not see.
+    // Return only the error code, because the system's message contains the file's path, which clients must not see.
     return { fault: `the scan worker cannot open the file (${(error as NodeJS.ErrnoException).code})` }
   } finally {
     file?.close()

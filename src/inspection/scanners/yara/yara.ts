@@ -64,10 +64,10 @@ export class YaraScanner implements VirusScanner {
     this.#deadlineOf = options.deadlineOf ?? getDefaultDeadlineMs
     this.#task = {
       module: options.module ?? getCompiledModuleUrl('inspection/scanners/yara/scanning'),
-      // An operator's rule may loop forever, and native code can be stopped only by killing its process.
+      // Run operator rules in a process. A rule may loop forever, and native code can be stopped only by killing its process.
       inProcess: kind === 'native' && operators.length > 0,
       settings: operators.length > 0 ? toSharedMemory(JSON.stringify(operators)) : undefined,
-      // A second attempt would usually hang too, while other uploads wait for the worker.
+      // Do not retry a scan that hangs. A second attempt would usually hang too, while other uploads wait for the worker.
       retryHung: false,
     }
     this.isSandboxed = this.#task.inProcess

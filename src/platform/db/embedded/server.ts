@@ -76,7 +76,8 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   }
   const flags = Object.entries(parameters).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const [program, ...args] = [...account.prefix, 'sh', '-c', endWithParent, 'sh', programs.postgres, '-D', data, ...flags]
-  // If another program now has the process id in this file, PostgreSQL would assume that a server is running.
+  // Delete this file, because the lock proves that no server is running. If another program now had the process id in the file,
+  // PostgreSQL would assume that a server is running.
   if (lock !== undefined) rmSync(join(data, 'postmaster.pid'), { force: true })
   const log = openLogFile(join(folder, 'postgres.log'))
   // Detach the server, so that Ctrl-C in a terminal does not stop it before the service has finished.
@@ -110,7 +111,7 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
 
 function chooseSocketFolder(folder: string): string {
   const path = join(folder, 'postgres.socket')
-  // The path of a Unix socket can have at most 107 bytes.
+  // Use a folder with a short path if necessary, because the path of a Unix socket can have at most 107 bytes.
   return Buffer.byteLength(join(path, '.s.PGSQL.5432')) <= 107 ? path : mkdtempSync('/tmp/assay-pg-')
 }
 

@@ -64,7 +64,7 @@ export class BucketStorage implements BlobStorage {
     return this.#api.read({ ...object, range }).catch((error) => {
       const status = getCauseHttpStatus(error)
       if (status === 404) throw notFound('blob', path)
-      // The range starts beyond the end of the blob.
+      // With status 416, the range starts beyond the end of the blob, so there is nothing to read.
       if (status === 416) return Readable.from([])
       throw error
     })
@@ -132,7 +132,8 @@ export class BucketStorage implements BlobStorage {
     this.#api.close()
   }
 
-  // A conflict may mean that an earlier attempt succeeded although its response was lost.
+  // Uploads an object, and repeats a failed upload once. After a conflict, succeeds if the object is from an earlier attempt
+  // whose response was lost.
   async #upload(upload: BucketUpload, isRetry = false): Promise<void> {
     try {
       await this.#api.upload(upload)

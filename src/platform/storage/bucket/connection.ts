@@ -63,7 +63,7 @@ export class BucketConnection {
         reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' })),
       )
       const { body } = request
-      // An error in either stream also becomes an 'error' event of the request.
+      // The callback is empty, because an error in either stream also becomes an 'error' event of the request.
       if (body && 'read' in body) pipeline(body.read(), outgoing, () => {})
       else outgoing.end(body)
     })

@@ -107,7 +107,7 @@ interface Part {
 function getChunkHeaders({ offset, chunk, crc32c }: Part, size: number): Record<string, string> {
   const end = offset + chunk.byteLength
   const range = { 'Content-Range': `bytes ${offset}-${end - 1}/${size}` }
-  // With the last chunk, the bucket verifies the checksum of all bytes.
+  // Send the checksum of all bytes with the last chunk, so that the bucket verifies it.
   return end === size ? { ...range, 'X-Goog-Hash': `crc32c=${crc32c}` } : range
 }
 

@@ -29,7 +29,7 @@ export class DurableDirectories {
     await this.#syncs.add(directory)
   }
 
-  /** True if the cache of durable directories contains `directory`. `invalidate` removes it from the cache. */
+  /** True if `directory` is known to be durable. The service remembers this until `invalidate` is called. */
   isDurable(directory: string): boolean {
     return directory === this.#root || this.#durable.has(directory)
   }

@@ -14,7 +14,7 @@ import { assertBlobPath, comparePaths } from '../blob-path.js'
 // Captures the first 9, 11 and 13 characters of a longer name.
 const prefixes = /^(((.{9})..)..)./su
 
-/** Directory for temporary files. Its name is shorter than the names of fan-out directories. */
+/** Directory for temporary files. It cannot be confused with a fan-out directory, because its name is shorter. */
 export const temporaryDirectory = '+tmp'
 /**
  * Marker file that proves that the store is mounted. Without it, the directory may be the empty mount point of an unmounted disk.
@@ -42,7 +42,9 @@ const escapeName = (name: string) => (name.startsWith('+') || name.startsWith('!
 // A name that starts with a single '!' is from another program and stays unchanged, because nothing is escaped.
 const unescapeName = (name: string) => (/^![+!]/.test(name) ? name.slice(1) : name)
 
-/** Lists the paths greater than `after`, in ascending order. Only the names in one branch are in memory. */
+/**
+ * Lists the paths greater than `after`, in ascending order. At any time, only the names in one branch of the tree are in memory.
+ */
 export function listPaths(root: string, after = ''): AsyncGenerator<string> {
   return listDirectory(root, { prefix: '', after, top: true })
 }
@@ -56,7 +58,7 @@ interface Position {
 async function* listDirectory(directory: string, position: Position): AsyncGenerator<string> {
   const entries = await readEntries(directory, position.top)
   const fanOutEntries = entries.filter((entry) => entry.isDirectory() && entry.name.startsWith('+'))
-  // Below the top level, files whose names start with '+' are from other programs.
+  // Below the top level, files whose names start with '+' are from other programs, so they are listed too.
   const ownEntries = entries.filter((entry) => !entry.name.startsWith('+') || (!position.top && entry.isFile()))
   // A directory contains both short names and fan-out directories for long names. Both lists are sorted, so they can be merged.
   yield* mergeSorted(listOwnPaths(directory, ownEntries, position), listFanOutPaths(directory, fanOutEntries, position))
@@ -86,7 +88,7 @@ async function* listOwnPaths(directory: string, entries: Dirent[], position: Pos
 }
 
 async function* listFanOutPaths(directory: string, entries: Dirent[], position: Position): AsyncGenerator<string> {
-  // Internal directories that contain no blobs exist only at the top level. Their names are too short for fan-out directories.
+  // Skip the directory for temporary files. It exists only at the top level, and its name is too short for a fan-out directory.
   const starts = entries.filter((entry) => entry.name !== temporaryDirectory).map((entry) => entry.name.slice(1))
   for (const start of starts.sort(comparePaths)) {
     if (mayContainPathsAfter(position.prefix + start, position.after))

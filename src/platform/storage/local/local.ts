@@ -176,7 +176,7 @@ export class LocalStorage implements BlobStorage {
     await assertExpectedSize(content.path, content.size)
     blob.signal?.throwIfAborted()
     reachFaultPoint('store.durable')
-    // Unlike `rename`, `link` never overwrites a file.
+    // Use `link`, because it never overwrites a file, unlike `rename`.
     await this.#createFile(blob, () => link(content.path, target))
     await this.#directories.syncEntries(dirname(target)).catch(async (error) => {
       await unlink(target).catch(() => {})

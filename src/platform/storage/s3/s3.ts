@@ -160,7 +160,7 @@ class S3Bucket implements BucketApi {
       Metadata: { upload: id },
       ...(this.requiresConditions && { IfNoneMatch: '*' }),
     }
-    // Leave time for a retry.
+    // Limit each attempt to a part of the call's timeout, so that time remains for a retry.
     const attempts = { action: `store '${path}'`, attemptMs: this.limits.callMs * 0.6 }
     await this.#access.call(attempts, async (signal) => {
       const body = toBody(content, { start: 0, end: content.size })

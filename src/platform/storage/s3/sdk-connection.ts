@@ -42,7 +42,7 @@ export class SdkConnection {
     const date = Date.parse(response.headers.date ?? '')
     if (!Number.isNaN(date)) this.#clockOffsetMs = date - Date.now()
     const isContent = request.query?.['x-id'] === contentOperation && response.status < 300
-    // Responses to HEAD requests have no body.
+    // Read every other response completely. The response to a HEAD request has no body, so its text is empty.
     const content = isContent ? response.body : Readable.from([Buffer.from(await readText(response))])
     return { response: { statusCode: response.status, headers: toHeaders(response.headers), body: content } }
   }
