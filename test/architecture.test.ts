@@ -220,7 +220,7 @@ function listSupportFiles(file: string, found = new Set<string>()): Set<string> 
   return found
 }
 
-test('uses no database in unit tests', () => {
+test('unit tests use no database', () => {
   const database = join(root, 'test/support/database.ts')
   const tests = readdirSync(join(root, 'test/unit')).map((name) => join(root, 'test/unit', name))
   expect(tests.filter((path) => listSupportFiles(path).has(database))).toEqual([])

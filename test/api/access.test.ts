@@ -210,7 +210,7 @@ describe('tenant isolation of each route', () => {
     return [answer.status, JSON.stringify(body).replaceAll(id, '…')]
   }
 
-  test.each(rows)("does not return another tenant's data at %s", async (route, row) => {
+  test.each(rows)("does not return another tenant's data from %s", async (route, row) => {
     const answer = await call(mine.admin, route, row)
     const responseText = JSON.stringify(answer.body)
     if (row.theirs === 'unknown') {

@@ -70,7 +70,7 @@ test('stores the scopes and metadata of a new API key and computes its expiry', 
   })
 })
 
-test('treats null fields as omitted when creating an API key', async () => {
+test('treats null fields as omitted when an API key is created', async () => {
   const data = getData(
     await tenant.admin.post('/api-keys', { name: 'n', scopes: null, expires_in_days: null, metadata: null, contexts: null }),
     created,

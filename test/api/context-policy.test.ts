@@ -73,7 +73,7 @@ test('sets and clears the retention period and the trash period', async () => {
   expect(getData(await tenant.admin.patch(getPolicyPath('aging'), { retention_days: null, rescan: true }))).toEqual(asItBegins)
 })
 
-test('audits a policy change, but not an update without changes', async () => {
+test('audits a policy change, but not an update that changes nothing', async () => {
   const { context_id } = await tenant.createContext('audited')
   getData(await tenant.admin.patch(getPolicyPath('audited'), { reject_encrypted_files: true }))
   getData(await tenant.admin.patch(getPolicyPath('audited'), { reject_encrypted_files: true }))

@@ -46,7 +46,7 @@ test('creates a new context version for each change to the rules or policy', asy
   expect(third.rules).toEqual({ ...second.rules, policy: { ...second.rules.policy, trash_days: 7 } })
 })
 
-test('creates no context version for an update that changes no versioned fields', async () => {
+test('does not create a context version for an update that changes no versioned fields', async () => {
   await tenant.createContext('steady')
   const same = { max_file_size_mb: 5, allowed_extensions: ['.TXT', 'csv', 'json', 'png', 'pdf'], reject_blank_files: true }
   const more = {
@@ -62,7 +62,7 @@ test('creates no context version for an update that changes no versioned fields'
   expect(await versionsOf('steady')).toHaveLength(1)
 })
 
-test('creates no context version if a PATCH only reorders allowed_extensions', async () => {
+test('does not create a context version if a PATCH only reorders allowed_extensions', async () => {
   await tenant.createContext('reordered', { allowed_extensions: ['txt', 'pdf', 'png'] })
   const order = ['png', 'pdf', 'txt']
   const changed = await tenant.admin.patch('/contexts/reordered', { allowed_extensions: order })

@@ -91,7 +91,7 @@ describe('signing in with POST /session', () => {
     },
   )
 
-  test('rejects methods other than POST and DELETE at /session with 405', async () => {
+  test('returns 405 for methods other than POST and DELETE at /session', async () => {
     const response = await world.unauthenticated.raw('/session')
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
   })
@@ -156,7 +156,7 @@ describe('session cookie authentication', () => {
     expect([response.status, response.body.error.code]).toEqual([401, 'unauthenticated'])
   })
 
-  test('requires the same scopes for requests with a session cookie as for other credentials', async () => {
+  test('requires the same scopes for requests with a session cookie as for requests with other credentials', async () => {
     const cookie = await getCookie()
     const response = await world.unauthenticated.get('/api-keys', { cookie, ...dashboard })
     expect([response.status, response.body.error.code]).toEqual([403, 'forbidden'])
@@ -247,7 +247,7 @@ describe('first-visit link', () => {
     expect((await startSession({ welcome: token })).status).toBe(400)
   })
 
-  test('rejects a first-visit link for a disabled user, and still requires the second factor', async () => {
+  test('rejects a first-visit link if its user is disabled or has a second factor', async () => {
     const disabled = await invite()
     await world.database.pool.query(`UPDATE users SET status = 'disabled' WHERE user_id = $1`, [disabled.userId])
     const secured = await invite()

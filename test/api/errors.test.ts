@@ -208,7 +208,7 @@ test.each([
   '/download/x',
   '/api/v1/openapi.json',
   '/docs',
-])('rejects write methods at the read-only path %s with 405', async (path) => {
+])('returns 405 for write methods at the read-only path %s', async (path) => {
   const response = await tenant.admin.raw(path, { method: 'POST' })
   expect([...toStatusAndCode(response), response.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
 })
@@ -256,7 +256,7 @@ describe('JSON request bodies', () => {
     ])
   })
   test.each(['text/plain', 'application/xml', 'multipart/form-data; boundary=x', 'application/jsonp', 'x'])(
-    'rejects a JSON request with the content type %s with 415',
+    'returns 415 for a JSON request with the content type %s',
     async (type) => {
       const response = await tenant.admin.post('/api-keys', '{"name":"x"}', { 'content-type': type })
       expect(toStatusAndCode(response)).toEqual([415, 'unsupported_media_type'])

@@ -113,7 +113,7 @@ describe('rejected exports', () => {
       ])
   })
 
-  test('exports no rows of other tenants', async () => {
+  test('does not export rows that belong to other tenants', async () => {
     const other = await world.createTenant()
     expect((await other.admin.get('/stats/logs/export')).body).toBe('')
     expect((await other.admin.get(`/stats/logs/export?api_key_id=${tenant.admin.id}`)).body).toBe('')

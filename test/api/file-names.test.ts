@@ -71,7 +71,7 @@ test.each(names)('sanitizes a file name with %s over REST and GraphQL', async (_
   expect(extended ? decodeURIComponent(extended) : plain).toBe(stored)
 })
 
-test('returns 400 for a file name that is empty after sanitizing', async () => {
+test('returns 400 for a file name that is empty after sanitization', async () => {
   for (const disposition of ['filename="\0\u001f"', 'filename="%0D%0A"', 'filename="a.txt\\\\"', 'filename="..\u0001"'])
     for (const response of [await uploadByRest('upload', disposition), await uploadByRest('validate', disposition)])
       expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])

@@ -77,7 +77,7 @@ test('rejects a name search that would sort too many files', async () => {
   expect(namesOf(getItems(found))).toEqual(['needle2.txt'])
 })
 
-test('reads no files in other contexts during a search with a restricted key', async () => {
+test('does not read files in other contexts during a search with a restricted key', async () => {
   const response = await restricted.get('/files?search=needle')
   expect(namesOf(getItems(response))).toEqual(needles)
   expect(getData(response).pagination).toMatchObject({ total_items: 3, has_next: false })
@@ -156,7 +156,7 @@ test.each(selections)('reads a limited number of files for each page of a file l
   expect(Math.max(...read)).toBeLessThanOrEqual(2 * 101 * contextIds().length)
 })
 
-test('skips no file between two search pages even if another file is deleted', async () => {
+test('does not skip a file between two search pages if another file is deleted', async () => {
   let deleted = 0
   const reads = {
     query: async (text: string, values: unknown[]) => {
@@ -179,7 +179,7 @@ test('skips no file between two search pages even if another file is deleted', a
   expect([deleted, rows.map((file) => file.originalFilename), scanEnd]).toEqual([1, ['needle3.txt'], idOf(3)])
 })
 
-test("rejects a tenant's fifth concurrent name search with 429", async () => {
+test("returns 429 for a tenant's fifth concurrent name search", async () => {
   const client = await world.database.pool.connect()
   try {
     await client.query('BEGIN')

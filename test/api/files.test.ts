@@ -96,7 +96,7 @@ describe('file response fields', () => {
     })
   })
 
-  test('returns a download URL with the documented fields and counts it as a download', async () => {
+  test('returns a download URL with the documented fields, and counts the request as a download', async () => {
     // The service estimates the database clock with an error below this tolerance, even under load.
     const before = Date.now() - 1000
     expect(getData(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })).toEqual({

@@ -76,7 +76,7 @@ describe('node query', () => {
     },
   )
 
-  test("returns no objects outside a restricted key's contexts from the node query", async () => {
+  test("the node query returns no objects outside a restricted key's contexts", async () => {
     const restricted = await tenant.createKey(['metadata'], { contexts: ['letters'] })
     const codes = await Promise.all(
       ['File', 'FileContext', 'CallLog'].map(async (type) => getGraphqlCode(await find(restricted, ids[type]!))),

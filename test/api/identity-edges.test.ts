@@ -53,7 +53,7 @@ describe('HTTP security headers, CORS and connections', () => {
     }
   })
 
-  test('permits Apollo Sandbox in the content security policy', async () => {
+  test('the content security policy permits Apollo Sandbox', async () => {
     const page = await world.unauthenticated.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
     expect([page.status, page.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')])
     const policy = page.headers.get('content-security-policy')!

@@ -71,7 +71,7 @@ describe('user management by admins', () => {
     ).toBe('FORBIDDEN')
   })
 
-  test("applies an admin's changes to scopes and status immediately and audits them", async () => {
+  test("applies an admin's changes to a user's scopes and status immediately, and audits them", async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['upload'])
     const id = await getUserId(user)

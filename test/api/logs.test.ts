@@ -189,7 +189,7 @@ describe('calls in the call log', () => {
     expect(await lastCall(reader)).toMatchObject({ operation: 'upload', status: 'failure' })
   })
 
-  test('logs a call with a disabled, revoked or expired key as a failed call by this key', async () => {
+  test('logs a call with a disabled, revoked or expired key as a failed call by that key', async () => {
     for (const end of ['disable', 'revoke', 'expire']) {
       const ended = await tenant.createKey(['upload', 'metadata'])
       if (end === 'expire')

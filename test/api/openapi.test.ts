@@ -52,7 +52,7 @@ test('serves a valid OpenAPI 3.1 document without requiring a credential', async
     for (const name of Object.keys(api.document.components[kind])) expect(refs).toContain(`#/components/${kind}/${name}`)
 })
 
-test('describes every tag, declares every path parameter and uses unique operation ids', () => {
+test('the OpenAPI document describes every tag, declares every path parameter and uses unique operation ids', () => {
   const ids = api.operations.map(({ operationId }) => operationId)
   expect(new Set(ids).size).toBe(ids.length)
   const tags = (api.document.tags as { name: string }[]).map(({ name }) => name)
@@ -64,7 +64,7 @@ test('describes every tag, declares every path parameter and uses unique operati
   }
 })
 
-test('names all response schemas and has a schema for each error code', () => {
+test('the OpenAPI document names all response schemas and has a schema for each error code', () => {
   const names = Object.keys(api.document.components.schemas)
   const expected = [
     'File',
@@ -167,7 +167,7 @@ test('returns the same error details whether the declared size or the streamed s
   }
 })
 
-test('lists all documented routes in the OpenAPI document', () => {
+test('the OpenAPI document lists all documented routes', () => {
   const described = api.operations.map(({ method, path }) => `${method} ${path}`)
   const served = routes.map(({ method, path }) => `${method} /api/v1${path}`)
   const exports = ['GET /api/v1/stats/logs/export', 'GET /api/v1/audit-logs/export']
@@ -176,7 +176,7 @@ test('lists all documented routes in the OpenAPI document', () => {
   expect(described.sort()).toEqual([...served, ...exports, ...log, ...links].sort())
 })
 
-test('states the required scopes and idempotent operations in the OpenAPI document', () => {
+test('the OpenAPI document states the required scopes and the idempotent operations', () => {
   const scopes = Object.fromEntries(api.operations.map(({ operationId, scope }) => [operationId, scope]))
   expect(scopes).toMatchObject({
     listContexts: null,
@@ -223,7 +223,7 @@ test('treats null as an omitted field in create requests but rejects it in updat
   }
 })
 
-test("documents the service's default values in the OpenAPI document", async () => {
+test("the OpenAPI document states the service's default values", async () => {
   const schema = api.operation('createContext').requestBody!.content['application/json']!.schema
   const defaults = Object.entries((schema as { properties: Record<string, Json> }).properties).flatMap(([name, property]) =>
     'default' in property ? [[name, property.default]] : [],
@@ -296,7 +296,7 @@ test('shows links to REST and GraphQL on the front page if the dashboard is off'
   expect((await world.unauthenticated.raw('/', { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD')
 })
 
-test('links only to existing pages from the front page in production', async () => {
+test('the front page links only to existing pages in production', async () => {
   const production = await World.open({ DASHBOARD: 'off', NODE_ENV: 'production' }, world)
   const { body } = await production.unauthenticated.raw('/')
   const links = [...body.matchAll(/href="([^"]+)"/g)].map(([, address]) => address)

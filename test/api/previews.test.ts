@@ -168,7 +168,7 @@ test('rejects invalid preview parameters and names them', async () => {
   }
 })
 
-test('renders no preview of stored bytes that exceed the limits or are not an image or PDF', async () => {
+test('does not render a preview if the stored bytes exceed the limits or are not an image or PDF', async () => {
   const size = 4000
   const content = await sharp({ create: { width: 50, height: 50, channels: 3, background: 'blue' } })
     .png()

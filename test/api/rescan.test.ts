@@ -245,7 +245,7 @@ describe('background rescans', () => {
     expect(await getProgress('patient')).toMatchObject({ status: 'finished', files_quarantined: 1 })
   })
 
-  test('continues a background rescan after a file with missing content', async () => {
+  test('continues a background rescan after it reaches a file with missing content', async () => {
     await tenant.createContext('damaged')
     const [lost, intact] = [await uploadFile('damaged', 'a.txt', 'lost'), await uploadFile('damaged', 'b.txt', 'kept')]
     const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [

@@ -172,7 +172,7 @@ describe('restored files', () => {
     await expectServed(file)
   })
 
-  test('keeps a restored file in quarantine until an admin releases it if every scan fails', async () => {
+  test('if every scan fails, keeps a restored file in quarantine until an admin releases it', async () => {
     const file = await createTrashedFile('a note')
     await clamd.updateSignatures(world)
     await rescanAll(world)

@@ -142,7 +142,7 @@ describe('resumable uploads', () => {
     expect(getFileId(await tus.patch(known, 5, '', { 'upload-length': '5' }))).toMatch(/^file_/)
   })
 
-  test('stores few parts for a resumable upload that consists of many small requests', async () => {
+  test('stores only a few parts for a resumable upload that consists of many small requests', async () => {
     const path = await tus.begin('notes', 'drops.txt', 40)
     for (let at = 0; at < 39; at++) expect((await tus.patch(path, at, 'x')).status).toBe(204)
     const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE upload_id = $1', [getUploadId(path)])

@@ -125,7 +125,7 @@ test('resumes an interrupted retention run, and skips files on hold', async () =
   )
 })
 
-test('deletes no files if retention is disabled before the run', async () => {
+test('does not delete files if retention is disabled before the run', async () => {
   await createContext('off', { retention_days: 30 })
   const fileId = await moveUploadBack(world, await upload('off'), 60)
   getData(await tenant.admin.patch('/contexts/off/policy', { retention_days: null }))

@@ -49,7 +49,7 @@ test('returns zero for every documented statistic of a new tenant', async () => 
   })
 })
 
-test('counts each action as documented in the statistics', async () => {
+test('counts each action in the statistics as documented', async () => {
   const tenant = await world.createTenant({ quotaMb: 1 })
   const key = await tenant.createKey(['upload', 'download', 'metadata', 'delete'])
   for (const contextKey of ['a', 'b', 'c', 'd'])

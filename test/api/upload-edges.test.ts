@@ -42,7 +42,7 @@ describe('upload checks before the body is read', () => {
     expect(await client.ended).toBe('end')
   })
 
-  test('rejects an upload with a key that lacks the scope, and logs the call', async () => {
+  test('rejects an upload with a key that lacks the upload scope, and logs the call', async () => {
     const key = await tenant.createKey(['metadata'])
     const client = await sendHeaders(key, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } })

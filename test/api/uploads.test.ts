@@ -157,7 +157,7 @@ describe('storage quotas', () => {
     getData(await own.admin.upload('two', 'b.txt', 'x'.repeat(700_000)), uploaded)
   })
 
-  test('reports a failed check instead of an exceeded quota', async () => {
+  test('reports a failed check rather than the exceeded quota if an upload fails both', async () => {
     const own = await world.createTenant({ quotaMb: 1 })
     await own.createContext('notes')
     getData(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded)

@@ -82,7 +82,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByText('Page not found').waitFor()
   })
 
-  test('shows an error page at an unknown path and at a forbidden page', async () => {
+  test('shows an error page for an unknown path and for a forbidden page', async () => {
     const page = await dashboard.openSignedIn(tenant, { scopes: ['metadata'] })
     for (const path of ['/nothing-here', '/files/a/b', '/keys', '/contexts/%']) {
       const response = await page.goto(path)
@@ -113,7 +113,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByText(other.email).waitFor()
   })
 
-  test('reports a page whose code cannot be loaded, and loads it after a reconnection', async () => {
+  test('reports a page whose code cannot be loaded, and loads it after the connection is restored', async () => {
     const page = await dashboard.openSignedIn(tenant)
     await page.locator('.tile').first().waitFor()
     await page.route('**/assets/calls-*.js', (route) => route.abort())

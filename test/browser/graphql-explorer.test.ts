@@ -135,7 +135,7 @@ describeWith('chromium')('GraphQL explorer in a browser', () => {
     },
   )
 
-  test('links to the front page, documentation and Apollo Sandbox from the GraphQL explorer', async () => {
+  test('the GraphQL explorer links to the front page, the documentation and Apollo Sandbox', async () => {
     const page = await open()
     const links = await page.locator('header a').evaluateAll((all) => all.map((each) => each.getAttribute('href')))
     expect(links).toEqual(['./', 'docs', 'graphql?sandbox'])

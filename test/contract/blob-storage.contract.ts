@@ -136,7 +136,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual(paths.sort(comparePaths))
     })
 
-    test('lists more than a thousand blobs and their sizes in order after any path', async () => {
+    test('lists more than a thousand blobs in order, with their sizes, starting after any path', async () => {
       const paths = Array.from({ length: 1100 }, (_, index) => `many/${index % 7}/file_${String(index).padStart(20, '0')}`).sort(
         comparePaths,
       )

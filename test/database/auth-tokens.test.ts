@@ -46,7 +46,7 @@ describe('password sign-in and token keys', () => {
     })
   })
 
-  test('accepts a session on every replica until any replica revokes it', async () => {
+  test('accepts a session on every replica until one of them revokes it', async () => {
     const there = await world.openReplica()
     const { token, sessionId } = await signedIn()
     await waitUntil(() => there.listener.isTrusted())

@@ -166,7 +166,7 @@ test('returns the newest calls of each of several keys', async () => {
   )
 })
 
-test('returns no calls from another tenant', async () => {
+test('does not return calls from another tenant', async () => {
   const foreign = { ...fixture.key, tenantId: newId('ten') }
   expect((await log.list(foreign, { page: 1, pageSize: 20 })).pagination.totalItems).toBe(0)
   expect((await log.getConnection(foreign, { first: 20 })).edges).toEqual([])

@@ -61,7 +61,7 @@ test('prevents an upload from using a path that a sweep has claimed', async () =
   expect([Number(rows[0].free), Number(rows[0].due)]).toEqual([0, 0])
 })
 
-test('opens no transaction while the store deletes blobs in a sweep', async () => {
+test('does not open a transaction while the store deletes blobs in a sweep', async () => {
   let open: number | undefined
   const { storage } = createStore(async () => {
     const { rowCount } = await pool.query(

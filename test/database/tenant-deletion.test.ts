@@ -67,7 +67,7 @@ test('reports the total number of deleted files in each of two processes that de
   expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
 })
 
-test('leaves no rows of a deleted tenant despite concurrent calls', async () => {
+test('leaves no rows of a deleted tenant behind, despite concurrent calls', async () => {
   const { tenants, fold, storageHealth } = world.app.services
   for (let round = 0; round < 3; round++) {
     const tenant = await createTenant(1_200)

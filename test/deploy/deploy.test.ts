@@ -36,7 +36,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       expect(files.faults).toEqual([])
     })
 
-    test('defines a health check and restart policy for each service in compose.yaml', () => {
+    test('compose.yaml defines a health check and a restart policy for each service', () => {
       const { services, secrets } = files.compose
       expect(Object.keys(services)).toEqual(['assay', 'postgres', 'clamav', 'redis', 'bucket'])
       for (const service of Object.values<Yaml>(services))
@@ -122,7 +122,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       expect(JSON.stringify(all)).toContain('soft_delete_policy')
     })
 
-    test('uses only exported metrics and labels in dashboards and alerts', async () => {
+    test('the dashboards and alerts use only exported metrics and labels', async () => {
       const none = {
         poolSize: () => ({ total: 0, idle: 0, waiting: 0 }),
         ledgerWaiting: () => 0,
@@ -168,7 +168,7 @@ describe('container image', () => {
     }
   })
 
-  test('includes runtime files but no build tools in the container image', async () => {
+  test('the container image includes runtime files but no build tools', async () => {
     const { isFileNotInImage, isNotInImage } = (await import(path('scripts/prune.mjs'))) as {
       isFileNotInImage(path: string): boolean
       isNotInImage(parent: string, name: string): boolean

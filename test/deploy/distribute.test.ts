@@ -90,7 +90,7 @@ test('distributes tables that are already local Citus tables', async () => {
   expect(await listPlacements('distributed')).toEqual([...distributedTables].sort())
 })
 
-test('changes no constraints if a table cannot be distributed', async () => {
+test('does not change constraints if a table cannot be distributed', async () => {
   const before = await readConstraints()
   await client.query(`INSERT INTO failing VALUES ('journal')`)
   await expect(runDistribute()).rejects.toThrow('distribution of "journal" failed')

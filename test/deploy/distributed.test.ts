@@ -180,7 +180,7 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       expect(findings.filter((each) => !isListed(exceptions, each))).toEqual([])
     })
 
-    test('changes no rows in statements that read data from several tenants', () => {
+    test('statements that read data from several tenants do not change rows', () => {
       const isRead = (what: string) => what.startsWith('reads ') || what.startsWith('names the tenant ')
       const listed = findings.filter((each) => isListed(acrossTenants, each))
       expect(listed.filter(({ found }) => !found.every(isRead))).toEqual([])

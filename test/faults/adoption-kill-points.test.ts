@@ -23,7 +23,7 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
 test.each([['adoption.claimed'], ['commit.begun'], ['commit.durable'], ['adoption.adopted'], ['adoption.reported']])(
-  'loses no objects if an adoption is killed at %s',
+  'loses no objects even if an adoption is killed at %s',
   async (point) => {
     const folder = point.replace('.', '-')
     const report = join(world.dataDir, `${folder}.csv`)

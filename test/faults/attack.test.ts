@@ -15,7 +15,7 @@ beforeAll(async () => {
   })
 })
 
-test('responds to every valid call during stalled downloads, slow uploads and idle sockets', () => {
+test('responds to every valid call despite stalled downloads, slow uploads and idle sockets', () => {
   expect(attacked.rejected).toEqual([])
 })
 

@@ -37,7 +37,7 @@ describe('prototype pollution', () => {
     },
   )
 
-  test('stores __proto__ and constructor in metadata as ordinary keys', async () => {
+  test('stores __proto__ and constructor as ordinary keys in metadata', async () => {
     const created = await tenant.admin.rest('POST', '/api-keys', `{"name":"p","metadata":${pollutingJson}}`, {
       'content-type': 'application/json',
     })

@@ -229,7 +229,7 @@ test('validates the credential and scopes of a PATCH before reading its body', a
   expect((await good.readResponse()).status).toBe(204)
 })
 
-test('creates no file for an upload whose deferred length is never declared', async () => {
+test('does not create a file for an upload whose deferred length is never declared', async () => {
   const path = await tus.begin('raw', 'never.bin', null)
   for (let at = 0; at < 3; at++) expect((await tus.patch(path, at * 4, 'text')).status).toBe(204)
   expect(await fileId(path)).toBeNull()

@@ -32,7 +32,7 @@ test('invalidates the bucket URL of a deleted file before the next periodic swee
   expect((await fetch(download_url)).status).toBe(404)
 })
 
-test('finds an object with `verify --deep` that is listed but cannot be read', async () => {
+test('`verify --deep` finds an object that is listed but cannot be read', async () => {
   const id = await upload()
   bucketWorld.bucket.faults.plan('media', { kind: 'status', status: 404 }, 50)
   const found = await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })

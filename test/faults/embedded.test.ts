@@ -243,6 +243,6 @@ describe('external databases', () => {
 })
 
 // Threads and child processes run compiled code.
-test('includes the compiled code of the embedded database in the build', () => {
+test('the build includes the compiled code of the embedded database', () => {
   expect(existsSync(fileURLToPath(new URL('../../dist/platform/db/open-database.js', import.meta.url)))).toBe(true)
 })

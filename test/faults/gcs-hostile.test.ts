@@ -59,7 +59,7 @@ describe.each(puts)('bucket uploads: %s', (_name, call, bytes) => {
     expect(Date.now() - began).toBeGreaterThanOrEqual(1000)
   })
 
-  test('does not wait for a Retry-After time past the deadline of a bucket upload', async () => {
+  test('does not wait for a Retry-After time that exceeds the deadline of a bucket upload', async () => {
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '86400' }, body: '' }, 1000)
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeLessThanOrEqual(2)

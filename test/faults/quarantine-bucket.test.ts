@@ -111,7 +111,7 @@ test('deletes a purged quarantined file from the bucket', async () => {
 })
 
 test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quarantine.moved'])(
-  'completes a quarantine on another replica if the first is killed at %s',
+  'completes a quarantine on another replica if the first replica is killed at %s',
   async (faultPoint) => {
     const file = await createInfectedFile()
     await clamd.updateSignatures(world)

@@ -138,7 +138,7 @@ describe('unavailable bucket', () => {
 })
 
 describe('unavailable IAM service without a local signing key', () => {
-  test('reports a failed download URL signature while IAM is unavailable', async () => {
+  test('reports that a download URL cannot be signed while IAM is unavailable', async () => {
     const bucketWorld = await openBucketWorld()
     const identity = await GoogleIdentityEmulator.start(createServiceAccount())
     // Replaces the key with credentials that sign through IAM, whose host name cannot resolve (RFC 2606).

@@ -126,7 +126,7 @@ describe('failing workers', () => {
 })
 
 describe('worker pool limits', () => {
-  test('rejects files as overloaded while the worker queue is full', async () => {
+  test('rejects files with the error `overloaded` while the worker queue is full', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const outcomes = await Promise.allSettled(
       Array.from({ length: 8 }, () => inspector.inspect(createSubmission('a.slow', words))),

@@ -129,7 +129,7 @@ describe('password hashes and rules', () => {
     expect(passwords.needsRehash(stored)).toBe(true)
   })
 
-  test('rejects password verification as overloaded if too many requests are waiting', async () => {
+  test('rejects a password verification with the error `overloaded` if too many requests are waiting', async () => {
     const few = new Passwords({ max: 1, maxWaiting: 2 })
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => few.hash('correct horse')))
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])

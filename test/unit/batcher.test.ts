@@ -92,7 +92,7 @@ test('rejects the items of a failed batch without stopping the next batch', asyn
   expect(await second).toBe(4)
 })
 
-test('rejects a batch item as overloaded if too many items are waiting', async () => {
+test('rejects a batch item with the error `overloaded` if too many items are waiting', async () => {
   const { batcher, endTurn, finish } = createBatcher({ maxWaiting: 1 })
   const accepted = [batcher.add(1)]
   await endTurn()

@@ -270,7 +270,7 @@ describe('virus check', () => {
     expect(report.checks[4]).toMatchObject({ outcome: 'incomplete' })
   })
 
-  test('returns no report for a failed scan', async () => {
+  test('does not return a report for a failed scan', async () => {
     await expect(scan(new ScriptedScanner(scannerUnavailable('clamd is down')))).rejects.toMatchObject({
       code: 'scanner_unavailable',
     })

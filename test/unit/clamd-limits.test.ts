@@ -63,7 +63,7 @@ describe('scan coverage', () => {
     }
   })
 
-  test.each(['EncryptedPackage', 'EncryptedSummary'])('detects an OLE file with the stream %s as encrypted', async (name) => {
+  test.each(['EncryptedPackage', 'EncryptedSummary'])('identifies an OLE file with the stream %s as encrypted', async (name) => {
     const ole = compound({ [name]: Buffer.from('x') })
     expect(await getCoverage(createMemoryContent(ole))).toMatchObject({ incomplete: expect.stringContaining(name) })
   })
@@ -72,7 +72,7 @@ describe('scan coverage', () => {
     ['Word', doc],
     ['Excel', xls],
     ['PowerPoint', ppt],
-  ])('detects a document of type %s as encrypted only if it has a password', async (program, streams) => {
+  ])('identifies a document of type %s as encrypted only if it has a password', async (program, streams) => {
     const of = (encrypted: boolean) => getCoverage(createMemoryContent(compound(streams({ encrypted }))))
     expect(await of(true)).toMatchObject({ incomplete: expect.stringContaining(program) })
     expect((await of(false)).incomplete).toBeUndefined()
@@ -102,7 +102,7 @@ describe('scan coverage', () => {
     expect(await of([])).toMatchObject({ parts: [{ size: text.length }] })
   })
 
-  test('detects a PDF as encrypted only if it requires a password', async () => {
+  test('identifies a PDF as encrypted only if it requires a password', async () => {
     expect(await getCoverage(createMemoryContent(createEncryptedPdf('secret')))).toMatchObject({
       incomplete: expect.stringContaining('password'),
     })

@@ -102,7 +102,7 @@ describe('valid configuration variables', () => {
         },
       },
     ],
-  ])('accepts the variables %j', (env, expected) => {
+  ])('accepts the valid configuration variables %j', (env, expected) => {
     expect(readConfig(env)).toMatchObject(expected)
   })
 })

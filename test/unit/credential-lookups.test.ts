@@ -45,7 +45,7 @@ test('runs a credential lookup without a pause if no other lookup is running', a
   expect(await third).toBe('found 4')
 })
 
-test('rejects a credential lookup as overloaded if 5,000 lookups are waiting', async () => {
+test('rejects a credential lookup with the error `overloaded` if 5,000 lookups are waiting', async () => {
   const { lookups, endTurn, completeLookup } = createLookups()
   const requested = [lookups.add(2)]
   await endTurn()

@@ -30,7 +30,7 @@ test("limits the compressed scripts and styles of the dashboard's first page to 
   expect(bytes).toBeLessThan(160 * 1024)
 })
 
-test("loads no code of other pages with the dashboard's first page", () => {
+test("does not load the code of other pages with the dashboard's first page", () => {
   const files = findFirstPageFiles()
   for (const page of ['files', 'contexts', 'keys', 'calls', 'audit', 'webhooks', 'health', 'account']) {
     const name = readdirSync(built).find((each) => new RegExp(`^${page}-\\w+\\.js$`).test(each))

@@ -24,7 +24,7 @@ test.each(stored)('stores the file name %j as %j', (input, expected) => {
 })
 
 test.each(['', '/', 'dir/', '..', '.', '\u0001\u0002', '   ', '\u202e'])(
-  'returns 400 for the file name %j, which is empty after sanitizing',
+  'returns 400 for the file name %j, which is empty after sanitization',
   (input) => {
     expect(() => sanitizeFilename(input)).toThrow(/file name/)
   },

@@ -86,7 +86,7 @@ describe('bucket uploads', () => {
   test.each([
     ['a/small', 100_000],
     ['a/large', 9_000_000],
-  ])('stores no second blob after a lost response (%s)', async (path, size) => {
+  ])('does not store a second blob after a lost response (%s)', async (path, size) => {
     bucket.faults.plan(size > 1_000_000 ? 'chunk' : 'upload', { kind: 'lost' }, 2)
     await storage.put(path, inMemory(noise(size)), type)
     await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExistsError)

@@ -97,7 +97,7 @@ describe('local store', () => {
     expect(await readdir(join(root, '+tmp'))).toEqual([])
   })
 
-  test('removes only temporary files of killed processes at startup', async () => {
+  test('removes only the temporary files of killed processes at startup', async () => {
     const store = await open()
     await store.put('a/b', inMemory(Buffer.from('kept')), type)
     const dead = execFileSync(process.execPath, ['-e', 'console.log(process.pid)']).toString().trim()
@@ -149,7 +149,7 @@ describe('local store', () => {
     await store.assertReady()
   })
 
-  test('reads files of another store in the same directory immediately', async () => {
+  test('immediately reflects the changes that another store makes in the same directory', async () => {
     const [one, two] = [await open(), await open()]
     await one.put('a/b', inMemory(Buffer.from('x')), type)
     await expect(two.put('a/b', inMemory(Buffer.from('y')), type)).rejects.toThrow('Nothing was overwritten')

@@ -38,7 +38,7 @@ describe('merging upload parts', () => {
     ['alternating tiny and large', repeat([1, 2_000_000], 500)],
     ['random', [...random(7, 5_000)]],
     ['other random', [...random(20_261_124, 5_000)]],
-  ] as [string, number[]][])('stores the bytes of %s requests in few parts', (_what, requests) => {
+  ] as [string, number[]][])('stores the bytes of %s requests in only a few parts', (_what, requests) => {
     const { parts, received, written, maxSmall, count } = receive(requests)
     expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)
     expect(maxSmall).toBeLessThanOrEqual(maxSmallParts)

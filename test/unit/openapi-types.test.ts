@@ -34,7 +34,7 @@ describe('generated TypeScript types', () => {
     expect(toTypeScriptType(schema)).toBe(type)
   })
 
-  test('stops the type generation with an error at an unknown schema keyword', () => {
+  test('stops type generation with an error if a schema contains an unknown keyword', () => {
     expect(() => toTypeScriptType({ oneOf: [] })).toThrow("The JSON Schema keyword 'oneOf' is not supported.")
   })
 })

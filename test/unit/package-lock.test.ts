@@ -10,7 +10,7 @@ const { packages } = JSON.parse(readFileSync(new URL('../../package-lock.json', 
 }
 
 // If a registry lacks packages for other platforms, npm install omits them, and npm ci rejects the lock file.
-test('lists every optional package in package-lock.json', () => {
+test('package-lock.json lists every optional package', () => {
   const named = new Set(
     Object.keys(packages).map((path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)),
   )

@@ -76,7 +76,7 @@ test('documents exactly the existing operator commands', () => {
   expect(listed).toEqual(Object.values(commands).map(({ usage }) => usage.replace(/ \(.*\)$/, '')))
 })
 
-test('includes every folder in src in the architecture diagram', () => {
+test('the architecture diagram includes every folder in src', () => {
   const picture = read('docs/architecture.md')
   const folders = readdirSync(new URL('src/', root), { withFileTypes: true }).filter((entry) => entry.isDirectory())
   for (const { name } of folders) expect(picture).toContain(`${name}/`)
@@ -114,7 +114,7 @@ test.each(pages)('links only to existing files of the repository in %s', (page) 
   expect(damaged).toEqual([])
 })
 
-test('links to every documentation page from docs/index.md', () => {
+test('docs/index.md links to every documentation page', () => {
   expect(read('README.md')).toContain('](docs/index.md)')
   const linked = [...read('docs/index.md').matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, path]) => `docs/${path}`)
   expect(pages.filter((page) => page.startsWith('docs/') && ![...linked, 'docs/index.md'].includes(page))).toEqual([])
@@ -126,7 +126,7 @@ test('serves llms.txt from the container image', () => {
 })
 
 // Commits and images must not contain a data directory because it contains the master key.
-test('ignores every suggested data directory in Git and Docker', () => {
+test('Git and Docker ignore every suggested data directory', () => {
   const suggested = [...everything.matchAll(/DATA_DIR=(\S+)/g)].map(([, path]) => path!)
   expect(suggested.length).toBeGreaterThan(0)
   for (const path of ['.data', ...suggested]) expect(path).toMatch(/^(\.data[\w-]*|\/.+)$/)

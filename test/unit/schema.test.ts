@@ -30,7 +30,7 @@ test('the repository contains no generated code except schema.graphql', () => {
   expect(execFileSync('git', ['ls-files', '*/generated/*'], { cwd: root, encoding: 'utf8' })).toBe('')
 })
 
-test('describes every type, field, argument, input field and enum value', () => {
+test('the GraphQL schema describes every type, field, argument, input field and enum value', () => {
   expect(types.flatMap(listUndescribed)).toEqual([])
   expect(types.length).toBeGreaterThan(40)
 })

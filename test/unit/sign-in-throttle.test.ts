@@ -47,7 +47,7 @@ describe('sign-in attempts', () => {
     expect(waits).toEqual([250])
   })
 
-  test('does not delay an account owner with a familiar IP address', async () => {
+  test('does not delay the sign-in of an account owner with a familiar IP address', async () => {
     const { pace, waits } = createPace({ free: { pair: 3, account: 5 } })
     for (let address = 0; address < 7; address++) await pace.delayAttempt(at('amy@example.com', `198.51.100.${address}`))
     expect(waits).toEqual([250, 500])

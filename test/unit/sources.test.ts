@@ -93,7 +93,7 @@ describe('file sources', () => {
       expect(read).toThrow('the file is closed')
   })
 
-  test('returns no bytes of another file if an open file becomes shorter', async () => {
+  test('does not return bytes of another file if an open file becomes shorter', async () => {
     const before = new FileSource(await writeTestFile(Buffer.alloc(600_000, 1), 'before'))
     before.read(0, 600_000)
     before.close()

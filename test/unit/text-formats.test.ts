@@ -143,7 +143,7 @@ describe('JSON files', () => {
     expect(differing).toEqual([])
   })
 
-  test('returns the same JSON validation result for any chunk boundaries', () => {
+  test('returns the same JSON validation result regardless of the chunk boundaries', () => {
     const document = Buffer.from('{"key":[1.25e-3,"\\u00e9\\\\",false,{"x":null}]}')
     for (let cut = 1; cut < document.length; cut++) {
       expect(scans(document.subarray(0, cut), document.subarray(cut))).toBe(true)
@@ -229,7 +229,7 @@ describe('XML files', () => {
 })
 
 describe('SVG files', () => {
-  test('requires an svg root element in an SVG file and reports scripts', async () => {
+  test('requires an SVG file to have an svg root element, and reports scripts', async () => {
     expect(await findMaliciousConstruction(readSvg, sample.svg())).toBe('sound')
     expect(await findMaliciousConstruction(readSvg, '<s:svg xmlns:s="http://www.w3.org/2000/svg"/>')).toBe('sound')
     expect(await findMaliciousConstruction(readSvg, '<html><svg/></html>')).toBe('broken')

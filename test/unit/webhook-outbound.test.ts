@@ -180,7 +180,7 @@ describe('webhook connections', () => {
     },
   )
 
-  test('includes no data from the receiver in a webhook connection error', () => {
+  test('does not include data from the receiver in a webhook connection error', () => {
     expect(describeConnectionError(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe('the connection was refused')
     expect(describeConnectionError(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe(
       'the request timed out',

@@ -35,7 +35,7 @@ test('reads exactly the content of the file assigned to each worker', async () =
     expect(await Promise.all(contents.map((bytes) => run(bytes)))).toEqual(contents.map(sha256))
 })
 
-test('reads the complete content in a second worker if the first dies', async () => {
+test('reads the complete content in a second worker if the first worker exits unexpectedly', async () => {
   const bytes = noise(1_000_000)
   await run(noise(2_000_000))
   const dying = run(bytes, { run: 'dieOnce', settings: new SharedArrayBuffer(1) })

@@ -116,11 +116,11 @@ describe('content that resembles another type', () => {
     ['{"json": true}', 'text'],
     ['<svg xmlns="http://www.w3.org/2000/svg"/>', 'text'],
     ['BEGIN:VCARD\nEND:VCARD\n', 'text'],
-  ])('detects text that starts like another file type as text: %s', async (content, kind) => {
+  ])('identifies text that starts like another file type as text: %s', async (content, kind) => {
     expect(await typeOf(Buffer.from(content))).toBe(kind)
   })
 
-  test('detects binary data as unknown if it resembles another type only at its start', async () => {
+  test('identifies binary data as unknown if it resembles another type only at its start', async () => {
     const noise = (start: string) =>
       Buffer.concat([
         Buffer.from(start, 'latin1'),
@@ -138,14 +138,14 @@ describe('content that resembles another type', () => {
 })
 
 describe('damaged content', () => {
-  test('detects a truncated Office document as a damaged zip', async () => {
+  test('identifies a truncated Office document as a damaged zip', async () => {
     const complete = basic.docx()
     expect(await typeOf(complete.subarray(0, complete.length - 200))).toBe('zip-damaged')
     expect(['docx', 'xlsx', 'odt', 'jar', 'zip'].every((extension) => isExtensionOfType(extension, 'zip-damaged'))).toBe(true)
     expect(isExtensionOfType('pdf', 'zip-damaged')).toBe(false)
   })
 
-  test('detects an Office document with a damaged central directory as a damaged zip', async () => {
+  test('identifies an Office document with a damaged central directory as a damaged zip', async () => {
     const complete = basic.zip({ 'word/a.xml': 'a', 'word/b.xml': 'b', 'word/document.xml': 'c' })
     const second = complete.indexOf('PK\x01\x02', complete.indexOf('PK\x01\x02', 0, 'latin1') + 1, 'latin1')
     complete.fill(0, second, second + 4)
@@ -164,11 +164,11 @@ describe('damaged content', () => {
     expect(isExtensionOfType('m4a', 'iso-damaged')).toBe(true)
   })
 
-  test('detects a compound file with an unreadable directory as the generic type ole', async () => {
+  test('identifies a compound file with an unreadable directory as the generic type ole', async () => {
     expect(await typeOf(basic.ole('WordDocument').subarray(0, 512))).toBe('ole')
   })
 
-  test('detects a zip that is surrounded by other bytes as unknown', async () => {
+  test('identifies a zip that is surrounded by other bytes as unknown', async () => {
     const damaged = Buffer.concat([Buffer.alloc(600, 3), basic.docx(), Buffer.alloc(600, 5)])
     expect(await typeOf(damaged)).toBe('unknown')
   })
@@ -203,7 +203,7 @@ describe('unusual content', () => {
     expect(await typeOf(Buffer.from(letters, 'latin1'))).toBe(type)
   })
 
-  test('detects UTF-16 text with a byte-order mark as text, not as MPEG audio', async () => {
+  test('identifies UTF-16 text with a byte-order mark as text, not as MPEG audio', async () => {
     expect(await typeOf(text.utf16le('Hello'))).toBe('text')
   })
 })
@@ -213,7 +213,7 @@ describe('documents that predate compound files', () => {
     ['xls', Buffer.from('0900040002001000', 'hex')],
     ['xls', Buffer.from('0904060000001000', 'hex')],
     ['doc', Buffer.concat([Buffer.from('dba52d00', 'hex'), Buffer.alloc(400), Buffer.alloc(100, 1)])],
-  ])('detects an old Office document that is not a compound file as type %s', async (type, bytes) => {
+  ])('identifies an old Office document that is not a compound file as type %s', async (type, bytes) => {
     expect(await typeOf(bytes)).toBe(type)
   })
 })

@@ -21,7 +21,7 @@ describe('formats with several signatures', () => {
     expect(await open('dcm', dicom(preamble))).toMatchObject({ type: 'dcm', ...accepted })
   })
 
-  test('detects a Windows program that contains the DICOM signature as a program', async () => {
+  test('identifies a Windows program that contains the DICOM signature as a program', async () => {
     const program = Buffer.concat([basic.exe(), Buffer.alloc(400)])
     program.write('DICM', 128, 'latin1')
     expect(await open('dcm', program)).toMatchObject({ type: 'exe', fits: false })
