@@ -24,7 +24,7 @@ test('updates a database to the newest migration and changes nothing in a second
   await database.drop()
 })
 
-test('reports an unreachable database during a migration in one sentence', async () => {
+test('reports an unreachable database in one sentence during a migration', async () => {
   const { status, stdout, stderr } = await runCommand(['migrate'], { DATABASE_URL: 'postgresql://u:hushed@127.0.0.1:9/d' })
   expect([status, stdout]).toEqual([1, ''])
   expect(stderr).toMatch(/^The database u@127\.0\.0\.1:9\/d is unreachable \(.*\)\. Check DATABASE_URL\.\n$/)

@@ -18,7 +18,7 @@ async function waitForEntry(tenant: TestTenant, reason: string) {
   return (await listSecurityEntries(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
 }
 
-test('audits failed sign-ins with the IP address at most once a minute', async () => {
+test('audits failed sign-ins, including the IP address, at most once a minute', async () => {
   const tenant = await world.createTenant()
   const user = await tenant.createUser(['metadata'])
   const signIn = (password: string) =>

@@ -123,7 +123,7 @@ test('exits with status 2 if the `assay` command receives invalid arguments', as
   )
 })
 
-test('names the affected file in local errors of the `assay` command', async () => {
+test('the `assay` command names the affected file in local errors', async () => {
   const missing = ['upload', 'missing.txt', '--context', 'notes']
   expect(await runAssay(missing)).toEqual({ status: 2, out: '', err: "'missing.txt' does not exist. (ENOENT)\n" })
   const { status, err } = await runAssay([...missing, '--json'])
@@ -173,7 +173,7 @@ test('downloads a receipt with the `receipt` command and verifies it offline', a
   expect((await runAssay(['verify', 'receipt.jws'], {})).err).toContain('--keys')
 })
 
-test('prints the events after a sequence number with the `events` command', async () => {
+test('the `events` command prints the events after a sequence number', async () => {
   const { last_sequence } = (await tenant.admin.get('/events?limit=1')).body.data
   await tenant.admin.upload('notes', 'told.txt', 'told')
   await tenant.admin.upload('notes', 'told.exe', 'MZ')

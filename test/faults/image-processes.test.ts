@@ -236,7 +236,7 @@ describe('image process life cycle and isolation', () => {
     expect(await real.inspect(createSubmission('a.tif', complete))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('deletes only sandbox folders of killed services on the same host', async () => {
+  test('deletes only the sandbox folders of killed services on the same host', async () => {
     const own = await openSandbox(folder).catch(() => undefined)
     if (!own) return
     const boxes = () => readdirSync(tmpdir()).filter((name) => name.startsWith('assay-box-'))

@@ -127,7 +127,7 @@ describe.each(stores)('rescans of files from 1 KB to 100 MB in a $store store', 
   )
 
   test(
-    'quarantines files that match new sandboxed YARA rules in a rescan',
+    'a rescan quarantines files that match new sandboxed YARA rules',
     () => rescanWithOwnRules(env(), join(folder, store)),
     timeoutMs,
   )
@@ -140,7 +140,7 @@ describe.each(stores)('rescans of files from 1 KB to 100 MB in a $store store', 
     afterAll(() => clamd.close())
 
     test(
-      'quarantines files that match new signatures in a rescan',
+      'a rescan quarantines files that match new signatures',
       async () => {
         const world = await World.open({ ...env(), SCANNER_URL: clamd.unixUrl })
         try {

@@ -124,7 +124,7 @@ test.each<S3Call>(['list', 'create', 'complete', 'copy'])('repeats an S3 %s requ
   expect(count(call)).toBeGreaterThanOrEqual(2)
 })
 
-test('fails a truncated S3 download instead of ending without an error', async () => {
+test('reports an error for a truncated S3 download instead of ending it normally', async () => {
   await storage.put('a/b', inMemory(large), type)
   fakeS3.plan('get', { kind: 'cut' })
   await expect(readBytes(await storage.open('a/b'))).rejects.toMatchObject(unavailable)

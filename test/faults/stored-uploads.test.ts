@@ -103,7 +103,7 @@ test('stores only one blob for two requests with the same Idempotency-Key', asyn
   await expectWhole(tenant, 1)
 })
 
-test('uses the new storage path template if it changes during the upload', async () => {
+test('uses the new storage path template if the template changes during the upload', async () => {
   const tenant = await newTenant()
   expect((await send(tenant)).status).toBe(201)
   const other = new pg.Client({ connectionString: world.databaseUrl })

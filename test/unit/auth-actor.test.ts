@@ -19,7 +19,7 @@ describe('scopes and actors', () => {
     }
   })
 
-  test('includes the missing scope in the error', () => {
+  test('includes the name of the missing scope in the error', () => {
     expect(() => requireScope({ scopes: ['upload'] }, 'delete')).toThrow(
       expect.objectContaining({ code: 'forbidden', message: expect.stringContaining("'delete'") }),
     )

@@ -46,7 +46,7 @@ describe('encrypted secrets', () => {
   })
 })
 
-describe('DATA_DIR/master.key', () => {
+describe('master key file DATA_DIR/master.key', () => {
   let dataDir: string
   beforeEach(async () => {
     dataDir = join(await mkdtemp(join(tmpdir(), 'assay-key-')), 'data dir')

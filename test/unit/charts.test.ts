@@ -30,7 +30,7 @@ test('starts weekly chart points on Monday, even across two years', () => {
   expect(days('weekly', null, '2026-03-04T00:00:00.000Z')).toHaveLength(5)
 })
 
-test('contains every day in a one-year chart', () => {
+test('includes every day in a one-year chart', () => {
   const year = days('daily', 365, '2026-12-31T12:00:00.000Z')
   expect([year.length, year[0], new Set(year).size]).toEqual([365, '2026-01-01T00:00:00.000Z', 365])
 })

@@ -38,7 +38,7 @@ describe('compiled GraphQL operations and graphql-js', () => {
     fragment Rest on Thing { colour size tags inner { id inner { size } } }
   `
 
-  test('executes aliases, fragments, lists, enums and nulls like graphql-js', async () => {
+  test('executes aliases, fragments, lists, enums and nulls in the same way as graphql-js', async () => {
     answerWith('things', (args) => [
       { id: 7, colour: args.colour ?? 'BLUE', size: args.first, tags: null },
       { id: 'b', tags: [], inner: { id: 'c', inner: undefined, unknown: true } },
@@ -78,7 +78,7 @@ describe('errors in compiled GraphQL operations', () => {
     await expect(compile('{ data: thing { id } }')!(call, {})).rejects.toBe(fault)
   })
 
-  test('throws if a compiled GraphQL operation lacks a non-null value', async () => {
+  test('throws an error if a compiled GraphQL operation lacks a non-null value', async () => {
     const run = (of: Call, input: object) => compile('{ data: thing { id colour tags } }')!(of, { ...input })
     for (const wrong of [{}, { id: 'a', colour: 'GREEN' }, { id: 'a', tags: ['a', null] }, { id: 'a', tags: 'a' }]) {
       answerWith('thing', () => wrong)
@@ -91,7 +91,7 @@ describe('errors in compiled GraphQL operations', () => {
     expect(await run(call, {})).toBeNull()
   })
 
-  test('throws if a variable of a compiled GraphQL operation has the wrong type', async () => {
+  test('throws an error if a variable of a compiled GraphQL operation has the wrong type', async () => {
     await expect(compile('query ($first: Int) { data: things(first: $first) { id } }')!(call, { first: 'x' })).rejects.toThrow(
       'Int cannot represent',
     )

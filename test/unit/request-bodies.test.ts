@@ -35,7 +35,7 @@ async function requested(headers: string): Promise<{ request: IncomingMessage; s
 
 const inOneByteChunks = (text: string) => `${[...text].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`
 
-test('reads a request body that consists of one-byte chunks completely', async () => {
+test('completely reads a request body that consists of one-byte chunks', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const body = { names: ['x'.repeat(5_000), 'y'.repeat(5_000)] }
   const read = readJson(request, patient)
@@ -43,7 +43,7 @@ test('reads a request body that consists of one-byte chunks completely', async (
   expect(await read).toEqual(body)
 })
 
-test('combines unread one-byte chunks in one buffer', async () => {
+test('combines unread one-byte chunks into one buffer', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const text = 'y'.repeat(16_000)
   socket.write(inOneByteChunks(text))

@@ -93,6 +93,6 @@ test('requires a MASTER_KEY for an external database even if its URL is in a fil
   ])
 })
 
-test('requires only the database variable for the migrate command', () => {
+test('the migrate command requires only the database variable', () => {
   expect(readDatabaseConfig({ DATABASE_URL_FILE: writeSecretFile(values.DATABASE_URL) }).databaseUrl).toBe(values.DATABASE_URL)
 })

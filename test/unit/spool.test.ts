@@ -77,7 +77,7 @@ test.each([300_000, 1_100_000, 4 * 1024 * 1024])('keeps an upload with a declare
   expect(await readdir(spool.directory)).toEqual([])
 })
 
-test('writes the entire upload to a temporary file if it is larger than declared', async () => {
+test('writes the entire upload to a temporary file if the upload is larger than declared', async () => {
   await open()
   const { content, dispose } = await take(large, { expected: 500_000 })
   expect((await readFile(content!.path!)).equals(large)).toBe(true)

@@ -170,7 +170,7 @@ describe('webhook connections', () => {
   })
 
   test.each(['https://127.0.0.1', 'https://[::1]', 'https://[::ffff:127.0.0.1]', 'https://0x7f.1', 'http://hooks.example.com'])(
-    'does not connect to the forbidden stored webhook URL %s',
+    'does not connect to a stored webhook URL that is forbidden: %s',
     async (origin) => {
       const before = hits
       await expect(outbound(['8.8.8.8']).to.post(`${origin}:${port()}/`, {}, body, soon())).rejects.toMatchObject({

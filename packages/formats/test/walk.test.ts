@@ -54,7 +54,7 @@ describe('walks of nested content', () => {
     expect(visitor.contents).toContain('text')
   })
 
-  test('unpacks a PDF of blank scanned pages fully despite its compression ratio', async () => {
+  test('fully unpacks a PDF of blank scanned pages despite its compression ratio', async () => {
     const page = deflateSync(Buffer.alloc(24 * 2 ** 20, 255))
     const image = Buffer.concat([
       Buffer.from(`1 0 obj\n<</Subtype/Image/Filter/FlateDecode/Length ${page.length}>>\nstream\n`),
