@@ -17,7 +17,7 @@ export function navigate(address: string, { replace = false } = {}): void {
   if (!replace) scrollTo(0, 0)
 }
 
-/** Changes query parameters and removes empty ones. Resets the cursors unless `changes` sets them. */
+/** Changes query parameters and removes empty ones. Also removes the paging cursors unless `changes` sets them. */
 export function updateQuery(changes: Record<string, string | null | undefined>, { replace = false } = {}): void {
   const next = new URLSearchParams(query.value)
   for (const cursor of ['after', 'before']) next.delete(cursor)

@@ -29,7 +29,7 @@ async function requestThumbnail(fileId: string): Promise<string | undefined> {
     const preview = await fetchPreview(fileId, 'thumbnail')
     return 'imageUrl' in preview ? preview.imageUrl : undefined
   } catch {
-    // The list shows the file type icon if no thumbnail exists.
+    // Ignore errors, because the list shows the file type icon if there is no thumbnail.
     return undefined
   } finally {
     activeRequests--

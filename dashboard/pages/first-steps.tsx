@@ -56,7 +56,7 @@ function Checklist({ contexts, files }: Progress) {
   const done = {
     context: contexts > 0,
     upload: files > 0,
-    // The initial key of the service counts only after it has been used.
+    // The key that the service created on its first start counts only after it has been used.
     key: secret.value !== undefined || keys.some(({ createdBy, lastUsedAt }) => createdBy !== 'system' || lastUsedAt !== null),
     call: (data.callLogsConnection?.totalCount ?? 0) > 0,
   }

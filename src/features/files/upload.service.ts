@@ -85,7 +85,7 @@ export class UploadService {
     }
   }
 
-  /** Returns the report that an upload would produce, without storing the file or counting a blocked file. */
+  /** Returns the report that an upload would produce, without storing the file or counting a rejection. */
   async validate(attempt: Attempt, input: ValidateFileArgs): Promise<ValidationReport> {
     const received = await this.#receiveFile(attempt, input)
     try {

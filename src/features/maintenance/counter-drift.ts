@@ -22,7 +22,7 @@ export interface Counter {
   within?: string
   /** Start time of the rows to count. It is passed as the parameter $2. */
   since?: (horizons: Horizons) => Date
-  /** Description of the counter for the repair report, as an SQL expression. */
+  /** SQL expression for the description of the counter in the repair report. */
   description: string
   /**
    * True if the counter only speeds up paging. Differences are not errors, because such a counter does not include rows that

@@ -25,7 +25,7 @@ export class Sweeper {
     private readonly onFailed: (path: string, reason: unknown) => void = () => {},
   ) {}
 
-  /** Sweeps until no blob is due, or until `shouldContinue` returns false before a batch. */
+  /** Sweeps in batches until no blob is due, `shouldContinue` returns false, or too many deletions fail. */
   async sweep(shouldContinue: () => boolean | Promise<boolean> = () => true): Promise<{ removed: number; failed: number }> {
     const total = { removed: 0, failed: 0 }
     while (await shouldContinue()) {

@@ -19,7 +19,7 @@ interface ReceiveOptions {
   /** Expected digest of the body. If set, the body is a single part, which is stored only if the digest matches. */
   checksum: Checksum | undefined
   interrupted: AbortSignal
-  /** Stores one part. No call starts before the previous one has settled. */
+  /** Stores one part. The next call starts only after the previous one has settled. */
   storePart(content: Content): Promise<void>
 }
 

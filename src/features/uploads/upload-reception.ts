@@ -148,7 +148,7 @@ export class UploadReception {
     await this.#runAndSaveOutcome(upload, async (attempt) => {
       const description = { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added }
       await this.parts.uploads.checkBeforeUpload(attempt, description)
-      // The upload can continue, so this request is not logged as a call.
+      // The client can resume the upload, so this request is not logged as a call.
       attempt.outcome = 'unlogged'
       return undefined
     })

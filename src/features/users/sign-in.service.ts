@@ -134,7 +134,7 @@ export class SignInService {
 
   /**
    * Deletes sessions that expired more than 30 days ago. Their IP addresses are then no longer familiar, so sign-ins from them
-   * are slowed down.
+   * may be slowed down.
    */
   async deleteExpiredSessions(): Promise<number> {
     const { count } = await this.parts.db.prisma.session.deleteMany({
