@@ -132,8 +132,8 @@ export class BucketStorage implements BlobStorage {
     this.#api.close()
   }
 
-  // Uploads an object, and repeats a failed upload once. After a conflict, succeeds if the object is from an earlier attempt
-  // whose response was lost.
+  // Uploads an object. Repeats the upload once if the content was damaged or a conflict left no object. After a conflict,
+  // succeeds if the object is from an earlier attempt whose response was lost.
   async #upload(upload: BucketUpload, isRetry = false): Promise<void> {
     try {
       await this.#api.upload(upload)

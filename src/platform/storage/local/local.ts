@@ -22,7 +22,8 @@ import {
 import { getPrunableDirectories, listPaths, markerFile, reserveFile, temporaryDirectory, toFilePath } from './layout.js'
 
 const readBytes = 256 * 1024
-// Paths are reserved for at most two hours, so the directories of blobs that are older than three hours receive no new files.
+// Paths are reserved for at most two hours, so the small fan-out directories of blobs older than three hours receive no new
+// files.
 const pruneAfterMs = 3 * 3_600_000
 
 interface BlobTarget {
