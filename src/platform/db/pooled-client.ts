@@ -1,7 +1,6 @@
 import pg from 'pg'
 
 type Query = (statement: unknown, ...rest: unknown[]) => unknown
-const query = pg.Client.prototype.query as Query
 
 /**
  * A pg client that closes its connection after `query_timeout`. pg leaves the connection open, and after a transaction Prisma
@@ -9,7 +8,8 @@ const query = pg.Client.prototype.query as Query
  */
 export class ServiceClient extends pg.Client {}
 ServiceClient.prototype.query = function (this: pg.Client, ...parameters: Parameters<Query>) {
-  const response = query.apply(this, parameters)
+  // Looks up the method for each query, because tracing libraries replace it.
+  const response = (pg.Client.prototype.query as Query).apply(this, parameters)
   if (response instanceof Promise)
     response.catch((error: Error) => {
       if (error.message !== 'Query read timeout') return
