@@ -82,7 +82,7 @@ describe('Idempotency-Key for POST /files/upload', () => {
     ['', 'empty'],
     ['x'.repeat(256), '256 characters'],
     ['a b', 'contains a space'],
-  ])('rejects the Idempotency-Key %j with 400 (%s)', async (value) => {
+  ])('returns 400 for the Idempotency-Key %j (%s)', async (value) => {
     expect(await upload(tenant.admin, 'x', { 'idempotency-key': value })).toMatchObject({
       status: 400,
       body: { error: { details: { fields: [{ field: 'Idempotency-Key' }] } } },

@@ -64,7 +64,7 @@ describe('call log filters', () => {
       expect(await list(`api_key_id=${id}`)).toEqual([])
   })
 
-  test('rejects invalid call log filters with 400 and reports all of them together', async () => {
+  test('returns 400 for invalid call log filters, and reports all of them together', async () => {
     const user = await reader()
     expect(
       getInvalidFields(await user.get('/stats/logs?operation=x&status=y&start_date=z&end_date=2026-13-01&page=a&page_size=0')),
@@ -107,7 +107,7 @@ describe('call log date filters', () => {
     return data.map(({ created_at }: LoggedCall) => created_at).reverse()
   }
 
-  test('includes both bounds of a call log date filter with millisecond precision', async () => {
+  test('treats both bounds of a call log date filter as inclusive, with millisecond precision', async () => {
     expect(await times('start_date=2026-03-01T12:30:15.250Z&end_date=2026-03-01T12:30:15.250Z')).toEqual([timestamps[1]])
     expect(await times('start_date=2026-03-01T12:30:15.251Z')).toEqual(timestamps.slice(2))
     expect(await times('end_date=2026-03-01T12:30:15.250Z')).toEqual(timestamps.slice(0, 2))

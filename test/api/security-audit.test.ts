@@ -109,7 +109,7 @@ describe('rejected tokens', () => {
     expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
-  test('audits a forged token that names a session without attributing it to the user', async () => {
+  test('audits a forged token that names a session, but does not attribute it to the user', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -122,7 +122,7 @@ describe('rejected tokens', () => {
     expect(await getRejections()).toContain('token_signature')
   })
 
-  test("records a token that names another tenant only in the audit log of the session's tenant", async () => {
+  test("if a token names another tenant, records it only in the audit log of the session's tenant", async () => {
     const [tenant, other] = [await world.createTenant(), await world.createTenant()]
     const user = await tenant.createUser(['metadata'])
     const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())

@@ -38,7 +38,7 @@ test("updates a tenant's name and quota separately", async () => {
   expect(getData(await tenant.admin.patch('/tenant', {}))).toMatchObject({ name: 'Renamed', storage_quota_mb: 7 })
 })
 
-test('rejects invalid tenant fields with 400 and reports all of them together', async () => {
+test('returns 400 for invalid tenant fields, and reports all of them together', async () => {
   const { admin } = await world.createTenant()
   expect(getInvalidFields(await admin.patch('/tenant', { name: '', storage_quota_mb: 0, tenant_id: 'ten_x' }))).toEqual([
     'name',
@@ -55,7 +55,7 @@ test('rejects invalid tenant fields with 400 and reports all of them together', 
   ])
 })
 
-test('rejects keys and sessions of a suspended tenant with 403 and logs the calls', async () => {
+test('returns 403 for the keys and sessions of a suspended tenant, and logs the calls', async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['metadata'])
   const user = await tenant.createUser(['metadata'])

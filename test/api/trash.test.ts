@@ -214,7 +214,7 @@ test('deletes a file immediately and permanently if the trash is disabled', asyn
   expect((await listAudits(fileId)).map(([action]: [string]) => action)).toEqual(['deleted', 'created'])
 })
 
-test('rejects a request to delete a context with files in the trash', async () => {
+test('rejects a request to delete a context that has files in the trash', async () => {
   const upload = await createTrashedFile('clinging')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))

@@ -50,7 +50,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(await scan(createZip({ name: 'inner.zip', bytes: inner, stored: true }))).toMatchObject({ verdict: 'infected' })
     })
 
-    test('reports a zip with an encrypted member as incompletely scanned', async () => {
+    test('reports a zip as incompletely scanned if it has an encrypted member', async () => {
       const zip = createZip({ name: 'open.txt', bytes: text }, { name: 'secret.txt', bytes: text, encrypted: true })
       expect(await scan(zip)).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
     })

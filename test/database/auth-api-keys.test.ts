@@ -101,7 +101,7 @@ describe('API key authentication', () => {
     })
   })
 
-  test("rejects a suspended tenant's key with 403 until the tenant is resumed", async () => {
+  test("returns 403 for a suspended tenant's key until the tenant is resumed", async () => {
     const tenant = await world.createTenant()
     const key = await world.createApiKey(tenant)
     await authenticate(here, key.secret)

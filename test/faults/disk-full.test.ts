@@ -120,7 +120,7 @@ async function testFileSizeLimit(what: 'store' | 'data'): Promise<void> {
   await expectCleanStop()
 }
 
-test("rejects an upload above the process's file size limit with 503", () => testFileSizeLimit('data'))
+test("returns 503 for an upload that exceeds the process's file size limit", () => testFileSizeLimit('data'))
 
 // Without permission to mount disks, these tests use the file size limit instead.
 describe('full disks', () => {

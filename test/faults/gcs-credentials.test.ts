@@ -117,7 +117,7 @@ describe.each<[string, () => Promise<void>]>([
     expect(bucket.objects.names).toEqual(['.assay/ready', 'a/large'])
   })
 
-  test('reports a bucket that rejects the access token as unavailable', async () => {
+  test('reports a bucket as unavailable if it rejects the access token', async () => {
     await credentials()
     const storage = open()
     await storage.put('a/b', inMemory(noise(10)), type)

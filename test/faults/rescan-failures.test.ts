@@ -64,7 +64,7 @@ const failsOnFile = {
 }
 
 describe('files that the scanner cannot scan', () => {
-  test('reports a file as incompletely scanned after three failed attempts without delaying other files', async () => {
+  test('reports a file as incompletely scanned after three failed attempts, and does not delay other files', async () => {
     for (const context of ['first', 'second']) await tenant.createContext(context)
     const others = [await uploadFile('first', 'a.txt', 'one'), await uploadFile('second', 'b.txt', 'two')]
     const file = await uploadFile('first', 'c.txt', poison)

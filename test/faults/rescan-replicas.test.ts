@@ -87,7 +87,7 @@ test('leaves a rescan to other replicas if a replica has older signatures', asyn
   }
 })
 
-test("continues a killed replica's rescan on another replica at its last position", async () => {
+test('continues the rescan of a killed replica on another replica, from its last position', async () => {
   const files = await upload('killed', 60)
   const before = (await countReports())[0]!
   await clamd.updateSignatures(world, second)

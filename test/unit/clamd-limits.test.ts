@@ -273,7 +273,7 @@ describeWith('clamd')('real clamd with low scan limits', () => {
     expect(await scan(Buffer.concat([eicar, zeros(6 * mebibyte)]))).toMatchObject({ verdict: 'infected' })
   })
 
-  test('reports a zip with a member above MaxFileSize as incompletely scanned', async () => {
+  test('reports a zip as incompletely scanned if a member exceeds MaxFileSize', async () => {
     expect(await scan(createZip({ name: 'a', bytes: zeros(11 * mebibyte) }))).toMatchObject({ verdict: 'incomplete' })
   })
 
@@ -288,7 +288,7 @@ describeWith('clamd')('real clamd with low scan limits', () => {
     expect(await scan(zeros(13 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('reports a scan of 50 MiB of zeros as incomplete without crashing', async () => {
+  test('reports the scan of 50 MiB of zeros as incomplete, and does not crash', async () => {
     const large = await createFileContent(zeros(50 * mebibyte))
     try {
       expect(await scanner.scan(large, never())).toMatchObject({ verdict: 'incomplete' })

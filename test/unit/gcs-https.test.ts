@@ -73,7 +73,7 @@ test('uses TLS with a trusted certificate authority for all bucket requests', as
   expect(new Set(bucket.calls)).toEqual(new Set(['upload', 'session', 'chunk', 'media', 'signed', 'delete', 'list']))
 })
 
-test('reports a bucket with an untrusted certificate authority as unavailable', async () => {
+test('reports a bucket as unavailable if its certificate authority is not trusted', async () => {
   expect(await run({})).toEqual({ code: 'storage_unavailable', cause: expect.stringMatching(/certificate/) })
   expect(bucket.calls).toEqual([])
 })

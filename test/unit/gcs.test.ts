@@ -199,7 +199,7 @@ describe('bucket reads', () => {
     expect((await storage.list().next()).value?.path).toBe('a/b')
   })
 
-  test('treats a bucket object without a size as empty', async () => {
+  test('treats a bucket object as empty if it has no size', async () => {
     bucket.objects.store({ name: 'a/empty' }, Buffer.alloc(0))
     bucket.omitsZeroSize = true
     expect(await storage.getSize('a/empty')).toBe(0)
@@ -307,7 +307,7 @@ describe('signed bucket URLs', () => {
     expect((await get(url)).status).toBe(404)
   })
 
-  test('signs bucket URLs while the bucket is unavailable', async () => {
+  test('signs bucket URLs even while the bucket is unavailable', async () => {
     await bucket.stop()
     const url = await storage.signDownload(grant)
     await expect(shortCallStorage.assertReady()).rejects.toMatchObject(unavailable)

@@ -145,7 +145,7 @@ describe('local store downloads', () => {
     expect(await status({ 'if-match': etag })).toBe(200)
   })
 
-  test('rejects an invalid download URL with 403 and a deleted file with 404', async () => {
+  test('returns 403 for an invalid download URL and 404 for a deleted file', async () => {
     expect((await get({}, 'GET', -10)).status).toBe(403)
     const forged = await fetch(`${base}/download/${fileId}?expires=9999999999&key=sig_1&signature=${'A'.repeat(43)}`, {
       headers: { connection: 'close' },

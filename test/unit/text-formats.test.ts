@@ -201,7 +201,7 @@ describe('XML files', () => {
     expect(await findMaliciousConstruction(readXml, content)).toBe('broken')
   })
 
-  test('rejects XML with bytes that are invalid in its encoding as damaged', async () => {
+  test('rejects XML as damaged if it contains bytes that are invalid in its encoding', async () => {
     expect(await findMaliciousConstruction(readXml, sample.latin1('<a>\xe9</a>'))).toBe('broken')
   })
 

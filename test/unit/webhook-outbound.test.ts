@@ -205,7 +205,7 @@ describe('webhook receivers that do not respond', () => {
     return { post, close }
   }
 
-  test('reports a webhook receiver that responds with 101 and closes the connection', async () => {
+  test('closes the connection and reports the status if a webhook receiver responds with 101', async () => {
     let closed: Promise<unknown> | undefined
     const { post, close } = await raw((socket) => {
       closed = once(socket, 'close')

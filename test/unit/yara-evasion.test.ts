@@ -220,7 +220,7 @@ describe('finding the EICAR string', () => {
 })
 
 describe('detection limits', () => {
-  test('reports a zip with an encrypted member but no central directory as incompletely scanned', async () => {
+  test('reports a zip as incompletely scanned if it has an encrypted member but no central directory', async () => {
     expect(await scan(createLocalEntry({ data: generateNoise(100), encrypted: true }))).toMatchObject({ verdict: 'incomplete' })
   })
 })
@@ -238,7 +238,7 @@ describe('zip members without a central directory entry', () => {
     expect(await scan(Buffer.concat([signatures, moved]))).toEqual(clean)
   })
 
-  test('reports a zip with overlapping members as incompletely scanned', async () => {
+  test('reports a zip as incompletely scanned if its members overlap', async () => {
     // Each member contains the headers of all later members, followed by data that unpacks to nothing but must be read.
     const header = createLocalEntry({ data: Buffer.alloc(0), descriptor: true }).subarray(0, 39)
     const block = Buffer.from([0, header.length, 0, ~header.length & 0xff, 0xff])

@@ -28,7 +28,7 @@ describe('JPEG data after the last pixel', () => {
     }
   })
 
-  test('rejects a JPEG image without an end marker as truncated', async () => {
+  test('rejects a JPEG image as truncated if it has no end marker', async () => {
     expect(await read(readJpeg, baseline!.subarray(0, -2))).toMatchObject(invalid(/end marker/))
     expect(await read(readJpeg, baseline!.subarray(0, -1))).toMatchObject(invalid(/end marker/))
     expect(await read(readJpeg, Buffer.concat([baseline!, Buffer.from('more')]))).toMatchObject(valid)

@@ -132,7 +132,7 @@ describe('Ogg files', () => {
     expect(await read(readOgg, Buffer.concat(headers))).toMatchObject(invalid(/before its audio/))
   })
 
-  test('rejects an Ogg file with headers but no audio as truncated', async () => {
+  test('rejects an Ogg file as truncated if it has headers but no audio', async () => {
     expect(await read(readOgg, ogg().subarray(0, ogg().indexOf('OggS', 60)))).toMatchObject(invalid(/before its audio/))
   })
 

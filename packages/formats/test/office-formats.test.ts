@@ -92,7 +92,7 @@ describe('OOXML documents', () => {
       /incorrect checksum/,
     ],
     ['a truncated end', createOoxmlReader('docx'), packed(docx()).subarray(0, -30), /zip/],
-  ])('rejects an OOXML document with %s as damaged', async (_, reader, bytes, problem) => {
+  ])('rejects an OOXML document as damaged if it has %s', async (_, reader, bytes, problem) => {
     expect(await inspect(reader, bytes)).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
   })
 
@@ -102,7 +102,7 @@ describe('OOXML documents', () => {
     ['too many nested elements', { 'word/document.xml': `<document>${'<p>'.repeat(200)}` }, 'xml_depth'],
     ['a bomb among its images', { 'media/a.emf': Buffer.alloc(20_000_000) }, 'archive_ratio'],
     ['a name with ..', { '../../startup/evil.dot': 'x' }, 'archive_path'],
-  ])('rejects an OOXML document with %s as malicious', async (_, changes, maliciousConstruction) => {
+  ])('rejects an OOXML document as malicious if it has %s', async (_, changes, maliciousConstruction) => {
     expect(await inspect(createOoxmlReader('docx'), having(docx(), changes))).toMatchObject({
       sound: false,
       maliciousConstruction,
@@ -221,7 +221,7 @@ describe('OLE files', () => {
     expect(await inspect(createOleReader('ppt'), changed(ppt(), '/PowerPoint Document', 2))).toMatchObject({ sound: false })
   })
 
-  test('rejects an OLE file with a circular sector chain as malicious', async () => {
+  test('rejects an OLE file as malicious if it has a circular sector chain', async () => {
     const bytes = compound(doc())
     const fatAt = (bytes.readUInt32LE(76) + 1) * 512
     const start = listOleStreams(toSource(bytes))!.find(({ name }) => name === 'WordDocument')!.firstSector

@@ -82,7 +82,7 @@ describe('walks of nested content', () => {
     expect(visitor.contents.map((content) => content.trim())).toContain(text)
   })
 
-  test('reports a member with the extension .br as unsupported', async () => {
+  test('reports a member as unsupported if it has the extension .br', async () => {
     const archive = zip([{ name: 'a.txt.BR', data: Buffer.from('packed') }])
     const { unscannedParts } = await walk(new MemorySource(archive), { visitor: new Recorder() })
     expect(unscannedParts).toMatchObject([{ cause: 'unsupported', container: 'zip', reason: expect.stringContaining('Brotli') }])

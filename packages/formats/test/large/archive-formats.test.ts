@@ -110,7 +110,7 @@ describe('zip files', () => {
     ['a wrong member count', zip(plain, { count: 3 }), /lists 4 members but declares 3/],
     ['a truncated end', zip(plain).subarray(0, -1), /no zip central directory/],
     ['a truncated start', zip(plain).subarray(10), /bytes are missing/],
-  ])('rejects a zip file with %s as damaged', async (_, bytes, problem) => {
+  ])('rejects a zip file as damaged if it has %s', async (_, bytes, problem) => {
     const verdict = await inspect(readZip, bytes)
     expect(verdict).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
     expect(verdict).not.toHaveProperty('maliciousConstruction')
@@ -149,7 +149,7 @@ describe('zip files', () => {
     ],
     ['an empty directory after members', Buffer.concat([zip(plain), emptyZip]), 'hidden_members'],
     ['an empty directory before members', withComment(emptyZip, zip(plain).subarray(0, 3_000)), 'hidden_members'],
-  ])('rejects a zip file with %s as malicious', async (_, bytes, maliciousConstruction) => {
+  ])('rejects a zip file as malicious if it has %s', async (_, bytes, maliciousConstruction) => {
     expect(await inspect(readZip, bytes)).toMatchObject({ sound: false, maliciousConstruction })
   })
 
@@ -280,7 +280,7 @@ describe('tar archives', () => {
     ['a character device', [{ name: 'zero', type: 'character-device' }], 'archive_device'],
     ['a block device', [{ name: 'sda', type: 'block-device' }], 'archive_device'],
     ['a pipe', [{ name: 'pipe', type: 'fifo' }], 'archive_device'],
-  ])('rejects a tar archive with %s as malicious', async (_, members, maliciousConstruction) => {
+  ])('rejects a tar archive as malicious if it has %s', async (_, members, maliciousConstruction) => {
     expect(await inspect(readTar, await createTar(members))).toMatchObject({ sound: false, maliciousConstruction })
   })
 })

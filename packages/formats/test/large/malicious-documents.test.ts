@@ -51,13 +51,13 @@ describe('XML that exhausts memory', () => {
     ['a large document type declaration', `<!DOCTYPE a [${'<'.repeat(2_500_000)}]><a/>`, 'xml_prologue'],
     ['100,000 declarations', `<!DOCTYPE a [${'<!ENTITY e "x">'.repeat(200_000)}]><a/>`, 'xml_prologue'],
     ['too many attributes', `<a ${Array.from({ length: 10_001 }, (_, at) => `a${at}=""`).join(' ')}/>`, 'xml_attributes'],
-  ])('rejects XML with %s as malicious', async (_, text, maliciousConstruction) => {
+  ])('rejects XML as malicious if it has %s', async (_, text, maliciousConstruction) => {
     expect(await getMaliciousConstruction(readXml, Buffer.from(text))).toBe(maliciousConstruction)
   })
 })
 
 describe('PDF files', () => {
-  test('rejects a PDF with a decompression bomb in a content stream as malicious', async () => {
+  test('rejects a PDF as malicious if a content stream contains a decompression bomb', async () => {
     const bomb = gzipBomb()
     const stream = `<< /Length ${bomb.length} /Filter /FlateDecode >>\nstream\n${bomb.toString('latin1')}\nendstream`
     const page = '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R >>'

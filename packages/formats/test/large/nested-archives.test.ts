@@ -56,7 +56,7 @@ describe('content of 7z archives', () => {
       async () => sevenZip({ 'a.zip': zip(Array.from({ length: 1001 }, (_, at) => ({ name: `${at}` }))) }),
       'archive_entries',
     ],
-  ])('rejects a 7z archive that contains %s as malicious', async (_, make, maliciousConstruction) => {
+  ])('rejects a 7z archive as malicious if it contains %s', async (_, make, maliciousConstruction) => {
     expect(await inspect(readSevenZip, await make())).toMatchObject({ sound: false, maliciousConstruction })
   })
 
