@@ -93,7 +93,7 @@ describe('blob retention during sweeps', () => {
   })
 })
 
-test('stores one file for two uploads with the same Idempotency-Key even if the first is delayed', async () => {
+test('stores only one file for two uploads with the same Idempotency-Key even if the first is delayed', async () => {
   const tenant = await createTenant()
   const headers = { 'idempotency-key': 'frozen' }
   const head = await lockHead(tenant)

@@ -112,7 +112,7 @@ describe('receipts', () => {
     expect(status).toBe(0)
   })
 
-  test("returns the receipt of a user's rejected upload by event id", async () => {
+  test("returns the receipt of a user's rejected upload if the request specifies the event id", async () => {
     const user = await setup.tenant.createUser(['upload'])
     expect((await user.upload('notes', 'by-user.txt', ' ')).status).toBe(422)
     const { rows } = await setup.world.database.pool.query<{ id: string }>(

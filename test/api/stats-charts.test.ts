@@ -105,7 +105,7 @@ describe('statistics charts', () => {
     expect(Object.keys(data_points[0]!).sort()).toEqual(['count', 'timestamp', 'total_bytes'])
   })
 
-  test('returns the stored files and bytes at the end of each interval in the storage chart', async () => {
+  test('returns the number of stored files and bytes at the end of each interval in the storage chart', async () => {
     const { data_points } = await chart('storage', '?days=10')
     expect(data_points.map(({ files_count, total_bytes }) => [files_count, total_bytes])).toEqual([
       [0, 0],

@@ -54,7 +54,7 @@ test('deletes a tenant with many files in batches and schedules its blobs for de
   expect((await tenant.admin.get('/files')).status).toBe(401)
 })
 
-test('reports the total number of deleted files in each of two processes that delete the same tenant', async () => {
+test('each of two processes that delete the same tenant reports the total number of deleted files', async () => {
   const tenant = await createTenant(1_500)
   const command = new TenantDeletion(world.database)
   const service = new TenantDeletion(world.database)

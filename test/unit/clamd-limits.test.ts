@@ -283,7 +283,7 @@ describeWith('clamd')('real clamd with low scan limits', () => {
     expect(await scan(createZip(...members, { name: 'last', bytes: eicar }))).toMatchObject({ verdict: 'infected' })
   })
 
-  test('reports a file above MaxFileSize or StreamMaxLength as incompletely scanned', async () => {
+  test('reports a file as incompletely scanned if it exceeds MaxFileSize or StreamMaxLength', async () => {
     expect(await scan(zeros(11 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
     expect(await scan(zeros(13 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
   })

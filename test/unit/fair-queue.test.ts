@@ -131,7 +131,7 @@ describe('full fair queues', () => {
     expect(queue.length).toBe(3)
   })
 
-  test('drops the latest file of the tenant with the most files for a tenant with far fewer', () => {
+  test("drops the largest tenant's latest file to make room for a tenant with far fewer files", () => {
     const [a, b] = [files('a', 4), files('b', 2)]
     const queue = opened([...a, ...b], { maxLength: 6 })
     const c = files('c', 2)

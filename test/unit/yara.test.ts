@@ -189,7 +189,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('ar
 })
 
 describe('scan limits', () => {
-  test('reports archives nested above the limit as incompletely scanned', async () => {
+  test('reports nested archives as incompletely scanned if the nesting exceeds the limit', async () => {
     const scanner = await open()
     expect(await scanner.scan(createMemoryContent(nested(eicar, 8)), never())).toMatchObject(infected)
     expect(await scanner.scan(createMemoryContent(nested(eicar, 9)), never())).toMatchObject({
@@ -217,7 +217,7 @@ describe('scan limits', () => {
       { maxUnpackedBytes: mebibyte },
       () => createZip({ name: 'a', bytes: Buffer.alloc(2 * mebibyte), declaredSize: 10 }),
     ],
-  ])('reports an archive above a limit as incompletely scanned: %s', async (reason, limits, archive) => {
+  ])('reports an archive as incompletely scanned if it exceeds a limit: %s', async (reason, limits, archive) => {
     const scanner = await open({ limits: limits ?? {} })
     const verdict = await scanner.scan(createMemoryContent(await archive()), never())
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
