@@ -6,7 +6,7 @@ import { canceledError, type UploadRequest, type UploadResult } from './send-fil
 
 const chunkBytes = 8 * 1024 * 1024
 
-/** Uploads a large file in chunks with the tus protocol. An interrupted upload can resume even after the page was closed. */
+/** Uploads a large file in chunks with the tus protocol. An interrupted upload can be resumed even after the page has been closed. */
 export async function uploadResumable({
   file,
   context,

@@ -7,7 +7,7 @@ import { Button } from './button.js'
 interface DialogProps {
   title: string
   children: ComponentChildren
-  /** If true, the dialog fills the right edge of the window, and a click outside closes it. */
+  /** If true, the dialog is a full-height panel at the right edge of the window, and a click outside closes it. */
   isPanel?: boolean
   onClose?: () => void
 }

@@ -126,7 +126,7 @@ export class IdentityListener implements CacheValidity {
     let isSending = false
     const sendEcho = async () => {
       isSending = true
-      // This query has no timeout. After the event loop was blocked, a response that arrived in time is read late, and would be
+      // This query has no timeout. If the event loop was blocked, a response that arrived in time is read late and would be
       // mistaken for a timeout.
       await client.query('select pg_notify($1, $2)', [this.#echoChannel, String(performance.now())])
       isSending = false

@@ -40,7 +40,7 @@ export interface CheckVerdict {
   durationMs?: number
 }
 
-/** Decides whether a file is rejected for one block reason. */
+/** Decides whether to reject a file for a particular block reason. */
 type Check = (file: FileChecks) => CheckVerdict | Promise<CheckVerdict>
 
 /** Passes if the extension is allowed and matches the detected content type. */

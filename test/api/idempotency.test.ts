@@ -64,7 +64,7 @@ describe('Idempotency-Key for POST /files/upload', () => {
     expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
   })
 
-  test('stores the Idempotency-Keys of different API keys and tenants separately', async () => {
+  test('scopes idempotency keys to the tenant and the API key', async () => {
     const key = createKeyHeader()
     const otherTenant = await world.createTenant()
     await otherTenant.createContext('notes')

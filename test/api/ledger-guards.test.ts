@@ -154,7 +154,7 @@ describe('responses to changes during ledger transactions', () => {
     ['suspends the tenant', (tenant) => world.app.services.tenants.suspend(tenant.tenantId).then(() => ({ status: 200 }))],
   ]
   test.each(changes)(
-    'completes an operation that %s only after pending ledger transactions have ended',
+    'waits for pending ledger transactions to finish before completing an operation that %s',
     async (_what, change) => {
       const tenant = await createTenant()
       const { id } = await tenant.createKey(['upload'])
@@ -314,7 +314,7 @@ describe('uploads that start with outdated context rules', () => {
     ['/files/validate', false],
     ['/files/validate', true],
   ])(
-    'returns 503 for POST %s if only the outdated size limit rejects the file (limit outdated only in the form: %s)',
+    'returns 503 for POST %s if the file exceeds an outdated size limit but not the current one (outdated in the upload form only: %s)',
     async (path, isOnlyForm) => {
       const tenant = await createTenant()
       await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 1 })

@@ -114,7 +114,7 @@ describe('calls in the call log', () => {
     }
   })
 
-  test('logs the creation of a download URL as one call and counts one download', async () => {
+  test('logs the creation of a download URL as one call, and counts it as one download', async () => {
     const reader = await tenant.createKey(['download'])
     const { file_id } = (await tenant.admin.upload('notes', 'd.txt', 'four')).body.data
     await reader.get(`/files/${file_id}`)

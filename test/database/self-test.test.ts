@@ -32,23 +32,23 @@ test('fails the readiness check if upload statements fail', async () => {
   await breakFunction('ledger_check_uploads(owner tenants, uploads jsonb, held bigint)', 'jsonb')
   const { status, body } = await ready()
   expect(status).toBe(503)
-  expect(body.checks.statements).toEqual({ status: 'down', reason: "The SQL statements for 'upload' fail. See the log." })
+  expect(body.checks.statements).toEqual({ status: 'down', reason: "The SQL statements for 'upload' failed. See the log." })
   expect(body.checks.database).toEqual({ status: 'up' })
 })
 
 test('fails the readiness check if list statements fail', async () => {
   await query('ALTER TABLE download_deltas RENAME COLUMN times TO number_of_times')
-  expect((await ready()).body.checks.statements!.reason).toBe("The SQL statements for 'list' fail. See the log.")
+  expect((await ready()).body.checks.statements!.reason).toBe("The SQL statements for 'list' failed. See the log.")
 })
 
 test('fails the readiness check if fold statements fail', async () => {
   await query(`ALTER TABLE usage_counters ADD CONSTRAINT broken CHECK (upload_success = 0) NOT VALID`)
-  expect((await ready()).body.checks.statements!.reason).toBe("The SQL statements for 'fold' fail. See the log.")
+  expect((await ready()).body.checks.statements!.reason).toBe("The SQL statements for 'fold' failed. See the log.")
 })
 
 test('fails the readiness check if delete statements fail', async () => {
   await query('DROP FUNCTION ledger_delete(text, jsonb)')
   const { status, body } = await ready()
   expect(status).toBe(503)
-  expect(body.checks.statements!.reason).toBe("The SQL statements for 'delete' fail. See the log.")
+  expect(body.checks.statements!.reason).toBe("The SQL statements for 'delete' failed. See the log.")
 })

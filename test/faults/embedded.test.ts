@@ -125,7 +125,7 @@ describe('exclusive use of DATA_DIR', () => {
     )
   })
 
-  test('keeps an admin command connected after the service stops', async () => {
+  test("keeps an admin command's database connection open after the service stops", async () => {
     const where = createPlace()
     const { url } = await startOtherService(where.dataDir)
     const borrowed = await openDatabase({ ...where, purpose: 'command' })

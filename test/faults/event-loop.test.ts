@@ -106,7 +106,7 @@ describe('event loop callbacks during an upload', () => {
   })
 })
 
-describe('event loop callbacks for request bodies and charts', () => {
+describe('event loop blocking by request bodies and charts', () => {
   const values = (count: number) => Array(count).fill('')
   const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
   const create = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKeyId } }'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { countNonTextControls } from '../../packages/formats/src/text/text.js'
+import { countNonTextControlCharacters } from '../../packages/formats/src/text/text.js'
 import { AnchorSearch } from '../../src/inspection/scanners/yara/script-search.js'
 
 const anchors = ['PowerShell', 'getRuntime', '<script', '<?php', '<%', '$_GET']
@@ -69,7 +69,7 @@ describe('search strings', () => {
   })
 })
 
-describe('countNonTextControls function', () => {
+describe('countNonTextControlCharacters function', () => {
   const isCounted = (byte: number) => byte === 127 || (byte < 32 && ![7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27].includes(byte))
 
   test.each([0, 1, 2, 3])('counts control characters in a buffer that starts %i bytes after an aligned address', (by) => {
@@ -77,7 +77,7 @@ describe('countNonTextControls function', () => {
     for (const other of [0, 10, 32, 97, 126, 127, 128, 255])
       for (let byte = 0; byte < 256; byte++) {
         const bytes = copyUnaligned(Buffer.from([other, byte, byte, other, byte, other, other, byte, byte, byte, byte]), by)
-        if (countNonTextControls(bytes) !== bytes.filter(isCounted).length) wrong.push(`${other} ${byte}`)
+        if (countNonTextControlCharacters(bytes) !== bytes.filter(isCounted).length) wrong.push(`${other} ${byte}`)
       }
     expect(wrong).toEqual([])
   })
@@ -85,7 +85,7 @@ describe('countNonTextControls function', () => {
   test('counts control characters four bytes at a time with the same result as byte by byte', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(3), (bytes, by) => {
-        expect(countNonTextControls(copyUnaligned(Buffer.from(bytes), by))).toBe(bytes.filter(isCounted).length)
+        expect(countNonTextControlCharacters(copyUnaligned(Buffer.from(bytes), by))).toBe(bytes.filter(isCounted).length)
       }),
       { numRuns: 2000, seed: 20_261_124 },
     )

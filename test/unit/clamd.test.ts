@@ -129,7 +129,7 @@ describe('readiness and identity of clamd', () => {
     expect(await findLocalClamd(['clamd:///nowhere/clamd.ctl', dead.url])).toBeUndefined()
   })
 
-  test('the "none" scanner returns an error with instructions', async () => {
+  test('the "none" scanner returns an error that says how to configure a scanner', async () => {
     const scanner = await openScanner('none:')
     await expect(scanner.scan(text, never())).rejects.toMatchObject({
       ...unavailable,

@@ -134,7 +134,7 @@ describe('invalid configuration variables', () => {
     [{ S3_ACCESS_KEY_ID: 'id' }, 'S3_SECRET_ACCESS_KEY is not set. It must be set if S3_ACCESS_KEY_ID is set.'],
     [
       { SCANNER_URL: 'clamav' },
-      "SCANNER_URL is 'clamav'. It must be clamd://host:3310, clamd:///path/to.sock (several, separated by commas), clamscan:, yara: or none:.",
+      "SCANNER_URL is 'clamav'. It must be one or more comma-separated clamd URLs (clamd://host:3310 or clamd:///path/to.sock), or clamscan:, yara: or none:.",
     ],
     [
       { PUBLIC_URL: 'files.example.com' },

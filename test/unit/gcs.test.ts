@@ -53,7 +53,7 @@ const calls = (kind: BucketCall) => bucket.calls.filter((call) => call === kind)
 const readBack = async (path: string, store = storage) => readBytes(await store.open(path))
 
 describe('bucket uploads', () => {
-  test('sends a small bucket upload in one request and a large one in chunks', async () => {
+  test('uploads a small object in a single request and a large object in chunks', async () => {
     await storage.put('a/small', inMemory(noise(100_000)), type)
     expect(bucket.calls).toEqual(['upload'])
     await storage.put('a/large', inMemory(large), type)

@@ -70,7 +70,7 @@ test.each([
   ['a full disk', 'exec "$@" >/dev/full'],
   ['a closed pipe', 'exec "$@" | true'],
   ['no output', 'exec "$@" >&-'],
-])('delays neither the process nor its exit when logging to %s', async (_, shell) => {
+])('does not block the process or delay its exit when logging to %s', async (_, shell) => {
   const command = [process.execPath, '--input-type=module', '-e', program]
   const [first, ...rest] = shell ? ['bash', '-o', 'pipefail', '-c', shell, 'sh', ...command] : command
   const child = spawn(first!, rest, { stdio: ['ignore', 'pipe', 'pipe'] })

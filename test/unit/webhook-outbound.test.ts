@@ -105,7 +105,7 @@ describe('webhook URLs at creation', () => {
     expect(await outbound(['8.8.8.8']).to.validateUrl(url)).toEqual({ error: fault }),
   )
 
-  test('rejects a webhook host name that does not resolve or that has any internal address', async () => {
+  test('rejects a webhook host name that does not resolve, or that resolves to at least one internal address', async () => {
     const inside = { error: 'must resolve to public addresses only' }
     expect(await outbound(['10.0.0.1']).to.validateUrl('https://hooks.example.com')).toEqual(inside)
     expect(await outbound(['8.8.8.8', '::1']).to.validateUrl('https://hooks.example.com')).toEqual(inside)

@@ -230,7 +230,7 @@ describe('scan limits', () => {
   })
 })
 
-describe("operator's YARA rules", () => {
+describe('YARA rules supplied by the operator', () => {
   let dir: string
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'assay-rules-'))
@@ -242,7 +242,7 @@ describe("operator's YARA rules", () => {
 
   const rules = (name: string, source: string) => writeFile(join(dir, name), source)
 
-  test("reports the operator's YARA rules by name without disabling built-in rules", async () => {
+  test('reports the YARA rules supplied by the operator by name without disabling built-in rules', async () => {
     await rules(
       'a.yar',
       'global rule nothing_at_all { condition: filesize == 3 }\nrule letterhead { strings: $a = "Top Secret" condition: $a }',

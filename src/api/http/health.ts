@@ -127,7 +127,7 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
 }
 
 const toStatementCondition = (kind: string | undefined): Condition =>
-  kind === undefined ? { status: 'up' } : { status: 'down', reason: `The SQL statements for '${kind}' fail. See the log.` }
+  kind === undefined ? { status: 'up' } : { status: 'down', reason: `The SQL statements for '${kind}' failed. See the log.` }
 
 async function checkClock(pool: Pool): Promise<Condition> {
   const time = await synchronizeClock(pool).catch(() => undefined)

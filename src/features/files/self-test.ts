@@ -17,7 +17,7 @@ export class SelfTestError extends Error {
     readonly kind: StatementKind,
     cause: unknown,
   ) {
-    super(`The SQL statements for '${kind}' fail: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    super(`The SQL statements for '${kind}' failed: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
 }
 

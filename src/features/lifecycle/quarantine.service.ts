@@ -74,7 +74,7 @@ export class QuarantineService {
     this.parts.serviceEvents.emit('blobsReleased')
   }
 
-  /** Commits an infected file and its quarantine in the same transaction, so that no replica ever serves the file. */
+  /** Commits an infected file and its quarantine record in the same transaction, so that no replica ever serves the file. */
   async commitAsQuarantined(entry: Entry & Required<Pick<Entry, 'upload'>>, report: ValidationReport): Promise<void> {
     const { file } = entry.upload!
     const { tenantId, fileId, contextId } = file

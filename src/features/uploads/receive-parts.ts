@@ -87,7 +87,7 @@ async function* readPart(
   { maxBytes, checksum }: ReceiveOptions,
 ): AsyncGenerator<Buffer> {
   const began = performance.now()
-  for (let size = 0; checksum || !isPartFull(size, began); ) {
+  for (let size = 0; checksum || !shouldEndPart(size, began); ) {
     // Do not use a `for await` loop, because it would close the body at the end of a part.
     const next = await incoming.next()
     body.ended = next.done === true
@@ -100,7 +100,7 @@ async function* readPart(
   }
 }
 
-const isPartFull = (size: number, startedAt: number): boolean =>
+const shouldEndPart = (size: number, startedAt: number): boolean =>
   size >= partBytes || (size >= minEarlyBytes && performance.now() - startedAt > partMs)
 
 function assertChecksum({ hash, digest }: Checksum, receiveError: AssayError | undefined): void {

@@ -38,7 +38,7 @@ function parseScannerUrl(url: string): ClamdAddress[] {
   const urls = url.split(',').map((each) => each.trim())
   if (urls.every((each) => each.startsWith('clamd:'))) return urls.map(parseClamdUrl)
   throw new Error(
-    `SCANNER_URL is '${url}'. It must be clamd://host:3310, clamd:///path/to.sock (several, comma-separated), clamscan:, yara: or none:.`,
+    `SCANNER_URL is '${url}'. It must be one or more comma-separated clamd URLs (clamd://host:3310 or clamd:///path/to.sock), or clamscan:, yara: or none:.`,
   )
 }
 

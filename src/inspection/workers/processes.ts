@@ -34,8 +34,8 @@ export interface ProcessesOptions {
 const memoryCheckMs = 25
 
 /**
- * Runs native code in separate processes. No pool library is used, because these libraries do not limit memory, and end processes
- * with signals that native code can ignore.
+ * Runs native code in separate processes. It does not use a pool library: existing ones do not limit memory, and they stop
+ * processes with signals that native code can ignore.
  */
 export class Processes {
   readonly #members = new Set<WorkerProcess>()

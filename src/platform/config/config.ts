@@ -45,7 +45,7 @@ function readVariables(reader: EnvReader) {
     databaseReadUrl: readReplicaUrl(reader, database.databaseUrl),
     databasePoolSize: reader.readInteger('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
     ...readStorage(reader, database.dataDir),
-    ...readUploads(reader, processes),
+    ...readUploadSettings(reader, processes),
     ...readIdentityConfig(reader, database.databaseUrl !== undefined || reader.hasError('DATABASE_URL')),
     ...readOperationSettings(reader),
     ...readRetention(reader),
@@ -74,7 +74,7 @@ function readStorage(reader: EnvReader, dataDir: string) {
   }
 }
 
-function readUploads(reader: EnvReader, processes: number) {
+function readUploadSettings(reader: EnvReader, processes: number) {
   const rulesDir = reader.readText('RULES_DIR')
   return {
     /** If undefined, the service uses a running local clamd, or else `yara:`. */
@@ -219,6 +219,6 @@ function readScannerUrl(reader: EnvReader): string | undefined {
   return reader.addError(
     'SCANNER_URL',
     urls.join(','),
-    'clamd://host:3310, clamd:///path/to.sock (several, separated by commas), clamscan:, yara: or none:',
+    'one or more comma-separated clamd URLs (clamd://host:3310 or clamd:///path/to.sock), or clamscan:, yara: or none:',
   )
 }

@@ -131,11 +131,11 @@ async function connectToReplica(replica: ReadReplica, url: string, name: string)
   return undefined
 }
 
-/** Returns a pool for Prisma that runs transactions on `writes`. Prisma calls `connect` only for transactions. */
-function createPrismaPool(pool: pg.Pool, writes: pg.Pool): pg.Pool {
+/** Returns a pool for Prisma that runs transactions on `writePool`. Prisma calls `connect` only for transactions. */
+function createPrismaPool(pool: pg.Pool, writePool: pg.Pool): pg.Pool {
   return new Proxy(pool, {
     get(target, name) {
-      if (name === 'connect') return () => writes.connect()
+      if (name === 'connect') return () => writePool.connect()
       const value = Reflect.get(target, name, target) as unknown
       return typeof value === 'function' ? value.bind(target) : value
     },

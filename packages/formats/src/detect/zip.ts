@@ -49,7 +49,7 @@ export function detectZipType(source: RandomAccessSource, limits: ReaderLimits):
     detectTypeByParts(names) ??
     detectTypeByMimetype(source, entries) ??
     detectTypeByNames(names, (name) => readMemberStart(source, limits, name))
-  // A truncated central directory may omit the parts of a document, so the file is not necessarily a plain zip.
+  // A truncated central directory may lack the entries that identify a document format, so the file is not necessarily a plain zip.
   return type ?? (isCentralDirectoryIntact(source, limits) ? 'zip' : 'zip-damaged')
 }
 

@@ -63,7 +63,7 @@ class PageWalker {
       checkDeadline(limits)
       const page = readPage(source, limits, at)
       if (typeof page !== 'string') {
-        const problem = this.addPage(page)
+        const problem = this.checkPage(page)
         if (problem) return createInvalidVerdict(problem, this.facts())
         at += page.length
         continue
@@ -90,7 +90,7 @@ class PageWalker {
     return this.createVerdict([])
   }
 
-  private addPage(page: Page): string | undefined {
+  private checkPage(page: Page): string | undefined {
     if (this.pages === 0 && !page.first) return 'the Ogg does not start with the first page of a stream'
     if (page.first) this.openStream(page)
     else {

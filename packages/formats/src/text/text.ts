@@ -41,7 +41,7 @@ function detectByByteOrderMark(bytes: Buffer): DetectedText | null {
 }
 
 function detectWithoutByteOrderMark(sample: Buffer): TextEncoding | null {
-  const controls = countNonTextControls(sample)
+  const controls = countNonTextControlCharacters(sample)
   if (isUtf8(trimPartialCharacter(sample)) && controls <= sample.length / 50) return 'utf-8'
   if (controls <= sample.length / 200) return 'legacy'
   return (
@@ -69,7 +69,7 @@ function matchesZeroPattern(encoding: TextEncoding, sample: Buffer): boolean {
 }
 
 function isPlausibleText(bytes: Buffer, encoding: TextEncoding): boolean {
-  if (encoding === 'utf-8') return countNonTextControls(bytes) <= bytes.length / 50
+  if (encoding === 'utf-8') return countNonTextControlCharacters(bytes) <= bytes.length / 50
   let text: string
   try {
     text = [...decodeText([bytes.subarray(0, bytes.length - (bytes.length % 4))], encoding, false)].join('')
@@ -163,7 +163,7 @@ function analyzeBytes(
   let carry: Buffer = Buffer.alloc(0)
   for (const chunk of source.chunks(at, findTextEnd(source))) {
     checkDeadline(limits)
-    const here = countNonTextControls(chunk)
+    const here = countNonTextControlCharacters(chunk)
     if (here > 0 && firstControl < 0) firstControl = at + chunk.findIndex(isNonTextControlCharacter)
     controls += here
     at += chunk.length
@@ -207,16 +207,16 @@ const getEncodingNotes = (detected: DetectedText): string[] =>
   detected.bom > 0 ? [`the text starts with a byte-order mark (${detected.encoding.toUpperCase()})`] : []
 
 /** Counts control characters that do not occur in text. Tests four bytes together, because most groups contain none. */
-export function countNonTextControls(bytes: Buffer): number {
-  if (bytes.length < 4) return countNonTextControlsInRange(bytes, 0, bytes.length)
+export function countNonTextControlCharacters(bytes: Buffer): number {
+  if (bytes.length < 4) return countControlCharactersInRange(bytes, 0, bytes.length)
   const start = -bytes.byteOffset & 3
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + start, (bytes.length - start) >> 2)
   const end = start + 4 * words.length
-  let count = countNonTextControlsInRange(bytes, 0, start) + countNonTextControlsInRange(bytes, end, bytes.length)
+  let count = countControlCharactersInRange(bytes, 0, start) + countControlCharactersInRange(bytes, end, bytes.length)
   for (let index = 0; index < words.length; index++) {
     if (!mayContainControlCharacter(words[index]!)) continue
     const at = start + 4 * index
-    count += countNonTextControlsInRange(bytes, at, at + 4)
+    count += countControlCharactersInRange(bytes, at, at + 4)
   }
   return count
 }
@@ -225,7 +225,7 @@ export function countNonTextControls(bytes: Buffer): number {
 const mayContainControlCharacter = (word: number): boolean =>
   (((word - 0x20202020) | (word + 0x01010101)) & ~word & 0x80808080) !== 0
 
-function countNonTextControlsInRange(bytes: Buffer, start: number, end: number): number {
+function countControlCharactersInRange(bytes: Buffer, start: number, end: number): number {
   let count = 0
   for (let at = start; at < end; at++) count += nonTextControls[bytes[at]!]!
   return count

@@ -10,7 +10,8 @@ const mebibyte = 1024 * 1024
 const assumedSizes: RequiredSizes = { largest: mebibyte, total: 4 * mebibyte }
 // Maximum sizes to probe. ClamAV scans no file above 2 GB, and a probe of 8 GiB takes half a minute.
 const maxProbeSizes: RequiredSizes = { largest: 2 * 1024 * mebibyte, total: 8 * 1024 * mebibyte }
-// Maximum number of filler members in a probe. No realistic configuration combines a large total size with only tiny members.
+// Maximum number of filler members in a probe. More would be needed only if clamd had a large limit for the total size and a
+// tiny limit for each member, which is unrealistic.
 const maxFillers = 512
 // Time for which results are cached. Limits can change in a restart that does not change the version.
 const rememberedMs = 30 * 60_000

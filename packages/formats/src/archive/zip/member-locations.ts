@@ -66,7 +66,10 @@ function findHeaderMismatch(entry: ZipEntry, header: Buffer, name: Buffer, nameL
 const saturatedSize = 0xffffffff
 const sizesDiffer = (localValue: number, centralValue: number) => localValue !== saturatedSize && localValue !== centralValue
 
-/** Checks the zip64 field of a size that has its maximum value. If a data descriptor follows, the field only has to exist. */
+/**
+ * Checks the zip64 extra field, which is required if a 32-bit size is 0xFFFFFFFF. If a data descriptor follows, the field only has
+ * to be present.
+ */
 function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Buffer): void {
   const [packed, unpacked] = [header.readUInt32LE(18) === saturatedSize, header.readUInt32LE(22) === saturatedSize]
   if (!packed && !unpacked) return
