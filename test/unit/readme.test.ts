@@ -81,7 +81,7 @@ test('the architecture diagram includes every folder in src', () => {
   const folders = readdirSync(new URL('src/', root), { withFileTypes: true }).filter((entry) => entry.isDirectory())
   for (const { name } of folders) expect(picture).toContain(`${name}/`)
   const below = (folder: string) => readdirSync(new URL(folder, root), { recursive: true }).map((path) => `/${folder}${path}`)
-  const files = [...['src/', 'packages/', 'dashboard/', 'test/'].flatMap(below), '/schema.graphql']
+  const files = [...['src/', 'packages/', 'dashboard/', 'scripts/', 'test/'].flatMap(below), '/schema.graphql']
   const named = [...everything.matchAll(/(?<![*./\w-])(?:[a-z-]+\/)*[a-z-]+(?:\.[a-z]+)*\.(?:ts|graphql)\b/g)].map(
     ([path]) => path,
   )
