@@ -67,15 +67,14 @@ function mayMatch({ anchors }: RulePart, parts: RulePart[], window: Window): boo
   return anchors ? anchors.some((anchor) => window.anchors.has(anchor)) : parts.some((part) => window.state.parts.has(part))
 }
 
-interface LongAnchor {
+interface Anchor {
   text: string
   /** The string in lower case. A byte matches if it equals the lower-case or upper-case byte. */
   lower: Buffer
   upper: Buffer
 }
 
-interface ShortAnchor {
-  text: string
+interface ShortAnchor extends Anchor {
   /** The one or two characters before the first letter, which are rare in most text. */
   start: string
   pattern: RegExp
@@ -90,6 +89,8 @@ const wordBytes = 4
  */
 const fold = 0x20202020
 const filterBits = 14
+// Number of places to compare with a short anchor. A regular expression searches the rest, because it is faster for many places.
+const maxComparisons = 64
 const spread = 0x9e3779b1
 
 /**
@@ -98,13 +99,14 @@ const spread = 0x9e3779b1
  */
 export class AnchorSearch {
   readonly #filter = new Uint8Array(1 << filterBits)
-  readonly #words = new Map<number, { sought: LongAnchor; offset: number }[]>()
+  readonly #words = new Map<number, { sought: Anchor; offset: number }[]>()
   readonly #short: ShortAnchor[] = []
 
   constructor(anchors: string[]) {
     for (const text of new Set(anchors)) {
-      if (text.length < minBytesWithWord) this.#short.push(toShortAnchor(text))
-      else this.#addWords({ text, lower: Buffer.from(text.toLowerCase()), upper: Buffer.from(text.toUpperCase()) })
+      const anchor = { text, lower: Buffer.from(text.toLowerCase()), upper: Buffer.from(text.toUpperCase()) }
+      if (text.length < minBytesWithWord) this.#short.push(toShortAnchor(anchor))
+      else this.#addWords(anchor)
     }
   }
 
@@ -115,7 +117,7 @@ export class AnchorSearch {
     return found
   }
 
-  #addWords(sought: LongAnchor): void {
+  #addWords(sought: Anchor): void {
     for (let offset = 0; offset < wordBytes; offset++) {
       // Read the word in the processor's byte order, because the words of the content are read in the same way.
       const [first] = new Int32Array(Uint8Array.from(sought.lower.subarray(offset, offset + wordBytes)).buffer)
@@ -152,21 +154,26 @@ export class AnchorSearch {
 
 const getSlot = (word: number): number => Math.imul(word, spread) >>> (32 - filterBits)
 
-function toShortAnchor(text: string): ShortAnchor {
+function toShortAnchor(anchor: Anchor): ShortAnchor {
+  const { text } = anchor
   const start = /^[^a-z]{1,2}/i.exec(text)?.[0]
   if (!start)
     throw new Error(
       `The anchor '${text}' is too short. An anchor that begins with a letter must have at least ${minBytesWithWord} characters.`,
     )
-  return { text, start, pattern: new RegExp(text.replace(/\W/g, '\\$&'), 'i') }
+  return { ...anchor, start, pattern: new RegExp(text.replace(/\W/g, '\\$&'), 'i') }
 }
 
-function containsShortAnchor(bytes: Buffer, { start, pattern }: ShortAnchor): boolean {
-  const first = bytes.indexOf(start)
-  return first >= 0 && pattern.test(bytes.toString('latin1', first))
+function containsShortAnchor(bytes: Buffer, anchor: ShortAnchor): boolean {
+  let at = bytes.indexOf(anchor.start)
+  for (let count = 0; at >= 0 && count < maxComparisons; count++) {
+    if (hasAnchorAt(bytes, at, anchor)) return true
+    at = bytes.indexOf(anchor.start, at + 1)
+  }
+  return at >= 0 && anchor.pattern.test(bytes.toString('latin1', at))
 }
 
-function hasAnchorAt(bytes: Buffer, offset: number, { lower, upper }: LongAnchor): boolean {
+function hasAnchorAt(bytes: Buffer, offset: number, { lower, upper }: Anchor): boolean {
   if (offset < 0 || offset + lower.length > bytes.length) return false
   for (let each = 0; each < lower.length; each++) {
     const byte = bytes[offset + each]
