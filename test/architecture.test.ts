@@ -136,7 +136,7 @@ describe('imports between folders', () => {
     expect(crossing).toEqual([])
   })
 
-  test.each(['src', ...packages.map((name) => `${name}/src`), 'dashboard'])(
+  test.each(['src', 'scripts/openapi', ...packages.map((name) => `${name}/src`), 'dashboard'])(
     'finds no import cycle in the folder %s',
     (folder) => {
       expect(findCycles(listImports(folder))).toEqual([])
@@ -193,7 +193,7 @@ test('reads environment variables only in configuration modules', () => {
 })
 
 test('requires kebab-case file names and named exports', () => {
-  for (const [file, path] of sources) {
+  for (const [file, path] of [...sources, ...listSources('scripts/openapi')]) {
     const name = file.slice(file.lastIndexOf('/') + 1)
     expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.(service|resolver|types|lookup))?$/)
     expect(name).not.toMatch(/^(utils?|helpers?|common|misc)$/)
@@ -202,7 +202,7 @@ test('requires kebab-case file names and named exports', () => {
 })
 
 // Biome limits functions to 50 lines (biome.json).
-test.each(['src', ...packages.map((name) => `${name}/src`)])('limits files in %s to 300 lines', (folder) => {
+test.each(['src', 'scripts/openapi', ...packages.map((name) => `${name}/src`)])('limits files in %s to 300 lines', (folder) => {
   const lengths = [...listSources(folder)].map(
     ([file, path]) => [file, readFileSync(path, 'utf8').trimEnd().split('\n').length] as const,
   )
