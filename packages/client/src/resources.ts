@@ -17,7 +17,7 @@ export const createContextMethods = (caller: Caller) => ({
   /** Returns one page of rule versions, newest first. */
   listVersions: (contextKey: string, query: Query<'listContextVersions'> = {}, options?: CallOptions) =>
     caller.request('listContextVersions', { path: [contextKey], query, ...options }),
-  /** Shows what effect changed rules would have on the stored files, without changing the context. */
+  /** Previews the effect of changed rules on the stored files, without changing the context. */
   preview: (contextKey: string, body: Body<'previewContext'>, options?: CallOptions) =>
     caller.request('previewContext', { path: [contextKey], body, ...options }),
   /** Starts a background rescan of all files in a context. */
@@ -56,7 +56,7 @@ export const createTrashMethods = (caller: Caller) => ({
   list: (query: Query<'listTrash'> = {}, options?: CallOptions) => caller.request('listTrash', { query, ...options }),
   listAll: (query: Query<'listTrash'> = {}, options?: CallOptions) => caller.listAll('listTrash', { query, ...options }),
   restore: (fileId: string, options?: CallOptions) => caller.request('restoreFile', { path: [fileId], ...options }),
-  /** Deletes a file in the trash permanently. */
+  /** Permanently deletes a file from the trash. */
   purge: (fileId: string, options?: CallOptions) => caller.request('purgeFile', { path: [fileId], ...options }),
 })
 
@@ -130,7 +130,7 @@ export const createWebhookMethods = (caller: Caller) => ({
     caller.request('rotateWebhookSecret', { path: [webhookId], ...options }),
   listDeliveries: (webhookId: string, query: Query<'listWebhookDeliveries'> = {}, options?: CallOptions) =>
     caller.request('listWebhookDeliveries', { path: [webhookId], query, ...options }),
-  /** Delivers all events again, starting at a sequence number. */
+  /** Resends all events, starting with the sequence number `from_sequence`. */
   replay: (webhookId: string, body: Body<'replayWebhook'>, options?: CallOptions) =>
     caller.request('replayWebhook', { path: [webhookId], body, ...options }),
 })
@@ -139,7 +139,7 @@ export const createTransparencyLogMethods = (caller: Caller) => ({
   /** Returns the latest checkpoint as a signed note. */
   getCheckpoint: (options?: CallOptions) =>
     caller.fetchResponse('getLogCheckpoint', { ...options }, (response) => response.text()),
-  /** Returns the verifier key of the log in signed-note format. */
+  /** Returns the log's verifier key in signed-note format. */
   getKey: (options?: CallOptions) => caller.fetchResponse('getLogKey', { ...options }, (response) => response.text()),
   /** Returns the tile with the given path, such as `0/000` or `entries/000`. */
   getTile: (tile: string, options?: CallOptions) =>

@@ -7,8 +7,7 @@ import type { ProgressListener } from './upload.js'
 /** Larger files are uploaded in several requests, so that an upload can resume after a lost connection. */
 export const minResumableBytes = 16 * 1_048_576
 const chunkBytes = 8 * 1_048_576
-// tus-js-client waits for these times between retries. After each request that makes progress, it starts again with the first
-// delay.
+// Delays between retries by tus-js-client. Each request that makes progress resets the sequence to the first delay.
 const retryDelaysMs = [0, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
 
 export interface ResumableUpload {

@@ -19,7 +19,7 @@ export interface ServiceRequest extends Omit<SentRequest, 'url' | 'body'> {
   /** Path and query relative to `baseUrl`, with a leading slash, or an absolute URL from a response. */
   path: string
   body?: (() => RequestBody) | undefined
-  /** True if the request is idempotent, so that the client may retry it. */
+  /** True if the client may retry the request: it is idempotent, and its body can be read again. */
   isRepeatable: boolean
 }
 
@@ -89,7 +89,7 @@ export class Transport {
 export const formatUnreachableMessage = (reason: string | undefined): string =>
   `Cannot reach the service (${reason}). Check the URL and the network connection.`
 
-/** Reads a JSON response. If a successful response is not JSON, it came from another server, such as a proxy. */
+/** Reads a JSON response. Throws an error if the body is not JSON, for example because a proxy responded. */
 export async function readJson<T>(response: Response): Promise<T> {
   const text = await response.text()
   try {

@@ -8,7 +8,7 @@ import { createFileProgressListener, createUploadForm, type ProgressListener } f
 export interface UploadToOptions {
   /** File name. Required if the source has no name. */
   filename?: string
-  /** Custom metadata to store with the file. Metadata of the link takes precedence. */
+  /** Custom metadata to store with the file. The link's own metadata takes precedence. */
   metadata?: Record<string, unknown>
   /** Called repeatedly with the upload progress. */
   onProgress?: ProgressListener
@@ -70,7 +70,7 @@ function createLinkTransport(linkUrl: string, { fetch }: Pick<UploadToOptions, '
 const fetchLinkRules = (transport: Transport, signal: AbortSignal | undefined) =>
   transport.requestData<Schemas['UploadLinkRules']>({ method: 'GET', path: '', signal, isRepeatable: true })
 
-/** Throws the error that the service would return for a disallowed file, so that the client does not send the file in vain. */
+/** Throws the error that the service would return for a disallowed file, to avoid a useless upload. */
 function assertFileAllowed(
   { filename, size }: OpenSource,
   { allowed_extensions, max_size_mb }: Schemas['UploadLinkRules'],

@@ -16,8 +16,8 @@ export interface UploadForm {
 }
 
 /**
- * Creates the multipart form of an upload. Only a form with a Blob can be sent again. `FormData` is unsuitable, because its
- * progress would include the fields and headers.
+ * Creates the multipart form for an upload. The form can be resent only if the file is a Blob. `FormData` is unsuitable, because
+ * its progress would include the fields and headers.
  */
 export function createUploadForm(
   { content, filename }: OpenSource,
@@ -26,7 +26,7 @@ export function createUploadForm(
 ): UploadForm {
   const boundary = `assay-${crypto.randomUUID()}`
   const headers = { 'Content-Type': `multipart/form-data; boundary=${boundary}` }
-  // The fields precede the file, because the service needs the context to enforce its size limit during the upload.
+  // The fields precede the file, because the service needs the context to enforce the context's size limit during the upload.
   const fieldParts = Object.entries(fields).map(
     ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
   )
@@ -61,7 +61,7 @@ function wrapStream(content: ReadableStream<Uint8Array>, start: Uint8Array, end:
   return content.pipeThrough(framing)
 }
 
-/** Converts the progress of a request body to the progress of the file, which starts at byte `offset`. */
+/** Converts the progress of a request body to that of the file, which starts at byte `offset` of the body. */
 export function createFileProgressListener(onProgress: ProgressListener | undefined, total: number | undefined, offset = 0) {
   if (!onProgress) return undefined
   return (sentBytes: number) => {

@@ -3,26 +3,26 @@ import type { RandomAccessSource } from './random-access-source.js'
 import { getBinaryType } from './readers.js'
 
 /**
- * Extensions that unrelated formats also use, such as .com (DOS program), .lib (SPICE library) and .hdr (ENVI header). Their
- * files may have any content.
+ * Extensions that unrelated formats also use, such as .com (DOS program), .lib (SPICE library) and .hdr (ENVI header). Files with
+ * these extensions may have any content.
  */
 export const sharedExtensions: ReadonlySet<string> = new Set('bin bundle com db gpr hdr lib nib o prn scr so spc sys'.split(' '))
 
 /**
- * Types with variants that have no signature, such as raw disk images. Their files may contain unrecognized binary content, but
+ * Types with variants that have no signature, such as raw disk images. Such files may contain unrecognized binary content, but
  * not text.
  */
 export const typesWithoutSignature: ReadonlySet<string> = new Set('dbf dmg iso mpg mts tga'.split(' '))
 
 /**
- * Extensions of formats that have a signature only in some versions. Their files may contain unrecognized binary content, but not
+ * Extensions of formats that have a signature only in some versions. Such files may contain unrecognized binary content, but not
  * text.
  */
 export const extensionsWithoutSignature: ReadonlySet<string> = new Set('hwp msu qbw rev sldasm slddrw sldprt wps'.split(' '))
 
 /**
- * Patterns of text files that share their extension with a binary type. For example, a .pub file is either a Publisher document
- * or a public key.
+ * Patterns that identify text files whose extension belongs to a binary type. For example, a .pub file can be a Publisher
+ * document or a public key.
  */
 const textForms: Record<string, RegExp> = {
   der: /-----BEGIN |^(?:MIME-Version|Content-Type):|^[A-Za-z0-9+/=\r\n]{64,}$/im,
@@ -32,8 +32,9 @@ const textForms: Record<string, RegExp> = {
 }
 
 /**
- * Returns whether the extension accepts content without a known signature. Unknown extensions accept any content. Binary types
- * reject text, and accept other content only if a variant of the type has no signature.
+ * Returns whether the extension accepts content without a known signature. Unknown and shared extensions accept any content.
+ * Binary types accept text only if it matches a pattern in `textForms`, and other content only if a variant of the type has no
+ * signature.
  */
 export function isSignatureOptional(source: RandomAccessSource, { kind }: Recognition): boolean {
   const { extension } = source

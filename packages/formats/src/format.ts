@@ -76,6 +76,6 @@ export const withDeadline = (limits: ReaderLimits, getDeadline: () => number): R
   },
 })
 
-/** Accepts audio or video with missing or damaged parts, because players play the rest. The report states what is missing. */
+/** Accepts audio or video with missing or damaged parts, because players can play the rest. The report states what is missing. */
 export const createPartialVerdict = (problem: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
   createValidVerdict([...notes, `${problem}, but players can play the rest`], { ...evidence, incomplete: true })

@@ -60,7 +60,7 @@ export interface Inspection {
   reader: string | null
 }
 
-/** Detects the type of the content. The extension only decides between types with the same signature. */
+/** Detects the type of the content. The extension is considered only if the signature is ambiguous. */
 export async function detect(source: RandomAccessSource, limits: ReaderLimits = defaultLimits()): Promise<Detection> {
   const recognized = await recognizeType(source, limits)
   const { extension } = source
@@ -102,7 +102,7 @@ export interface Examination {
   soundness: Timed<Inspection> | null
 }
 
-/** Detects the type of a file, checks whether it is blank if requested, and opens it. See `openDetected` for the options. */
+/** Detects the type of a file, optionally checks whether it is blank, and opens it. See `openDetected` for the options. */
 export async function examine(
   source: RandomAccessSource,
   { blank, limits = defaultLimits(), readers, observer }: ExamineOptions,

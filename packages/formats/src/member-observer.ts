@@ -36,7 +36,7 @@ export interface PackedMember {
   symlink: boolean
   encrypted: boolean
   folder?: boolean
-  /** Link target, if the directory contains it. 7-Zip unpacks no content for such a link and reports a data error. */
+  /** Link target, if the archive's directory contains it. 7-Zip unpacks no content for such a link and reports a data error. */
   target?: string
 }
 

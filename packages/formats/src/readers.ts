@@ -30,7 +30,7 @@ export function isExtensionOfType(extension: string, type: string): boolean {
   if (genericExtensions.has(extension) || extension === type) return true
   if (types[type]?.extensions.includes(extension)) return true
   if (getBinaryType(extension) ?? getTextType(extension)) return false
-  // A file with an unknown extension may have any content except that of a program.
+  // A file with an unknown extension may be anything except a program.
   return !programTypes.has(type)
 }
 

@@ -110,7 +110,7 @@ export const types: Record<string, TypeRow> = {
   ogx: createTypeRow('application/ogg', 'ogg oga ogv ogx ogm spx opus'),
   // iTunes and ffmpeg also write the M4A brand into .mp4 files.
   m4a: createTypeRow('audio/mp4', 'm4a m4b m4p m4r aac mp4'),
-  // In practice, MPEG-4 audio has either extension.
+  // In practice, both .m4a and .mp4 are used for MPEG-4 audio.
   'mp4-audio': createTypeRow('audio/mp4', 'm4a mp4 m4b m4p m4r mpg4 mp4a aax 3gp'),
   mp4: createTypeRow('video/mp4', 'mp4 m4v mpg4 mp4v f4v f4p m4s'),
   // Cameras and phones write 3GPP brands into .mp4 files.
@@ -185,7 +185,7 @@ export const textTypes: Record<string, TypeRow> = {
   ),
 }
 
-// Content types that differ within one file type, by extension. For example, docx and dotx are one file type.
+// Content types by extension, for file types that have several. For example, docx and dotx are one file type.
 export const mimeByExtension: Record<string, string> = {
   docm: 'application/vnd.ms-word.document.macroEnabled.12',
   dotx: `${ooxml}.wordprocessingml.template`,

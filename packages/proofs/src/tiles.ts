@@ -1,4 +1,4 @@
-/** Address of a tile (C2SP tlog-tiles). A tile contains either the hashes of one level or log entries. */
+/** Address of a tile (C2SP tlog-tiles). A tile contains either log entries or the hashes of one level. */
 export interface TilePath {
   level: number | 'entries'
   /** Index of the tile within its level. */
@@ -27,7 +27,7 @@ export function parseTilePath(path: string): TilePath | undefined {
   return exists ? tile : undefined
 }
 
-/** Encodes an entry bundle, in which the length of each entry precedes it as two big-endian bytes. */
+/** Encodes an entry bundle, in which each entry is preceded by its length as a 16-bit big-endian integer. */
 export function encodeEntryBundle(entries: readonly string[]): Buffer {
   return Buffer.concat(
     entries.flatMap((entry) => {

@@ -13,8 +13,8 @@ interface CheckedFile {
 }
 
 /**
- * Checks the type, size and number of files before an upload. `remainingCount` is the number of files that the link still
- * accepts.
+ * Checks a file before its upload: its type, its size, and whether the link accepts another file. `remainingCount` is the number
+ * of files that the link still accepts.
  */
 export function checkFile(
   file: CheckedFile,

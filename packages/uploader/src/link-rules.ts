@@ -9,7 +9,7 @@ export interface LinkRules {
   display_name: string
 }
 
-/** Error of a failed upload or request. The component itself creates the codes `network_error` and `unreadable`. */
+/** Error from a failed upload or request. The component itself creates the codes `network_error` and `unreadable`. */
 export interface UploadError {
   code: string
   message: string

@@ -22,8 +22,7 @@ export async function fetchRules(linkUrl: string, signal: AbortSignal): Promise<
 const chunkBytes = 8 * 1_048_576
 /** Files up to this size are sent in the request that creates the upload, which saves a round trip. */
 const maxSingleRequestBytes = 1_048_576
-// tus-js-client waits for these times between retries. After each request that makes progress, it starts again with the first
-// delay.
+// Delays between retries by tus-js-client. Each request that makes progress resets the sequence to the first delay.
 const retryDelaysMs = [0, 1_000, 2_000, 4_000, 8_000, 15_000]
 
 interface SendOptions {

@@ -77,7 +77,7 @@ const rejectionCodes: readonly string[] = [
   'active_content',
 ] satisfies TextName[]
 
-/** Checks whether the service rejected the file itself, so that a retry cannot succeed. */
+/** Checks whether the service rejected the file itself, in which case a retry cannot succeed. */
 export const isFileRejection = (code: string): boolean => rejectionCodes.includes(code)
 
 /** Returns the text for an error code, or the service's message if the code has no text. */

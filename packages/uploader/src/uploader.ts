@@ -39,7 +39,7 @@ export class AssayUploader extends HTMLElement {
     this.setAttribute('url', value)
   }
 
-  /** Texts of the component. Untranslated texts are in English. */
+  /** Texts of the component. Texts that the page does not set are in English. */
   get texts(): Texts {
     return { ...defaultTexts, ...this.#ownTexts }
   }

@@ -13,7 +13,7 @@ export interface Output {
   row(value: object, ...columns: unknown[]): void
   /** Prints a note to standard error, unless --json is set. */
   note(text: string): void
-  /** Returns a function that draws a progress bar. Returns undefined with --json or without a terminal. */
+  /** Returns a function that draws a progress bar. Returns undefined if --json is set or standard error is not a terminal. */
   progress(name: string): ((progress: Progress) => void) | undefined
 }
 

@@ -21,7 +21,7 @@ const overwriteRange = (bytes, at, length, fill) => {
   return copy
 }
 
-/** Returns the block size. Small files consist of eight smaller blocks. */
+/** Returns the block size. A small file is divided into eight smaller blocks. */
 const getBlockSize = (bytes) => Math.max(1, Math.min(blockBytes, bytes.length >> 3))
 const pickBlockOffset = (bytes, random) => random(Math.floor(bytes.length / getBlockSize(bytes))) * getBlockSize(bytes)
 

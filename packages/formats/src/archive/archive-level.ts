@@ -6,7 +6,7 @@ import { type Container, detectContainer } from './containers.js'
 
 const maxNotes = 10
 
-// Nested containers of these types are not recorded. Their signatures are too short to be reliable, or their types have a more
+// Nested containers of these types are not recorded, because the signature is too short to be reliable or the type has a more
 // thorough reader.
 const weakSignatures = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
 

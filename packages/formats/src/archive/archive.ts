@@ -76,7 +76,7 @@ export const readSevenZip = createArchiveReader(async (source, level) => {
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
-/** Checks all members of a gzip file, and the archive in them, if any. */
+/** Checks all members of a gzip file, and the archive that they contain, if any. */
 export const readGzip = createArchiveReader(async (source, level) => {
   const facts = { members: 0, unpacked_bytes: 0 }
   const chunks = gunzip(source, {

@@ -22,7 +22,7 @@ const outputBytes = 64 * 1024
 const idleInflaters: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
 
 /**
- * Inflates chunks within limited memory. A chunk is valid until the next one is requested. `onConsumed` receives the compressed
+ * Inflates chunks with bounded memory use. A chunk is valid until the next one is requested. `onConsumed` receives the compressed
  * size.
  */
 export async function* inflateChunks(
@@ -59,7 +59,7 @@ class Inflater {
   /** True if the input contains bytes after the end of the deflate data. */
   ended = false
   readonly #handle: ZlibHandle
-  /** Number of free output bytes and of unread input bytes after the last call. */
+  /** Numbers of free output bytes and unread input bytes after the last call. */
   readonly #left: Uint32Array
   readonly #room = Buffer.allocUnsafeSlow(outputBytes)
   #fault: Error | undefined

@@ -11,7 +11,7 @@ export function checkMemberName(name: string): void {
     throw createMaliciousError('archive_path', `the member ${quoteName(name)} points outside the archive`)
 }
 
-/** Links of one archive. They are checked together at the end, because the path of a link may contain another link. */
+/** Links in one archive. They are checked together at the end, because a link's path may contain another link. */
 export class ArchiveLinks {
   private readonly links: { name: string; target: string; symbolic: boolean }[] = []
 

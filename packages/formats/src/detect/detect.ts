@@ -151,7 +151,7 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   gif: (source) => /^GIF8[79]a$/.test(source.read(0, 6).toString('latin1')),
   exe: (source) => source.size >= 64,
   sqlite: (source) => source.read(0, 16).toString('latin1') === 'SQLite format 3\0',
-  // The signature of a bare JPEG XL codestream has only two bytes, so the extension must confirm it.
+  // The signature of a bare JPEG XL codestream is only two bytes long, so the extension must confirm it.
   jxl: (source) => source.read(0, 1)[0] === 0 || source.extension === 'jxl',
   mpg: (source) => /^\0\0\x01(\xb3|\xba[\x21-\x2f\x44-\x7f])/.test(source.read(0, 5).toString('latin1')),
   dwg: (source) => /^AC10\d\d\0/.test(source.read(0, 7).toString('latin1')),
@@ -199,7 +199,7 @@ function isTarWithoutSignature(source: RandomAccessSource): boolean {
   return block.length === 512 && block[0] !== 0 && hasValidTarChecksum(block)
 }
 
-/** Returns the type PDF for text that a PDF reader could also open. */
+/** Classifies text as PDF if a PDF reader could also open it. */
 function createTextRecognition(source: RandomAccessSource, detected: DetectedText): Recognition {
   const at = findPdfHeader(source)
   return at >= 0 && at < 16 && containsPdf(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign: detected }

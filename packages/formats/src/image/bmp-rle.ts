@@ -17,7 +17,7 @@ export function findRunLengthProblem(source: RandomAccessSource, limits: ReaderL
     if ((steps & 4095) === 0) checkDeadline(limits)
     const first = bytes.readByte()
     const second = bytes.readByte()
-    // Other readers accept a missing end mark after the last row, so it is not an error.
+    // Other readers accept a missing end marker after the last row, so it is not an error.
     if (first < 0 || second < 0)
       return row >= image.rows - 1 && (x >= image.width || row >= image.rows)
         ? undefined

@@ -51,7 +51,7 @@ class GifWalker {
       if (problem && typeof problem !== 'string') return problem
       if (problem) return this.broken(problem)
     }
-    // Other readers accept a missing end mark after a complete image, so it causes only a note.
+    // Other readers accept a missing end marker after a complete image, so it causes only a note.
     return this.frames > 0
       ? createValidVerdict(['the end marker is missing, which viewers tolerate'], this.facts())
       : this.broken('the GIF contains no image')

@@ -3,8 +3,8 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import type { HeifItem, HeifItems } from './heif-items.js'
 import { type BytePatch, decodeImageWithinLimits } from './image-decoder.js'
 
-// Errors of libheif that indicate damage. Other errors are ignored, because a tile may lack properties that libheif requires of a
-// separate image.
+// Errors from libheif that indicate damage. Other errors are ignored, because a tile may lack properties that libheif requires of
+// a standalone image.
 const dataErrorPattern = /corrupt|bitstream|no (compressed )?data|end of file/i
 
 const maxDecodedTiles = 256

@@ -65,8 +65,8 @@ const findProblemWithoutDecoding = (
 ): string | undefined => (typeof items === 'string' ? items : findImageProblem(source, limits, items))
 
 /**
- * Replaces the major brand of an image sequence, which libvips does not support. The still image in the file is an ordinary
- * image.
+ * Replaces the major brand of an image sequence, so that libvips, which does not support sequences, decodes the still image in
+ * the file.
  */
 function getBrandPatches(source: RandomAccessSource): BytePatch[] {
   const brand = source.read(8, 4).toString('latin1')

@@ -70,8 +70,8 @@ function findDataProblem(data: ExtentReader, limits: ReaderLimits, start: number
 }
 
 /**
- * True if the bytes contain a forbidden sequence, such as a start code (0 0 0, 0 0 1 or 0 0 2). Encoders insert a 3 after two
- * zeros to prevent it.
+ * True if the bytes contain a forbidden sequence: 0 0 0, 0 0 1 (a start code) or 0 0 2. Encoders insert a 3 after two zeros to
+ * prevent such sequences.
  */
 function hasForbiddenZeros(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(zeroPair); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(zeroPair, at + 1))

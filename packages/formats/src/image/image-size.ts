@@ -20,7 +20,7 @@ export function checkImageSize(format: string, size: ImageSize, limits: ReaderLi
   return createMaliciousVerdict('pixel_flood', problem, { width, height })
 }
 
-// Returns the bits per pixel in a viewer. Viewers expand images to 24 bits or more, except black-and-white scans and small
-// palettes.
+// Returns the bits per pixel that a viewer needs. Viewers expand images to 24 bits or more, except black-and-white scans and
+// small palettes.
 const toDisplayBitsPerPixel = (storedBitsPerPixel: number): number =>
   storedBitsPerPixel < 8 || storedBitsPerPixel > 32 ? storedBitsPerPixel : 24

@@ -5,7 +5,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
  * Tables that map the next bits to the length of their code (high byte) and its symbol (low byte). 0 means that no code matches.
  */
 export interface HuffmanTable {
-  /** Table for the next 10 bits, which fits into the CPU cache. 0 means that the code is longer. */
+  /** Table for the next 10 bits, which fits in the CPU cache. 0 means that the code is longer. */
   short: Uint16Array
   /** Table for the next 16 bits, the maximum code length. */
   whole: Uint16Array

@@ -18,8 +18,8 @@ const maxBlocks = 10
 const missingEndMessage = 'the file is truncated: the end marker (EOI) is missing'
 
 /**
- * Checks the entropy-coded data of a sequential JPEG. Unlike libvips, rejects excess codes and a missing end. For other coding
- * processes, returns neither a problem nor `plain`.
+ * Checks the entropy-coded data of a sequential JPEG. Unlike libvips, rejects excess codes and a missing end marker. For other
+ * coding processes, returns neither a problem nor `plain`.
  */
 export const checkScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
   new ScanChecker(source, limits).checkAllScans()

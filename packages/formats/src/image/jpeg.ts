@@ -72,7 +72,7 @@ export const readJpeg: FormatReader = async (source, limits) => {
 // Maximum number of segments before the frame header. Photos have about ten.
 const maxSegments = 500
 
-/** True if the image is not sequential, so that only libvips can check it. This function is fast enough for the event loop. */
+/** True if the image is not sequential, so only libvips can check it. This function is fast enough for the event loop. */
 export function isProgressive(source: RandomAccessSource): boolean {
   try {
     const frame = findFrameHeader(source, createCountedDeadline(maxSegments))

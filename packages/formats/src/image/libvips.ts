@@ -40,7 +40,7 @@ async function applyPatches(image: Buffer | string, changes: BytePatch[]): Promi
 }
 
 // Removes repeated and irrelevant lines from a libvips message, because libvips repeats a message for each row and also reports
-// errors of the output.
+// output errors.
 function summarizeMessage(message: string): string {
   const lines = message
     .replace(/[^\x20-\x7e\n]/g, '?')

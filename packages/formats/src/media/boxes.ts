@@ -5,14 +5,15 @@ export interface Box {
   type: string
   start: number
   end: number
-  /** True if the declared length exceeds the parent box. */
+  /** True if the box extends past the end of its parent. */
   cut: boolean
   /** True if the box declares no length and therefore extends to the end of the file. */
   open: boolean
 }
 
 /**
- * Iterates over the boxes between `start` and `end`. At bytes that are not a box, yields a truncated box of type '' and stops.
+ * Iterates over the boxes between `start` and `end`. If the next bytes are not a box, yields a truncated box of type '' and
+ * stops.
  */
 export function* readBoxes(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Generator<Box> {
   // Fewer than 8 bytes at the end are padding. For example, QuickTime ends lists with 4 zero bytes.

@@ -12,10 +12,7 @@ interface FrameStream {
   start: number
   end: number
   parseFrameAt(at: number, previous: Frame | undefined): Frame | undefined
-  /**
-   * Number of consecutive frames that is sufficient to identify the format, even if other bytes, such as a damaged tag, surround
-   * them.
-   */
+  /** Minimum number of consecutive frames that identifies the format, even among other bytes, such as a damaged tag. */
   minRun: number
 }
 

@@ -24,7 +24,7 @@ export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, tra
   return problem ? { ...samples, problem } : samples
 }
 
-/** Returns the child boxes, or an error message if a box exceeds the parent. Trailing bytes are padding. */
+/** Returns the child boxes, or an error message if one does not fit into the parent. Trailing bytes are padding. */
 export function readChildBoxes(source: RandomAccessSource, limits: ReaderLimits, parent: Box): Box[] | string {
   const boxes: Box[] = []
   for (const box of readBoxes(source, limits, parent.start, parent.end)) {

@@ -30,7 +30,8 @@ interface Movie {
 }
 
 /**
- * Checks MP4, M4A and QuickTime files: boxes must fit, the movie header must contain tracks, and samples must be inside the file.
+ * Checks the boxes, tracks and sample locations of MP4, M4A and QuickTime files. Accepts partly missing media data, because
+ * players can play the rest.
  */
 export const readMp4: FormatReader = (source, limits) => {
   const topLevel = readTopLevelBoxes(source, limits)

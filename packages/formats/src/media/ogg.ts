@@ -31,7 +31,7 @@ const codecs: Codec[] = [
 ]
 const maxStreams = 1000
 
-/** Checks an Ogg file. The headers must be intact. Damaged pages are skipped, as in players, if most pages are intact. */
+/** Checks an Ogg file. The headers must be intact. Like players, skips damaged pages if most pages are intact. */
 export const readOgg: FormatReader = (source, limits) => new PageWalker(source, limits).checkPages()
 
 function findEndOfZeroBytes(source: RandomAccessSource, at: number): number {

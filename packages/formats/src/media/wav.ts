@@ -11,7 +11,7 @@ interface WavChunks {
   hasLongSizes: boolean
 }
 
-/** Checks WAV files (RIFF, RIFX, RF64 and BW64). The format chunk must be plausible, and the declared audio must exist. */
+/** Checks WAV files (RIFF, RIFX, RF64 and BW64). The format chunk must be plausible, and the audio must not be truncated. */
 export const readWav: FormatReader = (source, limits) => catchFormatError(() => checkWav(source, limits))
 
 function checkWav(source: RandomAccessSource, limits: ReaderLimits) {

@@ -24,8 +24,8 @@ interface PartCheckPlan {
 }
 
 /**
- * Checks Word, Excel and PowerPoint files since version 2007 (ECMA-376), including templates and files with macros. The zip must
- * be intact, and the main part and its related parts must be well-formed XML.
+ * Checks Word, Excel and PowerPoint files from Office 2007 and later (ECMA-376), including templates and files with macros. The
+ * zip must be intact, and the main part and its related parts must be well-formed XML.
  */
 export const createOoxmlReader = (kind: OoxmlKind): FormatReader =>
   createArchiveReader(async (source, level) => {

@@ -48,7 +48,8 @@ export const createOpenDocumentReader = (kind: OpenDocumentKind): FormatReader =
   })
 
 /**
- * Reads from the manifest whether the document is encrypted. ODF 1.4 can encrypt the package as one member instead of each part.
+ * Reads from the manifest whether the document is encrypted. ODF 1.4 can encrypt the whole package as one member instead of
+ * encrypting each part.
  */
 function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boolean } {
   if (pack.has('encrypted-package') || pack.isEncrypted('content.xml')) return { encrypted: true, hasContent: true }

@@ -17,7 +17,7 @@ interface XmlPartOptions {
   onElement?: (element: XmlElement) => void
 }
 
-// Only the checksum of larger parts is verified, because parsing them would take too long.
+// For larger parts, only the checksum is verified, because parsing them would take too long.
 const maxParsedBytes = 64 * 1024 * 1024
 // Maximum number of bytes between two parser events. The parser buffers whole text nodes, comments and attributes in memory.
 const maxRun = 16 * 1024 * 1024
@@ -84,7 +84,7 @@ export class XmlPart implements PartSink {
   private parseChunk(chunk: Buffer): void {
     checkDeadline(this.options.limits)
     this.sinceEvent += chunk.length
-    // The limit for a document type declaration is lower, because the parser needs a multiple of its size in memory.
+    // The limit for a document type declaration is lower, because the parser needs several times its size in memory.
     const maxLength = this.rootSeen ? maxRun : maxPrologue
     if (this.sinceEvent > maxLength)
       throw createMaliciousError('xml_size', `the part ${this.name} has a single chunk of more than ${maxLength} bytes`)

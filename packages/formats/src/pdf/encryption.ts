@@ -4,7 +4,7 @@ import { applyRc4, type EncryptionFacts, getKeyForEmptyPassword } from './passwo
 
 const searchBytes = 1024 * 1024
 
-/** Encryption of a PDF. `closed` is the reason why it cannot be decrypted. Many encrypted PDFs open without a password. */
+/** Encryption of a PDF. `closed` states why the PDF cannot be decrypted. Many encrypted PDFs open without a password. */
 export interface PdfEncryption {
   closed?: string
   decrypt(data: Buffer, number: number, generation: number): Buffer

@@ -4,7 +4,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { readEncryption } from './encryption.js'
 import { decodeNames, findStreams } from './streams.js'
 
-/** Maximum size in bytes of a document that is searched for cycles. PDFium drops the pages of a cycle in larger documents. */
+/** Maximum size in bytes of a document that is searched for cycles. In larger documents, PDFium drops the pages of a cycle. */
 const searchLimit = 64 * 1024 * 1024
 const unpackedLimit = 64 * 1024 * 1024
 /**
@@ -37,8 +37,8 @@ export interface PageTree {
 }
 
 /**
- * Finds active content in the objects, and cycles in the page tree. No regular program creates a cycle, and readers stop at
- * different pages of it. Later definitions of an object override earlier ones.
+ * Finds active content in the objects, and cycles in the page tree. No regular program creates a cycle, and readers disagree
+ * about where to stop. Later definitions of an object override earlier ones.
  */
 export function analyzePageTree(source: RandomAccessSource, limits: ReaderLimits): PageTree {
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }

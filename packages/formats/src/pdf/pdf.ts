@@ -20,8 +20,8 @@ const headerWindow = 1024
 let engine: PdfEngine | undefined
 
 /**
- * Opens a PDF with PDFium, as Chrome does, but rejects repairs that rely on guessing. At least one page must open unless the PDF
- * requires a password.
+ * Opens a PDF with PDFium, as Chrome does, but rejects files that PDFium can repair only by guessing. At least one page must open
+ * unless the PDF requires a password.
  */
 export const readPdf: FormatReader = async (source, limits) => {
   const start = source.read(0, headerWindow + 8).indexOf('%PDF-')

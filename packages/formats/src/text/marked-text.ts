@@ -8,7 +8,7 @@ interface TextMarks {
   ends?: RegExp
 }
 
-/** Fixed marks at the start and end of text formats, by extension. Some extensions have several formats. */
+/** Fixed marks at the start and end of text formats, by extension. Some extensions are used by several formats. */
 const marks: Record<string, TextMarks[]> = {
   ics: [{ formatName: 'calendar', begins: /^BEGIN:VCALENDAR/i, ends: /END:VCALENDAR/i }],
   vcf: [

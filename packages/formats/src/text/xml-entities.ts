@@ -12,7 +12,7 @@ interface Declaration {
 
 /** Stores the entities that a DOCTYPE declares, and computes their expanded size without expanding or fetching them. */
 export class XmlEntities {
-  /** True if an external DTD may declare more entities, so that unknown entities are not an error. */
+  /** True if an external DTD may declare more entities, in which case unknown entities are not an error. */
   readonly mayBeElsewhere: boolean
   readonly external: string[] = []
   private readonly general = new Map<string, Declaration>()

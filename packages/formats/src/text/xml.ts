@@ -85,7 +85,7 @@ export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlF
   let prologue = 0
   for (const text of decodeText(source.chunks(detected.bom), label, true)) {
     checkDeadline(limits)
-    // Limits the document type declaration, because the parser needs a multiple of its size in memory.
+    // Limits the document type declaration, because the parser needs several times its size in memory.
     if (facts.root === '' && (prologue += text.length) > maxPrologue)
       throw createMaliciousError('xml_prologue', `more than ${maxPrologue} characters precede the root element`)
     parser.write(text)
@@ -137,7 +137,7 @@ function collectActiveContent(name: string, attributes: Record<string, string>, 
   }
 }
 
-// Counts each use of an entity: the parser looks up every `&name;` in this object.
+// Counts each use of an entity through `parser.ENTITIES`, in which the parser looks up every `&name;`.
 function installEntities(parser: SaxesParser, entities: XmlEntities, facts: XmlFacts): void {
   if (entities.external.length > 0)
     facts.notes.push(`the file refers to ${entities.external.length} external entities, which were not fetched`)

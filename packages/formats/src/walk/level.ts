@@ -153,7 +153,7 @@ export class Level implements Members {
     const container = detectContainer(head)
     if (container)
       await this.#openContainer(container, source, { observed, parent, isCommon: isCommonContainer(container, head) })
-    // The file may still be a tar whose first member, or its name, contains a PDF or mail signature.
+    // The file may still be a tar whose first member contains a PDF or mail signature in its name or content.
     if (container !== 'tar' && isTar(head)) await this.#openContainer('tar', source, { parent })
     if (container === 'zip' || container === 'gzip' || container === 'tar') return
     const behind = detectContainerAtEnd(source.read(Math.max(0, source.size - tailLength), tailLength))
@@ -180,8 +180,8 @@ export class Level implements Members {
       await open(source, inside)
     } catch (error) {
       if (error instanceof WalkEnded) throw error
-      // A damaged container behind other content is usually a false detection, so the damage is reported only if 7-Zip can unpack
-      // the format.
+      // A damaged container that follows other content is usually a false detection, so the damage is reported only if 7-Zip can
+      // unpack the format.
       if (!isTrailing || sevenZipType)
         inside.reportUnscannedPart(
           'damaged',

@@ -10,7 +10,9 @@ const formatOffset = 48
 const fileDataHeader = 36
 const windowBytes = 1024 * 1024
 
-/** Visits the files embedded in a OneNote section. Its text is not compressed, so it was already visited. */
+/**
+ * Visits the files embedded in a OneNote section. The section's text is not compressed, so it was already visited with the file.
+ */
 export const openOneNote: Opener = async (source, members) => {
   if (!source.read(formatOffset, revisionStore.length).equals(revisionStore))
     return members.reportUnscannedPart('unsupported', 'a OneNote section in the OneDrive format was not unpacked')

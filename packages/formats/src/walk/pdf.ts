@@ -93,7 +93,7 @@ async function addInflatedData(target: DecodeTarget, data: Buffer, rest: string[
   try {
     await target.members.addStream(inflateChunks('zlib', [data]))
   } catch (error) {
-    // The data before the damage was visited. The PDF reader reports the damage itself, so the error is ignored here.
+    // All data that precedes the damage has already been visited. The PDF reader reports the damage, so it is ignored here.
     if (error instanceof WalkEnded) throw error
   }
 }

@@ -49,7 +49,7 @@ export const createSevenZipOpener =
   }
 
 /**
- * Checks the start header. Returns damage instead of throwing it, because 7-Zip may be able to find the directory nevertheless.
+ * Checks the start header. Returns a damage error instead of throwing it, because 7-Zip may still be able to find the directory.
  */
 function inspectStartHeader(source: RandomAccessSource): { isHidden?: boolean; damage?: FormatError } {
   try {

@@ -61,8 +61,8 @@ export interface WalkLimits {
 
 const gibibyte = 1024 ** 3
 
-// The nesting limit allows an email that contains a tar.gz of a docx with an embedded workbook, which has depth five. The ratio
-// limit is above that of logs and spreadsheets (below 200:1), but below the maximum of Deflate (1032:1).
+// The nesting limit allows an email that contains a tar.gz of a docx with an embedded workbook (depth five). The ratio limit is
+// above the ratios of logs and spreadsheets (less than 200:1), but below the maximum of Deflate (1032:1).
 export const walkLimits: WalkLimits = { maxUnpackedBytes: 4 * gibibyte, maxRatio: 250, maxMembers: 20_000, maxNesting: 8 }
 
 /** Ends the whole walk. Other errors mean damage and end only the container in which they occur. */
@@ -75,7 +75,7 @@ const ratioExemptBytes = 64 * 1024 * 1024
 // Allows about 40 blank pages of a color scan (A4, 300 dpi), which Deflate compresses 1000:1.
 const ratioExemptPdfBytes = 1024 * 1024 * 1024
 
-/** Limits, usage and results of one walk at all nesting levels. */
+/** Limits, counters and results of one walk, shared across all nesting levels. */
 export class WalkRun {
   readonly unscannedParts: UnscannedPart[] = []
   /** Error that ended the walk while it was observing a reader. */
@@ -135,7 +135,10 @@ export class WalkRun {
   }
 }
 
-/** Size of a window, and number of bytes that the next window repeats. Visitors can find patterns of up to `overlapBytes`. */
+/**
+ * Size of a window, and number of bytes that the next window repeats, so that visitors find every pattern of up to
+ * `overlapBytes`.
+ */
 export const windowBytes = 4 * 1024 * 1024
 export const overlapBytes = 68 * 1024
 

@@ -53,7 +53,7 @@ export const walk = (source: RandomAccessSource, options: WalkOptions): Promise<
 /** Thrown if a reader stops before the end of a member. The walk then visits the member again. */
 class ReaderStopped extends WalkEnded {}
 
-/** Visits the members of a container while a format reader unpacks them. If the walk ends, the reader continues. */
+/** Visits the members of a container while a format reader unpacks them. The reader continues even if the walk ends. */
 class ContainerObserver implements MemberObserver {
   readonly observed: ObservedMembers = { members: new Set() }
   readonly #run: WalkRun

@@ -25,7 +25,7 @@ export const openZip: Opener = async (source, members) => {
   let entries: ZipEntry[] = []
   let damage: unknown
   try {
-    // Lists one member above the limit, so that the walk reports the exceeded limit.
+    // Lists one member more than the limit allows, so that the walk reports that the limit is exceeded.
     const limits = { ...members.readerLimits, maxEntries: members.limits.maxMembers + 1 }
     entries = readZipDirectory(source, limits, { partial: true }).entries
     for (const entry of entries) {

@@ -12,7 +12,7 @@ interface VerifiedFiles {
   keysPath: string
 }
 
-/** Verifies a receipt in a file offline. Throws an error with the path if a file cannot be read. */
+/** Verifies a receipt file offline. Throws an error with the path if a file cannot be read. */
 export async function verifyFiles({ receiptPath, filePath, keysPath }: VerifiedFiles): Promise<Finding[]> {
   const keys = parseKeySet(await readTextFile(keysPath))
   const receipt = extractReceipt(await readTextFile(receiptPath))

@@ -28,7 +28,7 @@ export interface SevenZipCommand {
   onLine?: (text: string) => void
   /** Receives the standard output as bytes instead of lines. The bytes are valid only during the call. */
   onOutput?: (bytes: Buffer) => void
-  /** Error messages of 7-Zip to ignore. Each entry matches one occurrence. */
+  /** 7-Zip error messages to ignore. Each entry matches one occurrence. */
   expectedErrors?: string[]
 }
 

@@ -26,8 +26,8 @@ export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise
       checkTarMember(header, level, links)
     },
     onData: async (header, data) => {
-      // Reads only regular files, because the size of a directory may be only a hint. Files below `minArchiveBytes` cannot be
-      // archives.
+      // Reads only regular files, because the size of a directory may be only a hint. Files smaller than `minArchiveBytes` cannot
+      // be archives.
       if (header.size >= minArchiveBytes && (header.type === '0' || header.type === '\0' || header.type === '7'))
         await level.checkNestedArchive(data, header.name)
     },

@@ -3,7 +3,7 @@ import { type ByteStream, IteratorStream } from '../byte-stream.js'
 import { hasValidTarChecksum, isZeroBlock, readTarHeader, type TarHeader, tarBlock } from './header.js'
 import { applyPaxRecords, type PaxRecords, parsePaxRecords } from './pax.js'
 
-// Maximum size of long names and extended headers, which are read into memory. Most of them have only a few hundred bytes.
+// Maximum size of long names and extended headers, which are read into memory. Most of them are only a few hundred bytes long.
 const maxExtensionBytes = 1024 * 1024
 
 export interface TarHandlers {
@@ -54,7 +54,7 @@ async function readNextHeader(stream: ByteStream, isFirst: boolean, handlers: Ta
     handlers.step()
     block = await stream.read(tarBlock)
   }
-  // A block of zeros ends the archive, even if it is incomplete.
+  // A block of zeros, even an incomplete one, ends the archive.
   if (!isFirst && isZeroBlock(block)) return undefined
   if (block.length < tarBlock)
     throw createDamageError(isFirst ? 'the file is too short for a tar archive' : 'the tar archive is truncated within a header')

@@ -34,7 +34,7 @@ export function readLocalMember(source: RandomAccessSource, offset: number): Loc
   }
 }
 
-/** True if the local header and the central directory entry describe the same content, so that reading it once is sufficient. */
+/** True if the local header and the central directory entry describe the same content, so reading it once is sufficient. */
 export function describesSameContent(local: LocalMember, entry: ZipEntry): boolean {
   const sameEnd = local.dataEnd === undefined || local.dataEnd === local.dataStart + entry.compressedSize
   return sameEnd && local.method === entry.method && local.name.equals(entry.nameBytes)

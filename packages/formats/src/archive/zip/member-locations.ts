@@ -54,7 +54,8 @@ function findHeaderMismatch(entry: ZipEntry, header: Buffer, name: Buffer, nameL
   }
   if (header.readUInt16LE(8) !== entry.method) return 'method'
   if ((flags & 1) !== (entry.flags & 1)) return 'encryption flag'
-  // With a data descriptor (bit 3), the local header does not contain the checksum and the sizes, so they cannot be compared.
+  // If the member has a data descriptor (bit 3), its local header contains neither the checksum nor the sizes, so they cannot be
+  // compared.
   if ((flags | entry.flags) & 8) return undefined
   if (header.readUInt32LE(14) !== entry.crc32) return 'checksum'
   if (sizesDiffer(header.readUInt32LE(18), entry.compressedSize) || sizesDiffer(header.readUInt32LE(22), entry.uncompressedSize))

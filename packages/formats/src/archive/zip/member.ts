@@ -81,7 +81,7 @@ async function verifyDeflatedMember(
     await passing?.close()
     await stream.close()
   }
-  // Damage to this member may so far be only a note about the nested archive, so the error is thrown here.
+  // So far, damage to this member may have been recorded only as a note about the nested archive, so the error is thrown here.
   if (content.error) throw content.error
   sink?.end()
 }

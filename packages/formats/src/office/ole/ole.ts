@@ -19,7 +19,7 @@ const mainStreams: Record<OleKind, (container: OleContainer) => OleFacts> = {
   ppt: checkPresentation,
 }
 
-/** Checks Word, Excel and PowerPoint files up to version 2003. All streams must be intact, and the main stream must be valid. */
+/** Checks Word, Excel and PowerPoint files from Office 2003 and earlier. All streams must be intact and the main stream valid. */
 export const createOleReader =
   (kind: OleKind): FormatReader =>
   (source, limits) =>

@@ -28,7 +28,7 @@ export function checkWorkbook(container: OleContainer): OleFacts {
   return { stream: entry.name, encrypted, active: [...active] }
 }
 
-// Number of records to search for the one that declares encryption, which is among the first records.
+// Number of records to search for the encryption record, which is one of the first.
 const leadingRecords = 64
 
 export function isEncryptedWorkbook(container: OleContainer): boolean {
