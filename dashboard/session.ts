@@ -47,7 +47,7 @@ export async function startSession(): Promise<void> {
   await loadCurrentUser()
 }
 
-// Handle a welcome link that is opened in an open dashboard. Only the hash changes, so the page does not reload.
+// Handle a welcome link that the user opens while the dashboard is open. Only the hash changes, so the page does not reload.
 addEventListener('hashchange', () => {
   if (location.hash.startsWith('#welcome=')) void startSession()
 })

@@ -27,7 +27,7 @@ export interface Upload {
 export const uploads = signal<readonly Upload[]>([])
 
 const maxConcurrentUploads = 3
-/** Larger files are uploaded in chunks, so that a lost connection does not restart the upload. */
+/** Larger files are uploaded in chunks, so that an upload can be resumed after a lost connection. */
 const minResumableBytes = 16 * 1024 * 1024
 let activeUploads = 0
 let lastKey = 0
@@ -51,7 +51,7 @@ export function addUploads(files: Iterable<File>, context: string): void {
 
 /** Retries an upload. The service may accept a rejected file after its context has changed. */
 export function retryUpload(upload: Upload): void {
-  // After a rejection, use a new idempotency key, because the service repeats its response to a known key. After a lost
+  // After a rejection, use a new idempotency key, because the service returns the stored response for a known key. After a lost
   // connection, keep the key, because the service may have stored the file.
   if (upload.state.peek().kind === 'rejected') upload.idempotencyKey = generateIdempotencyKey()
   upload.abort = new AbortController()

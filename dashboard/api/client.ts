@@ -23,7 +23,7 @@ function createClient(): Client {
   const created: Client = new Client({
     url: '/graphql',
     preferGetMethod: false,
-    // Do not count errors of requests that were made in an earlier session.
+    // Do not count errors from requests of an earlier session.
     exchanges: [
       mapExchange({ onError: (error) => created === client && countUnauthenticatedError(error) }),
       cacheExchange,

@@ -37,8 +37,8 @@ export function formatRelativeTime(iso: string, now = Date.now()): string {
 }
 
 /**
- * Predicts when the storage quota will be exhausted, from the average daily growth. Returns null if the usage does not grow, or
- * if the date is more than ten years away.
+ * Predicts from the average daily growth when the storage quota will be exhausted. Returns null if the usage does not grow, or if
+ * the date is more than ten years away.
  */
 export function predictQuotaExhaustionDate(
   points: readonly { timestamp: string; totalBytes: number }[],

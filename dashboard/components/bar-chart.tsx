@@ -107,7 +107,7 @@ const sum = (values: readonly number[]) => values.reduce((all, each) => all + ea
 /** The axis has at most five labels, starting with the first time interval. */
 const hasAxisLabel = (at: number, count: number) => at % Math.max(1, Math.ceil(count / 5)) === 0
 
-/** Rounds the axis maximum up to a value whose half is also a short number. Byte counts are rounded up to a power of two. */
+/** Rounds the axis maximum up to a value whose half also has a short label. Byte counts are rounded up to a power of two. */
 function roundUpAxisMaximum(value: number, format: (value: number) => string): number {
   if (format(1024).endsWith('KB')) return 2 ** Math.ceil(Math.log2(Math.max(2, value)))
   const power = 10 ** Math.floor(Math.log10(value))

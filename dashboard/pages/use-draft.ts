@@ -11,7 +11,7 @@ export function useDraft<Values extends object>(initial: Values) {
     value: draft.value,
     set: (changes: Partial<Values>) => (draft.value = { ...draft.value, ...changes }),
     fieldErrors,
-    /** Error that concerns no specific field. */
+    /** Error that does not apply to a specific field. */
     error: Object.keys(fieldErrors).length === 0 ? error.value : undefined,
     isBusy: isBusy.value,
     onSubmit: (submit: (values: Values) => Promise<ApiError | undefined>) => async (event: SubmitEvent) => {

@@ -42,8 +42,8 @@ export interface UploadLinkRules {
 }
 
 /**
- * Returns the id to which rate limits, idempotency keys and unfinished uploads belong: the id of the upload link, if there is
- * one, or otherwise of the credential.
+ * Returns the id for rate limits, idempotency keys and unfinished uploads: the upload link's id if there is one, and otherwise
+ * the credential's id.
  */
 export const getCredentialId = ({ id, uploadLink }: Pick<Actor, 'id' | 'uploadLink'>): string => uploadLink?.linkId ?? id
 
@@ -81,20 +81,20 @@ export const createSystemActor = (tenantId: string): Actor => ({
 
 const maxUserAgentBytes = 512
 
-/** Removes control characters from a User-Agent, and truncates it to at most 512 bytes of whole characters. */
+/** Removes control characters from a User-Agent, and truncates it to 512 bytes without splitting a character. */
 export function sanitizeUserAgent(header: string | undefined): string {
   if (!header) return ''
   const clean = decodeHeader(header)
     .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '')
     .trim()
-  // `encodeInto` never writes a part of a character, so `read` is always at the end of a whole character.
+  // `encodeInto` never writes part of a character, so `read` is always at the end of a character.
   const { read } = new TextEncoder().encodeInto(clean, new Uint8Array(maxUserAgentBytes))
   return clean.slice(0, read)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-// Node.js decodes header bytes as Latin-1, but most clients send UTF-8. Decode the bytes again, if they are valid UTF-8.
+// Node.js decodes header bytes as Latin-1, but most clients send UTF-8. If the bytes are valid UTF-8, decode them as UTF-8.
 function decodeHeader(header: string): string {
   if (!/[\u0080-\u00ff]/.test(header) || /[^\u0000-\u00ff]/.test(header)) return header
   try {

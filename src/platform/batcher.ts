@@ -61,7 +61,7 @@ export class Batcher<Item, Result> {
     queue.isGathering = true
     await new Promise(setImmediate)
     queue.isGathering = false
-    // If more items wait than fit into one batch, start another batch now, so that they do not wait until the first one ends.
+    // If more items are waiting than one batch can hold, start another batch now instead of after the first one.
     if (queue.waiting.length > this.#options.maxBatch) this.#startBatches(group, queue)
     while (queue.waiting.length > 0) {
       const pauseMs = await this.#runBatch(queue.waiting.splice(0, this.#options.maxBatch))

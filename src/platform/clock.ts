@@ -24,7 +24,7 @@ export async function synchronizeClock(database: Queries): Promise<{ aheadMs: nu
   return { aheadMs: Date.now() - uncertainMs - ms, uncertainMs }
 }
 
-/** Sets the clock so that it shows `ms` at the time `monotonicMs`, a value of `performance.now()`. */
+/** Sets the clock to `ms`, the time at which `performance.now()` returned `monotonicMs`. */
 export function setClock(ms: number, monotonicMs = performance.now()): void {
   offset = ms - monotonicMs
 }

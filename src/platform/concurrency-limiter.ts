@@ -6,7 +6,7 @@ interface Queue {
 }
 
 interface Limits {
-  /** Maximum total cost of the running work of a key. */
+  /** Maximum total cost of a key's running work. */
   max: number
   maxWaiting?: number
   maxWaitMs?: number
@@ -38,8 +38,8 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * Waits until the work fits within the limit, and returns a function that ends it. Rejects if the queue is full, the wait takes
-   * too long, or the work is aborted.
+   * Waits until the work fits within the limit. Returns a function that the caller must call when the work ends. Rejects if the
+   * queue is full, the wait takes too long, or the work is aborted.
    */
   async acquire(key: string, work: Work): Promise<() => void> {
     const { cost = 1 } = work

@@ -26,7 +26,7 @@ export type IdPrefix =
 // library's default.
 const getRandomFraction = () => randomInt(256) / 256
 
-// If the clock is set back by at most this time, ids still ascend. After a larger change, ids use the new time, because a single
+// If the clock is set back by this much or less, ids still ascend. After a larger jump, ids use the new time, because a single
 // wrong clock reading would otherwise affect all later ids.
 const absorbedMs = 5_000
 let next = monotonicFactory(getRandomFraction)
@@ -43,14 +43,14 @@ export function newId(prefix: IdPrefix): string {
 /** Returns the creation time that an id contains. Rows use this time, so that sorting by id or by time gives the same order. */
 export const getIdTime = (id: string): Date => new Date(decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase()))
 
-/** True for a well-formed id with that prefix. Malformed ids are treated as unknown and never sent to the database. */
+/** True if `value` is a well-formed id with this prefix. Malformed ids are treated as unknown and never sent to the database. */
 export const isId = (prefix: IdPrefix, value: unknown): value is string =>
   typeof value === 'string' &&
   value.length === prefix.length + 27 &&
   value.startsWith(`${prefix}_`) &&
   /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value.slice(prefix.length + 1))
 
-/** Returns the smallest possible ID for the given time, for use as a bound of an ID range. */
+/** Returns the smallest possible id for the given time, for use as a bound of an id range. */
 export const getFirstId = (prefix: IdPrefix, time: Date): string =>
   `${prefix}_${encodeTime(Math.max(0, time.getTime()), 10).toLowerCase()}${'0'.repeat(16)}`
 
@@ -69,7 +69,7 @@ export function parseIdCursor(prefix: IdPrefix, cursor: string, field = 'after')
   return id
 }
 
-/** Returns the sort key that a cursor contains, or undefined if the cursor is from a list with another order. */
+/** Returns the sort key that a cursor contains, or undefined if the cursor is from a list in a different order. */
 export const parseKeyCursor = (cursor: string, sort: string): string | undefined =>
   new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(decodeCursor(cursor))?.[1]
 

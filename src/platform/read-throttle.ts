@@ -3,7 +3,7 @@ import { megabyte } from './units.js'
 
 /** Each file counts as at least this many bytes, because opening and scanning even a small file takes time. */
 const minBytes = 4 * 1024
-// Reading time that was not used is carried over to later files, up to this number of milliseconds.
+// Unused reading time is carried over to later files, up to this number of milliseconds.
 const maxAheadMs = 1_000
 
 /** Limits the number of bytes that are read per second. */

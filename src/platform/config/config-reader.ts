@@ -140,7 +140,7 @@ function isProxyAddress(item: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
-/** Variables that contain secrets. `<NAME>_FILE` may name a file with the value, such as a mounted Kubernetes secret. */
+/** Variables that contain secrets. `<NAME>_FILE` may name a file that contains the value, such as a mounted Kubernetes secret. */
 export const secretVariables = [
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',

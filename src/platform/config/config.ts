@@ -69,7 +69,7 @@ function readStorage(reader: EnvReader, dataDir: string) {
     storageHmac: readStorageHmac(reader),
     s3Credentials: readS3Credentials(reader),
     s3UnconditionalWrites: reader.readFlag('S3_UNCONDITIONAL_WRITES'),
-    /** Timeout of one bucket call, including its retries. */
+    /** Timeout for one bucket call, including its retries. */
     storageDeadlineSeconds: reader.readInteger('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
   }
 }
@@ -77,7 +77,7 @@ function readStorage(reader: EnvReader, dataDir: string) {
 function readUploadSettings(reader: EnvReader, processes: number) {
   const rulesDir = reader.readText('RULES_DIR')
   return {
-    /** If undefined, the service uses a running local clamd, or else `yara:`. */
+    /** If undefined, the service uses a local clamd if one is running, and otherwise `yara:`. */
     scannerUrl: readScannerUrl(reader),
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
     maxUploadMb: reader.readInteger('MAX_UPLOAD_MB', { from: 1, to: maxMegabytes, fallback: 1024 }),

@@ -37,7 +37,7 @@ export interface DatabaseOptions {
 }
 
 const prismaNames = createStatementNamer('prisma')
-// Without this setting, PostgreSQL plans a named statement with an array, LIMIT or OFFSET parameter again on every execution.
+// Without this setting, PostgreSQL would replan a named statement with an array, LIMIT or OFFSET parameter on every execution.
 const genericPlans = '-c plan_cache_mode=force_generic_plan'
 const connectTimeoutMs = 4000
 // This timeout is short, because the primary serves reads while a replica is unavailable.

@@ -37,8 +37,8 @@ export async function planDistribution(client: ClientBase): Promise<Distribution
   return {
     reference,
     distributed,
-    // Statements on a node may call IMMUTABLE functions, so every node needs them. Citus itself creates only the functions that
-    // are added after its extension.
+    // Statements on a node may call IMMUTABLE functions, so every node needs them. Citus propagates only functions that are
+    // created after its extension.
     functions: (await listFunctions(client, true))
       .filter(({ immutable, everywhere }) => immutable && !everywhere)
       .map(({ name }) => name),
@@ -60,8 +60,8 @@ const isDistributed = ({ reference, distributed, functions }: DistributionPlan):
   reference.length + distributed.length + functions.length === 0
 
 /**
- * Distributes the tables across the nodes of a Citus cluster, in one transaction. Calls of a running service wait or fail with
- * 503. Returns the completed work.
+ * Distributes the tables across the nodes of a Citus cluster, in one transaction. In the meantime, calls to a running service
+ * wait or fail with 503. Returns the completed work.
  */
 export const distributeDatabase = (client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> =>
   retryIfLocked(() => runInTransaction(client, () => distributeAll(client, print)), {

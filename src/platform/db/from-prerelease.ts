@@ -17,7 +17,7 @@ export const conversionCommand = 'npm run migrate -- --from-prerelease'
 /** True if the applied migrations are from a version before the baseline. */
 export const isPrerelease = (applied: readonly string[]): boolean => applied.includes(firstMigration)
 
-/** Converts a database of the last pre-release version to the baseline. `applied` lists its migrations. */
+/** Converts a database from the last pre-release version to the baseline. `applied` lists its applied migrations. */
 export async function convertPrereleaseDatabase(
   client: pg.Client,
   applied: readonly string[],

@@ -29,7 +29,7 @@ export async function migrate(url: string, folder = ours): Promise<string[]> {
   })
 }
 
-/** Converts a database of the last pre-release version. Returns false for any other database. */
+/** Converts a database from the last pre-release version. Returns false for any other database. */
 export async function migrateFromPrerelease(url: string): Promise<boolean> {
   return withClient(url, config, async (client) => {
     await acquireMigrationLock(client)

@@ -75,7 +75,7 @@ export async function recordMigration(client: Client, { name, checksum }: Migrat
   )
 }
 
-/** Drops invalid indexes of an interrupted CREATE INDEX CONCURRENTLY, because IF NOT EXISTS would keep them. */
+/** Drops invalid indexes that an interrupted CREATE INDEX CONCURRENTLY left behind, because IF NOT EXISTS would keep them. */
 async function dropInvalidIndexes(client: Client, { sql }: Migration): Promise<void> {
   const { rows } = await client.query<{ index: string; name: string }>(
     `SELECT i.indexrelid::regclass::text AS index, c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
@@ -98,7 +98,7 @@ export interface Migration {
   mode: MigrationMode
 }
 
-/** Reads all migrations of a folder, oldest first. */
+/** Reads all migrations in a folder, oldest first. */
 export function readMigrations(folder: string): Migration[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && existsSync(join(folder, entry.name, 'migration.sql')))

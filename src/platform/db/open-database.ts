@@ -5,7 +5,7 @@ import { verifyDatabase } from './verify-database.js'
 
 /** The open database of the service or a command. For an external database, `stop` does nothing, and `lost` never resolves. */
 export interface OpenDatabase extends EmbeddedDatabase, DatabaseUrls {
-  /** Throws an error with a single sentence if an external database lacks a required feature. */
+  /** Throws a one-sentence error if an external database lacks a required feature. */
   verify(): Promise<void>
 }
 

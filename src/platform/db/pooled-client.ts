@@ -3,8 +3,8 @@ import pg from 'pg'
 type Query = (statement: unknown, ...rest: unknown[]) => unknown
 
 /**
- * A pg client that closes its connection after `query_timeout`. pg leaves the connection open, and after a transaction Prisma
- * would return it to the pool although the server still has to respond.
+ * A pg client that closes its connection when `query_timeout` expires. pg itself leaves the connection open, and after a
+ * transaction, Prisma would return it to the pool before the server has responded.
  */
 export class ServiceClient extends pg.Client {}
 ServiceClient.prototype.query = function (this: pg.Client, ...parameters: Parameters<Query>) {

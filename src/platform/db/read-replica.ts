@@ -5,12 +5,12 @@ import { Batcher } from '../batcher.js'
 import { cacheUntilFailure } from '../cached-result.js'
 import type { PoolLogger, Queries } from './queries.js'
 
-/** Delays before each new check of a replica that lags slightly. They add up to about 60 ms. */
+/** Delays before each check of whether the replica has caught up. They add up to 60 ms. */
 const recheckDelaysMs = [0, 2, 4, 8, 16, 30]
-/** If the replica lags longer, requests use the primary for this time instead of waiting for the replica. */
+/** If the replica has still not caught up, requests use the primary for this time without checking the replica. */
 const lagPauseMs = 1_000
 const checkIntervalMs = 1_000
-/** Timeout of status queries, so that a frozen replica does not delay requests. */
+/** Timeout for status queries, so that a frozen replica does not delay requests. */
 const statusTimeoutMs = 1_000
 const statementTimedOut = '57014'
 
@@ -125,8 +125,8 @@ export class ReadReplica implements Queries {
       const position = parseReplicaPosition(await client.query<ReplicaStatus>(statusStatement))
       if (position < required.lsn) continue
       const now = performance.now()
-      // The stored positions may no longer include the latest position before `position`, so `getAge` may be too high. The data
-      // is at least as recent as the required position, which limits the age.
+      // The stored positions may no longer include the latest position before `position`, so `getAge` may return too high an age.
+      // The data is at least as recent as the required position, which limits the age.
       const age = Math.min(this.#positions.getAge(position, now), now - required.at)
       reading?.served(Math.max(0, age - (now - (reading?.arrivedAt ?? 0))))
       return true

@@ -1,10 +1,10 @@
 import { createOutcomeUnknownError } from '../errors/errors.js'
 
 /**
- * Kind of a failed statement. `contention`: a serialization failure or deadlock, which can be retried. `missing_partition`: the
- * partition of the month does not exist. `duplicate`: a unique key is violated. `locked`: the lock timeout expired. `hardship`:
- * the server is running, but cannot execute the statement at the moment. `unreachable`: no connection to the server. `other`:
- * the statement is invalid.
+ * Kind of SQL error. `contention`: a serialization failure or deadlock, which can be retried. `missing_partition`: the partition
+ * for the month does not exist. `duplicate`: a unique constraint is violated. `locked`: the lock timeout expired. `hardship`: the
+ * server is running, but cannot execute the statement at the moment. `unreachable`: there is no connection to the server.
+ * `other`: any other error, such as an invalid statement.
  */
 export type SqlErrorKind = 'contention' | 'missing_partition' | 'duplicate' | 'locked' | 'hardship' | 'unreachable' | 'other'
 

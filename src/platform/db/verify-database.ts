@@ -66,7 +66,7 @@ function assertServerSettings({ version, encoding, standby }: Server, url: strin
   if (standby) throw new Error(`${place} is read-only or a standby. Use the primary.`)
 }
 
-/** Throws if a pooler assigns connections to transactions, so that two clients share them. */
+/** Throws if a pooler in transaction mode lets two clients share a connection. */
 async function assertStableSessions(first: pg.Client, second: pg.Client, name: string): Promise<void> {
   const processIds: number[] = []
   for (const client of [first, second, first, second]) processIds.push(await getProcessId(client))

@@ -16,7 +16,7 @@ const rows = {
 
 export type BlockReason = keyof typeof rows
 
-/** Rejections by a context's policy. Each has its own error code, but statistics count it as the reason `countedAs`. */
+/** Rejections by a context's policy. Each has its own error code, but statistics count it under `countedAs`. */
 export const policyRejections = {
   encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'The file requires a password.' },
   active_content: {

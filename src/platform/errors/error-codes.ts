@@ -5,7 +5,7 @@ interface ErrorCodeRow {
   meaning: string
 }
 
-/** All error codes. REST responses have this HTTP status, and GraphQL errors contain the code in upper case. */
+/** All error codes. REST responses have the HTTP status `status`, and GraphQL errors contain the code in upper case. */
 const rows = {
   ...blockReasonRows,
   bad_user_input: {

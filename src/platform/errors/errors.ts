@@ -61,8 +61,8 @@ export const forbidden = (message: string, details: Record<string, unknown> = {}
   new AssayError('forbidden', message, { details })
 
 /**
- * Creates the 404 error. `entity` is, for example, 'file' or 'API key'. An id of another tenant causes the same error, so that
- * clients cannot detect that it exists.
+ * Creates the 404 error. `entity` is, for example, 'file' or 'API key'. An id that belongs to another tenant causes the same
+ * error, so that clients cannot detect that it exists.
  */
 export const notFound = (entity: string, id: string) =>
   new AssayError('not_found', `${entity[0]!.toUpperCase()}${entity.slice(1)} '${toPrintableText(id)}' was not found.`, {

@@ -12,7 +12,7 @@ export interface AppDependencies {
   /** True if the disk of the embedded database is full. In this state, the service rejects uploads but still deletes files. */
   isDiskFull?: () => boolean
   logger: Logger
-  /** Connection to the other processes behind the port. Undefined if PROCESSES is 1. */
+  /** Connection to the other processes that share the port. Undefined if PROCESSES is 1. */
   siblings?: Siblings
 }
 
@@ -20,7 +20,10 @@ export interface AppDependencies {
 export interface Application extends Omit<Started, 'port'> {
   readonly httpServer: Server
   readonly metricsServer: Server | undefined
-  /** Runs the first GraphQL documents, which take ten times as long as later ones. Must be called before the server listens. */
+  /**
+   * Executes sample GraphQL documents, because the first requests would otherwise take ten times as long. Must be called before
+   * the server listens.
+   */
   warm(): Promise<void>
   /** Starts the background tasks: sweeps, creation of partitions, retention, rescans and webhook deliveries. */
   startMaintenance(): void

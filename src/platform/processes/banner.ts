@@ -49,7 +49,7 @@ function createFirstRunLines(
   ]
 }
 
-/** Returns the Authorization header as a shell argument that refers to the environment variable with the API key. */
+/** Returns the Authorization header as a shell argument that reads the API key from its environment variable or file. */
 function createHeaderFromVariable(): string {
   const source = getSecretSource('BOOTSTRAP_API_KEY')
   const value = source.endsWith('_FILE') ? `$(cat "$${source}")` : `$${source}`

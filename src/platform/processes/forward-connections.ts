@@ -8,9 +8,9 @@ interface ConnectionMessage {
 }
 
 /**
- * Passes on connections that a process received but did not accept before it exited. Otherwise, their clients would wait forever.
- * Node.js has no event for this, so this file replaces `process.send`. test/faults/processes.test.ts fails if a new version of
- * Node.js behaves differently.
+ * If a process exits before it accepts a connection that it received, passes the connection to another process. Otherwise, the
+ * client would wait forever. Node.js has no event for this, so this function replaces `process.send`.
+ * test/faults/processes.test.ts fails if a new version of Node.js behaves differently.
  */
 export function forwardConnections(worker: Worker, hasOtherProcesses: () => boolean): void {
   const pending = new Map<number, { close: () => void }>()

@@ -37,7 +37,7 @@ export type FromProcess =
   | { kind: 'metrics'; id: number; text: string }
   | { kind: 'all metrics requested'; id: number }
 
-/** Requests texts, such as metrics, from another process. Each response contains the id of its request. */
+/** Requests text, such as metrics, from another process. Each response contains the id of its request. */
 export class TextRequests {
   readonly #pending = new Map<number, (text: string) => void>()
   #lastId = 0

@@ -26,7 +26,7 @@ export interface RunningService {
   prepareShutdown: PrepareShutdown
 }
 
-/** Runs one of several processes that serve on one port. The supervisor starts, replaces and stops them. */
+/** Runs one of several processes that share one port. The supervisor starts, replaces and stops them. */
 export const runServingProcess = (loadApplication: LoadApplication): Promise<void> =>
   runProcess(async (lifecycle) => {
     const config = readConfig()

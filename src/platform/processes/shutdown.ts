@@ -13,7 +13,7 @@ export async function runProcess(start: (lifecycle: Lifecycle) => Promise<void>)
   try {
     await start(lifecycle)
   } catch (error) {
-    // Ignore an error after a signal, because the signal handler is already closing everything and then exits.
+    // Ignore an error after a signal, because the signal handler is already closing everything and will then exit.
     if (lifecycle.isClosing) return
     printError(error)
     await lifecycle.close().catch(printError)

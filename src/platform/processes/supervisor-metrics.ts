@@ -36,7 +36,7 @@ export class SupervisorMetrics {
   }
 }
 
-/** Merges texts in the Prometheus format. Each metric is described once, followed by the samples of all processes. */
+/** Merges metrics in the Prometheus text format. Each metric is described once, followed by its samples from all processes. */
 export function mergeMetrics(texts: readonly string[]): string {
   const samples = new Map<string, string[]>()
   for (const block of texts.flatMap((text) => text.split(/^(?=# HELP )/m))) {

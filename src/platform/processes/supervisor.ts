@@ -15,7 +15,7 @@ const maxRestartDelayMs = 10_000
 /** A process that has run for this long counts as started successfully. */
 const stableAfterMs = 60_000
 const stateIntervalMs = 1_000
-/** Time after the grace period in which a process closes its components, before it is killed. */
+/** Time that a process has to close its components after the grace period, before it is killed. */
 const closeTimeoutSeconds = 5
 
 interface Member {
@@ -27,7 +27,7 @@ interface Member {
   delayMs: number
 }
 
-/** Starts and supervises several processes that serve on one port. */
+/** Starts and supervises several processes that share one port. */
 export async function superviseProcesses(lifecycle: Lifecycle, options: ServeOptions): Promise<RunningService> {
   // Register the supervisor before it starts, so that a signal during startup also stops processes that are already running.
   const supervisor = await lifecycle.open(
@@ -42,7 +42,7 @@ export async function superviseProcesses(lifecycle: Lifecycle, options: ServeOpt
   return { started, prepareShutdown }
 }
 
-/** Starts the processes that serve on one port, replaces those that exit unexpectedly, and stops all of them. */
+/** Starts the processes that share one port, replaces those that exit unexpectedly, and stops all of them. */
 class Supervisor {
   readonly #options: ServeOptions
   readonly #members = new Map<number, Member>()
@@ -117,7 +117,7 @@ class Supervisor {
         if (this.#isStarted && !this.#stopping) this.#replaceProcess(member, { cause, isExpected })
       }
       worker.once('exit', (code, signal) => onEnd(signal ?? `exit status ${code}`, code === 0))
-      // If a process could not be started, it emits an 'error' event instead of 'exit'.
+      // If a process cannot be started, its worker emits an 'error' event instead of 'exit'.
       worker.on('error', (error) => worker.process.pid === undefined && onEnd(error.message, false))
     })
   }

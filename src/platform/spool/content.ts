@@ -33,8 +33,8 @@ export const createFileContent = (path: string, size: number, sha256: string): C
 })
 
 /**
- * Reads the bytes from `start` to `end`, exclusive. Omits positions outside the content. Intended for a few KiB at the start or
- * end, because the result is in memory.
+ * Reads the bytes from `start` to `end`, exclusive, and ignores positions outside the content. Intended for a few KiB at the
+ * start or end of the content, because the result is in memory.
  */
 export async function readRange(content: Content, start: number, end: number): Promise<Buffer> {
   const from = Math.max(0, start)

@@ -17,7 +17,7 @@ export interface SpoolOptions {
   directory: string
   /** Maximum size of an upload in memory if the client declares no size. */
   memoryLimit?: number
-  /** Maximum memory of all uploads. If it is exhausted, small uploads also use temporary files. */
+  /** Maximum memory for all uploads. If it is exhausted, small uploads also use temporary files. */
   memoryBudget?: number
 }
 
@@ -67,8 +67,8 @@ export class Spool {
   }
 
   /**
-   * Creates a hard link to a file. The caller must remove the link. Returns undefined if the file systems do not support hard
-   * links.
+   * Creates a hard link to a file. The caller must remove the link. Returns undefined if the link is not possible, for example
+   * across file systems.
    */
   async createHardLink(source: string): Promise<string | undefined> {
     const file = join(this.directory, newId('req'))
@@ -99,7 +99,7 @@ export class Spool {
   }
 
   /**
-   * Receives `source` completely. Destroys it at the first byte beyond `limit()`. If the declared size `expected` is large, the
+   * Receives all of `source`, but destroys it at the first byte beyond `limit()`. If the declared size `expected` is large, the
    * upload goes directly to a file.
    */
   async receive(source: Readable, limit: () => number, { expected = 0 } = {}): Promise<Spooled> {
@@ -218,7 +218,7 @@ class UploadReceiver {
     return { sizeBytes: this.#size, dispose: async () => {} }
   }
 
-  /** Enlarges the block in memory to `size` or more. Returns false if the upload must go to a file. */
+  /** Enlarges the block in memory to at least `size` bytes. Returns false if the upload must go to a file. */
   #growTo(size: number): boolean {
     const { expected, memoryLimit, memory } = this.#options
     if (this.#handle || size > memoryLimit) return false

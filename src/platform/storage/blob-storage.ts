@@ -7,9 +7,7 @@ import type { Content } from '../spool/content.js'
 export interface DownloadGrant {
   tenantId: string
   fileId: string
-  /**
-   * Id of the API key or user that creates the URL. If this credential becomes invalid, URLs of a local store become invalid too.
-   */
+  /** Id of the API key or user that creates the URL. In a local store, the URL is valid only while this credential is valid. */
   by: string
   /** True for a single-use URL. Only a local store supports such URLs. */
   once?: boolean

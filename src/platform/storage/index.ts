@@ -26,7 +26,7 @@ export async function openStorage(config: StorageConfig, signingSecrets: Signing
   // Without this line, a new kind of store would be opened as a GCS bucket.
   location satisfies { kind: 'gcs' }
   const { GcsStorage } = await import('./gcs/gcs.js')
-  // An emulator does not have to prove its guarantees, because it stores no production data.
+  // Do not require an emulator to provide the guarantees, because it stores no production data.
   const requireProof = emulatorHost === undefined
   return new GcsStorage({ ...location, emulatorHost, hmac: config.storageHmac, requireProof, limits })
 }

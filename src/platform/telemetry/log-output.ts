@@ -10,7 +10,7 @@ const finalFlushTimeoutMs = 500
 
 /**
  * Writes log lines in batches, on another thread. Drops lines that do not fit into the buffer, and logs their number. Ignores
- * errors.
+ * write errors.
  */
 export class LogOutput {
   readonly #descriptor: number

@@ -14,7 +14,7 @@ import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@ope
 import { settlesWithin } from '../time-limit.js'
 import type { Span, Tracing } from './tracing.js'
 
-// Timeout of an export, so that an unresponsive collector delays neither calls nor the shutdown.
+// Timeout for an export, so that an unresponsive collector delays neither calls nor the shutdown.
 const exportTimeoutMs = 5_000
 // Value of ExportResultCode.FAILED in @opentelemetry/core, which is not a dependency of this package.
 const exportFailed = 1
@@ -32,13 +32,13 @@ export function openOtlp(endpoint: string): Tracing {
   return {
     request: (name, { traceparent, attributes }) =>
       startSpan(tracer, name, { kind: SpanKind.SERVER, attributes }, parseRemoteContext(traceparent)),
-    // Ignore errors, because lost spans must not fail the shutdown.
+    // Ignore errors, because lost spans must not make the shutdown fail.
     close: () => provider.shutdown().catch(() => {}),
   }
 }
 
 /**
- * Creates an exporter, and replaces it after an export that never ends, because it would reject all spans after 30 such exports.
+ * Creates an exporter, and replaces it when an export times out, because an exporter with 30 pending exports rejects all spans.
  */
 export function createExporterWithTimeout(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
   let current = open()

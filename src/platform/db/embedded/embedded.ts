@@ -29,17 +29,18 @@ interface EmbeddedDatabaseOptions {
 
 // Additional connections for operator commands and for PostgreSQL itself.
 const spareConnections = 20
-// Maximum number of failed restarts or short runs. After that, further restarts would probably fail too.
+// Maximum number of consecutive failed restarts or short runs. After that, further restarts would probably fail too.
 const maxFailures = 5
 const shortRunMs = 30_000
-// Pause before a restart, doubled after each failure. If a server was killed, its remaining processes block a new start until
-// they exit.
+// Pause after a failed restart, doubled after each further failure. If a server was killed, its remaining processes block a new
+// start until they exit.
 const pauseMs = 1000
 
 /** Starts the server in `dataDir`. If the service is running, a command connects to its server instead. */
 export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const { dataDir, connections, print } = options
-  // The reserve has the size of two WAL segments. On a full disk, it provides space for the lock file, a recovery and many deletions.
+  // The reserve is the size of two WAL segments. On a full disk, it provides space for the lock file, a recovery and many
+  // deletions.
   const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), maxBytes: 32 * megabyte })
   await reserve.adjust()
   createDataDir(dataDir)

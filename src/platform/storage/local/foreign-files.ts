@@ -21,14 +21,17 @@ export class ForeignFiles {
     this.#directories = new DurableDirectories(root)
   }
 
-  /** Lists blobs and other files with paths after `after`, in ascending order. If a path identifies both, lists the blob. */
+  /**
+   * Lists blobs and other files whose paths are greater than `after`, in ascending order. If a path identifies both, lists the
+   * blob.
+   */
   async *list(after: string): AsyncGenerator<StoredBlob> {
     let previous: string | undefined
     for await (const path of listPaths(this.#root, after)) {
       if (path === previous) continue
       previous = path
       const stats = isBlobPath(path) ? await this.#getStats(path) : undefined
-      // The size is missing if the file was deleted in the meantime, or if its name is reserved or invalid. Opening such a file
+      // The size is unknown if the file was deleted in the meantime, or if its path is reserved or invalid. Opening such a file
       // fails.
       yield { path, size: stats?.size ?? 0, storedAt: stats?.mtime ?? new Date(0) }
     }

@@ -39,7 +39,7 @@ function getFanOutDirectories(name: string): string[] {
 
 // '+' marks the store's internal names. '!' escapes other names that start with '+' or '!'.
 const escapeName = (name: string) => (name.startsWith('+') || name.startsWith('!') ? `!${name}` : name)
-// A name that starts with a single '!' is from another program and stays unchanged, because nothing is escaped.
+// A name that starts with '!', but is not an escaped name, is from another program and stays unchanged.
 const unescapeName = (name: string) => (/^![+!]/.test(name) ? name.slice(1) : name)
 
 /**
@@ -112,8 +112,8 @@ async function* mergeSorted(left: AsyncGenerator<string>, right: AsyncGenerator<
 }
 
 /**
- * Returns the fan-out directories of a blob that receive no new files after three hours, deepest first. They can then be removed
- * if they are empty.
+ * Returns a blob's small fan-out directories, deepest first. Once the blob is three hours old, they receive no new files and can
+ * be removed if they are empty.
  */
 export function getPrunableDirectories(path: string): string[] {
   const parts = path.split('/').slice(0, -1)

@@ -19,10 +19,13 @@ export interface S3Options extends S3Location, BucketStorageOptions {
 
 type CallOptions = Omit<RetryOptions, 'limits'> & { limits?: BucketLimits }
 
-// A larger offset is an error, because the store checks the 300 s validity of download URLs by its own clock.
+// A larger offset is an error, because the store uses its own clock to check the 300 s validity of download URLs.
 const maxClockOffsetMs = 60_000
 
-/** Access to one bucket. The SDK signs requests and parses responses. All buckets share the code for retries and connections. */
+/**
+ * Access to one bucket. The SDK signs requests and parses responses. Retries and connections use the same code as for other kinds
+ * of buckets.
+ */
 export class S3Access {
   readonly limits: BucketLimits
   readonly client: S3Client

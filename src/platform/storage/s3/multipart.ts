@@ -21,7 +21,7 @@ import type { S3Access } from './access.js'
 export const maxSingleRequestBytes = 16 * megabyte
 const maxParts = 10_000
 
-/** Returns the size of all parts except the last one, which may be smaller. */
+/** Returns the size of each part except the last one, which may be smaller. */
 export const getPartSize = (size: number, minSize = maxSingleRequestBytes): number =>
   Math.max(minSize, Math.ceil(size / maxParts / megabyte) * megabyte)
 
