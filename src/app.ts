@@ -34,11 +34,10 @@ import { UnsafeBucketError } from './platform/storage/bucket/bucket-storage.js'
 import type { Tracing } from './platform/telemetry/tracing.js'
 import { megabyte } from './platform/units.js'
 
-// Total memory in bytes for the uploads of all processes. While it is used up, further uploads are written to temporary files
-// instead.
+// Total memory in bytes for the uploads of all processes. Once it is exhausted, further uploads are written to temporary files.
 const uploadMemoryBytes = 32 * megabyte
 
-/** Application with the components that tests access directly. */
+/** Application that also exposes the components that tests access directly. */
 export interface App extends Application {
   services: Services
   slots: UploadSlots
@@ -51,7 +50,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
   const { config, database, logger } = dependencies
   const spoolFolder = await createSpoolFolder(config.dataDir)
   const workers = openWorkers(dependencies, spoolFolder)
-  // Open the scanner in parallel with the database queries, because starting a worker and compiling the rules takes time.
+  // Open the scanner in parallel with the database queries, because it takes time to start a worker and compile the rules.
   const scannerOpening = openConfiguredScanner(dependencies, { pool: workers.uploads, directory: spoolFolder })
   scannerOpening.catch(() => {})
   await ensurePartitions(database.pool)
@@ -113,7 +112,7 @@ async function closeInOrder(components: readonly ({ close(): unknown } | undefin
 
 function openOrphanedUploads({ config, database }: AppDependencies, serviceEvents: ServiceEvents): OrphanedUploads {
   // Writing a blob to a bucket takes at most twice the timeout, and the bucket may need another minute to complete the upload. An
-  // orphaned blob must not be deleted before that time.
+  // orphaned blob must not be deleted until then.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
   serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.scheduleDeletion(upload.file.blobPath))
   return orphanedUploads

@@ -31,7 +31,7 @@ export interface RequestOptions {
   signal: () => AbortSignal
 }
 
-/** Data of one incoming request, shared by all attempts that the request causes. */
+/** Data of one incoming request, shared by all its attempts. */
 export class RequestData {
   /** Request id (`req_…`), returned as X-Request-Id. */
   readonly id: string
@@ -165,7 +165,7 @@ export interface AdmissionDependencies {
   bodies: BodyAdmission
   ledger: { commit(entry: Entry): Promise<void> }
   security: SecurityTrail
-  /** Receives the cause of each 503 response, which the client does not see. */
+  /** Called with the cause of each 503 response. The cause is not sent to the client. */
   onOutage(requestId: string, error: AssayError): void
 }
 
@@ -232,7 +232,7 @@ export class Admission {
   }
 }
 
-/** Replaces a 503 error after the commit, because a 503 response would claim that nothing was stored. */
+/** Replaces a 503 error that occurs after the commit, because a 503 response would claim that nothing was stored. */
 function replaceErrorAfterCommit(outcome: CallOutcome, error: unknown): unknown {
   return outcome === 'committed' && httpStatus[toPublicError(error).code] === 503 ? createOutcomeUnknownError(error) : error
 }

@@ -189,7 +189,7 @@ export class LastUsedRecorder {
   #uses = new Map<string, number>()
   /**
    * Times from the previous write. They are retained until the next write, because a database read that started before the write
-   * returns older times.
+   * may return older times.
    */
   #written = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined

@@ -6,8 +6,8 @@ import { toAddressGroup } from './address-group.js'
 import { ConcurrentUses, type UploadSlots } from './concurrency.js'
 import type { Endpoint } from './endpoint.js'
 
-// Allowance in bytes for the other parts of a multipart body. If Content-Length exceeds the file limit by more than this value,
-// the file itself must be too large.
+// Allowance in bytes for everything in a multipart body except the file. If Content-Length exceeds the file limit by more than
+// this value, the file itself must be too large.
 const multipartSlack = 128 * 1024
 
 /** Limits for a JSON body: total time and idle time in milliseconds, and size in bytes. */

@@ -35,7 +35,7 @@ export class TenantSlots {
     private readonly limits: { inAll: number; byTenant: number },
   ) {}
 
-  /** Runs `work` with a slot. Throws the same errors as `acquire` if no slot is free. */
+  /** Runs `work` in a slot. Throws the same errors as `acquire` if no slot is free. */
   async run<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
     const release = this.acquire(tenantId)
     try {

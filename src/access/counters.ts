@@ -18,7 +18,7 @@ const maxKeys = 100_000
 const maxKeysPerStatement = 5_000
 
 /**
- * Counts in the memory of this process. All replicas use the same window boundaries, so that `shared` can add up their counts.
+ * Keeps counts in the memory of this process. All replicas use the same window boundaries, so that their counts can be added up.
  */
 export class ProcessCounter implements WindowCounter {
   #window = 0
@@ -72,7 +72,7 @@ export class ProcessCounter implements WindowCounter {
   }
 
   /**
-   * Adds the points in the database and returns the new sums. Omits a key if a replica with a faster clock has already started
+   * Adds the points to the database and returns the new sums. Omits a key if a replica with a faster clock has already started
    * the key's next window, because the sum then belongs to that window.
    */
   async #addToDatabase(pool: Pool, points: [string, number][], start: number): Promise<Map<string, number>> {

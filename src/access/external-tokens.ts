@@ -75,16 +75,15 @@ export class ExternalTokens {
       currentDate: getCurrentTime(),
     }
     const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwTokenRejection)
-    // Reject other types of tokens. The provider's key also signs logout tokens and DPoP proofs, which are not access tokens (RFC
-    // 8725, section 3.11).
+    // Accept only access tokens, because the provider's key also signs logout tokens and DPoP proofs (RFC 8725, section 3.11).
     if (!isAccessTokenType(protectedHeader.typ))
       throw new RejectedToken('token_claims', 'This token is not an access token. Send an access token.')
     if (payload.iat! > now() / 1000 + skewSeconds) throw new RejectedToken('token_claims', 'This token is not valid yet.')
     return payload
   }
 
-  // Finds the key that signed the token. The token is invalid if no single key matches. Any other error means that the provider's
-  // keys could not be fetched.
+  // Finds the key that signed the token. The token is invalid unless exactly one key matches. Any other error means that the
+  // provider's keys could not be fetched.
   readonly findKey: JWTVerifyGetKey = async (header, token) => {
     try {
       return await this.#keys(header, token)
@@ -126,8 +125,8 @@ function getClaim(payload: JWTPayload, name: string): unknown {
   return at
 }
 
-// Returns null for text with control characters or lone surrogates. PostgreSQL cannot store NUL, and encoding to UTF-8 would
-// replace every lone surrogate with U+FFFD, so that different texts would become equal.
+// Returns null for text with control characters or lone surrogates. PostgreSQL cannot store NUL, and encoding to UTF-8 replaces
+// every lone surrogate with U+FFFD, which would make different texts equal.
 const parseTextClaim = (claim: unknown): string | null =>
   typeof claim === 'string' &&
   claim.trim() !== '' &&

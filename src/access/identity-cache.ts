@@ -57,8 +57,8 @@ export class IdentityCache<V extends object> {
   }
 
   /**
-   * Returns the value of `key`, or null if none exists. If the value is not cached, calls `load` to query the database. Errors of
-   * `load` are not cached.
+   * Returns the value of `key`, or null if none exists. If the value is not cached, calls `load` to query the database. Errors
+   * thrown by `load` are not cached.
    */
   get(key: string, load: () => Promise<V | null>): V | null | Promise<V | null> {
     if (this.#options.trust.isTrusted()) {
@@ -83,7 +83,7 @@ export class IdentityCache<V extends object> {
     return ownLoad.result
   }
 
-  /** Removes all values that depend on `id`, and all unknown keys. Call this after committing the change. */
+  /** Removes all cached values that depend on `id`, and all cached unknown keys. Call this after committing the change. */
   forget(id: string): void {
     this.#changes++
     this.#loading.clear()

@@ -11,7 +11,9 @@ export interface IdentityChange {
   id: string
 }
 
-/** Notifies all replicas of a change, in the transaction of `client`. PostgreSQL delivers the notification after the commit. */
+/**
+ * Notifies all replicas of a change, within the transaction of `client`. PostgreSQL delivers the notification after the commit.
+ */
 export async function notifyIdentityChange(
   client: { query(sql: string, values: unknown[]): Promise<unknown> },
   kind: IdentityKind,
@@ -27,8 +29,8 @@ export async function notifyIdentityChange(
 export const validityMs = 800
 const echoIntervalMs = 250
 const connectMs = 2_000
-// Maximum time in milliseconds without an echo although queries succeed, for example if a pooler runs LISTEN on another
-// connection. After this time, the listener reconnects.
+// Maximum time in milliseconds without an echo while queries succeed, for example if a pooler runs LISTEN on another connection.
+// After this time, the listener reconnects.
 const maxSilenceMs = 30_000
 const backoffMs = { first: 50, most: 3_000 }
 
@@ -126,7 +128,7 @@ export class IdentityListener implements CacheValidity {
     let isSending = false
     const sendEcho = async () => {
       isSending = true
-      // This query has no timeout. If the event loop was blocked, a response that arrived in time is read late and would be
+      // This query has no timeout. If the event loop is blocked, a response that arrived in time is read late and would be
       // mistaken for a timeout.
       await client.query('select pg_notify($1, $2)', [this.#echoChannel, String(performance.now())])
       isSending = false
@@ -135,8 +137,8 @@ export class IdentityListener implements CacheValidity {
       if (!isSending) sendEcho().catch(onLost)
       await sleep(echoIntervalMs, undefined, { ref: false })
       if (getSilentMs() <= validityMs) continue
-      // After the event loop was blocked, timers run before network events. Therefore first let Node.js read the messages that
-      // have already arrived.
+      // After a blocked event loop resumes, timers run before network events, so let Node.js first read the messages that have
+      // already arrived.
       await new Promise(setImmediate)
       if (getSilentMs() > (isSending ? validityMs : maxSilenceMs)) onLost(new Error('the connection stopped responding'))
     }

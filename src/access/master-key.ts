@@ -17,7 +17,7 @@ interface DerivedKey {
 
 /**
  * Encrypts secrets, so that access to the database alone does not reveal them. Envelope: version (1 byte), key id (8), IV (12),
- * GCM tag (16), ciphertext. The key id allows a rotation of MASTER_KEY. `label` is authenticated, so that an envelope copied to
+ * GCM tag (16), ciphertext. The key id allows MASTER_KEY to be rotated. `label` is authenticated, so that an envelope copied to
  * another row cannot be decrypted.
  */
 export class MasterKey {

@@ -16,8 +16,8 @@ const maxPasswordBytes = 512
 let commonPasswords: Set<string> | undefined
 
 /**
- * Loads 18,000 common passwords. This takes 90 ms and 2 MB, so it is done only on first use, because some installations have no
- * users.
+ * Loads 18,000 common passwords. This takes 90 ms and 2 MB, and some installations have no users, so it is done only on first
+ * use.
  */
 function loadCommonPasswords(): Set<string> {
   const { dictionary } = createRequire(import.meta.url)('@zxcvbn-ts/language-common') as {
@@ -38,8 +38,8 @@ export function findPasswordError(password: string): string | undefined {
 export const generatePassword = (): string => randomBytes(15).toString('base64url')
 
 /**
- * Hashes passwords with argon2id. Each computation occupies 19 MiB and a thread of the pool, so only a few run concurrently.
- * Further sign-ins wait, and get 503 if the queue is full.
+ * Hashes passwords with argon2id. Each computation occupies 19 MiB and a pool thread, so only a few run concurrently. Further
+ * sign-ins wait, and get 503 if the queue is full.
  */
 export class Passwords {
   readonly #limiter: ConcurrencyLimiter

@@ -13,7 +13,7 @@ export interface RateState {
   remaining: number
   resetSeconds: number
   /**
-   * Error 429 if the limit is exceeded. It is returned instead of thrown, because the response headers also need the other
+   * The 429 error if the limit is exceeded. It is returned instead of thrown, because the response headers also need the other
    * values.
    */
   error?: AssayError

@@ -13,7 +13,7 @@ const includedCost = 3_000
 // Cost that is charged as one additional call. It corresponds to about 1.5 ms of CPU time, as much as a short REST list takes.
 const costPerCall = 500
 
-/** Computed cost of a request. While an expensive request is executed, it reserves this cost in its tenant's limit. */
+/** Computed cost of a request. While an expensive request is executed, its cost counts against its tenant's limit. */
 export class RequestCost {
   value = 0
   /** Resolves when the expensive request may be executed. All of its root fields await this promise. */
@@ -105,7 +105,7 @@ function estimateFieldCost({ args, childComplexity, field }: ComplexityEstimator
   return 1 + points * Math.max(5, childComplexity / 4)
 }
 
-// Cost of one JSON value, such as metadata. A value has up to 16 KiB.
+// Cost of one JSON value, such as metadata. A value can be up to 16 KiB.
 const jsonCost = 10
 const getValueCost = ({ type }: ComplexityEstimatorArgs['field']): number =>
   getNamedType(type).name === 'JSONObject' ? jsonCost : 1

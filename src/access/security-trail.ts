@@ -26,7 +26,7 @@ const maxTrackedSources = 10_000
  */
 export class SecurityTrail {
   readonly #last = new LRUCache<string, { at: number; leftOut: number }>({ max: maxTrackedSources })
-  /** Number of entries of each tenant in the current hour. */
+  /** Number of entries per tenant in the current hour. */
   readonly #entries = new LRUCache<string, number>({ max: maxTrackedSources, ttl: hourMs })
 
   constructor(

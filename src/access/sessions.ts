@@ -12,7 +12,7 @@ export const ownIssuer = 'assay'
 export const sessionSeconds = 12 * 60 * 60
 
 /**
- * Issues and verifies the tokens of built-in sign-ins. A token is signed with EdDSA, and is valid for 12 hours or until its
+ * Issues and verifies the tokens for built-in sign-ins. A token is signed with EdDSA, and is valid for 12 hours or until its
  * session is revoked.
  */
 export class Sessions {
@@ -98,7 +98,7 @@ export class Sessions {
   }
 }
 
-/** Throws a token rejection for an error of the jose library. Its message states only the problem with the token. */
+/** Throws a token rejection for an error from the jose library. The message states only the problem with the token. */
 export function throwTokenRejection(error: unknown): never {
   if (error instanceof AssayError) throw error
   if (error instanceof errors.JWTExpired) throw new RejectedToken('token_expired', 'This token has expired.')

@@ -35,7 +35,7 @@ interface StoredSigningSecretsOptions {
   lifetimeSeconds: number | null
 }
 
-/** Manages the keys for one purpose, encrypted in the `signing_keys` table. The first use creates a key. */
+/** Manages the keys for one purpose, stored encrypted in `signing_keys`. The first use creates a key. */
 export class StoredSigningSecrets implements SigningSecrets {
   readonly #cache: IdentityCache<StoredSigningKey[]>
   // Runs one query at a time, so that lookups do not occupy all connections if the database is slow.

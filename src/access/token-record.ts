@@ -1,6 +1,6 @@
 import type { Scope } from '../platform/actor.js'
 
-/** Authentication data of a dashboard user and its tenant. */
+/** Authentication data of a dashboard user and their tenant. */
 export interface UserRecord {
   userId: string
   tenantId: string

@@ -5,7 +5,7 @@ import { type CacheValidity, hashCredential, IdentityCache } from './identity-ca
 import { ownIssuer, type Sessions } from './sessions.js'
 import { maxTokenBytes, RejectedToken, type TokenRecord, tokenAlgorithms } from './token-record.js'
 
-/** Verifies tokens of the service and of the external identity provider. Cached tokens are not verified again. */
+/** Verifies tokens issued by the service and by the external identity provider. Cached tokens are not verified again. */
 export class Tokens {
   readonly #cache: IdentityCache<TokenRecord>
 

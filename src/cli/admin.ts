@@ -10,7 +10,7 @@ const lifecycle = new Lifecycle()
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   process.once(signal, () => void lifecycle.close().finally(() => process.exit(1)))
 
-/** Prints the result as one JSON object to standard output. Prints errors to standard error and exits with status 1. */
+/** Prints the result as one JSON object to standard output. On an error, prints it to standard error and exits with status 1. */
 async function main(argv: string[]): Promise<number> {
   if (['help', '--help', '-h'].includes(argv[0] ?? '')) {
     console.error(getUsage())

@@ -39,8 +39,8 @@ export const adoptCommands: Record<string, Command> = {
 }
 
 /**
- * Returns the tenant and the folder of a URL. Throws unless the URL is in a tenant's folder, because the first path segment of a
- * blob identifies its tenant.
+ * Returns the tenant and the folder that a URL refers to. Throws if the URL is not in a tenant's folder, because the first path
+ * segment of a blob identifies its tenant.
  */
 function parseFolder(url: string, storageUrl: string): { tenantId: string; folder: string } {
   const folder = toStoreFolder(url, storageUrl)

@@ -14,7 +14,7 @@ export const databaseCommands: Record<string, Command> = {
         if (values.check) return { result: { ...(await checkCluster(client)) } }
         if (values['dry-run']) return { result: { dry_run: true, ...toJsonResult(await planDistribution(client)) } }
         const result = toJsonResult(await distributeDatabase(client, print))
-        // Test on a new connection, because the current one may have cached plans that are invalid since the tables were
+        // Test on a new connection, because the current one may have cached plans that became invalid when the tables were
         // distributed.
         const failure = await findStatementError(database)
         return { result: { ...result, self_test: failure ?? 'passed' }, ...(failure !== undefined && { error: failure }) }

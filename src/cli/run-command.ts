@@ -65,7 +65,7 @@ export const getUsage = (): string =>
     ...Object.values(commands).map((command) => `  ${command.usage}`),
   ].join('\n')
 
-/** Runs a command on the service's database without starting the HTTP server. `lifecycle` closes all opened components. */
+/** Runs a command against the service's database without starting the HTTP server. `lifecycle` closes all opened components. */
 export async function runCommand(
   { command, values }: ParsedCommand,
   { config, lifecycle, print }: { config: Config; lifecycle: Lifecycle; print: (message: string) => void },

@@ -17,7 +17,7 @@ export const storageCommands: Record<string, Command> = {
       const saveFirstError = (blob: string, reason: unknown) => {
         firstError ||= ` First error (blob '${blob}'): ${reason instanceof Error ? reason.message : String(reason)}`
       }
-      // Remove expired uploads first. Their blobs are then due for deletion, so that the following sweep deletes them.
+      // Remove expired uploads first. Their blobs are then due for deletion, so the following sweep deletes them.
       const uploads = await services.resumableUploads.removeExpiredUploads()
       const { removed, failed } = await new Sweeper(database.pool, services.storage, saveFirstError).sweep()
       const abortedUploads = await services.storage.abortUploads()

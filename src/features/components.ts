@@ -28,7 +28,7 @@ export interface Components {
 }
 
 interface EventArguments extends LedgerEvents {
-  /** Emitted when blobs have become due for deletion, so that a sweep starts soon. */
+  /** Emitted when blobs become due for deletion, so that a sweep starts soon. */
   blobsReleased: []
   rescanRequested: []
   rescanned: [file: { outcome: 'clean' | 'infected' | 'failed'; bytes: number }]

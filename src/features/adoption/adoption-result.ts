@@ -33,8 +33,8 @@ export const toAdoptionResult = (
 })
 
 /**
- * Returns the outcome of an object whose adoption failed with this error. Returns undefined if the error would also affect all
- * remaining objects, so that the run must end.
+ * Returns the outcome for an object whose adoption failed with this error. Returns undefined if the error would also affect all
+ * remaining objects, in which case the run must end.
  */
 export function toAdoptionOutcome({ code }: AssayError): 'rejected' | 'failed' | undefined {
   if (toBlockReason(code) || code === 'scan_incomplete') return 'rejected'

@@ -37,8 +37,8 @@ export interface AdoptionRequest {
   /** If true, infected objects are registered as quarantined files. Otherwise, they are rejected. */
   quarantines: boolean
   /**
-   * Called with the results of each batch before the run's position is saved. After a crash in between, the results of a batch
-   * are reported again.
+   * Called with the results of each batch before the run's position is saved. If the process crashes in between, the batch is
+   * reported again.
    */
   onResults(results: readonly AdoptionResult[]): Promise<void>
 }

@@ -28,7 +28,7 @@ const types = ['api_key', 'file', 'context', 'tenant', 'security'] satisfies Aud
 const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'deleted'] satisfies AuditAction[]
 const bucketMs = { hour: 3_600_000, day: 86_400_000 }
 
-/** Reads the audit log, whose entries are immutable. Expired entries are removed by whole days. */
+/** Reads the audit log, whose entries are immutable. Expired entries are removed one day at a time. */
 export class AuditLogService extends LogReader<AuditLog, AuditFilter> {
   protected readonly table = table
 

@@ -95,10 +95,7 @@ const buildCounterSumSql = (filter: CallLogFilter): string =>
     .map(([operation, status]) => `${operation}_${status}`)
     .join(' + ')
 
-/**
- * A part of a time range, and the counters that are read for it. `rows` means that log rows are counted instead of reading
- * counters.
- */
+/** A part of a time range, and the counters that are read for it. For `rows`, log rows are counted and no counters are read. */
 interface Span {
   by: 'hour' | 'day' | 'total' | 'rows'
   from: Date

@@ -81,7 +81,7 @@ async function sendEvents(
   { call, args, signal }: { call: Call; args: EventPageArgs; signal: AbortSignal },
   response: Response,
 ): Promise<void> {
-  // The comment line flushes the headers, so that the client detects the open stream before the first event.
+  // The comment line flushes the headers, so that the stream opens before the first event.
   response.write(': events\n\n')
   const beat = setInterval(() => response.writableNeedDrain || response.write(':\n\n'), beatMs)
   try {

@@ -32,7 +32,7 @@ interface Dependencies {
 // Number of rows per batch. Formatting a batch blocks the event loop for a few milliseconds. Other calls can run between batches.
 const rowsAtOnce = 200
 
-/** Creates the endpoints that stream log exports in constant memory, each with its own database connection. */
+/** Creates the endpoints that stream log exports in constant memory. Each export has its own database connection. */
 export function createExportRouter(dependencies: Dependencies): RequestHandler {
   const { schema, callLogs, auditLogs } = dependencies
   const slots = new TenantSlots('exports', { inAll: 8, byTenant: 2 })

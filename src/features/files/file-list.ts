@@ -13,8 +13,8 @@ export interface FileFilter {
 }
 
 /**
- * Returns true if the list is filtered by uploader or content type. Such statements are unnamed, because rare and frequent values
- * need different plans.
+ * Returns true if the list is filtered by uploader or content type. Statements for such lists are unnamed, because rare and
+ * frequent values need different plans.
  */
 const hasAttributeFilter = ({ uploadedBy, contentType = null }: FileFilter): boolean =>
   uploadedBy !== null || contentType !== null
@@ -34,8 +34,8 @@ function buildGroupConditions(filter: FileFilter, values: unknown[]): string {
 }
 
 /**
- * Returns SQL conditions that contain the values as literals, so that PostgreSQL can choose a plan for the number of matching
- * files.
+ * Returns SQL conditions that contain the values as literals, so that PostgreSQL can choose a plan based on the number of
+ * matching files.
  */
 export function buildAttributeConditions({ uploadedBy, contentType = null }: FileFilter): string[] {
   const conditions: string[] = []
@@ -59,7 +59,7 @@ export interface IndexScan {
   columns?: string
 }
 
-// The redundant range condition makes the planner expect few files, so that it does not search the files of a large context.
+// The redundant range condition makes the planner expect few files, so that it does not search the files of all contexts.
 const buildContextCondition = (contextId: string): string =>
   `f.context_id = ${contextId} AND f.context_id BETWEEN ${contextId} AND ${contextId} AND`
 
@@ -122,7 +122,7 @@ export const buildFileJoinsSql = (tenant: string): string => `${contextJoin}
 export const buildJoinByIdSql = (tenant: string): string =>
   `CROSS JOIN LATERAL (SELECT * FROM files f WHERE f.tenant_id = ${tenant} AND f.file_id = ids.file_id LIMIT 1) f`
 
-// Greater than the number of rows of any page. It is a literal in the statement, so that the planner expects few rows.
+// A number greater than the row count of any page. It is a literal in the statement, so that the planner expects few rows.
 const maxRows = 101
 
 interface PageRange {
@@ -130,7 +130,7 @@ interface PageRange {
   /** If set, only files that are older than the file with this ID are returned. */
   untilId?: string | undefined
   skip?: number
-  /** True if the list is read from the oldest file. The returned rows are always newest first. */
+  /** True if the list is read oldest first. The returned rows are always newest first. */
   ascending?: boolean
 }
 
@@ -195,8 +195,8 @@ export class FileList {
     text: string,
     values: unknown[],
   ): Promise<Row[]> {
-    // Filters by uploader or content type contain literals. If such statements were named, PostgreSQL would store a plan for each
-    // value.
+    // Statements that filter by uploader or content type contain literals. If they were named, PostgreSQL would store a plan for
+    // each value.
     const { rows } =
       name === undefined || hasAttributeFilter(filter)
         ? await this.database.query<Row>(text, values)

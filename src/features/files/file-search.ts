@@ -32,9 +32,9 @@ export interface SortPosition {
 export const maxSortedFiles = 10_000
 
 /**
- * Lists files with more filters and sort orders than `FileList`. Lists by age read an index in order. Lists by name or size merge
- * one sorted index range per combination of context, uploader and content type. If no index provides the order, for example for
- * the largest files of a month, the statement sorts the matching files, up to a limit.
+ * Lists files with more filters and sort orders than `FileList`. Sorting by age reads an index in order. Sorting by name or size
+ * merges one sorted index range per combination of context, uploader and content type. If no index provides the order, for
+ * example for the largest files of a month, the statement sorts the matching files, up to a limit.
  */
 export class FileSearch {
   constructor(private readonly database: Queries) {}
@@ -131,7 +131,8 @@ function buildMergedGroupsSql(
   return `SELECT f.* FROM (SELECT g.* FROM ${buildFileGroupsSql(search, values)} g ${buildFirstFilesJoin(1)} ORDER BY ${order} LIMIT ${rows}) g ${buildFirstFilesJoin(rows)}`
 }
 
-// SQL expressions for the sort keys, as in the indexes. Sorting by age needs no expression, because IDs are ordered by time.
+// SQL expressions for the sort keys, which must match the indexes. Sorting by age needs no expression, because IDs are ordered by
+// time.
 const nameKey = 'lower(f.original_filename COLLATE "C")'
 const keys: Record<FileSort, { sql: string; given: (parameter: string) => string } | null> = {
   created_at: null,
@@ -193,7 +194,7 @@ export function buildPrefixCondition(prefix: string | null, values: unknown[]): 
 }
 
 /**
- * Returns SQL that selects the candidate files: the ID range of a time range or, for a name prefix, the matching files of each
+ * Returns SQL that selects the candidate files: the files in the time range or, for a name prefix, the matching files of each
  * group.
  */
 function buildCandidatesSql(search: Search, values: unknown[]): string {

@@ -218,7 +218,6 @@ export class DeleteFilesArgs {
   fileIds!: string[]
 }
 
-/** Converts an uploaded file to the API response. */
 export const toUploadResponse = (
   { blobPath, validation, rulesVersion, rulesAt, isAdopted, ...file }: UploadedFile,
   actor: Actor,

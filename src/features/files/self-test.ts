@@ -21,7 +21,7 @@ export class SelfTestError extends Error {
   }
 }
 
-/** Detects a database that accepts connections but rejects the service's main SQL statements, such as a damaged cluster. */
+/** Detects a database, such as a damaged cluster, that accepts connections but rejects the service's main SQL statements. */
 export class SelfTest {
   #hasPassed = false
 
@@ -31,8 +31,8 @@ export class SelfTest {
   ) {}
 
   /**
-   * Runs the self-test, unless it has already succeeded. Returns the kind of the statements that failed, or undefined if all
-   * succeeded.
+   * Runs the self-test, unless it has already succeeded. Returns the kind of statement that failed, or undefined if all
+   * statements succeeded.
    */
   async findFailure(): Promise<StatementKind | undefined> {
     if (this.#hasPassed) return undefined

@@ -45,7 +45,7 @@ interface Dependencies {
   idempotency: IdempotencyService
   /** Commits the rejection of a file that was uploaded through a link, and counts it for the link. */
   uploadLinks: { rejectFile(actor: Actor, entry: Entry): Promise<void> }
-  /** True if `storage` registers existing objects of another program instead of storing new ones. */
+  /** True if `storage` registers existing objects instead of storing new ones. */
   isAdoption?: boolean
   /** Returns the tenant's storage quota and used storage, in bytes. */
   getTenantQuota(actor: Actor): Promise<{ quota: number; held: number }>
@@ -204,7 +204,7 @@ export class UploadService {
     return accepted
   }
 
-  /** Throws `StaleWriteError` if the rules changed during the upload, or an error if the context was disabled or deleted. */
+  /** Throws `StaleWriteError` if the rules changed during the upload, or another error if the context was disabled or deleted. */
   async #assertRulesUnchanged(attempt: Attempt, { policy, spooled }: Pick<ReceivedUpload, 'policy' | 'spooled'>): Promise<void> {
     const current = await this.#findActivePolicy(attempt, policy.contextKey)
     const isSame =
@@ -228,7 +228,7 @@ export class UploadService {
     return withSpan('checks', () => this.parts.inspector.inspect({ ...file, ...caller, rules: policy }))
   }
 
-  /** Stores the content at a path in the garbage journal, so that the sweep deletes the blob if no commit uses it. */
+  /** Stores the content at a path that the garbage journal lists, so that the sweep deletes the blob if no commit uses it. */
   async #storeBlob(attempt: Attempt, folder: string, content: Content, contentType: string): Promise<string> {
     const { paths, storage } = this.parts
     reachFaultPoint('upload.journaling')

@@ -32,7 +32,7 @@ interface DueContext {
 
 /**
  * Deletes files whose retention period has expired, and purges files whose time in the trash has expired. Several replicas can
- * run at the same time, because each batch checks the current policy and all holds while it has the tenant's lock.
+ * run at the same time, because each batch checks the current policy and all holds under the tenant's lock.
  */
 export class ExpiryService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger' | 'serviceEvents'>) {}

@@ -17,9 +17,7 @@ const held: TimestampedList = {
     WHERE h.tenant_id = $1 AND ($2::text[] IS NULL OR f.context_id = ANY ($2))`,
 }
 
-/**
- * Places and releases holds, which prevent the deletion of files. Every deletion checks for holds while it has the tenant's lock.
- */
+/** Places and releases holds, which prevent the deletion of files. Every deletion checks for holds under the tenant's lock. */
 export class HoldService {
   constructor(private readonly parts: Pick<Components, 'db' | 'ledger'> & { contexts: FileContextService }) {}
 

@@ -33,7 +33,7 @@ const quarantined: TimestampedList = {
 
 /**
  * Lists and changes quarantined files: files in which a later scan found a virus, infected objects from an adoption, and restored
- * files that wait for a scan. After a quarantine is committed, no replica serves the file.
+ * files that are waiting for a scan. Once a quarantine is committed, no replica serves the file.
  */
 export class QuarantineService {
   constructor(
@@ -97,7 +97,7 @@ export class QuarantineService {
   }
 
   /**
-   * Releases a file from quarantine until a scan with other signatures finds a virus in it again. Throws 404 if the file is not
+   * Releases a file from quarantine. A scan with different signatures can quarantine it again. Throws 404 if the file is not
    * quarantined.
    */
   async release(actor: Actor, fileId: string, reason: string): Promise<{ fileId: string }> {
@@ -126,8 +126,8 @@ export class QuarantineService {
   /** Ends the lease on a scanned file and returns the file. Returns undefined if the file was deleted or the lease was lost. */
   async #endLease(tx: Transaction, { tenantId, fileId, token }: Pick<InfectedFile, 'tenantId' | 'fileId' | 'token'>) {
     if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, leaseToken: token } })).count === 0) return undefined
-    // A restored file may be in quarantine only because it waits for its scan. A virus that this scan finds is therefore counted
-    // as new.
+    // A restored file may be in quarantine only because it is waiting for its scan. A virus that this scan finds is therefore
+    // counted as new.
     const [file] = await tx.$queryRaw<{ contextKey: string; isNew: boolean }[]>`
       SELECT c.context_key AS "contextKey", NOT EXISTS (SELECT FROM quarantine q WHERE q.tenant_id = f.tenant_id AND q.file_id = f.file_id AND q.viruses <> '[]') AS "isNew"
       FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id

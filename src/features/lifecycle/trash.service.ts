@@ -24,8 +24,8 @@ interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'storage' | 's
 }
 
 /**
- * SQL condition that is true if trashed file `t` can still be restored according to the settings of context `c`. Other
- * files only remain in the trash until they are purged.
+ * SQL condition that is true if trashed file `t` can still be restored according to the settings of context `c`. Other files stay
+ * in the trash until they are purged.
  */
 const isRestorable = 'c.trash_days > 0 AND t.deleted_at > now() - make_interval(days => c.trash_days)'
 
@@ -132,8 +132,8 @@ async function restoreFile(
 }
 
 // Only the file counts change, because the bytes of trashed files are still counted as used. The statistics undo the deletion, so
-// that uploads minus deletions equal the stored files. A quarantine row without viruses means that the file waits for its scan. A
-// scan that started before the deletion loses its lease, because it may have used older signatures.
+// that uploads minus deletions equal the stored files. A quarantine row without viruses means that the file is waiting for its
+// scan. A scan that started before the deletion loses its lease, because it may have used older signatures.
 const restoreStatement = `
 WITH back AS (DELETE FROM trash WHERE tenant_id = $1 AND file_id = $2 RETURNING *),
 stale AS (SELECT b.file_id, b.context_id, now() AS since FROM back b JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = b.context_id AND c.scan_for_viruses

@@ -4,7 +4,7 @@ import { foldLockSpace } from '../../ledger/fold.js'
 import { getCurrentTime } from '../../platform/clock.js'
 import { readOnlySnapshot, runInTransaction } from '../../platform/db/queries.js'
 
-/** Start times of the retained logs. Earlier rows were deleted, so they cannot be counted again. */
+/** Start times of the retained logs. Earlier rows were deleted, so they cannot be recounted. */
 export interface Horizons {
   callsSince: Date | null
   auditsSince?: Date | null
@@ -16,11 +16,11 @@ export interface Counter {
   /** Key columns besides `tenant_id`. */
   keys: readonly string[]
   columns: readonly string[]
-  /** SQL query for the correct values, with the key columns and the counter columns. */
+  /** SQL query that returns the key columns and the correct values of the counter columns. */
   correct: string
   /** SQL condition that selects the stored counters to compare. Default: all counters of the tenant. */
   within?: string
-  /** Start time of the rows to count. It is passed as the parameter $2. */
+  /** Time from which rows are counted, passed as parameter $2. */
   since?: (horizons: Horizons) => Date
   /** SQL expression for the description of the counter in the repair report. */
   description: string
@@ -152,7 +152,7 @@ const uploadGap = `SELECT files, bytes FROM (
 const quarantineDifferences = `SELECT 1 FROM (SELECT file_id FROM files WHERE quarantined_at IS NOT NULL AND tenant_id = $1) f
   FULL JOIN (SELECT file_id FROM quarantine WHERE tenant_id = $1) q USING (file_id) WHERE f.file_id IS NULL OR q.file_id IS NULL`
 
-// Also includes deleted tenants that still have rows.
+// All tenants, including deleted ones that still have rows.
 const tenantsWithRows = ['tenant_heads', 'files', 'trash', 'file_totals', 'usage_counters', 'audit_counters']
   .map((table) => `SELECT tenant_id FROM ${table}`)
   .join(' UNION ')

@@ -112,7 +112,7 @@ export class Maintenance {
     await this.parts.orphanedUploads.updateDueTimes().catch(() => {})
   }
 
-  /** Runs each task at its own interval, but never two tasks of the list at the same time. */
+  /** Runs each task at its own interval, but never two tasks from the list at the same time. */
   #scheduleTasks(tasks: readonly Task[]): void {
     const addToQueue = this.#createSequentialRunner()
     for (const [name, intervalMs, run] of tasks) {

@@ -9,7 +9,7 @@ import { isId } from '../../platform/ids.js'
 import type { Components } from '../components.js'
 import type { Finding, StorageHealth } from './storage-health.service.js'
 
-/** Limits for the load that comparisons cause. */
+/** Limits on the load that comparisons cause. */
 export interface Pace {
   pathsPerSecond: number
   /** Fraction of blobs whose content is compared with the stored SHA-256 checksum. */
@@ -48,7 +48,9 @@ export class Reconciler {
     this.#stopped = true
   }
 
-  /** Continues a due or unfinished comparison for at most `maxDurationMs`, unless another replica is working on it. */
+  /**
+   * Continues an unfinished comparison or starts a due one, for at most `maxDurationMs`, unless another replica is running it.
+   */
   async continueComparison(intervalHours: number, maxDurationMs = 60_000): Promise<void> {
     await withDedicatedClient(this.parts.db, 'assay reconciler', async (client) => {
       const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [lock])
@@ -98,7 +100,9 @@ export class Reconciler {
     await this.parts.ledger.commit({ audit: [audit] })
   }
 
-  /** Returns the tenant of a blob that has no database row, or null if it is unknown. Blob paths begin with the tenant ID. */
+  /**
+   * Returns the tenant of a blob that has no database row, or null if the tenant is unknown. Blob paths begin with the tenant ID.
+   */
   async #findBlobTenant(blobPath: string): Promise<string | null> {
     const tenantId = blobPath.split('/')[0]!
     const tenant = isId('ten', tenantId) ? await this.parts.db.prisma.tenant.findUnique({ where: { tenantId } }) : null

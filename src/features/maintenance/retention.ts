@@ -69,7 +69,7 @@ WHERE c.tenant_id = $1 AND c.grain = 'hour' AND c.bucket = old.bucket AND c.audi
 const deleteFromAllTenants = (pool: Pool, statement: string, bound: string | number): Promise<number> =>
   deleteForAllTenants(pool, async (tenantId) => (await pool.query(statement, [tenantId, bound])).rowCount ?? 0)
 
-/** Calls `deleteBatch` for each tenant repeatedly until it deletes nothing. Returns the total number of deleted rows. */
+/** Calls `deleteBatch` repeatedly for each tenant until it deletes nothing. Returns the total number of deleted rows. */
 async function deleteForAllTenants(pool: Pool, deleteBatch: (tenantId: string) => Promise<number>): Promise<number> {
   let deleted = 0
   for await (const tenantId of listTenantIds(pool))

@@ -120,7 +120,7 @@ export class OrphanedUploads {
   }
 
   /**
-   * Sets earlier due times for the scheduled paths in the garbage journal. Paths whose rows are locked are retried in the next
+   * Sets earlier due times for the scheduled paths in the garbage journal. Paths whose rows are locked are retried on the next
    * call.
    */
   async updateDueTimes(): Promise<void> {

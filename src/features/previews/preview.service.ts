@@ -15,7 +15,7 @@ const pixels: Record<PreviewSize, number> = { thumbnail: 96, large: 1280 }
 const maxRenderedBytes = 32 * megabyte
 const maxTextBytes = 64 * 1024
 const maxCacheBytes = 16 * megabyte
-/** Time limit for rendering a preview, including the start of a worker. */
+/** Time limit for rendering a preview, including the time to start a worker. */
 const maxWaitMs = 60_000
 /** Time for which a failed rendering is remembered, so that the file is not read again. */
 const problemTtlMs = 10 * 60_000

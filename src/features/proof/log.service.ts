@@ -25,7 +25,7 @@ export interface SignedCheckpoint extends Checkpoint {
   note: string
 }
 
-/** Provides a tenant's journal as a transparency log, from the hashes that the ledger stores. */
+/** Provides a tenant's journal as a transparency log, built from the hashes that the ledger stores. */
 export class LogService {
   constructor(private readonly parts: Pick<Components, 'db' | 'identity'> & { publicUrl: string }) {}
 

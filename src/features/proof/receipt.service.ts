@@ -81,7 +81,7 @@ export class ReceiptService {
   async #authorizeAndSetTarget(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
     const { actor } = attempt
     const context = contextKey === null ? undefined : await this.parts.contexts.find(actor, contextKey)
-    // If a context was deleted, only actors without context restrictions can access its verdicts.
+    // Once a context is deleted, only actors without context restrictions can access its verdicts.
     if (!context && actor.contexts) return false
     attempt.setTarget({ ...(type === 'file.accepted' && { fileId: subject }), ...(context && { context }) })
     return true

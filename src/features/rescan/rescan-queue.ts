@@ -75,7 +75,7 @@ export class RescanQueue {
     return (await this.#leaseDueBatch(scanner, token)) ?? (await this.#leaseNextBatch(scanner.signatures, token))
   }
 
-  /** Saves the results of a batch. Results of files whose lease was lost are ignored. */
+  /** Saves the results of a batch. Results for files whose lease was lost are ignored. */
   async saveResults({ tenantId, contextId, token }: Batch, signatures: string, results: readonly Result[]): Promise<void> {
     const rows = results.map(({ fileId, report, failure = null, ...counts }) => ({
       file_id: fileId,
@@ -95,8 +95,8 @@ export class RescanQueue {
   }
 
   /**
-   * Releases a batch until its next attempt in `seconds`. The current attempt counts only for the `suspects`, which are files
-   * that may have crashed the scanner.
+   * Releases a batch and schedules its next attempt in `seconds`. The current attempt counts only for the `suspects`, which are
+   * files that may have crashed the scanner.
    */
   async releaseBatch({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
     await this.pool.query(
@@ -167,9 +167,9 @@ export class RescanQueue {
   }
 
   /**
-   * Leases files that were restored, files whose scan failed, and files whose replica died. Files of the last two kinds are
-   * leased one at a time, because they may crash the scanner. A scanner with older signatures gets no files that wait for newer
-   * ones.
+   * Leases files that were restored, files whose scan failed, and files that a crashed replica had leased. Files of the last two
+   * kinds are leased one at a time, because they may crash the scanner. A scanner with older signatures gets no files that are
+   * waiting for newer ones.
    */
   async #leaseDueBatch({ signatures, isNewest }: ScannerSignatures, token: string): Promise<Batch | undefined> {
     const { rows } = await this.pool.query<ContextRow & { is_retry: boolean }>(
@@ -240,7 +240,7 @@ export class RescanQueue {
   }
 }
 
-/** Returns an SQL condition that is true if the restored file waits for a scan with signatures other than `parameter`. */
+/** Returns an SQL condition that is true if the restored file is waiting for a scan with signatures other than `parameter`. */
 const buildWaitsForOtherSignaturesCondition = (queued: string, parameter: string, tenant = `${queued}.tenant_id`): string =>
   `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${tenant} AND a.file_id = ${queued}.file_id AND a.viruses = '[]'
      AND a.signatures NOT IN (${parameter}, 'unknown'))`

@@ -34,8 +34,8 @@ export class RescanService {
   }
 
   /**
-   * Starts a rescan of a context and returns its progress. A rescan with the same signatures that is already in progress simply
-   * continues.
+   * Starts a rescan of a context and returns its progress. If a rescan with the same signatures is already in progress, that
+   * rescan continues.
    */
   async startRescan(actor: Actor, contextKey: string): Promise<RescanProgress> {
     const context = await this.parts.contexts.get(actor, contextKey)
@@ -69,8 +69,8 @@ export class RescanService {
   }
 
   /**
-   * Returns the newest signatures that any replica has seen. Restored files wait until they have been scanned with these
-   * signatures. Null means that no scanner is configured, so restored files do not wait.
+   * Returns the newest signatures that any replica has seen. Restored files without a report for these signatures are quarantined
+   * until they are scanned. Null means that no scanner is configured.
    */
   async getNewestSignatures(): Promise<string | null> {
     const identity = await (await this.parts.scanner)?.getIdentity().catch(() => undefined)

@@ -42,12 +42,12 @@ interface Dependencies {
   logger: Logger
 }
 
-/** Thrown if the scanner became unavailable, perhaps because the file crashed it. */
+/** Thrown if the scanner becomes unavailable, perhaps because the file crashed it. */
 class ScannerUnavailableError extends Error {}
 
 /**
  * Rescans stored files on every replica, at a limited rate and with a lower priority than uploads. Pauses while the scanner or
- * the store is unavailable. A file that fails gets up to three attempts.
+ * the store is unavailable. Abandons a file after three failed attempts.
  */
 export class Rescanner {
   readonly #pace: ReadThrottle

@@ -48,8 +48,8 @@ export async function bootstrap(
 
 const stateKey = 'first_start'
 
-// A tenant that the CLI created before the first start also counts. Uses plain SQL, because loading Prisma's engine would delay
-// every start.
+// Also returns true if the CLI created a tenant before the first start. Uses plain SQL, because loading Prisma's engine would
+// delay every start.
 async function isBootstrapped({ pool }: Database): Promise<boolean> {
   const { rows } = await pool.query<{ done: boolean }>(
     `SELECT COALESCE((SELECT (value->>'done')::boolean FROM service_state WHERE key = $1), EXISTS (SELECT FROM tenants)) AS done`,

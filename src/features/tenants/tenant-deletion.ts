@@ -59,7 +59,7 @@ export class TenantDeletion {
 
   /**
    * Continues a deletion and returns the number of deleted files. The number is stored for a day, because the service and the CLI
-   * may delete the same tenant.
+   * may both work on the same deletion.
    */
   async finishDeletion(tenantId: string): Promise<number> {
     for (let pass = 1; !(await this.#runPass(tenantId)); pass++)

@@ -71,7 +71,7 @@ export class UploadLinkLookup {
 
   /**
    * Returns the link for a token, or undefined if the token is unknown or the link is not usable. Links that are used up are also
-   * returned. Tokens from suspect IP addresses, which have many failed attempts, share at most one query per second.
+   * returned. All tokens from suspect IP addresses, which have many failed attempts, share at most one query per second.
    */
   async findByToken(token: string, { isSuspect }: { isSuspect: boolean }): Promise<PresentedLink | undefined> {
     const [, tenant, link, secret] = uploadTokenForm.exec(token) ?? []

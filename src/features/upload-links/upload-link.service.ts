@@ -93,7 +93,7 @@ export class UploadLinkService {
   }
 
   /**
-   * Revokes a link. Once the returned promise resolves, no further upload through the link is stored. Revoking a link twice has
+   * Revokes a link. Once the returned promise resolves, no further upload through the link is stored. Revoking it again has
    * no effect. Throws 404 if the link does not exist.
    */
   async revoke(actor: Actor, linkId: string): Promise<UploadLink> {

@@ -7,7 +7,7 @@ import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
 import { type Checksum, ProtocolError } from './tus-request.js'
 
-// Size of a full part, which limits the bytes that a crash can lose. If the client is slow, a part is stored before it is full.
+// Size of a full part, which limits how many bytes a crash can lose. If the client is slow, a part is stored before it is full.
 const partBytes = 8 * megabyte
 const partMs = 5_000
 const minEarlyBytes = 256 * 1024
@@ -23,7 +23,7 @@ interface ReceiveOptions {
   storePart(content: Content): Promise<void>
 }
 
-/** Thrown if the request body exceeds the upload's maximum size. `received` is the number of bytes that were read until then. */
+/** Thrown if the request body exceeds the upload's maximum size. `received` is the number of bytes that had been read by then. */
 export class BodyTooLong extends Error {
   override readonly name = 'BodyTooLong'
   constructor(readonly received: number) {

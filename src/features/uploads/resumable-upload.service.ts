@@ -10,7 +10,7 @@ import { megabyte } from '../../platform/units.js'
 import { createUnfinishedUploadsLimitError, maxUnfinished, type UnfinishedUsage, type UploadQuotas } from './upload-limits.js'
 import { isOwned, lockSeconds } from './upload-lock.js'
 
-/** Time in which an upload must be completed. Its outcome is stored for the same time. */
+/** Time within which an upload must be completed. Its outcome is stored for the same duration. */
 const lifeMs = 24 * 3_600_000
 // Parts are retained longer than their upload, so that a validation that started in time can still read them.
 const partLifeMs = 3_600_000
@@ -136,8 +136,8 @@ export class ResumableUploadService {
   }
 
   /**
-   * Reserves `addedBytes` in the quotas before the bytes are stored. The reservation ends when `addPart` is called or the lock
-   * ends. `reserved` is false if a quota would be exceeded, and null if another request holds the lock.
+   * Reserves `addedBytes` against the quotas before the bytes are stored. The reservation ends when `addPart` is called or the
+   * lock ends. `reserved` is false if a quota would be exceeded, and null if another request holds the lock.
    */
   async reserveBytes(
     { tenantId, uploadId }: ResumableUpload,

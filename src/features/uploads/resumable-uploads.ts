@@ -125,8 +125,8 @@ const unloggedUpload = { access: 'upload', isUnlogged: true } as const
 
 async function handleUploadRequest(dependencies: UploadDependencies, uploadRequest: UploadRequest): Promise<void> {
   const { call, method, request } = uploadRequest
-  // A creation that is rejected is logged as a rejected upload. All later requests are logged together as a single call when the
-  // upload ends.
+  // A rejected creation is logged as a rejected upload. All later requests are logged together as a single call when the upload
+  // ends.
   if (method === 'POST')
     return call.withUpload(uploadEndpoint, {}, async () => {
       assertSupportedVersion(request.headers)
@@ -167,7 +167,7 @@ async function continueUpload(dependencies: UploadDependencies, uploadRequest: U
 }
 
 async function respondWithOffset(dependencies: UploadDependencies, uploadRequest: UploadRequest): Promise<void> {
-  // Read the row before locking it, because clients repeat this request while the file cannot be validated.
+  // Read the row without the lock first, because clients repeat this request while the file cannot be validated.
   const found = await dependencies.rows.find(uploadRequest.call.requireActor(), uploadRequest.uploadId)
   assertNotEnded(found)
   assertNotPostponed(found)

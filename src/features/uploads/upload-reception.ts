@@ -21,7 +21,7 @@ import { appendBytes, largePartBytes, type PartWriterDependencies, readParts } f
 export interface UploadDependencies extends PartWriterDependencies {
   uploads: UploadService
   pool: Pool
-  /** Path of PUBLIC_URL, with which all paths of the service begin. */
+  /** Path of PUBLIC_URL, which is the prefix of all the service's paths. */
   prefix: string
   /** Called for errors that the client did not cause. */
   onError(error: unknown): void
@@ -156,8 +156,8 @@ export class UploadReception {
   }
 
   /**
-   * Throws if the body of a request that adds no bytes exceeds the upload's length. Reads the body only if it is chunked, because
-   * its length is then unknown.
+   * For a request whose bytes are not stored: throws if its body would extend past the end of the upload. Reads the body only if
+   * it is chunked, because its length is then unknown.
    */
   async #assertNoExcessBytes(offset: number, size: number): Promise<void> {
     const left = size - offset
@@ -239,7 +239,7 @@ export class UploadReception {
   }
 }
 
-/** Throws the error of the last validation attempt if the next attempt is not due yet. */
+/** Throws the error from the last validation attempt if the next attempt is not due yet. */
 export function assertNotPostponed({ decisionError, retryInSeconds }: ResumableUpload): void {
   if (!decisionError || !retryInSeconds) return
   const { code, message, details } = decisionError

@@ -176,7 +176,7 @@ const noSecondFactor = { totpSecret: null, totpConfirmedAt: null, totpLastStep: 
 export const createMissingCodeError = (message: string) =>
   new AssayError('unauthenticated', message, { details: { second_factor: 'code' } })
 
-/** Returns the error for every code of a locked user. Correct codes cause the same error, so that guesses reveal nothing. */
+/** Returns the error for any code of a locked user, even a correct one, so that guesses reveal nothing. */
 export function getCodeLockError({ wrongCodes, codesLockedUntil }: UserRow): AssayError | undefined {
   if (wrongCodes >= wrongCodesUntilReset)
     return new AssayError(

@@ -38,9 +38,7 @@ export async function findUser(db: Pick<Transaction, 'user'>, tenantId: string, 
   return user
 }
 
-/**
- * Applies the delay for repeated sign-ins to a signed-in session, so that it cannot quickly guess the user's password or code.
- */
+/** Applies the sign-in delay to a signed-in session, so that it cannot be used to guess the user's password or code quickly. */
 export const delayCredentialAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
   signIns.delayAttempt({ email: email ?? id, ip, isFamiliar: async () => true, signal })
 

@@ -38,8 +38,8 @@ export class OutboundClient {
   }
 
   /**
-   * Validates a URL and returns its canonical form, because a URL can be misleading: `https://8.8.8.8\@127.0.0.1/` seems to lead
-   * to 127.0.0.1 but leads to 8.8.8.8. `error` completes a sentence that begins with the field name.
+   * Validates a URL and returns its canonical form, because a URL can be misleading: `https://8.8.8.8\@127.0.0.1/` appears to
+   * point to 127.0.0.1 but points to 8.8.8.8. `error` completes a sentence that begins with the field name.
    */
   async validateUrl(text: string): Promise<{ url: string } | { error: string }> {
     const url = URL.canParse(text) ? new URL(text) : undefined
@@ -157,8 +157,8 @@ async function resolveWithDns(host: string): Promise<string[]> {
 }
 
 /**
- * Resolves host names like the operating system, including its hosts file. Used if private addresses are allowed, for example in
- * closed networks.
+ * Resolves host names the way the operating system does, including entries in the hosts file. Used if private addresses are
+ * allowed, for example in closed networks.
  */
 const resolveWithHostsFile = async (host: string): Promise<string[]> =>
   (await lookup(host, { all: true })).map(({ address }) => address)

@@ -163,7 +163,7 @@ export interface OutgoingEvent {
   body: Buffer
 }
 
-// Maximum number of events in memory per delivery turn. An event has up to 64 KiB.
+// Maximum number of events in memory per delivery turn. An event can be up to 64 KiB.
 const eventsAtOnce = 20
 
 /**

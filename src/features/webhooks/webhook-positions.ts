@@ -50,7 +50,7 @@ export class WebhookPositions {
     return rows.map(({ tenant_id }) => tenant_id)
   }
 
-  /** Returns webhooks that have undelivered events and no lease. Webhooks without failed attempts come first. */
+  /** Returns webhooks that have undelivered events and are not leased. Webhooks without failed attempts come first. */
   async listDueWebhooks(tenantIds: readonly string[]): Promise<WebhookKey[]> {
     const { rows } = await this.pool.query<WebhookKey>({
       name: 'webhooks-due',

@@ -58,7 +58,7 @@ export class WebhookSender {
     })
   }
 
-  /** Schedules a check for events shortly after a commit of the tenant. */
+  /** Schedules a check for events shortly after a commit for the tenant. */
   scheduleCheck(tenantId: string): void {
     if (!this.#timer || this.#soon || !this.#tenants.ids.includes(tenantId)) return
     this.#soon = setTimeout(() => {
@@ -126,7 +126,7 @@ export class WebhookSender {
   }
 }
 
-/** Limits queries to some connections of the pool, so that many webhook deliveries leave the other connections to requests. */
+/** Limits queries to a few of the pool's connections, so that webhook deliveries leave the others free for requests. */
 function limitConnections(pool: Pool, max: number): Queries {
   const limiter = new ConcurrencyLimiter({ max })
   const query = (...statement: unknown[]) => limiter.run('', () => pool.query(...(statement as [string, unknown[]])))

@@ -19,7 +19,7 @@ const previousSecretMs = 24 * 3600 * 1000
 
 interface Dependencies extends Pick<Components, 'db' | 'ledger' | 'masterKey'> {
   outbound: OutboundClient
-  /** Called after a webhook was created or changed. */
+  /** Called after a webhook is created or changed. */
   onChanged(): void
 }
 
