@@ -42,7 +42,7 @@ test('deletes a hundred files in one request and returns the results in request 
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('deletes the valid files even if a bulk deletion also contains invalid ids', async () => {
+test('deletes the files with valid ids even if a bulk deletion also contains invalid ids', async () => {
   const other = await world.createTenant()
   await other.createContext('notes')
   const foreign = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id

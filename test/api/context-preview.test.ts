@@ -58,7 +58,7 @@ test('previews the effect of a policy on stored files by extension and size', as
   expect(getData(await tenant.admin.get('/contexts/plain/versions')).pagination.total_items).toBe(1)
 })
 
-test('previews the effect of a policy on files with passwords, active content or incomplete scans', async () => {
+test('previews the effect of a policy on encrypted files, active content and incompletely scanned files', async () => {
   await tenant.createContext('open', { allowed_extensions: ['7z', 'docm', 'docx'] })
   getData(await tenant.admin.patch('/contexts/open/policy', { accept_unscanned: true }))
   const locked = await uploadFile('open', 'locked.7z', encrypted7z)

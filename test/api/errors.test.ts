@@ -336,7 +336,7 @@ test('logs the details of an unexpected error but hides them from the client', a
   expect(world.log.text).toContain('an internal detail')
 })
 
-test('returns the same headers for a HEAD request as for GET, but no body', async () => {
+test('responds to a HEAD request like to a GET request, but without a body', async () => {
   const response = await fetch(`${world.url}/api/v1/contexts`, {
     method: 'HEAD',
     headers: { authorization: `Bearer ${tenant.admin.credential}` },
@@ -345,7 +345,7 @@ test('returns the same headers for a HEAD request as for GET, but no body', asyn
   expect(response.headers.get('x-request-id')).toMatch(/^req_/)
 })
 
-test('adds a Date header to every response', async () => {
+test('adds a timestamp to the response body', async () => {
   expect((await tenant.admin.get('/files')).body.timestamp).toEqual(anyTimestamp)
 })
 
@@ -381,7 +381,7 @@ describe('invalid numbers in queries', () => {
     ['ten', '"ten"', 'must be a whole number between 1 and MAX'],
     ['', '""', 'must be a whole number between 1 and MAX'],
   ]
-  test('reports an invalid number in the query of every list endpoint together with the valid range', async () => {
+  test('reports the valid range for an invalid number in the query of every list endpoint', async () => {
     const { paths } = (await world.unauthenticated.raw('/api/v1/openapi.json')).body
     const lists: [path: string, parameter: string, max: number][] = []
     for (const [path, { get }] of Object.entries<{ get?: { parameters?: { name: string }[] } }>(paths))
@@ -403,7 +403,7 @@ describe('invalid numbers in queries', () => {
         expect(response.body.message).toBe(`\`${name}\` is ${shown}. It ${range}.`)
       }
   })
-  test('reports an invalid number in GraphQL and event streams together with the valid range', async () => {
+  test('reports the valid range for an invalid number in GraphQL and event streams', async () => {
     const rejected = await tenant.admin.graphql('{ files(pageSize: 500) { pagination { totalItems } } }')
     expect(rejected.body.errors[0]).toMatchObject({
       message: '`pageSize` is 500. It must be between 1 and 100.',

@@ -83,7 +83,7 @@ describe('GET /events', () => {
     expect(await collectEvents(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
   })
 
-  test('creates an event for each change within a tenant, without secrets or IP addresses', async () => {
+  test('creates an event for each change within a tenant, but includes no secrets or IP addresses', async () => {
     const events = await collectEvents(async () => {
       const key = await tenant.createKey(['metadata'])
       for (const action of ['disable', 'enable', 'rotate', 'revoke'])

@@ -60,7 +60,7 @@ test('exports the call log as CSV with a header row and escaped formulas', async
   expect(rows.flat()).toEqual(expect.arrayContaining([`'=HYPERLINK("http://evil", "x")`, `'+1-2, "agent"`, `'@SUM(A1)`]))
 })
 
-test('exports audit logs as NDJSON and CSV with the filters of the list', async () => {
+test('exports audit logs as NDJSON and CSV with the same filters as the list', async () => {
   const listed = async (query: string) => (await tenant.admin.get(`/audit-logs?page_size=100${query}`)).body.data.data
   expect(parseNdjson((await tenant.admin.get('/audit-logs/export?format=ndjson')).body)).toEqual(await listed(''))
   for (const query of ['&audit_type=file', '&action=created', '&audit_type=api_key&action=created', '&entity_id=key_none'])

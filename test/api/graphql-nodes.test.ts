@@ -68,7 +68,7 @@ describe('node query', () => {
     User: 'admin',
   }
   test.each(Object.entries(needs))(
-    'returns an object of type %s from the node query only with the scope %s',
+    'applies the scope rules to an object of type %s in the node query (scope: %s)',
     async (type, scope) => {
       const wrong = await tenant.createKey([type === 'FileContext' ? 'download' : scope === 'metadata' ? 'upload' : 'metadata'])
       expect(getGraphqlCode(await find(wrong, ids[type]!))).toBe(type === 'FileContext' ? undefined : 'FORBIDDEN')

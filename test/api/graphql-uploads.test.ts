@@ -81,7 +81,7 @@ describe('GraphQL multipart uploads', () => {
     expect([response.status, getGraphqlCode(response)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('logs a GraphQL upload by an API key', async () => {
+  test('logs failed GraphQL uploads as calls by the API key', async () => {
     const key = await tenant.createKey(['upload'])
     await key.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     await key.graphql(upload, { context: 'notes', file: 'not a file' })

@@ -57,7 +57,7 @@ describe('Idempotency-Key for POST /files/upload', () => {
     expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
-  test('lets any other request use the Idempotency-Key of a failed upload', async () => {
+  test('allows any other request to reuse the Idempotency-Key of a failed upload', async () => {
     const key = createKeyHeader()
     expect((await tenant.admin.upload('notes', 'a.exe', 'one', { headers: key })).status).toBe(422)
     expect((await upload(tenant.admin, 'x'.repeat(1_048_577), key)).status).toBe(413)

@@ -71,7 +71,7 @@ const lists = [
 describe.each([
   ['by key', (of: Owner) => of.admin as Caller],
   ['by user', (of: Owner) => of.user as Caller],
-])('isolation of two tenants with the same data, %s', (_how, caller) => {
+])('isolation of two tenants with the same data, accessed %s', (_how, caller) => {
   test.each(lists)("returns only data that belongs to the caller's tenant at %s", async (path) => {
     for (const [own, foreign] of [
       [one, two],
@@ -202,7 +202,7 @@ describe("effects of one tenant's actions on other tenants", () => {
     for (const { admin } of [one, two]) await admin.delete('/contexts/fresh')
   })
 
-  test("does not affect other tenants if one tenant's context, its users or its quota changes", async () => {
+  test('does not affect other tenants if a tenant changes its context, name or quota or deletes a file', async () => {
     const before = await Promise.all(
       ['/contexts/invoices', '/tenant', '/files'].map(async (path) => getData(await two.admin.get(path))),
     )

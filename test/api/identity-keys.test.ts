@@ -19,7 +19,7 @@ const listAudits = async (tenant: TestTenant, key: Caller) =>
   getItems(await tenant.admin.get(`/audit-logs/entity/api_key/${key.id}`))
 
 describe('API key life cycle', () => {
-  test("returns a key's prefix, which helps to identify a leaked key, but not the key's secret", async () => {
+  test('returns the prefix of a secret, to help identify a leaked key, but never the complete secret', async () => {
     const tenant = await world.createTenant()
     const created = await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30, metadata: { team: 'a' } })
     const { api_key: secret, api_key_id: id } = getData(created, { status: 201, message: true })

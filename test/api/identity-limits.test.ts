@@ -104,7 +104,7 @@ describe('rate limits per minute', () => {
       })
     }))
 
-  test('limits requests per tenant to five times the limit per user', () =>
+  test("limits a tenant's requests to five times the limit per user or key", () =>
     runInOneWindow(60, async () => {
       const tenant = await world.createTenant()
       const user = await tenant.createUser(['metadata'])

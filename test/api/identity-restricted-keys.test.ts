@@ -79,7 +79,7 @@ describe('keys restricted to some contexts', () => {
     for (const path of paths) expect(toStatusAndCode(await key.get(path))).toEqual([403, 'forbidden'])
   })
 
-  test('allows only an admin to create a restricted key', async () => {
+  test('rejects a new restricted key with invalid contexts or with the admin scope', async () => {
     const make = (more: object) => tenant.admin.post('/api-keys', { name: 'x', ...more })
     expect(getInvalidFields(await make({ contexts: ['mine', 'ghost'] }))).toEqual(['contexts'])
     expect(getInvalidFields(await make({ contexts: [] }))).toEqual(['contexts'])

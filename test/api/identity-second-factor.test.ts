@@ -191,7 +191,7 @@ describe('wrong second-factor codes', () => {
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
   })
 
-  test('doubles the duration of each further second-factor lock, up to one day', async () => {
+  test('doubles the duration of each subsequent second-factor lock, up to one day', async () => {
     const user = await (await world.createTenant()).createUser(['metadata'])
     await setUp(user)
     const hoursAfter = async (count: number) => {
@@ -272,7 +272,7 @@ describe('wrong second-factor codes', () => {
 })
 
 describe('tenants that require a second factor', () => {
-  test('restricts a session without a second factor to setting one up if the tenant requires one', async () => {
+  test('limits a session that lacks the required second factor to setting one up', async () => {
     const tenant = await world.createTenant()
     await tenant.createContext('notes')
     const user = await tenant.createUser(['metadata', 'admin'])

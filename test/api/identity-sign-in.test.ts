@@ -199,7 +199,7 @@ describe('user sessions', () => {
     expect(JSON.stringify(entries)).not.toContain('a new password')
   })
 
-  test('ends a session that was started with the old password during a password change', async () => {
+  test('ends a session that starts with the old password while the password is being changed', async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['metadata'])
     const attempts = Array.from({ length: 8 }, () =>

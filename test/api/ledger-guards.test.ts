@@ -145,7 +145,7 @@ describe("requests while another tenant's rows are locked", () => {
   })
 })
 
-describe('responses to changes during ledger transactions', () => {
+describe('changes during ledger transactions', () => {
   const changes: [string, (tenant: TestTenant, keyId: string) => Promise<{ status?: number }>][] = [
     ['lowers the tenant quota', (tenant) => tenant.admin.patch('/tenant', { storage_quota_mb: 1 })],
     ['lowers a context quota', (tenant) => tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })],
@@ -213,7 +213,7 @@ describe('upload rules', () => {
     expect((await send(tenant)).status).toBe(201)
   })
 
-  test('applies the rules of a new context with the key of a deleted context', async () => {
+  test('applies the rules of a new context that reuses the key of a deleted context', async () => {
     const tenant = await createTenant()
     const { body } = await send(tenant)
     await tenant.admin.delete(`/files/${body.data.file_id}`)
@@ -314,7 +314,7 @@ describe('uploads that start with outdated context rules', () => {
     ['/files/validate', false],
     ['/files/validate', true],
   ])(
-    'returns 503 for POST %s if the file exceeds an outdated size limit but not the current one (outdated in the upload form only: %s)',
+    'returns 503 for POST %s if the file exceeds an outdated size limit but not the current one (outdated only when the form arrives: %s)',
     async (path, isOnlyForm) => {
       const tenant = await createTenant()
       await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 1 })

@@ -13,7 +13,7 @@ const migrations = readdirSync('prisma/migrations', { withFileTypes: true })
   .map(({ name }) => name)
   .sort()
 
-test('updates a database to the newest migration and changes nothing in a second run', async () => {
+test('migrates a database to the latest version, and changes nothing in a second run', async () => {
   const database = await createEmptyDatabase()
   const DATABASE_URL_FILE = join(folder, 'url')
   writeFileSync(DATABASE_URL_FILE, `${database.url}\n`)

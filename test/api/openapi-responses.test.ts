@@ -134,7 +134,7 @@ const createContextBody = (contextKey: string) => ({
   max_file_size_mb: 1,
 })
 
-test('describes every successful response correctly in the OpenAPI document', async () => {
+test('the OpenAPI document correctly describes every successful response', async () => {
   const responses = await callEveryRoute()
   for (const [operationId, response] of responses) {
     // A preview response is the image or text itself and has no status field.
@@ -275,7 +275,7 @@ test('enforces the limits of JSON bodies and rejects undocumented fields', async
   expect(tried).toBeGreaterThan(40)
 })
 
-test('describes every error response to an upload correctly in the OpenAPI document', async () => {
+test('the OpenAPI document correctly describes every error response to an upload', async () => {
   const { admin } = tenant
   await tenant.createContext('tiny', { storage_quota_mb: 1, max_file_size_mb: 1 })
   await tenant.createContext('shut', { max_file_size_mb: 1 })
@@ -302,7 +302,7 @@ test('describes every error response to an upload correctly in the OpenAPI docum
   }
 })
 
-test('describes every error response to a dry run correctly in the OpenAPI document', async () => {
+test('the OpenAPI document correctly describes every error response to a dry run', async () => {
   const dryRun = (context: string | undefined, content: string) =>
     tenant.admin.upload(context, 'a.txt', content, { path: '/files/validate' })
   const rejected: [number, ApiResponse][] = [
@@ -354,7 +354,7 @@ async function exceedShareLimit(): Promise<ApiResponse> {
   return admin.post('/log/share', {})
 }
 
-test('describes conflict, scanner and rate limit errors correctly in the OpenAPI document', async () => {
+test('the OpenAPI document correctly describes conflict, scanner and rate limit errors', async () => {
   const { admin } = tenant
   const key = await tenant.createKey(['upload'])
   const once = { 'idempotency-key': 'a-key-once' }
@@ -398,7 +398,7 @@ test('describes conflict, scanner and rate limit errors correctly in the OpenAPI
   }
 })
 
-test('describes export rows, columns and errors correctly in the OpenAPI document', async () => {
+test('the OpenAPI document correctly describes export rows, columns and errors', async () => {
   const weak = await tenant.createKey(['upload'])
   for (const operationId of exported) {
     const operation = api.operation(operationId)
@@ -420,7 +420,7 @@ test('describes export rows, columns and errors correctly in the OpenAPI documen
   }
 })
 
-test('describes transparency log responses and errors correctly in the OpenAPI document', async () => {
+test('the OpenAPI document correctly describes transparency log responses and errors', async () => {
   const weak = await tenant.createKey(['upload'])
   const tile = (text: string) => ({ values: { tile: text } })
   for (const operationId of ofLog) {
@@ -440,7 +440,7 @@ test('describes transparency log responses and errors correctly in the OpenAPI d
   }
 })
 
-test('describes every upload link response correctly in the OpenAPI document', async () => {
+test('the OpenAPI document correctly describes every upload link response', async () => {
   const unknown = await tenant.admin.post('/upload-links', { context: 'nowhere' })
   expect([unknown.status, api.findMismatches('createUploadLink', unknown)]).toEqual([404, []])
   const link = await LinkClient.create(tenant.admin, 'notes', { max_files: 4, origins: ['https://example.com'] })

@@ -138,7 +138,7 @@ describe('rescans after a signature change', () => {
 })
 
 describe('requested rescans', () => {
-  test('skips a context in a requested rescan if the context does not scan files', async () => {
+  test('does not start a requested rescan in a context that does not scan files', async () => {
     await tenant.createContext('unscanned', { scan_for_viruses: false })
     const file = await uploadInfectedFile('unscanned', 'a.txt')
     expect(getData(await admin.post('/contexts/unscanned/rescan'))).toMatchObject({ status: 'off', started_at: null })

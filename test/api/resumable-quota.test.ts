@@ -87,7 +87,7 @@ describe('quota for unfinished uploads', () => {
     expect((await tus.patch(elsewhere, 0, createBytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
   })
 
-  test("hides the tenant's usage in the quota error for a restricted key", async () => {
+  test("hides the tenant's usage from a restricted key in quota errors", async () => {
     const { tenant, tus } = await createTenant(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, createBytes(3 * megabyte))

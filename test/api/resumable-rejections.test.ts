@@ -67,7 +67,7 @@ describe('resumable upload validation', () => {
     expect(await listBlobs()).toBe(0)
   })
 
-  test('rejects a resumable upload before its first byte because of its extension, size, context or quota', async () => {
+  test('rejects a resumable upload before its first byte for its extension or size, an unknown context or an exceeded quota', async () => {
     const other = await world.createTenant({ quotaMb: 3 })
     await other.createContext('notes', { max_file_size_mb: 1 })
     const extension = await tus.create('notes', 'program.exe', 10)
@@ -148,7 +148,7 @@ test('reports all errors in a request to create a resumable upload in one respon
 })
 
 describe('resumable upload credentials', () => {
-  test("returns 404 for a resumable upload to every credential except the creator's", async () => {
+  test("returns 404 for a resumable upload unless the request uses its creator's credential", async () => {
     const maker = new Tus(await tenant.createKey(['upload']))
     const path = await maker.begin('notes', 'mine.txt', 4)
     const others = [

@@ -43,7 +43,7 @@ test('audits failed sign-ins, including the IP address, at most once a minute', 
   expect(await listSecurityEntries(tenant)).toHaveLength(1)
 })
 
-test('attributes a request to its API key if the key lacks a scope or is rejected', async () => {
+test('attributes a rejected request to its API key, whether the key lacks a scope or is disabled', async () => {
   const tenant = await world.createTenant()
   const key = await tenant.createKey(['upload'])
   expect((await key.get('/files')).status).toBe(403)

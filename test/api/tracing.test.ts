@@ -52,7 +52,7 @@ const createTrace = () => ({ traceId: randomBytes(16).toString('hex'), spanId: r
 const toHeaders = ({ traceId, spanId }: ReturnType<typeof createTrace>) => ({ traceparent: `00-${traceId}-${spanId}-01` })
 const of = (traceId: string) => spans.filter((span) => span.traceId === traceId)
 
-test('creates two traces with spans for two concurrent uploads', async () => {
+test('creates a separate trace for each of two concurrent uploads', async () => {
   const [one, two, unsampled] = [createTrace(), createTrace(), createTrace()]
   const responses = await Promise.all([
     tenant.admin.upload('notes', 'secret-name.txt', 'one', { headers: toHeaders(one) }),

@@ -126,7 +126,7 @@ describe('transparency log with 66,000 entries', () => {
 })
 
 describe('transparency log responses', () => {
-  test('returns private, immutable log tiles and uncached checkpoints', async () => {
+  test('marks log tiles as private and immutable, and forbids caching of checkpoints', async () => {
     await growJournal(world.database.pool, tenant.tenantId, 300)
     const { headers } = await tenant.admin.get('/log/tile/0/000')
     expect(headers.get('cache-control')).toBe('private, max-age=31536000, immutable')

@@ -116,7 +116,7 @@ test('restores a file only to an active context', async () => {
   getData(await tenant.admin.post(`/trash/${fileId}/restore`))
 })
 
-test('purges a file after its original trash period even if the period is now shorter', async () => {
+test('applies a shorter trash period to files that are already in the trash', async () => {
   const upload = await createTrashedFile('timed')
   const [early, late] = [await upload(), await upload()]
   for (const fileId of [early, late]) getData(await tenant.admin.delete(`/files/${fileId}`))

@@ -125,7 +125,7 @@ describe('upload checks while the body is received', () => {
   test.each([
     ['before', true],
     ['after', false],
-  ])('rejects a file that exceeds the size limit by one byte if the context part is sent %s the file', async (_place, first) => {
+  ])('rejects a file that exceeds the size limit by one byte, with the context part %s the file', async (_place, first) => {
     const parts = (size: number) => {
       const context = { name: 'context', content: 'raw' }
       const file = { name: 'file', filename: 'a.bin', content: randomBytes(size) }

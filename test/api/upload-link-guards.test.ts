@@ -49,7 +49,7 @@ describe('parallel uploads through a link', () => {
   test.each([
     ['one process', false],
     ['two replicas', true],
-  ])('stores exactly one of 50 files sent in %s through a link that accepts one file', async (_case, both) => {
+  ])('stores exactly one of 50 files sent to %s through a link that accepts one file', async (_case, both) => {
     const used = await link()
     const clients = [used, both ? used.at(replica.url) : used]
     const before = await countFiles()
@@ -328,7 +328,7 @@ describe('CORS rules of upload links', () => {
       headers: { origin, 'access-control-request-method': 'PUT', 'access-control-request-headers': 'content-type' },
     })
 
-  test('allows CORS requests from all origins, but without credentials, if an upload link names no origins', async () => {
+  test('allows CORS requests from all origins, but without credentials, if an upload link lists no origins', async () => {
     const used = await link()
     const answer = await preflight(used, 'https://example.com')
     expect(answer.status).toBe(204)
@@ -343,7 +343,7 @@ describe('CORS rules of upload links', () => {
     expect(put.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('allows only the origins that an upload link names, even for requests without a preflight', async () => {
+  test('allows only the origins that an upload link lists, even for requests without a preflight', async () => {
     const used = await link({ origins: ['https://example.com', 'http://localhost:3000'], max_files: 2 })
     expect((await preflight(used, 'https://example.com')).headers.get('access-control-allow-origin')).toBe('https://example.com')
     expect((await preflight(used, 'https://evil.example')).headers.has('access-control-allow-origin')).toBe(false)

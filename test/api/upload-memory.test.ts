@@ -36,7 +36,7 @@ function replaceStore(reading: typeof put = put) {
   })
 }
 
-test("reuses an accepted upload's memory for the next upload", async () => {
+test("reuses an accepted upload's buffer for the next upload", async () => {
   replaceStore()
   for (const word of ['first', 'second']) expect((await upload(createText(word))).status).toBe(201)
   expect(stored).toHaveLength(2)
@@ -44,14 +44,14 @@ test("reuses an accepted upload's memory for the next upload", async () => {
   expect(stored[1]!.equals(createText('second'))).toBe(true)
 })
 
-test('does not reuse the memory of a failed upload that the store may still read', async () => {
+test('does not reuse the buffer of a failed upload that the store may still read', async () => {
   replaceStore(() => Promise.reject(Object.assign(new Error('The disk is slow.'), { code: 'EIO' })))
   expect((await upload(createText('first'))).status).toBeGreaterThanOrEqual(500)
   for (const word of ['second', 'third']) expect((await upload(createText(word))).status).toBe(201)
   expect(stored[0]!.equals(createText('first'))).toBe(true)
 })
 
-test('does not reuse the memory of an upload that is stored again', async () => {
+test("does not reuse an upload's buffer if a rule change causes the upload to be stored again", async () => {
   const words: string[] = []
   replaceStore(async function (this: LocalStorage, path, content, options) {
     await put.call(this, path, content, options)
@@ -67,7 +67,7 @@ test('does not reuse the memory of an upload that is stored again', async () => 
   expect(words).toEqual(['first', 'second', 'first'])
 })
 
-test('does not reuse the memory of an upload that was stored without a complete scan', async () => {
+test('does not reuse the buffer of an upload that was accepted without a complete scan', async () => {
   getData(await tenant.admin.patch('/contexts/notes/policy', { accept_unscanned: true }))
   const padded = Buffer.concat([encrypted7z, Buffer.alloc(300_000)])
   replaceStore()

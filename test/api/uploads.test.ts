@@ -157,7 +157,7 @@ describe('storage quotas', () => {
     getData(await own.admin.upload('two', 'b.txt', 'x'.repeat(700_000)), uploaded)
   })
 
-  test('reports a failed check rather than the exceeded quota if an upload fails both', async () => {
+  test('reports a failed check rather than an exceeded quota if both apply', async () => {
     const own = await world.createTenant({ quotaMb: 1 })
     await own.createContext('notes')
     getData(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded)
@@ -177,7 +177,7 @@ describe('storage quotas', () => {
 })
 
 describe('uploads and creations with an Idempotency-Key', () => {
-  test('rejects a different body for a repeated upload with the same Idempotency-Key', async () => {
+  test('rejects an upload that repeats an Idempotency-Key with a different body or file name', async () => {
     const own = await world.createTenant()
     await own.createContext('notes')
     const headers = { 'idempotency-key': 'k-1' }

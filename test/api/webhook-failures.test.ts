@@ -131,7 +131,7 @@ describe('failed webhook deliveries', () => {
     expect(receiver.received).toHaveLength(10)
   })
 
-  test('disables a webhook after a 410 response, and resumes with the same event', async () => {
+  test('disables a webhook after a 410 response, and resends the event once the webhook is enabled', async () => {
     createSender([0.05])
     receiver.reply = createReply(410)
     const id = await createWebhook()
@@ -199,7 +199,7 @@ describe('failed webhook deliveries', () => {
     expect(other.received).toEqual([])
   })
 
-  test('logs a webhook delivery as failed if the receiver responds with 101', async () => {
+  test('logs a failed attempt to deliver a webhook event if the receiver responds with 101', async () => {
     const used = createSender([60])
     receiver.reply = switchProtocols
     const id = await createWebhook()

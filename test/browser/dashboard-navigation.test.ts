@@ -73,7 +73,7 @@ describeWith('chromium')('dashboard navigation and command palette', () => {
     await heading(page, 'Quarterly-report.txt').waitFor()
   })
 
-  test('opens the page and the dialog of an action chosen in the command palette', async () => {
+  test('opens the page and dialog for an action that is chosen in the command palette', async () => {
     const page = await dashboard.openSignedIn(tenant, { at: '/keys' })
     await heading(page, 'API keys').waitFor()
     await open(page, 'api key')

@@ -172,7 +172,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     expect(await page.evaluate<string>('JSON.stringify([localStorage, sessionStorage])')).not.toContain(secret)
   })
 
-  test('accepts the values of all context presets in the dashboard', async () => {
+  test('creates a context from each context preset in the dashboard', async () => {
     const tenant = await world.createTenant()
     const page = await dashboard.openSignedIn(tenant)
     for (const preset of ['images', 'documents', 'data', 'any']) {

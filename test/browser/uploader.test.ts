@@ -175,7 +175,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(await visitor.button('Take a photo').count()).toBe(0)
   })
 
-  test('pauses an upload in the upload widget and resumes it after the last received byte', async () => {
+  test('pauses an upload in the upload widget and resumes it from the last received byte', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -328,7 +328,7 @@ describeWith('chromium')('<assay-uploader> on a page with another origin', () =>
     expect(await visitor.page.evaluate(focusedLabel)).toBe('Choose files')
   })
 
-  test('allows a page to customize the colors, parts and labels of the upload widget', async () => {
+  test('allows a page to customize the colors, CSS parts and labels of the upload widget', async () => {
     const head = `<meta http-equiv="Content-Security-Policy" content="require-trusted-types-for 'script'; trusted-types 'none'; style-src 'nonce-page'">
       <style nonce="page">assay-uploader { --assay-accent: rgb(10, 120, 30) } assay-uploader::part(prompt) { letter-spacing: 3px }</style>`
     const texts = JSON.stringify({ choose: 'Dateien auswählen', rules: 'Erlaubt: {extensions}. Höchstens {size}.' })

@@ -49,7 +49,7 @@ const runForJson = async (args: string[]) => {
   }
 }
 
-test('stores the URL and key with mode 0600 after a successful `login` command', async () => {
+test('stores the URL and key in a file with mode 0600 after a successful `login` command', async () => {
   const wrong = await runAssay(['login', '--url', world.url, '--key', 'assay_wrong'], {})
   expect([wrong.status, wrong.err]).toEqual([1, expect.stringContaining('key')])
   expect((await runAssay(['ls'], {})).status).toBe(2)
@@ -123,7 +123,7 @@ test('exits with status 2 if the `assay` command receives invalid arguments', as
   )
 })
 
-test('the `assay` command names the affected file in local errors', async () => {
+test('the `assay` command names the file in errors about local files', async () => {
   const missing = ['upload', 'missing.txt', '--context', 'notes']
   expect(await runAssay(missing)).toEqual({ status: 2, out: '', err: "'missing.txt' does not exist. (ENOENT)\n" })
   const { status, err } = await runAssay([...missing, '--json'])

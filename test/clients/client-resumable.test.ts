@@ -76,7 +76,7 @@ test('the client library aborts a resumable upload if its abort signal is trigge
   await expect(sending).rejects.toThrow('enough')
 })
 
-test('stores no file if the abort signal passed to the client library is already triggered', async () => {
+test('stores no file if the client library aborts a resumable upload while preparing it', async () => {
   const before = await countFiles()
   for (let microtasks = 1; microtasks <= 40; microtasks++) {
     const abort = new AbortController()

@@ -77,7 +77,7 @@ describeIf(existsSync(tools), 'their generators are not installed (npm ci --pref
     expect(await run(bin('tsc'), options, { cwd: folder })).toEqual({ status: 0, output: '' })
   })
 
-  test('passes the OpenAPI checks of redocly and spectral', async () => {
+  test('the OpenAPI document passes the checks of Redocly and Spectral', async () => {
     const redocly = await run(bin('redocly'), ['lint', 'openapi.json', '--format=stylish'], { cwd: folder })
     expect([redocly.status, redocly.output]).toEqual([0, expect.not.stringMatching(/\bwarning\b(?!:)/i)])
     const spectral = await run(bin('spectral'), ['lint', 'openapi.json', '--fail-severity=hint'], { cwd: folder })

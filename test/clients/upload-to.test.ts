@@ -132,7 +132,7 @@ test('uploadTo uploads a file larger than 16 MB in parts', async () => {
   expect(Math.max(...steps.slice(1).map((sent, index) => sent - steps[index]!))).toBeLessThan(2_000_000)
 })
 
-test('uploadTo resumes an aborted upload after the last received byte', async () => {
+test('uploadTo resumes an aborted upload from the last received byte', async () => {
   const content = randomBytes(20 * 1_048_576)
   const { url, link_id } = await createLink({ max_files: 1 })
   const abort = new AbortController()

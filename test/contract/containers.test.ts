@@ -110,7 +110,7 @@ describe('built-in scanner', () => {
     if (container !== 'rpm') expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(observed ? found : incomplete)
   })
 
-  test('finds a virus behind a skippable Zstandard frame', async () => {
+  test('finds a virus after a skippable Zstandard frame', async () => {
     const skipped = Buffer.concat([Buffer.from('502a4d1804000000', 'hex'), Buffer.from('skip')])
     expect(await scan(Buffer.concat([skipped, Buffer.from(ofZstd, 'hex')]))).toMatchObject(found)
   })
@@ -131,7 +131,7 @@ describeWith('clamd')('ClamAV', () => {
     ['7z', () => sevenZip({ 'a.lz4': Buffer.from(ofLz4, 'hex') })],
     ['tar', () => createTar([{ name: 'a.lz', data: started('LZIP\x01') }])],
     ['docx', async () => packedDocument({ ...docx(), 'word/embeddings/a.bin': Buffer.from(ofLz4, 'hex') })],
-  ])('reports a .%s file with an unsupported container as incompletely scanned', async (extension, make) => {
+  ])('reports a .%s file that contains an unsupported container as incompletely scanned', async (extension, make) => {
     const inspector = createInspector({ scanner, workers: 1 })
     const report = await inspector.inspect(createSubmission(`a.${extension}`, await make(), { scanForViruses: true }))
     await inspector.close()

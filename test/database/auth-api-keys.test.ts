@@ -26,7 +26,7 @@ const authenticate = (identity: Identity, secret: string) =>
 const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
 describe('API key authentication', () => {
-  test("returns an actor with the client's IP address and user agent for an API key", async () => {
+  test("authenticates an API key as an actor with the client's IP address and user agent", async () => {
     const key = await world.createApiKey(tenantId, { scopes: ['upload', 'metadata'] })
     expect(await authenticate(here, key.secret)).toEqual({
       outcome: 'actor',
@@ -181,7 +181,7 @@ describe('API key caches on two replicas', () => {
     const lost: Error[] = []
     const onError = (error: Error) => void lost.push(error)
 
-    test('reads pending notifications and keeps the connection after a replica is paused', async () => {
+    test('reads pending notifications and keeps the connection when a paused replica resumes', async () => {
       const there = await world.openReplica({ onError })
       for (let times = 0; times < 3; times++) {
         await waitUntil(() => there.listener.isTrusted())
@@ -291,7 +291,7 @@ describe('last use of API keys', () => {
     expect(writes).toEqual([[{ apiKeyId: key.id, at: expect.any(Date) }]])
   })
 
-  test("never replaces an API key's last use with an earlier time", async () => {
+  test("never replaces the time of an API key's last use with an earlier time", async () => {
     const replica = await world.openReplica()
     const key = await world.createApiKey(tenantId)
     await authenticate(replica, key.secret)

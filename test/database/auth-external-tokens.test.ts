@@ -121,7 +121,7 @@ describe('external identity provider', () => {
     },
   )
 
-  test('accepts external tokens with a clock skew of up to 60 seconds', async () => {
+  test('allows a clock skew of up to 60 seconds for external tokens', async () => {
     expect(await authenticate(here, await signed({ exp: now() - 40, nbf: now() + 40, iat: now() + 40 }))).toMatchObject({
       outcome: 'actor',
     })
@@ -147,7 +147,7 @@ describe('external identity provider', () => {
     expect(await authenticate(here, token)).toMatchObject({ message: 'This token is signed with an unsupported algorithm.' })
   })
 
-  test("rejects a service token that is signed with a provider's key", async () => {
+  test("rejects a token with the service's issuer that is signed with the provider's key", async () => {
     const user = await world.startSession(tenantId)
     const asUs = await signed({ iss: 'assay', aud: 'assay', sid: user.sessionId, tid: tenantId, sub: user.userId })
     expect(await authenticate(here, asUs)).toMatchObject({ message: 'This token was signed with an unknown key.' })

@@ -113,7 +113,7 @@ describe('password sign-in and token keys', () => {
     }
   })
 
-  test('rejects a receipt presented as a token', async () => {
+  test('rejects a token signed with a receipt key', async () => {
     const { token } = await signedIn()
     const { id, secret } = await here.signing.receipt.getCurrentKey()
     const stolen = await new SignJWT(decodeJwt(token))
@@ -122,7 +122,7 @@ describe('password sign-in and token keys', () => {
     expect(await authenticate(here, stolen)).toMatchObject({ message: 'This token was signed with an unknown key.' })
   })
 
-  test('accepts a key immediately after it is rotated on another replica', async () => {
+  test('accepts a token that is signed with a new key from another replica', async () => {
     const there = await world.openReplica()
     await authenticate(there, (await signedIn()).token)
     await here.signing.session.rotate()
@@ -215,7 +215,7 @@ describe('forged service tokens', () => {
     expect(await authenticate(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject(wrong)
   })
 
-  test('rejects a token signed with a key for another purpose', async () => {
+  test('rejects a token that names a key for another purpose', async () => {
     const { id } = await here.signing.download_url.getCurrentKey()
     const mine = generateKeyPairSync('ed25519').privateKey
     expect(await authenticate(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject({

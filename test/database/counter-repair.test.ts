@@ -135,7 +135,7 @@ test('deletes hourly statistics after 400 days, but keeps daily statistics and t
     await old.close()
   }))
 
-test('recounts the hourly counters of audit entries without reporting drift', async () => {
+test('does not report missing hourly audit counters as drift, but a repair recounts them', async () => {
   const hours = () =>
     fixture.queryRows(`SELECT bucket, audit_type, action, entries FROM audit_counters WHERE grain = 'hour' ORDER BY 1, 2, 3`)
   const counted = await hours()

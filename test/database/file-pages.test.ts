@@ -122,7 +122,7 @@ test.each([
   // Each context adds at most the row limit of one statement.
   ['several contexts', 2 * 101],
 ])(
-  "reads at most half of the index entries for a middle page of files with the filter '%s', and at most %d for the last page",
+  "with the filter '%s', reads at most half of the index entries for a middle page and at most %d entries for the last page",
   async (name, maxLastRows) => {
     const filter = { tenantId: fixture.tenantId, ...filters[name]!() }
     const client = await fixture.database.connectDedicated('assay test')

@@ -62,7 +62,7 @@ test('deletes a file only once even if two ledgers delete it in the same transac
   expect(await fixture.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
 })
 
-test("commits a killed process's pending entries with the next transaction", async () => {
+test("the next transaction commits a killed process's pending entries unless they are too old", async () => {
   const context = await fixture.createContext('orphans')
   const [young, old, next] = await Promise.all([1, 2, 4].map((size) => fixture.createUpload(context, size)))
   for (const entry of [young!, old!]) {
@@ -102,7 +102,7 @@ test('reads at most two rows to find the path of an upload in a large garbage jo
   expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
 
-test('does not delay other entries if an announced ledger entry never arrives', async () => {
+test('does not delay other entries if an announced entry never arrives', async () => {
   const context = await fixture.createContext('expected')
   const ledger = fixture.createLedger()
   const failed = ledger.announceEntryAfter('move', Promise.reject(new Error('no room')))

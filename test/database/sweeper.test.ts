@@ -61,7 +61,7 @@ test('prevents an upload from using a path that a sweep has claimed', async () =
   expect([Number(rows[0].free), Number(rows[0].due)]).toEqual([0, 0])
 })
 
-test('does not open a transaction while the store deletes blobs in a sweep', async () => {
+test('keeps no transaction open while the store deletes blobs in a sweep', async () => {
   let open: number | undefined
   const { storage } = createStore(async () => {
     const { rowCount } = await pool.query(
@@ -73,7 +73,7 @@ test('does not open a transaction while the store deletes blobs in a sweep', asy
   expect(open).toBe(0)
 })
 
-test('deletes the paths that a crashed sweep had claimed in a later sweep', async () => {
+test('deletes paths that an earlier, crashed sweep had claimed', async () => {
   await pool.query('UPDATE blob_garbage SET taken = true')
   expect(await new Sweeper(pool, createStore(async () => {}).storage).sweep()).toEqual({ removed: 64, failed: 0 })
   expect(await countJournal()).toBe(0)

@@ -95,7 +95,7 @@ test('leaves no rows of a deleted tenant behind, despite concurrent calls', asyn
   expect(await storageHealth.verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0 })
 })
 
-test('rejects calls of a tenant during its deletion without blocking other tenants', async () => {
+test("rejects a tenant's calls during its deletion without blocking other tenants", async () => {
   const [tenant, other] = [await createTenant(10), await world.createTenant()]
   await other.createContext('notes')
   const holder = await openLockingTransaction(tenant)

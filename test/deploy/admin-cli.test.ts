@@ -37,7 +37,7 @@ async function admin(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcom
   }
 }
 
-describe('admin commands with a running service', () => {
+describe('admin commands while the service is running', () => {
   let world: World
   let env: NodeJS.ProcessEnv
   beforeAll(async () => {

@@ -90,7 +90,7 @@ describe('first start', () => {
   describe.each([
     ['a variable', 'BOOTSTRAP_API_KEY', 'BOOTSTRAP_ADMIN_PASSWORD'],
     ['a file', 'BOOTSTRAP_API_KEY_FILE', 'BOOTSTRAP_ADMIN_PASSWORD_FILE'],
-  ])("operator's key and password in %s", (_, keyVariable, passwordVariable) => {
+  ])('operator-supplied key and password in %s', (_, keyVariable, passwordVariable) => {
     const key = 'chosen-by-the-operator-0000000000'
     const password = 'correct horse battery'
     const inFile = (name: string, value: string) => {
@@ -127,7 +127,7 @@ describe('first start', () => {
     })
   })
 
-  test("does not print the operator's key with LOG_LEVEL=silent", async () => {
+  test("does not print the operator's key if LOG_LEVEL is silent", async () => {
     const key = 'chosen-by-the-operator-0000000000'
     const service = await start(await environment({ BOOTSTRAP_API_KEY: key, LOG_LEVEL: 'silent' }))
     expect(service.stdout).toContain('BOOTSTRAP_API_KEY')

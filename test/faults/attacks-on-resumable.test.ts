@@ -141,7 +141,7 @@ test('accepts one of two concurrent PATCH requests and rejects the other with a 
   }
 })
 
-test('continues an upload after a lost connection, and keeps the bytes received until then', async () => {
+test('keeps the bytes received before a connection stalls, and continues the upload in a new request', async () => {
   const path = await startUpload()
   const calls = () => uploads.countUploadCalls()
   const before = await calls()
@@ -181,7 +181,7 @@ test('rejects a chunked body that exceeds the upload length and stores none of i
   expect(await tus.getOffset(path)).toBe(0)
 })
 
-test('rejects a PATCH beyond the upload length but accepts a retry of the last PATCH', async () => {
+test('rejects a PATCH that extends past the upload length, but accepts a retry of the last PATCH', async () => {
   const path = await tus.begin('raw', 'done.bin', 10)
   const last = await tus.patch(path, 0, '0123456789')
   const id = last.headers.get('assay-file-id')
@@ -237,7 +237,7 @@ test('does not create a file for an upload whose deferred length is never declar
   expect(toStatusAndCode(await tus.patch(path, 12, '', { 'upload-length': '11' }))).toEqual([400, 'bad_user_input'])
 })
 
-test('allows pages on origins in CORS_ORIGINS to read the headers of resumable uploads', async () => {
+test('does not allow pages on other origins to read the headers of resumable uploads', async () => {
   const response = await tus.options('/api/v1/uploads', { origin: 'https://elsewhere.example' })
   expect(response.headers.get('access-control-allow-origin')).toBeNull()
   const fromForeignOrigin = await tus.create('raw', 'a.bin', 4, { origin: 'https://elsewhere.example' })

@@ -43,7 +43,7 @@ test('`verify --deep` finds an object that is listed but cannot be read', async 
   ])
 })
 
-test("reports a missing bucket with the bucket's error message", async () => {
+test("includes the storage provider's error message if the bucket does not exist", async () => {
   const wrong = await World.open({ ...bucketWorld.env, STORAGE_URL: 'gs://blobz' })
   const words = "The bucket 'blobz' rejected the request: The specified bucket does not exist."
   expect(wrong.app.descriptions.storage).toContain(`(unavailable: ${words})`)

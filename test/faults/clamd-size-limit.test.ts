@@ -56,7 +56,7 @@ describe.each(['tcp', 'unix'] as const)('files above StreamMaxLength, with a cla
     expect(daemon.rejectedLengths).toBe(24)
   })
 
-  test('scans a file of StreamMaxLength completely, but not a larger one', async () => {
+  test('scans a file of exactly StreamMaxLength bytes completely, but not a larger file', async () => {
     const { daemon, scanner } = await start({ limit: 100_000, limitResponse: 'lost' })
     expect(await scanner.scan(createMemoryContent(Buffer.alloc(100_000)), never())).toEqual(clean)
     expect(daemon.rejectedLengths).toBe(0)
@@ -116,7 +116,7 @@ describeWith('clamd')('files above StreamMaxLength, with a real clamd', () => {
     ['one chunk', mebibyte + 64 * 1024],
     ['several megabytes', 6 * mebibyte],
   ])(
-    'reports a file %s above StreamMaxLength as incompletely scanned',
+    'reports a file as incompletely scanned if it exceeds StreamMaxLength by %s',
     async (_, size) => {
       const file = await createFileContent(Buffer.alloc(size, 'x'))
       try {

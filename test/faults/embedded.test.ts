@@ -125,7 +125,7 @@ describe('exclusive use of DATA_DIR', () => {
     )
   })
 
-  test("keeps an admin command's database connection open after the service stops", async () => {
+  test('an admin command does not stop the database of a running service', async () => {
     const where = createPlace()
     const { url } = await startOtherService(where.dataDir)
     const borrowed = await openDatabase({ ...where, purpose: 'command' })
@@ -157,7 +157,7 @@ describe('exclusive use of DATA_DIR', () => {
     await database.stop()
   })
 
-  test("releases DATA_DIR even if another program reuses the killed service's process id", async () => {
+  test('takes over the DATA_DIR of a killed service even if another program now has its process id', async () => {
     const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(

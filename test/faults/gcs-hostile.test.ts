@@ -66,9 +66,9 @@ describe.each(puts)('bucket uploads: %s', (_name, call, bytes) => {
   })
 
   test.each<[string, Fault]>([
-    ['another CRC32C', { kind: 'wrong-crc32c' }],
-    ['another size', { kind: 'wrong-size' }],
-  ])('rejects and deletes an upload for which the bucket reports %s', async (_what, fault) => {
+    ['a different CRC32C', { kind: 'wrong-crc32c' }],
+    ['a different size', { kind: 'wrong-size' }],
+  ])('rejects an upload and deletes its object if the bucket reports %s', async (_what, fault) => {
     bucket.faults.plan(call, fault, 1000)
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(bucket.objects.names).toEqual([])

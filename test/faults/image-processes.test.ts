@@ -262,7 +262,7 @@ describe('image process life cycle and isolation', () => {
     expect(await start().inspect(image('shout'))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('reads large images from files in image processes', async () => {
+  test('image processes read large images from disk', async () => {
     const inspector = start()
     for (const name of ['large.tif', 'large.tif[page=3]']) {
       const content = await storeOnDisk(join(folder, name), Buffer.concat([complete, Buffer.alloc(400_000, 1)]))

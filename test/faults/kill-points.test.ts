@@ -143,7 +143,7 @@ test.each(deleteSteps.map((point) => [point]))(
   },
 )
 
-test.each(steps('sweep').map((point) => [point]))('completes a sweep that was killed at %s in the next sweep', async (point) => {
+test.each(steps('sweep').map((point) => [point]))('the next sweep completes a sweep that was killed at %s', async (point) => {
   const ids = await Promise.all(
     [1, 2, 3].map(async (at) => (await upload(tenant.admin, randomBytes(1000), `sweep-${point}-${at}`)).body.data.file_id),
   )

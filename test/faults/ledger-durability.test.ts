@@ -64,7 +64,7 @@ const visible = async (contextId: string) =>
 const held = async () =>
   (await admin.query(`SELECT count(*)::int AS held FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)).rows[0].held
 
-test('responds only after a commit is durable, without locking a tenant in the meantime', async () => {
+test("responds only after a commit is durable, but lets the tenant's other commits proceed", async () => {
   const context = await fixture.createContext('held')
   const uploads = await Promise.all([1, 2].map((size) => fixture.createUpload(context, size)))
   await holdCommits()

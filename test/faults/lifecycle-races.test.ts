@@ -128,6 +128,6 @@ test('deletes a context only if it and its trash contain no files', async () => 
   }
 })
 
-test('leaves matching database rows and blobs after all tests of concurrent actions', async () => {
+test('database rows and blobs match after all concurrency tests', async () => {
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthyStorage)
 })

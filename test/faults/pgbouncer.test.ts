@@ -44,7 +44,7 @@ describeWith('pgbouncer')('startup and migration through PgBouncer', () => {
     ])
   })
 
-  test('rejects PgBouncer in transaction mode as the only DATABASE_URL and as DATABASE_DIRECT_URL', async () => {
+  test('rejects PgBouncer in transaction mode as the only database URL and as DATABASE_DIRECT_URL', async () => {
     const { url } = await bouncer(database.url, transactions, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,

@@ -275,7 +275,7 @@ describe('two processes on one port', () => {
   })
 })
 
-test('runs in a single process by default', async () => {
+test('runs in a single process if PROCESSES is 1', async () => {
   const service = await start({ PROCESSES: '1' })
   expect(listWorkers(service)).toEqual([])
   expect(await metrics(service)).not.toContain('process="')

@@ -134,7 +134,7 @@ describe('mismatches between database rows and blobs', () => {
     expect(await findings()).toEqual([])
   })
 
-  test("the reconciler reports each tenant's incorrect counters", async () => {
+  test('reports incorrect counters only to the tenant that they belong to', async () => {
     await storeFiles(tenant, 1)
     const drift = (by: number) =>
       world.database.pool.query(`UPDATE tenant_heads SET bytes = bytes + $2 WHERE tenant_id = $1`, [tenant.tenantId, by])

@@ -124,7 +124,7 @@ describe('files that the scanner cannot scan', () => {
     await waitForRescanStatus({ status: 'up' })
   })
 
-  test('tries to scan a failing file three times per signature version', async () => {
+  test('makes up to three attempts to scan a file for each signature version', async () => {
     await tenant.createContext('notes')
     const file = await uploadFile('notes', 'a.txt', poison)
     for (let version = 0; version < 2; version++) {

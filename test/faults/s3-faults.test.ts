@@ -164,7 +164,7 @@ describe('verification of S3 stores', () => {
     await proved.close()
   })
 
-  test('retries the verification of an S3 store only after an outage', async () => {
+  test('verifies an S3 store again after an outage, but not after a successful verification', async () => {
     const proved = openStore({ ...longTimeouts, callMs: 1000 }, { requireProof: true })
     await fakeS3.stop()
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toMatchObject(unavailable)

@@ -52,7 +52,7 @@ describe('blobs of rejected uploads', () => {
     expect(rowCount).toBeLessThan(8)
   })
 
-  test('accepts valid files while another file is rejected', async () => {
+  test('accepts valid files while other files are rejected', async () => {
     const tenant = await newTenant()
     const responses = await Promise.all(Array.from({ length: 16 }, (_, at) => send(tenant, at % 2 ? blank : valid)))
     expect(responses.map(({ status }) => status)).toEqual(responses.map((_, at) => (at % 2 ? 422 : 201)))
@@ -215,7 +215,7 @@ describe('SIGTERM while a file is being stored', () => {
     return { service, response }
   }
 
-  test('completes an upload that is being stored after SIGTERM', async () => {
+  test('after SIGTERM, completes an upload that is being stored', async () => {
     const tenant = await newTenant()
     const { service, response } = await startTerminatedUpload(tenant, '30')
     service.child.kill('SIGUSR2')

@@ -69,7 +69,7 @@ describe('store on a different mount', () => {
 })
 
 describe('temporary folder', () => {
-  test("recreates a deleted temporary folder and keeps other programs' files in it", async () => {
+  test("keeps other programs' files in the temporary folder, and recreates the folder if it is deleted", async () => {
     const spool = join(world.dataDir, 'data', 'spool')
     await mkdir(join(spool, 'somebody-elses'), { recursive: true })
     const caller = await run({})

@@ -122,7 +122,7 @@ const endless =
 const operators = { sources: [{ origin: 'endless.yar', text: endless }], changedAt: null }
 const slow = createMemoryContent('this is SLOW')
 
-describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('endless operator rule, %s engine', (kind) => {
+describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('endless YARA rule, %s engine', (kind) => {
   test('fails only the scans of matching files if a YARA rule is endless', async () => {
     const scanner = await open({ kind, operators, deadlineOf: (size) => (size === slow.size ? 2_000 : 60_000) })
     for (let count = 0; count < 2; count++) {
@@ -139,7 +139,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('en
     await waitForNoProcess()
   })
 
-  test('ends the YARA worker of a disconnected client long before the deadline', async () => {
+  test('ends a YARA worker long before the deadline if its client disconnects', async () => {
     const scanner = await open({ kind, operators })
     const controller = new AbortController()
     const disconnected = expect(scanner.scan(slow, { signal: controller.signal })).rejects.toThrow('gone')

@@ -99,7 +99,7 @@ describe('API key secrets', () => {
     for (const key of created) expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
   })
 
-  test('includes the first 12 characters of each key in API key lists', () => {
+  test('uses the first 12 characters of an API key as its prefix', () => {
     expect(getKeyPrefix(`assay_abcdef${'x'.repeat(37)}`)).toBe('assay_abcdef')
   })
 })
@@ -129,7 +129,7 @@ describe('password hashes and rules', () => {
     expect(passwords.needsRehash(stored)).toBe(true)
   })
 
-  test('rejects a password verification with the error `overloaded` if too many requests are waiting', async () => {
+  test('rejects a password hash request with the error `overloaded` if too many requests are waiting', async () => {
     const few = new Passwords({ max: 1, maxWaiting: 2 })
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => few.hash('correct horse')))
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])

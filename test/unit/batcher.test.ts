@@ -71,7 +71,7 @@ test('starts a second batch of a group while the first batch hangs', async () =>
   expect(await Promise.all(results)).toEqual([2, 4, 6, 8])
 })
 
-test('starts a second batch for the items that exceed the first batch', async () => {
+test('starts a second batch for the items that do not fit into the first batch', async () => {
   const { batcher, batches, endTurn, finish } = createBatcher({ maxBatch: 2, maxConcurrent: 2 })
   const results = [1, 2, 3].map((item) => batcher.add(item))
   await endTurn()

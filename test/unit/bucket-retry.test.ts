@@ -16,7 +16,7 @@ test('reports the reason for the previous failure if the last bucket attempt is 
   ])
 })
 
-test('reports the connection error if a bucket call never receives a response', async () => {
+test('reports a timeout if a bucket call never receives a response', async () => {
   expect(await getReason(silence)).toEqual([
     'storage_unavailable',
     expect.stringMatching(/^Error: Cannot do it: no response within \d+ ms$/),

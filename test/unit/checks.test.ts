@@ -192,7 +192,7 @@ describe('polyglots', () => {
     ['a web page in the first comment of a PDF', 'a.pdf', basic.pdf({ extra: '%<script>alert(1)</script>\n' })],
     ['a web page after a PDF', 'a.pdf', Buffer.concat([basic.pdf(), Buffer.from('<html><body onload=alert(1)>')])],
     ['a web page that is also a PDF', 'a.html', Buffer.concat([Buffer.from('<!doctype html><body>'), basic.pdf()])],
-  ])('rejects the polyglot file %s', async (_, name, bytes) => {
+  ])('rejects %s as a polyglot', async (_, name, bytes) => {
     expect(await decisive(name, bytes)).toMatchObject({
       check: 'corrupt_file',
       evidence: { trap: 'polyglot' },
@@ -206,7 +206,7 @@ describe('polyglots', () => {
     ['a zip-based document', 'a.docx', basic.docx()],
     ['a web page about PDF', 'a.html', Buffer.from('<html><body>A PDF starts with %PDF-1.4 and ends with %%EOF.</body></html>')],
     ['bytes after a complete image', 'a.png', Buffer.concat([basic.png(), archive])],
-  ])('accepts the nested file %s as valid', async (_, name, bytes) => {
+  ])('accepts %s as valid', async (_, name, bytes) => {
     expect(await reasonOf(name, bytes)).toBeNull()
   })
 })
@@ -262,7 +262,7 @@ describe('virus check', () => {
     })
   })
 
-  test('accepts an incompletely scanned file with a report if the context allows it', async () => {
+  test('accepts an incompletely scanned file and returns a report if the context allows it', async () => {
     const own = createInspector({ scanner: incomplete })
     const rules = { scanForViruses: true, acceptUnscanned: true }
     const report = await own.inspect(createSubmission('a.txt', Buffer.from('words'), rules)).finally(() => own.close())

@@ -29,7 +29,7 @@ describe('clamd detection test', () => {
     daemon = await startDaemon({})
   })
 
-  test("tests clamd's detection only once for all scans within a minute", async () => {
+  test('runs the clamd detection test only once for all scans within a minute', async () => {
     const scanner = createScanner([daemon])
     const before = new Date()
     const [first, second] = [await scanner.scan(text, never()), await scanner.scan(text, never())]
@@ -72,7 +72,7 @@ describe('clamd detection test', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
-  test('tests detection again after a connection failure', async () => {
+  test('repeats the detection test after a connection failure', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.response = ''

@@ -35,7 +35,7 @@ async function getCoverage(content: Parameters<typeof determineCoverage>[0], opt
 }
 
 describe('scan coverage', () => {
-  test('determines the scan coverage of a zip by encryption, member count and declared sizes', async () => {
+  test('determines the scan coverage of a zip from its encryption, member count and declared sizes', async () => {
     const of = (zip: Buffer) => getCoverage(createMemoryContent(zip))
     expect(await of(createZip({ name: 'a', bytes: text }))).toMatchObject({ needs: { largest: expect.any(Number) } })
     expect((await of(createZip({ name: 'a', bytes: text }))).incomplete).toBeUndefined()
@@ -222,7 +222,7 @@ describe('clamd scan limits', () => {
     await declaring(...Array(9).fill(1024 * mebibyte))
   })
 
-  test("tests clamd's limits again after the daemon was unavailable", async () => {
+  test("retests clamd's limits once the daemon is available again", async () => {
     const daemon = await startClamdEmulator({
       response: (stream) =>
         stream.includes('last.zip') && stream.length < 4_000 ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',

@@ -131,7 +131,7 @@ describe('unexpected clamd responses', () => {
     })
   })
 
-  test('reports the scanner as unavailable if the file content cannot be read a second time', async () => {
+  test('reports the scanner as unavailable if the file content cannot be read', async () => {
     const deleted: Content = {
       ...endless(mebibyte),
       stream: () =>

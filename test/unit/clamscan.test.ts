@@ -112,7 +112,7 @@ describeWith('clamscan')('real clamscan', () => {
     }
   })
 
-  test('scans each member of a zip above the scan limits with clamscan', async () => {
+  test('scans a zip member by member with clamscan if its declared size exceeds the scan limits', async () => {
     const scan = (bytes: Buffer) =>
       scanner.scan(createMemoryContent(createZip({ name: 'a', bytes, declaredSize: 3_000_000_000 })), never())
     expect(await scan(Buffer.from('text'))).toMatchObject({ verdict: 'clean' })

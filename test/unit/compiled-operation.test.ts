@@ -78,7 +78,7 @@ describe('errors in compiled GraphQL operations', () => {
     await expect(compile('{ data: thing { id } }')!(call, {})).rejects.toBe(fault)
   })
 
-  test('throws an error if a compiled GraphQL operation lacks a non-null value', async () => {
+  test('throws an error if a value in a compiled GraphQL operation does not match its type', async () => {
     const run = (of: Call, input: object) => compile('{ data: thing { id colour tags } }')!(of, { ...input })
     for (const wrong of [{}, { id: 'a', colour: 'GREEN' }, { id: 'a', tags: ['a', null] }, { id: 'a', tags: 'a' }]) {
       answerWith('thing', () => wrong)

@@ -19,7 +19,7 @@ describe('names documented in several files', () => {
     expect(listDocumentedTypes(read('docs/events.md')).sort()).toEqual(Object.keys(eventTypes).sort())
   })
 
-  test('labels every prefix of event types in the dialog for webhooks', () => {
+  test('the webhook dialog has a label for every event type prefix', () => {
     const labeled = [...read('dashboard/texts/webhooks.ts').matchAll(/^ {6}'(\w+)\.[\w*]+': '/gm)].map(([, prefix]) => prefix)
     const prefixes = new Set(Object.keys(eventTypes).map((type) => type.split('.')[0]))
     expect(labeled.sort()).toEqual([...prefixes].sort())

@@ -10,7 +10,7 @@ function createPool() {
 }
 const settled = () => new Promise(setImmediate)
 
-test('shares one flush, which starts after their calls, among concurrent callers', async () => {
+test('concurrent callers share one flush that starts after their calls', async () => {
   const { running, durability } = createPool()
   const first = durability.flush()
   await settled()

@@ -56,7 +56,7 @@ describe('background work in the fair queue', () => {
 })
 
 describe('order of the fair queue', () => {
-  test("starts to process a tenant's queued files in order, up to the number of workers", () => {
+  test("starts a tenant's queued files in order, at most one per worker", () => {
     const waiting = files('a', 5)
     const queue = opened(waiting, { workers: 2 })
     expect([queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], undefined])
@@ -90,7 +90,7 @@ describe('order of the fair queue', () => {
     expect(listOwners(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
   })
 
-  test('makes a new tenant wait for at most one file of each other tenant', () => {
+  test('makes a new tenant wait for at most one file from each other tenant', () => {
     const owners = Array.from({ length: 100 }, (_, at) => `owner ${at} `)
     const queue = opened(owners.flatMap((owner) => files(owner, 10)))
     for (let start = 0; start < 50; start++) queue.release(queue.next()!)

@@ -76,7 +76,7 @@ describe('bucket uploads', () => {
     expect((await readBack('a/small')).equals(noise(100_000))).toBe(true)
   })
 
-  test.each(passing)('completes a large bucket upload despite %s for both its session and a chunk', async (_name, fault) => {
+  test.each(passing)('completes a large bucket upload despite %s', async (_name, fault) => {
     if (fault.kind !== 'lost') bucket.faults.plan('session', fault)
     bucket.faults.plan('chunk', fault)
     await (fault.kind === 'silent' ? shortRequestStorage : storage).put('a/large', inMemory(large), type)
@@ -190,7 +190,7 @@ describe('bucket reads', () => {
     await expect(doing(shortCallStorage)).rejects.toMatchObject(unavailable)
   })
 
-  test('reads one object in each bucket readiness check but rarely writes it', async () => {
+  test('reads an object in each bucket readiness check, but writes it only in the first one', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     for (let requested = 0; requested < 5; requested++) await storage.assertReady()
     expect([calls('upload'), calls('media'), calls('delete')]).toEqual([2, 5, 0])
@@ -220,7 +220,7 @@ describe('bucket reads', () => {
 })
 
 describe('inaccessible buckets', () => {
-  test("reports a wrong bucket name or a missing permission with the bucket's message", async () => {
+  test("includes the storage provider's message in the error for a wrong bucket name or a missing permission", async () => {
     const wrong = new GcsStorage({ bucket: 'blobz', emulatorHost: bucket.url, keyFile, limits })
     await expect(wrong.assertReady()).rejects.toMatchObject({
       ...unavailable,

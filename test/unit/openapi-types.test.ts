@@ -72,7 +72,7 @@ describe('generated operations', () => {
   })
 })
 
-test('generates the OpenAPI document in a clone below a folder named src', () => {
+test('generates the OpenAPI types in a clone inside a folder named src', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url))
   const folder = mkdtempSync(join(tmpdir(), 'assay-openapi-'))
   try {

@@ -138,7 +138,7 @@ describe('invalid files', () => {
     expect(await runReader('zip', bytes)).toMatch(/corrupt/)
   })
 
-  test('rejects a zip that is truncated immediately after a stored zip member', async () => {
+  test('rejects a zip that is truncated immediately after a nested zip', async () => {
     const inner = basic.zip({ 'b.txt': 'inner' })
     const outer = basic.zip({ 'a.txt': 'first', 'inner.zip': inner, 'z.bin': noise(200) })
     expect(await runReader('zip', outer.subarray(0, outer.indexOf(inner) + inner.length))).toMatch(/corrupt/)

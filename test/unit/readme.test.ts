@@ -100,7 +100,7 @@ const toAnchor = (heading: string) =>
     .replaceAll(/[^\w\s-]/g, '')
     .replaceAll(' ', '-')
 
-test.each(pages)('links only to existing files of the repository in %s', (page) => {
+test.each(pages)('%s links only to existing files in the repository', (page) => {
   const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(([, path, fragment]) => ({
     path,
     fragment,
@@ -120,7 +120,7 @@ test('docs/index.md links to every documentation page', () => {
   expect(pages.filter((page) => page.startsWith('docs/') && ![...linked, 'docs/index.md'].includes(page))).toEqual([])
 })
 
-test('serves llms.txt from the container image', () => {
+test('the container image includes llms.txt', () => {
   expect(read('Dockerfile')).toMatch(/^COPY llms\.txt \.\/$/m)
   expect(read('.dockerignore').split('\n')).not.toContain('llms.txt')
 })

@@ -43,7 +43,7 @@ test('completely reads a request body that consists of one-byte chunks', async (
   expect(await read).toEqual(body)
 })
 
-test('combines unread one-byte chunks into one buffer', async () => {
+test('combines unread one-byte chunks into larger chunks', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const text = 'y'.repeat(16_000)
   socket.write(inOneByteChunks(text))

@@ -51,7 +51,7 @@ test.each([
   ['unhandledRejection', 'process.on("unhandledRejection", () => process.exit(1)); Promise.reject(new Error("unhandled"))'],
   ['uncaughtException', 'setImmediate(() => { throw new Error("unhandled") })'],
   ['warning', 'const many = new EventTarget(); process.emitWarning("unhandled")'],
-])('reports an event of type %s from a service process on standard error: %s', async (kind, script) => {
+])('a service process reports an event of type %s on standard error: %s', async (kind, script) => {
   const preload = new URL('../support/errors-to-stderr.mjs', import.meta.url).href
   const child = spawn(process.execPath, ['--import', preload, '-e', script], { stdio: ['ignore', 'ignore', 'pipe'] })
   const reported = (await child.stderr.setEncoding('utf8').toArray()).join('')

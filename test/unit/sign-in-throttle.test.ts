@@ -40,14 +40,14 @@ describe('sign-in attempts', () => {
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000])
   })
 
-  test('treats different spellings of an account as one account', async () => {
+  test('treats different spellings of an email address as one account', async () => {
     const { pace, waits } = createPace({ free: { pair: 1 } })
     await pace.delayAttempt(at(' Amy@Example.com', '2001:db8:1:2::1'))
     await pace.delayAttempt(at('amy@example.com', '2001:db8:1:2:ffff::9'))
     expect(waits).toEqual([250])
   })
 
-  test('does not delay the sign-in of an account owner with a familiar IP address', async () => {
+  test('does not delay an account owner who signs in from a familiar IP address', async () => {
     const { pace, waits } = createPace({ free: { pair: 3, account: 5 } })
     for (let address = 0; address < 7; address++) await pace.delayAttempt(at('amy@example.com', `198.51.100.${address}`))
     expect(waits).toEqual([250, 500])

@@ -69,7 +69,7 @@ describe('file sources', () => {
     file.close()
   })
 
-  test('reuses the memory of a closed file for a small file', async () => {
+  test('reuses the buffer of a closed small file for the next small file', async () => {
     const [one, other] = [await writeTestFile(noise(1000, 1), 'one'), await writeTestFile(noise(1000, 2), 'other')]
     const first = new FileSource(one)
     const { buffer } = first.read(0, 10)

@@ -57,7 +57,7 @@ test('computes the digest of the largest upload that is kept in memory', async (
   await dispose()
 })
 
-test('writes an upload with a large declared size to a file from its first byte', async () => {
+test('writes an upload with a large declared size directly to a file', async () => {
   await open()
   const { content, dispose } = await take(noise(2000), { expected: 100_000_000 })
   expect([content!.bytes, (await readFile(content!.path!)).length]).toEqual([undefined, 2000])
@@ -105,7 +105,7 @@ test('releases the memory of an upload that exceeds its limit', async () => {
   }
 })
 
-test('limits the memory of all uploads to one budget, and uses files beyond it', async () => {
+test('limits the memory for all uploads to one budget, and writes further uploads to files', async () => {
   spool = await Spool.open({ directory, memoryBudget: 10_000 })
   const held = await Promise.all([take(noise(4000)), take(noise(4000))])
   const [beyond] = [await take(noise(4000))]
@@ -140,7 +140,7 @@ describe('upload memory', () => {
   const size = 300_000
   const receive = (byte: number, bytes = size) => take(Buffer.alloc(bytes, byte), { expected: bytes })
 
-  test('reuses the memory of an upload only after it is recycled', async () => {
+  test("reuses an upload's buffer only after the buffer is recycled", async () => {
     await open()
     const read = await receive(1)
     await read.dispose()

@@ -12,7 +12,7 @@ interface Tiers {
 }
 const { slowTiers, testFiles, isInTier } = (await import(`${root}/test/tiers.mjs` as string)) as Tiers
 
-test('runs all test files except the slow tiers with npm test', async () => {
+test('`npm test` runs all test files except the slow tiers', async () => {
   const { stdout, stderr } = await promisify(execFile)(process.execPath, ['scripts/test.mjs', '--listTests'], { cwd: root })
   const tiers = Object.keys(slowTiers)
   const listed = stdout.split('\n').filter((line) => line.endsWith('.test.ts'))

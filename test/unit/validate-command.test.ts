@@ -40,7 +40,7 @@ test("the validate command prints a file's report with the REST field names", as
   expect([status, scanner.scanned]).toEqual([0, 1])
 })
 
-test('the validate command prints a line for each file below a folder', async () => {
+test('the validate command prints a line for each file inside a folder', async () => {
   const { status, out } = await run('--no-scan', folder)
   expect(out.slice(0, -1).map((line) => line.split('\t').slice(0, 3))).toEqual([
     [join('below', 'broken.png'), 'rejected', 'corrupt_file'],
@@ -56,7 +56,7 @@ test('resolves paths of the validate command relative to INIT_CWD', async () => 
   expect([status, JSON.parse(stdout).outcome]).toEqual([0, 'accepted'])
 })
 
-test('the validate command skips packages and Git files in a folder', async () => {
+test('the validate command skips node_modules and .git inside a folder', async () => {
   await mkdir(join(folder, 'clone', 'node_modules', 'a'), { recursive: true })
   await mkdir(join(folder, 'clone', '.git'))
   for (const place of ['clone/node_modules/a', 'clone/.git', 'clone']) await writeFile(join(folder, place, 'a.png'), png())
@@ -65,7 +65,7 @@ test('the validate command skips packages and Git files in a folder', async () =
   await rm(join(folder, 'clone'), { recursive: true })
 })
 
-test('the validate command compares verdicts with labels', async () => {
+test('the validate command compares verdicts with the labels in a CSV file', async () => {
   const manifest = join(folder, 'manifest.csv')
   const lines = ['path,label', 'good.png,valid', 'below/broken.png,broken', 'below/wrong.jpg,valid']
   await writeFile(manifest, lines.join('\n'))

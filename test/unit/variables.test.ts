@@ -20,11 +20,11 @@ describe('numeric variables', () => {
     ['7', 7],
     ['2147483647', 2_147_483_647],
     ['007', 7],
-  ])('parses the configuration text %s as the number %d', (text, number) => {
+  ])('parses the text %s as the number %d', (text, number) => {
     expect(coerce('Int', text, 'text')).toBe(number)
   })
   test.each(['', ' ', '1.0', '1.5', '-1', '+1', '1e3', '0x10', '2147483648', '99999999999', '١', '1 ', 'x'])(
-    'rejects %j as the value of a numeric setting',
+    'rejects the text %j as a number',
     (text) => {
       expect(coerce('Int', text, 'text')).toBe('fault')
     },
@@ -32,7 +32,7 @@ describe('numeric variables', () => {
   test.each([1.5, '7', true, [7], {}, 2 ** 31, Number.NaN])('rejects the JSON value %j as a number', (value) => {
     expect(coerce('Int', value)).toBe('fault')
   })
-  test('accepts negative JSON numbers if the rules allow them', () => {
+  test('accepts a negative JSON number', () => {
     expect(coerce('Int', -5)).toBe(-5)
   })
 })
@@ -52,7 +52,7 @@ test.each([
   expect(coerce(type, bad)).toBe('fault')
 })
 
-test('does not set omitted variables', () => {
+test('treats a null variable as omitted, or rejects it if null is not allowed', () => {
   const types = operation({ a: 'Int', b: 'String' })
   expect(coerceVariables(types, new Map(), { rejectsNull: false })).toEqual({ variables: {}, errors: [] })
   const nothing = new Map<string, RawValue>([['a', { value: null, from: 'json' }]])
@@ -60,7 +60,7 @@ test('does not set omitted variables', () => {
   expect(coerceVariables(types, nothing, { rejectsNull: true }).errors).toEqual([{ field: 'a', message: 'must not be null' }])
 })
 
-test('reports a missing required variable and substitutes a value', () => {
+test('reports each missing required variable and substitutes a value for it', () => {
   const types = operation({ a: 'Int!', b: '[String!]!', c: 'Colour!', d: 'JSONObject!', e: 'String!', f: 'Boolean!' })
   const { variables, errors } = coerceVariables(types, new Map(), { rejectsNull: false })
   expect(errors.map(({ field, message }) => `${field} ${message}`)).toEqual(

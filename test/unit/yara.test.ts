@@ -223,7 +223,7 @@ describe('scan limits', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
   })
 
-  test('reports a virus found before a limit or next to an encrypted member', async () => {
+  test('reports a virus that is found before a limit is reached or next to an encrypted member', async () => {
     const scanner = await open({ limits: { maxMembers: 2 } })
     const members = ['a', 'b', 'c'].map((name) => ({ name, bytes: eicar, encrypted: name === 'a' }))
     expect(await scanner.scan(createMemoryContent(createZip(...members)), never())).toMatchObject(infected)
@@ -242,7 +242,7 @@ describe('YARA rules supplied by the operator', () => {
 
   const rules = (name: string, source: string) => writeFile(join(dir, name), source)
 
-  test('reports the YARA rules supplied by the operator by name without disabling built-in rules', async () => {
+  test('reports a match with an operator-supplied YARA rule by name, and keeps the built-in rules active', async () => {
     await rules(
       'a.yar',
       'global rule nothing_at_all { condition: filesize == 3 }\nrule letterhead { strings: $a = "Top Secret" condition: $a }',

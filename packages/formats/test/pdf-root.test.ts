@@ -16,7 +16,7 @@ describe('PDF cross-reference streams without a trailer', () => {
     expect(await read(Buffer.concat([pdfWithXrefStream(), Buffer.alloc(20_000)]))).toMatchObject(complete)
   })
 
-  test('accepts a PDF whose cross-reference stream starts one byte before its offset', async () => {
+  test('accepts a PDF whose cross-reference stream starts one byte after its declared offset', async () => {
     expect(await read(pdfWithXrefStream({ startxref: streamAt - 1 }))).toMatchObject(complete)
   })
 

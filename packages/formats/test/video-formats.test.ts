@@ -79,7 +79,7 @@ describe('damaged MP4 files', () => {
     expect(await read(readMp4, withNumber(mp4(), 'mp4a', 12, 0x7fffffff))).toMatchObject(invalid(/'mp4a' entry/))
   })
 
-  test('rejects an MP4 file whose H.264 parameter sets are missing or do not match', async () => {
+  test('rejects an MP4 file with missing or invalid H.264 parameter sets', async () => {
     expect(await read(readMp4, avcMp4({ configuration: 'none' }))).toMatchObject(invalid(/codec description/))
     for (const bytes of [Buffer.alloc(30), Buffer.alloc(4, 1), damaged(avcConfiguration(), 6, 2, 0x7f)])
       expect(await read(readMp4, avcMp4({ configuration: bytes }))).toMatchObject(invalid(/avcC/))

@@ -218,7 +218,7 @@ test.each([
   ['gzip', async (data: Buffer) => gzipSync(data, { level: 0 })],
   ['tar', (data: Buffer) => createTar([{ name: 'a.exe', data }])],
   ['7z', (data: Buffer) => sevenZip({ 'a.exe': data }, ['-m0=Copy'])],
-])('unpacks an archive at the end of a small program in a %s, but reports one after a large program', async (_, pack) => {
+])('unpacks an archive appended to a small program in a %s, but only reports one after a large program', async (_, pack) => {
   const program = (size: number) => Buffer.concat([Buffer.alloc(size, 'MZ'), zip([{ name: 'a.txt', data: Buffer.from('text') }])])
   const visitor = new Recorder()
   expect((await walk(new MemorySource(await pack(program(1_000_000))), { visitor })).unscannedParts).toEqual([])
@@ -354,7 +354,7 @@ describe('walks during the validation of a file', () => {
     ['is damaged', (archive: Buffer) => archive.fill(0, archive.length - 8)],
     ['ends early', (archive: Buffer) => archive.subarray(0, 3_000_000)],
     ['is damaged inside', (archive: Buffer) => archive.fill(0, 3_000_000, 3_000_100)],
-  ])('yields the same walk with and without a reader for a gzip file that %s', async (_, damage) => {
+  ])('returns the same walk result with and without a reader for a gzip file that %s', async (_, damage) => {
     const tar = await createTar([
       { name: 'a', data: noise(6_000_000) },
       { name: 'b', data: 'the last file' },

@@ -59,7 +59,7 @@ describe('Merkle tree', () => {
       expect(computeRootFromProof(leaf, { index, size: 7 }, log.getProof(3))).toBeUndefined()
   })
 
-  test('returns stored hashes for any range in adjacent runs of fewer than 256 hashes', () => {
+  test('splits any range into adjacent runs of fewer than 256 stored hashes', () => {
     const ranges = fc.tuple(fc.nat({ max: 2 ** 31 }), fc.integer({ min: 1, max: 40 })).map(([at, bits]) => {
       const length = 1 + (at % 2 ** Math.min(bits, 30))
       const aligned = 2 ** Math.ceil(Math.log2(length))
@@ -148,7 +148,7 @@ describe('checkpoints and signed notes', () => {
     expect(parseCheckpoint(note.text)).toEqual({ origin, size: 1, root })
   })
 
-  test('includes the name and the key id of the signatures in a verifier key', () => {
+  test('includes the same name and key id in a verifier key as in its signatures', () => {
     const [name, id, base64] = formatVerifierKey(origin, key.publicKey)
       .split('+', 2)
       .concat(formatVerifierKey(origin, key.publicKey).split('+').slice(2).join('+'))

@@ -45,7 +45,7 @@ describe('uploader texts', () => {
 })
 
 describe('upload rate', () => {
-  test('reports the average upload rate of the last five seconds', () => {
+  test('reports the average upload rate over the last five seconds', () => {
     const meter = new RateMeter()
     meter.addSample(0, 0)
     meter.addSample(500, 500)
