@@ -15,7 +15,7 @@ export interface FileChecks {
   /** True if the file exceeds the size limit of its context. If it does, its content is not read. */
   readonly tooLarge: boolean
   findings(): Promise<Findings | WorkerFailureResult>
-  /** Returns the evidence that the reader of the file format collected. */
+  /** Returns the evidence collected by the reader of the file format. */
   evidence(): Promise<Record<string, unknown> | undefined>
   scan(): Promise<Scan>
 }
@@ -31,10 +31,7 @@ export interface CheckVerdict {
   message: string
   /** Set if the file passed the check itself, but a policy of the context rejects it. */
   refusal?: PolicyRejection
-  /**
-   * Evidence in snake_case, copied to the report and to the error details. It must be small, because the error response contains
-   * it.
-   */
+  /** Evidence in snake_case, copied to the report and to the error details. Keep it small, because error responses contain it. */
   evidence?: Record<string, unknown>
   /** Duration of the actual work. If unset, the report contains the duration of the whole check. */
   durationMs?: number
@@ -134,7 +131,7 @@ const checkSoundness: Check = async (file) => {
   const { requiredSha256: required } = rules
   if (required && content && content.sha256 !== required) return toChecksumVerdict(content.sha256, required)
   const findings = await file.findings()
-  // Files that crash their reader, and maliciously crafted files, are rejected even if the context accepts damaged files.
+  // Files that crash the reader, and maliciously crafted files, are rejected even if the context accepts damaged files.
   if ('failure' in findings) return toFailureVerdict(findings)
   const { soundness } = findings
   if (!soundness) return { outcome: 'skipped', message: 'The content was not checked.' }
@@ -235,10 +232,7 @@ const checkForViruses: Check = async (file) => {
   return { outcome: 'incomplete', message, evidence: { cause, engine, ...proof }, durationMs }
 }
 
-/**
- * Describes the content that no scanner can read: encrypted parts, and files whose compression only the file name reveals.
- * Returns undefined if there is none.
- */
+/** Describes content that no scanner can read: encrypted parts and Brotli files. Returns undefined if there is none. */
 async function findUnscannedPart(file: FileChecks): Promise<string | undefined> {
   if (file.extension === 'br') return 'Brotli files are not unpacked, because they have no signature'
   const evidence = await file.evidence()

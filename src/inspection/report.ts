@@ -56,12 +56,15 @@ export interface ValidationReport {
   reason: RejectionReason | null
   /** Results of all five checks, in the order in which they run. */
   checks: CheckReport[]
-  /** Content type of the detected format. If no format was detected, content type of the extension. Null if both are unknown. */
+  /**
+   * Content type of the detected format. If no format was detected, the content type that the extension implies. Null if both are
+   * unknown.
+   */
   detectedContentType: string | null
   sizeBytes: number
   /** Checksum in the form `sha256:` plus digest. Null if the upload was stopped at the size limit. */
   checksum: string | null
-  /** Scan engine. Null if the context does not scan files. */
+  /** Scan engine. Null if the context requires no virus scan, or if the file was not scanned and the scanner did not respond. */
   engine: EngineIdentity | null
   validatedAt: string
   /** Version of the context's rules. Null if the file was inspected without a context, as on the command line. */

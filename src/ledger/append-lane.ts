@@ -15,7 +15,7 @@ import { getCallTime, sumDeltas, toCallRow, toDatabaseJson, toUsageDeltas } from
 
 const maxLockAttempts = 10
 const maxConcurrentGroups = 2
-// Groups of a single tenant are small, so more of them can be committed concurrently. The limit leaves connections of the pool
+// Groups of a single tenant are small, so more of them can be committed concurrently. The limit leaves connections in the pool
 // for moves.
 const maxConcurrentOfOneTenant = 5
 
@@ -25,7 +25,8 @@ interface AppendLaneOptions {
   maxWaiting: number
   onWritten: (group: PendingEntry[]) => void
   /**
-   * True for a distributed database, in which a commit for a single tenant changes only one node and needs no two-phase commit.
+   * True for a distributed database, in which a commit for a single tenant involves only one node and therefore needs no
+   * two-phase commit.
    */
   isOneTenantPerGroup: boolean
 }

@@ -24,7 +24,7 @@ export const totalBucket = new Date(0)
 export const storedHoursDays = 400
 
 /**
- * Returns the start of the first day for which hourly counters are retained. For parts of earlier days, statistics must count
+ * Returns the start of the first day for which hourly counters are retained. Statistics for a part of an earlier day must count
  * table rows instead.
  */
 export const getStartOfStoredHours = (now: Date): Date => new Date(startOfDay(now).getTime() - storedHoursDays * 86_400_000)

@@ -8,7 +8,7 @@ const auditTypes = ['api_key', 'file', 'context', 'tenant', 'security'] as const
 export type AuditType = (typeof auditTypes)[number]
 export type AuditAction = 'created' | 'enabled' | 'disabled' | 'revoked' | 'updated' | 'deleted'
 
-/** A call with an API key, as stored in the call log. */
+/** A call made with an API key, as stored in the call log. */
 export interface CallRow {
   tenantId: string
   apiKeyId: string

@@ -44,8 +44,8 @@ export const eventTypes = {
 export type EventType = keyof typeof eventTypes
 
 /**
- * Event types whose names cannot be derived from the entity and action of their audit log entry. A key can also contain the
- * `change` of the entry, after a space.
+ * Event types whose names cannot be derived from the entity and action of their audit log entry. After a space, a key can also
+ * contain the entry's `change`, or `finding`.
  */
 const eventTypeExceptions: Readonly<Record<string, EventType>> = {
   'file.deleted purged': 'file.purged',

@@ -49,7 +49,7 @@ const tenantsWithDownloads = 'SELECT DISTINCT tenant_id FROM download_deltas WHE
 
 /**
  * Adds usage deltas to the counters. Each replica folds the tenants whose deltas it wrote. Once a minute, it folds all tenants
- * with deltas, including those of crashed replicas.
+ * that have deltas, including deltas written by crashed replicas.
  */
 export class Fold {
   readonly #tenants = new Set<string>()
@@ -75,14 +75,14 @@ export class Fold {
     }, foldIntervalMs).unref()
   }
 
-  /** Marks the tenant for the next fold. Must be called after the tenant's deltas were written. */
+  /** Marks the tenant for the next fold. Must be called after the tenant's deltas have been written. */
   markForFold(tenantId: string): void {
     this.#tenants.add(tenantId)
   }
 
   /**
-   * Folds up to `maxTenants` marked tenants. If `everyTenant` is true, first marks all tenants with deltas, including those of
-   * other replicas.
+   * Folds up to `maxTenants` marked tenants. If `everyTenant` is true, first marks all tenants that have deltas, including deltas
+   * written by other replicas.
    */
   foldNow({ everyTenant = false, maxTenants = Number.POSITIVE_INFINITY } = {}): Promise<void> {
     this.#lastFold = this.#lastFold.catch(() => {}).then(() => this.#foldMarkedTenants(everyTenant, maxTenants))

@@ -16,7 +16,8 @@ export class UnserializableError extends Error {
   override readonly name = 'UnserializableError'
 }
 
-// A commit that takes longer than this probably waits for more than a local disk, so the next group is committed concurrently.
+// A commit that takes longer than this is probably waiting for more than a local disk, so the next group is committed
+// concurrently.
 const slowCommitMs = 5
 /** Maximum time that a group waits for announced entries. */
 const gatherMs = 2
@@ -45,7 +46,7 @@ export class CommitScheduler {
     return this.#running === 0 && !this.#isGathering
   }
 
-  /** Must be called after an entry was queued. Entries that are queued in the same event loop iteration join the same group. */
+  /** Must be called after an entry has been queued. Entries queued in the same event loop iteration join the same group. */
   wake(): void {
     if (this.#running > 0) this.#scheduleConcurrentCommit()
     else if (!this.#isGathering) {
@@ -146,8 +147,8 @@ const maxAttempts = 5
 
 /**
  * Writes a group in one transaction. Retries it after a deadlock, and creates a missing partition. If an entry is invalid, writes
- * the entries one by one. Throws `LockTimeoutError` if the lock was not acquired in time, so that nothing was written. After any
- * other error, the outcome of the pending entries is unknown.
+ * the entries one by one. Throws `LockTimeoutError` if the lock was not acquired in time, in which case nothing was written.
+ * After any other error, the outcome of the pending entries is unknown.
  */
 export async function commitGroup(
   client: PoolClient,
@@ -185,7 +186,7 @@ export async function commitGroup(
   }
 }
 
-/** True if PostgreSQL rejected the statement and the connection stays usable. A FATAL error closes the connection. */
+/** Returns true if PostgreSQL rejected the statement but the connection is still usable. A FATAL error closes the connection. */
 function isStatementRejection(error: unknown): boolean {
   const { code, severity } = error as { code?: unknown; severity?: unknown }
   return error instanceof UnserializableError || (severity === 'ERROR' && typeof code === 'string' && !/^(08|57P)/.test(code))

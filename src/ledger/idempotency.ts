@@ -78,7 +78,7 @@ export class IdempotencyService {
     )
   }
 
-  /** Deletes keys that are older than 24 hours. Returns the number of deleted keys. */
+  /** Deletes idempotency keys that are older than 24 hours, and returns their number. */
   async deleteExpiredKeys(shouldContinue: () => boolean = () => true): Promise<number> {
     for (let dropped = 0; ; ) {
       const { rows } = await this.pool.query<{ tenant_id: string; actor_id: string; key: string }>(
@@ -117,7 +117,7 @@ export class IdempotencyService {
         values: [id.tenantId, id.actorId, id.key, operation, hash, replayHours, token],
       })
       const row = rows[0]
-      // The statement found no row, because another request released the key in the meantime. Retry.
+      // The row no longer exists, because another request released the key in the meantime. Retry.
       if (!row) continue
       if (row.taken) return undefined
       if (row.request_hash !== hash) throw createIdempotencyMismatchError(id.key)

@@ -49,7 +49,7 @@ const minReadIntervalMs = 100
 export class JournalService {
   readonly #wakes: JournalNotifier
 
-  /** `events` must emit `journaled` for each commit of this process. */
+  /** `events` must emit `journaled` for each commit by this process. */
   constructor(
     private readonly database: Pick<Database, 'pool' | 'durability'>,
     events: LedgerEmitter,
@@ -62,7 +62,8 @@ export class JournalService {
   }
 
   /**
-   * Returns a page of events in ascending order. Reading a page costs the same at every position and for every journal length.
+   * Returns a page of events in ascending order. The cost depends neither on the page's position nor on the length of the
+   * journal.
    */
   async readPage({
     tenantId,
@@ -143,7 +144,7 @@ const eventsOfTypes = `
   JOIN journal e ON e.tenant_id = $1 AND e.sequence = s.sequence`
 
 interface FollowedJournal {
-  /** Length of the journal at the latest read. */
+  /** Length of the journal as of the latest read. */
   length: number
   listeners: Set<() => void>
 }
@@ -151,7 +152,7 @@ interface FollowedJournal {
 const pollMs = 500
 
 /**
- * Wakes the listeners of a journal immediately after each commit of this process, and at most half a second after a commit of
+ * Wakes the listeners of a journal immediately after each commit by this process, and at most half a second after a commit by
  * another process. To detect the latter, all listeners share one poll, because NOTIFY would serialize commits.
  */
 class JournalNotifier {
@@ -179,8 +180,8 @@ class JournalNotifier {
   }
 
   /**
-   * Records the journal length returned by a read. If the journal has grown, wakes all of its listeners, because the others may
-   * not have read the new events yet.
+   * Records the journal length returned by a read. If the journal has grown, wakes all of its listeners, because only one of them
+   * has read the new events so far.
    */
   recordJournalLength(tenantId: string, length: number): void {
     const followed = this.#followed.get(tenantId)!

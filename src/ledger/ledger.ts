@@ -16,14 +16,14 @@ export type Transaction = Prisma.TransactionClient
 type Work<T> = (tx: Transaction) => Promise<{
   result: T
   entry: Entry | Entry[]
-  /** Runs in the same transaction after the entries are written. */
+  /** Runs in the same transaction, after the entries have been written. */
   finish?: (tx: Transaction) => Promise<void>
 }>
 
 export interface LedgerEvents {
   /** Emitted when the entry is durable. */
   committed: [entry: Entry]
-  /** Emitted when `commit` fails. The entry was rejected or could not be written, or its outcome is unknown. */
+  /** Emitted when `commit` fails: the entry was rejected, it could not be written, or its outcome is unknown. */
   failed: [entry: Entry]
   /** Emitted when a change to the tenant is durable. The tenant's journal may contain new events. */
   journaled: [tenantId: string]
@@ -44,14 +44,15 @@ const answersPerTurn = 16
 /**
  * Writes calls, counters, files, quotas and audit log entries.
  *
- * - Appends: log lines, counts and downloads only add rows and need no lock. Entries of all tenants share one statement and one commit
- *   (append-lane.ts).
- * - Moves: uploads, deletions and audited changes take the lock of their tenant. Entries of one tenant share a group, even across
- *   replicas. The lock is not held while the commit waits for the disk. Callers get their responses afterwards (move-lane.ts).
- * - Guards: quotas, reserved paths, Idempotency-Keys and rule versions are rows that the same transaction checks (`ledger_move` in
+ * - Appends: log lines, counts and downloads only add rows and need no lock. Entries of all tenants share one statement and one
+ *   commit (append-lane.ts).
+ * - Moves: uploads, deletions and audited changes take the lock of their tenant. Concurrent entries of one tenant form one group,
+ *   even if they come from several replicas. The lock is released before the commit waits for the disk. Callers get their
+ *   responses once the commit is durable (move-lane.ts).
+ * - Guards: the same transaction checks quotas, reserved paths, Idempotency-Keys and rule versions (`ledger_move` in
  *   prisma/migrations).
- * - Counters: any replica folds them shortly afterwards. Readers add the deltas that are not folded yet, so that counts are always exact
- *   (fold.ts, counters.ts).
+ * - Counters: any replica folds them shortly afterwards. Readers add the deltas that are not folded yet, so that counts are
+ *   always exact (fold.ts, counters.ts).
  * - Connections: the ledger has its own pool. A locked tenant does not delay other tenants.
  */
 export class Ledger {
@@ -110,8 +111,8 @@ export class Ledger {
   }
 
   /**
-   * Runs `work` under the tenant's lock, and writes the returned entries in the same transaction. Entries that were checked
-   * before the change can no longer be committed afterwards.
+   * Runs `work` under the tenant's lock, and writes the returned entries in the same transaction. Entries that are committed
+   * later are checked against the changed data.
    */
   changeTenant<T>(tenantId: string, work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) => {

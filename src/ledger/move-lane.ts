@@ -34,7 +34,7 @@ interface TenantQueue {
 /** Maximum number of concurrent changes, and of concurrent retries for locked tenants. */
 const slots = { changes: 3, locked: 2 }
 const maxConcurrentGroups = 2
-/** Lock timeout per tenant: `together` for a database call with several tenants, `exclusive` for a call with one tenant. */
+/** Lock timeout per tenant: `together` if a database call covers several tenants, `exclusive` if it covers one. */
 const lockTimeoutMs = { together: 100, exclusive: 1_000 }
 /** A tenant with more entries than this number is not added to a database call that already contains other tenants. */
 const smallGroup = 64
@@ -110,7 +110,7 @@ export class MoveLane {
     }
   }
 
-  /** Removes the tenants that have waited longest from the queue, for the next database call. */
+  /** Dequeues the tenants that have waited longest, for the next database call. */
   #dequeueTenants(): TenantQueue[] {
     const tenants: TenantQueue[] = []
     let entries = 0
@@ -131,7 +131,7 @@ export class MoveLane {
     for (const tenant of tenants) this.#scheduleTenant(tenant)
   }
 
-  /** Removes the entries that precede the tenant's next change from the tenant's queue, up to the maximum size of a group. */
+  /** Dequeues the tenant's entries up to its next change, or up to the maximum size of a group. */
   #dequeueGroup(tenant: TenantQueue): Group {
     const change = tenant.jobs.findIndex((job) => 'run' in job)
     return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.options.maxGroup)) as Group

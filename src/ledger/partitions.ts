@@ -17,7 +17,7 @@ export function toPartition(month: Date): { name: string; from: string; to: stri
 /** Returns the starts of the current month and the next three months. */
 const getUpcomingMonths = (now = getCurrentTime()): Date[] => [0, 1, 2, 3].map((ahead) => getMonthStart(now, ahead))
 
-// Arbitrary key of an advisory lock, so that only one replica at a time creates or drops partitions.
+// Arbitrary key for an advisory lock, so that only one replica at a time creates or drops partitions.
 const partitionLock = 4_207_001
 
 /** Creates missing partitions. Several replicas can call this concurrently, without blocking reads and writes. */

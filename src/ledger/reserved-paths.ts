@@ -79,7 +79,8 @@ export class ReservedPaths {
   }
 
   /**
-   * Discards a folder's reserved paths if the sweep has removed their reservations early, for example because the clock changed.
+   * Discards a folder's reserved paths. Must be called if the sweep has deleted a reservation early, for example because the
+   * clock changed.
    */
   discardPaths(folder: string): void {
     this.#folders.delete(folder)

@@ -28,19 +28,22 @@ export function toCallRow(call: CallRow) {
   }
 }
 
-/** Returns the time of a call. If the entry contains no call, returns the current time of the clock that ids use. */
+/** Returns the time of a call. If the entry contains no call, returns the current time from the clock that ids use. */
 export const getCallTime = (row: { call_id: string } | undefined): Date => getIdTime(row?.call_id ?? newId('call'))
 
 type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: string | null; hour: string } & Partial<
   Record<UsageColumn, number>
 >
 
-/** Returns the counts that an entry adds to the usage. Several counts may have the same tenant, API key, context and hour. */
+/**
+ * Returns the amounts by which an entry increases the usage counters. Several of them may have the same tenant, API key, context
+ * and hour.
+ */
 export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, callTime: Date): UsageDelta[] {
   const deltas = [
     call && toDelta(call, callTime, { [`${call.operation}_${call.status}`]: 1 }),
     blocked && toDelta(blocked, callTime, { [blocked.reason]: 1 }),
-    // Use the creation time of the file's row, so that counting the file rows again yields the same hours.
+    // Use the creation time of the file's row, so that a recount of the file rows produces the same hourly totals.
     upload &&
       toDelta({ ...upload.file, apiKeyId: toApiKeyId(upload.actor.id) }, upload.file.createdAt, {
         files_uploaded: 1,
@@ -115,7 +118,7 @@ const toDeletionRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
   deleted_by_type: actor.kind,
 })
 
-/** Converts an audit log entry to a row. The row's id contains its own time, which may be on the day after the call. */
+/** Converts an audit log entry to a row. The row's id contains its own timestamp, which may fall on the day after the call. */
 function toAuditRow(row: AuditRow) {
   const auditId = newId('aud')
   return {
@@ -151,8 +154,8 @@ const maxValueBytes = 1024
 const maxDataBytes = 60_000
 
 /**
- * Returns the journal events of an entry. An upload and its audit log entry are one event. If an entry has both a rejection and
- * an upload, the file is quarantined and the rejection is the event.
+ * Returns the journal events of an entry. An upload and its audit log entry produce one event. If an entry contains both an
+ * upload and a rejection, the file is quarantined and only the rejection produces an event.
  */
 export function toEventRows(entry: Entry, callId: string | null): EventRow[] {
   const events: EventRow[] = []

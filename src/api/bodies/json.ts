@@ -17,7 +17,7 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   if (bytes.length === 0) return {}
   if (type === undefined) throw createUnsupportedError('The body has no Content-Type. Send application/json.')
   const isLong = bytes.length > longBytes
-  // Each step of parsing a long body may take milliseconds, so serve other requests between the steps.
+  // Each step of parsing a long body may take several milliseconds, so serve other requests between the steps.
   if (isLong) await nextTurn()
   if (hasTooManyValues(bytes)) throw createBodyError(`must contain at most ${maxJsonValues} JSON values`)
   if (isLong) await nextTurn()
@@ -64,7 +64,7 @@ function readBytes(request: IncomingMessage, { maxBytes, ...limits }: JsonLimits
   })
 }
 
-/** Maximum number of values in a JSON body, counting all levels. Metadata of 16 KiB cannot contain this many values. */
+/** Maximum number of values in a JSON body, counting all levels. 16 KiB of metadata cannot contain this many values. */
 export const maxJsonValues = 10_000
 
 const quote = 0x22
@@ -113,7 +113,10 @@ export function findImpreciseNumber(json: string): string | undefined {
   return undefined
 }
 
-/** Returns true for an integer that a double cannot represent exactly, but not for fractions, which are always approximate. */
+/**
+ * Returns true for an integer that a double cannot represent exactly. Returns false for fractions, because they may be
+ * approximate.
+ */
 export const isImpreciseInteger = (integerText: string): boolean =>
   integer.test(integerText) &&
   (integerText.length > maxIntegerLength ||

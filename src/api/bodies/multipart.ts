@@ -11,7 +11,7 @@ export interface MultipartOptions {
   spool: Spool
   idleMs: number
   limits: { fields: number; files: number; fieldSize: number }
-  /** Handles a field. An error from this handler rejects the body without reading the rest. */
+  /** Handles a field. If it throws, the body is rejected and the rest is not read. */
   onField(name: string | undefined, value: string, truncated: boolean): void
   onFile(file: FilePart): void
   /** Called if the body has more parts than `limits` allows. */
@@ -72,8 +72,8 @@ export class Multipart {
     // would be thrown.
     this.#parser.on('error', (error) => stopWithError(this.#toMalformedError(error as Error)))
     this.#parser.once('close', () => this.stop())
-    // Forward data without `pipe`, because `pipe` pauses the connection after every 64 KiB. For an upload of 1 MiB, these pauses
-    // took two thirds of the time.
+    // Forward data without `pipe`, because `pipe` pauses the connection after every 64 KiB. These pauses took two thirds of the
+    // time of a 1 MiB upload.
     const onData = (chunk: Buffer) => {
       this.#parser.write(chunk)
       if (this.#parser.writableLength > 0) this.#request.pause()
@@ -167,7 +167,9 @@ export class Multipart {
   }
 }
 
-/** Reads the stream as text, up to `maxBytes`. Ignores stream errors, because their listener rejects the whole body. */
+/**
+ * Reads the stream as text, up to `maxBytes`. Ignores stream errors, because the stream's error listener rejects the whole body.
+ */
 async function readText(stream: Readable, maxBytes: number): Promise<{ value: string; truncated: boolean }> {
   const chunks: Buffer[] = []
   let length = 0

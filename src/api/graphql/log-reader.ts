@@ -30,8 +30,8 @@ export interface LogTable<Row> {
 }
 
 /**
- * SQL conditions for log rows. `pairs` contains the requested combinations of values for the two filter columns. If it is null,
- * the query does not scan these combinations separately.
+ * SQL conditions for log rows. `pairs` contains the requested combinations of values for the two filter columns. Each combination
+ * is scanned separately. If `pairs` is null, one scan reads all matching rows.
  */
 export interface RowFilter {
   conditions: readonly string[]
@@ -39,7 +39,7 @@ export interface RowFilter {
   pairs: readonly (readonly [string, string])[] | null
 }
 
-/** Range of row ids, newest first by default. `from` is inclusive, `until` is exclusive, and a missing bound is unlimited. */
+/** Range of row ids, newest first by default. `from` is inclusive, `until` is exclusive, and a missing bound means no limit. */
 interface RowRange {
   from?: string | undefined
   until?: string | undefined

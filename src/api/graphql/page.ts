@@ -23,7 +23,7 @@ export class PageArgs {
   after?: string | null
 }
 
-/** Position of a requested page. With `afterId`, the page starts after the item with this id. */
+/** Position of a requested page. If `afterId` is set, the page starts after the item with this id. */
 export interface PagePosition<Id = string> {
   page: number
   pageSize: number
@@ -36,9 +36,7 @@ export const toPagePosition = (prefix: IdPrefix, { page, pageSize, after }: Page
   afterId: typeof after === 'string' ? parseIdCursor(prefix, after) : undefined,
 })
 
-/**
- * Returns the number of rows to skip and to take. After a cursor, it takes one extra row to determine whether more items follow.
- */
+/** Returns how many rows to skip and to take. With a cursor, one extra row is taken to determine whether more items follow. */
 export const toSkipAndTake = ({ page, pageSize, afterId }: PagePosition<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 

@@ -31,7 +31,7 @@ export const isInternalError = (error: unknown): boolean => {
 const isGraphqlError = (error: unknown): error is GraphQLError =>
   error instanceof GraphQLError && (error.originalError === undefined || isGraphqlError(error.originalError))
 
-// Apollo codes for client errors in the document, its variables or the HTTP request.
+// Apollo error codes for client errors in the document, its variables or the HTTP request.
 const inputCodes = new Set([
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',

@@ -7,7 +7,7 @@ import type { Access, Endpoint } from '../../access/endpoint.js'
 export type GetEndpoint = (data: ResolverData<Call>) => Endpoint | undefined
 
 /**
- * Declares the requirements of a field. For a root field, the admission checks them and logs the call. For other fields, only the
+ * Declares the requirements of a field. For a root field, `Admission` checks them and logs the call. For other fields, only the
  * scope is checked. `@Authorized` is unsuitable: it runs before all middleware, so its 403 errors would not be logged.
  */
 export function Requires(access: Access, options: Omit<Endpoint, 'access'> = {}, getEndpoint?: GetEndpoint): MethodDecorator {

@@ -156,7 +156,7 @@ const withCleaning =
     getRules(target, key).clean = (value) => (typeof value === 'string' ? clean(value) : value)
   }
 
-/** Finds values of an input object that the configuration does not allow. */
+/** Finds values in an input object that the configuration does not allow. */
 export type FindErrors = (input: object) => FieldError[]
 
 export const createArgumentValidator =

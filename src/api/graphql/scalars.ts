@@ -2,7 +2,7 @@ import { GraphQLError, GraphQLScalarType, Kind, valueFromASTUntyped, visit } fro
 import { IncomingFile } from '../../platform/spool/content.js'
 import { createImpreciseNumberMessage, isImpreciseInteger } from '../bodies/json.js'
 
-/** An integer of more than 32 bits, for byte sizes and counts. Exact up to 2^53 − 1 (8 PiB). */
+/** An integer that can exceed 32 bits, for byte sizes and counts. Exact up to 2^53 − 1 (8 PiB). */
 export const LongScalar = new GraphQLScalarType<number, number>({
   name: 'Long',
   description: 'A whole number of at most 53 bits, used for sizes in bytes and for counts.',

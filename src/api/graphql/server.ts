@@ -161,7 +161,7 @@ function createCallPlugin(dependencies: GraphqlDependencies): ApolloServerPlugin
       willSendResponse: async () => yieldIfDocumentIsLong(request),
       didResolveOperation: async ({ contextValue: call, document, operation }) => {
         await yieldIfDocumentIsLong(request)
-        // If the document has no such operation, Apollo Server reports the error.
+        // If the document does not contain the requested operation, Apollo Server reports the error.
         if (operation) rejectSubscription(operation)
         if (operation) rejectInvalidVariables(dependencies.schema, operation, request.variables ?? {})
         await yieldIfDocumentIsLong(request)

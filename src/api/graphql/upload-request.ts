@@ -33,7 +33,7 @@ export function readUploadRequest(
   })
 }
 
-/** A file listed in the `map` field. The resolver can already use this object before the file arrives. */
+/** A file listed in the `map` field. The resolver can use this object before the file arrives. */
 class Expected {
   arrived = false
   arrive!: (part: { filename: string; received: Promise<Spooled> }) => void
@@ -50,7 +50,7 @@ class Expected {
       this.fail = reject
     })
     const name = part.then(({ filename }) => filename)
-    // A resolver may ignore its file, so a failed file must not cause an unhandled rejection.
+    // A resolver may ignore its file, so a file that fails to arrive must not cause an unhandled rejection.
     name.catch(() => {})
     this.incoming = new IncomingFile(name, async (limit) => {
       const getEffectiveLimit = () => Math.min(ceiling, limit())
@@ -66,7 +66,7 @@ class UploadRequest {
   readonly #begin: (request: object) => void
   readonly #received: Promise<Spooled>[] = []
   #operations: object | undefined
-  /** Files by the name of their part. Undefined until the `map` field arrives. */
+  /** Files by part name. Undefined until the `map` field arrives. */
   #expected: Map<string, Expected> | undefined
 
   constructor(request: IncomingMessage, options: UploadRequestOptions, begin: (request: object) => void) {

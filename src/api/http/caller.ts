@@ -17,7 +17,7 @@ export interface IdentifiedRequest extends IncomingMessage {
 export interface CallerDependencies {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
   /**
-   * Counts a rejected credential that does not belong to a known API key. Throws 429 if its address has sent too many such
+   * Counts a rejected credential that does not belong to a known API key. Throws 429 if the address has sent too many such
    * credentials.
    */
   countRejectedCredential(ip: string): Promise<void>
@@ -63,8 +63,8 @@ export async function authenticateCall(
   if (found.outcome === 'actor') return new Call({ ...data, actor: found.actor })
   if (found.outcome === 'none') return new Call(data)
   dependencies.metrics.refusedCredentials.inc({ reason: found.reason })
-  // Rejecting a known API key is cheap, so it is not limited. All other rejected credentials count towards the limit of their
-  // address.
+  // Rejecting a known API key is cheap, so it is not limited. All other rejected credentials count towards the limit for the
+  // client's address.
   if (found.owner?.kind !== 'api_key' && found.outcome === 'rejected') await dependencies.countRejectedCredential(origin.ip)
   const owner = found.owner ?? (await found.findOwner?.())
   if (owner)

@@ -20,13 +20,13 @@ const policy = createPagePolicy(
 )
 
 export interface Dashboard {
-  /** Registers the page at `/` and at the paths of its views, the files below /assets, and the session endpoint. */
+  /** Registers the page at `/` and at the paths of its views, the files under /assets, and the session endpoint. */
   mount(app: Express): void
   /** Sends the page with status 404 if a browser requests an unknown path. The page then displays the error. */
   notFound: RequestHandler
 }
 
-/** Paths below which browsers also receive errors as JSON. */
+/** Paths under which even browsers receive errors as JSON. */
 const jsonPaths = /^\/(api|assets|\.well-known)\//
 
 export async function openDashboard(session: RequestHandler): Promise<Dashboard> {

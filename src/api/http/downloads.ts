@@ -36,13 +36,13 @@ export interface DownloadOptions {
   markUrlAsUsed: (signed: SignedDownload) => Promise<void>
   /** Calls `abort` if the file becomes unavailable during the transfer. Returns a function that stops watching. */
   watchAvailability: (signed: SignedDownload, abort: () => void) => () => void
-  /** Logs the credential that created the URL, the client's address and the outcome. */
+  /** Logs the client's address, the outcome, and the credential that created the URL. */
   onDownload?: (download: Download) => void
 }
 
 export type Download = ReturnType<typeof toDownloadRecord>
 
-// Number of bytes that are read ahead for each client, and thus occupy memory even if the client is slow.
+// Number of bytes that are read ahead for each client. They stay in memory until a slow client has received them.
 const chunkSize = 128 * 1024
 
 /** Limits for concurrent downloads. Each download uses a file descriptor, a socket and a read-ahead block. */

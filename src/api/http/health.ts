@@ -21,7 +21,7 @@ interface Dependencies {
   scanner: VirusScanner | null
   /** Returns true if the embedded database's disk is full. If it is full, uploads are rejected. */
   isDiskFull: () => boolean
-  /** Returns how many of the serving processes behind the port are running. Undefined if there is only one process. */
+  /** Returns how many of the processes that share the port are running. Undefined if there is only one process. */
   processes?: (() => { running: number; of: number }) | undefined
   /** Returns the lag of the read replica in milliseconds. Undefined if no replica is configured. */
   replicaBehindMs?: (() => Promise<number>) | undefined
@@ -39,7 +39,7 @@ const timeoutMs = 8_000
 // can appear invalid, and log timestamps are misleading.
 const maxAheadMs = 5_000
 
-/** Checks whether the service is ready. Each check calls its dependency, at most once every five seconds. */
+/** Checks whether the service is ready. The checks call the dependencies at most once every five seconds. */
 export class Health {
   readonly #checks: Record<string, () => Promise<Condition>>
   readonly #onDown: (dependency: string, error: unknown) => void

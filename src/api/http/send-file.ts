@@ -7,7 +7,7 @@ const [open, read, fstat, close] = [promisify(fs.open), promisify(fs.read), prom
 
 /** Maximum size of a file that is read in one step. Each such read allocates a new buffer. */
 const maxSingleReadBytes = 64 * 1024
-/** Number of bytes that are read at a time for each client, and thus occupy memory even if the client is slow. */
+/** Number of bytes that are read at a time for each client. They stay in memory until a slow client has received them. */
 const blockBytes = 256 * 1024
 const maxFreeBlocks = (8 * megabyte) / blockBytes
 

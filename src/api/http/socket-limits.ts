@@ -95,7 +95,7 @@ function parseMessageType(text: string): string | undefined {
   }
 }
 
-// Limits for sockets without a valid credential, and the time in milliseconds to send one.
+// Limits for sockets without a valid credential, and the time in milliseconds within which a client must authenticate.
 const maxUnauthenticated = { total: 256, perAddress: 64 }
 const authenticationTimeoutMs = 5_000
 
@@ -116,8 +116,8 @@ export interface WaitingSlot {
 
 /**
  * Limits unauthenticated WebSockets to a small pool, separate from the sockets of subscribers. If the limit for the pool or an
- * address is reached, the oldest idle socket is closed. A client that sends its credential immediately therefore always gets a
- * slot.
+ * address is reached, the oldest idle socket is closed. A client that sends its credential immediately is therefore unlikely to
+ * lose its slot.
  */
 export class UnauthenticatedSockets {
   readonly #waiting = new Set<WaitingSocket>()

@@ -23,7 +23,10 @@ export type LinkUploadHandler = (
   target: LinkUploadTarget,
 ) => Promise<void>
 
-/** Handles uploads through a link with the document of `POST /files/upload`, so that checks, logs and responses are identical. */
+/**
+ * Handles uploads through a link by running the document of `POST /files/upload`, so that checks, logs and responses are
+ * identical.
+ */
 export function createLinkUpload(dependencies: RestDependencies): LinkUploadHandler {
   const route = routes.find(({ operation }) => operation === 'UploadFile')!
   const operation = loadOperations(dependencies.schema).get(route.operation)!

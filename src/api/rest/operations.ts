@@ -40,7 +40,7 @@ export interface Operation {
   run: CompiledOperation
   getCost: (variables: Record<string, unknown>) => number
   variables: { name: string; type: GraphQLInputType }[]
-  /** Requirements of the root field, as declared at its resolver. */
+  /** Requirements of the root field, as declared on its resolver. */
   endpoint: Endpoint
   /** Maps schema paths such as `input.maxFileSizeMb` to request names such as `max_file_size_mb`. */
   requestNames: ReadonlyMap<string, string>

@@ -159,13 +159,13 @@ function getLastCursor({ listedBy, sortedBy }: Route, { query }: Target, items: 
   return last && createCursor(String(last[listedBy!]), sort ? { sort, key: String(last[sort]) } : undefined)
 }
 
-/** Returns the requested sort order, or undefined for the default order. Only `GET /files` has these parameters. */
+/** Returns the requested sort order, or undefined for the default order. Only `GET /files` supports sorting. */
 function getRequestedSort(query: URLSearchParams): string | undefined {
   const sort = query.get('sort') ?? (query.has('name_prefix') ? 'original_filename' : 'created_at')
   return sort === 'created_at' ? undefined : sort
 }
 
-/** Routes for a path by method, and the values of its path parameters. */
+/** Routes for a path, keyed by method, and the values of its path parameters. */
 interface Match {
   routes: ReadonlyMap<string, Route>
   parameters: Record<string, string>

@@ -9,7 +9,7 @@ interface RouteOptions {
   nullable?: readonly string[]
   /** Member of a list's items whose value becomes the cursor of the next page. */
   listedBy?: string
-  /** Member that a list is sorted by, if it is not `listedBy` and the request cannot choose the order. */
+  /** Member by which the list is always sorted, if it is not `listedBy`. */
   sortedBy?: string
   /** True if the endpoint also offers server-sent events. */
   streams?: boolean
@@ -24,7 +24,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** A REST endpoint with the stored document that it runs. */
 export interface Route extends RouteOptions {
   method: Method
-  /** Path below /api/v1, with parameters such as `{file_id}`. */
+  /** Path under /api/v1, with parameters such as `{file_id}`. */
   path: string
   /** Name of an operation in operations.graphql. */
   operation: string

@@ -65,8 +65,8 @@ export function readQueryParameters(call: Call, query: URLSearchParams, knownNam
 }
 
 /**
- * Reads the arguments of an operation for a handler that does not execute a GraphQL document. Invalid values are reported in the
- * same way as by GraphQL.
+ * Reads the arguments of an operation for a handler that does not execute a GraphQL document. Reports invalid values in the same
+ * way as a GraphQL request.
  */
 export function readArguments<Args extends object>(
   call: Call,

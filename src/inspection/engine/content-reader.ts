@@ -24,7 +24,7 @@ import type { ReadResult } from './reading.js'
 
 export interface ContentReaderOptions {
   deadlineMs: number
-  /** Time after the reader's own deadline until the worker counts as hung. */
+  /** Extra time after the reader's own deadline before the worker counts as hung. */
   graceMs: number
   /** URL of a module whose export `readers` (a map from extension to FormatReader) replaces built-in readers. */
   readerModule?: string | undefined
@@ -142,7 +142,8 @@ const archives = new Set(['zip', 'jar', 'gz', 'tar'])
 
 // Limits for images on the event loop. 256 KiB of pixels suffice for icons and thumbnails.
 const quickPictureLimits = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 1024 }
-// Maximum number of reader steps on the event loop. They take half a millisecond, and nearly all small files need fewer steps.
+// Maximum number of reader steps on the event loop. This many steps take half a millisecond, and nearly all small files need
+// fewer.
 const maxSteps = 500
 
 function createQuickLimits(deadlineMs: number): ReaderLimits {

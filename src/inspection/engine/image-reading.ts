@@ -8,7 +8,7 @@ interface DecoderModule {
   decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded>
 }
 
-// Tests replace the decoder: they set a query parameter to the URL of a module that exports `decodeImage`.
+// Tests replace the decoder by setting a query parameter to the URL of a module that exports `decodeImage`.
 const module = new URL(import.meta.url).searchParams.get('decoder')
 const { decodeImage }: DecoderModule = await import(module ?? '@assay/formats/image/libvips')
 

@@ -12,7 +12,7 @@ import type { Findings, Job } from '../report.js'
 import type { OpenScan } from '../scanners/yara/scanning.js'
 import type { WorkerCall } from '../workers/work.js'
 
-// Tests replace readers: they set a query parameter to the URL of a module that exports `readers`.
+// Tests replace readers by setting a query parameter to the URL of a module that exports `readers`.
 const module = new URL(import.meta.url).searchParams.get('readers')
 const readers: Record<string, FormatReader> = module ? (await import(module)).readers : {}
 

@@ -15,7 +15,7 @@ const module = getCompiledModuleUrl('inspection/previews/rendering')
 export class PreviewRenderer {
   constructor(private readonly pool: WorkerPool) {}
 
-  /** Renders a preview. `owner` is the tenant. While several tenants request previews, they take turns. */
+  /** Renders a preview. `owner` is the tenant. If several tenants request previews at the same time, they take turns. */
   async render(
     { path, bytes, size }: Content,
     { owner, ...preview }: PreviewRequest & { owner: string },

@@ -21,7 +21,7 @@ export interface ScannerOptions {
   logger?: ScannerLogger
 }
 
-/** Opens the scanner of a SCANNER_URL. Throws if the URL or the rules are invalid, but not if clamd is unavailable. */
+/** Opens the scanner for a SCANNER_URL. Throws if the URL or the rules are invalid, but not if clamd is unavailable. */
 export async function openScanner(url: string, options: ScannerOptions = {}): Promise<VirusScanner> {
   const { pool, workers, rulesDir, directory, logger } = options
   const shared = { pool, directory, logger }
@@ -84,10 +84,7 @@ const createNotConfiguredError = () =>
     'No scanner is configured (SCANNER_URL=none:), but this context requires virus scans. Set SCANNER_URL, or disable scan_for_viruses in the context.',
   )
 
-/**
- * Scanner for `none:`. Rejects uploads to contexts that scan files with 503, because unscanned files must not be reported as
- * clean.
- */
+/** Scanner for `none:`. Every scan fails with 503, because unscanned files must not be reported as clean. */
 class NoScanner implements VirusScanner {
   async scan(): Promise<never> {
     throw createNotConfiguredError()

@@ -32,7 +32,7 @@ export interface ScanPart {
   needs: RequiredSizes
 }
 
-/** Content that a clean verdict from ClamAV covers, and content that must be scanned in addition. */
+/** Content that a clean verdict from ClamAV covers, and content that must also be scanned. */
 export interface ScanCoverage {
   /** Reason why a part of the file cannot be unpacked. */
   incomplete?: string
@@ -66,8 +66,8 @@ export async function hasContainer(content: Content): Promise<boolean> {
 }
 
 /**
- * Determines which parts of a file ClamAV scans. The caller must scan the rest in addition, because ClamAV reports OK even for
- * content that it does not unpack.
+ * Determines which parts of a file ClamAV scans. The caller must also scan the rest, because ClamAV reports OK even for content
+ * that it does not unpack.
  */
 export async function determineCoverage(content: Content, options: CoverageOptions): Promise<ScanCoverage> {
   const { pool, signal, owner, ...job } = options
@@ -81,7 +81,7 @@ export async function determineCoverage(content: Content, options: CoverageOptio
 
 class Cancelled extends WalkEnded {}
 
-/** Entry point for the worker. Runs in a worker, because unpacking may take a long time. */
+/** Runs in a worker if a pool is available, because unpacking may take a long time. */
 export async function computeCoverage(
   { path, ...job }: CoverageJob & { path: string | undefined },
   { bytes, cancelled }: Pick<WorkerCall, 'bytes' | 'cancelled'>,

@@ -3,7 +3,7 @@ import type { Content } from '../../platform/spool/content.js'
 import type { ScanVerdict } from './verdict.js'
 import type { EngineSetup, ScanResult } from './yara/scanning.js'
 
-/** Scan engine and signatures, as included in every validation report. */
+/** Scan engine and signatures, as included in validation reports. */
 export interface EngineIdentity {
   name: string
   version: string

@@ -12,7 +12,10 @@ export interface QueueItem {
 const minLargeBytes = 16 * megabyte
 const rememberedStarts = 31
 
-/** A queue with fair scheduling between owners. If it is full, it drops a task of the owner with the most waiting tasks. */
+/**
+ * A queue with fair scheduling between owners. If it is full, it drops a background task or, if there is none, a task of the
+ * owner with the most waiting tasks.
+ */
 export class FairQueue<T extends QueueItem> {
   #waiting: T[] = []
   /** Retried tasks, which are never dropped. */
@@ -20,7 +23,7 @@ export class FairQueue<T extends QueueItem> {
   readonly #running = new Set<T>()
   /** Owners of the most recently started tasks, in start order. */
   readonly #recentOwners: T['owner'][] = []
-  /** Sequence number of the last start of each owner. If none of its tasks has started yet, of the arrival of its first task. */
+  /** For each owner, the sequence number of its latest task start or, if no task has started yet, of its first task's arrival. */
   readonly #waitingSince = new Map<T['owner'], number>()
   #counter = 0
 
@@ -102,7 +105,7 @@ export class FairQueue<T extends QueueItem> {
     this.#waitingSince.delete(task.owner)
     this.#waitingSince.set(task.owner, ++this.#counter)
     // The map never needs more entries than there can be owners with waiting tasks or recent starts. Above this number, remove
-    // the oldest.
+    // the oldest entry.
     const [oldest] = this.#waitingSince.keys()
     if (this.#waitingSince.size > this.options.maxLength + rememberedStarts) this.#waitingSince.delete(oldest)
   }

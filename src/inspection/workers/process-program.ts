@@ -13,7 +13,7 @@ const sendMessage = (message: FromProcess) => process.send?.(message)
 let cancelled = false
 let settings: Uint8Array | undefined
 
-// The connection ends when the service has exited. Use SIGKILL, because `process.exit` would wait for native code that is still
+// The connection closes when the service exits. Use SIGKILL, because `process.exit` would wait for native code that is still
 // running.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 // Watch the parent process in another thread, because native code may block this one forever.

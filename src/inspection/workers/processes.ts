@@ -20,8 +20,8 @@ import {
 export interface ProcessesOptions {
   maxProcesses: number
   /**
-   * Memory limit of all processes together. If they exceed it, the largest process is killed, and its task is retried while no
-   * other process works.
+   * Combined memory limit for all processes. If they exceed it, idle processes are killed first, and then the largest one, whose
+   * task is retried while no other process is working.
    */
   memoryMb: number
   /** Memory limit of each process. Memory limits require Linux. On other systems, only deadlines apply. */

@@ -9,7 +9,8 @@ import { belongsToExitedProcess, createProcessFileName } from '../../platform/pr
 export interface Sandbox {
   execPath: string
   /**
-   * Returns the arguments that come before the path of the program and the program's own arguments. `flags` are Node.js options.
+   * Returns the arguments for `execPath` that precede the program's path and the program's own arguments. `flags` are Node.js
+   * options.
    */
   execArgv(flags: string[]): string[]
   close(): void

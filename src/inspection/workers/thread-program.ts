@@ -32,8 +32,8 @@ export function runInThread({ bytes, settings, sentAt, shared, ...task }: Thread
 let block = Buffer.alloc(0)
 
 /**
- * Copies the content to memory of this thread, because decoders do not accept shared memory. The memory is reused, because new
- * memory causes garbage collection in both threads.
+ * Copies the content into this thread's own memory, because decoders do not accept shared memory. The memory is reused, because
+ * new memory causes garbage collection in both threads.
  */
 function copyContent(bytes: Uint8Array): Buffer {
   if (block.length < bytes.length) block = Buffer.allocUnsafeSlow(bytes.length)

@@ -21,7 +21,7 @@ export class Threads {
   readonly #piscina: Piscina
   /** Threads that are being terminated. */
   readonly #ending = new Map<Worker, Promise<void>>()
-  /** Unused memory for later content, at most one block per thread. */
+  /** Unused memory that is kept for the content of later tasks, at most one block per thread. */
   readonly #blocks: SharedArrayBuffer[] = []
 
   constructor({ maxThreads, memoryMb, idleMs }: ThreadsOptions) {
@@ -32,7 +32,7 @@ export class Threads {
       minThreads: 0,
       maxThreads,
       idleTimeout: idleMs,
-      // Disabled, because a thread that sleeps on an Atomic cannot react to the timers and files that its tasks wait for.
+      // Disabled, because a thread that blocks in `Atomics.wait` cannot react to the timers and files that its tasks wait for.
       atomics: 'disabled',
       recordTiming: false,
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 },

@@ -76,7 +76,7 @@ export class WorkerFailed extends Error {
 
   constructor(
     readonly failure: WorkerFailure,
-    /** Time since the start of the first attempt in milliseconds. 0 if unknown. */
+    /** Time in milliseconds since the start of the first attempt. 0 if unknown. */
     readonly durationMs = 0,
   ) {
     super(`the worker failed: ${failure}`)

@@ -12,13 +12,10 @@ import { type Attempt, type Task, TaskError, WorkerFailed, WorkerNotStarted } fr
 export interface WorkerPoolOptions {
   /** Maximum number of concurrent tasks, in threads and processes. Defaults to the number of CPU cores. */
   workers: number
-  /**
-   * Maximum number of waiting tasks. If the queue is full, a task of the owner with the most waiting tasks fails with
-   * `overloaded`.
-   */
+  /** Maximum number of waiting tasks. If the queue is full, the task that `FairQueue` drops fails with `overloaded`. */
   maxQueue: number
   memoryMb: number
-  /** Memory limit of all processes for native code together. Defaults to half of the machine's or container's memory. */
+  /** Combined memory limit for all processes that run native code. Defaults to half of the machine's or container's memory. */
   processMemoryMb: number
   idleMs: number
   /** Sandbox for the processes. The pool closes it. Without a sandbox, processes have the same access as the service. */
@@ -27,7 +24,7 @@ export interface WorkerPoolOptions {
 
 const startTimeoutMs = 30_000
 const startPollMs = 50
-/** Time that a canceled task has to reach its next step before its worker is terminated. */
+/** Time that a cancelled task has to reach its next step before its worker is terminated. */
 const cancelTimeoutMs = 5_000
 const maxAttempts = 2
 /** Memory for decoding the largest image that is not rejected as a decompression bomb. */
@@ -37,7 +34,7 @@ const closingMessage = 'The service is shutting down. Send the file again.'
 interface QueuedTask extends Task {
   attempts: number
   startedAt: number
-  /** True if the task must run while no other process works, because the processes exceeded their memory limit together. */
+  /** True if the task must run while no other process is working, because its first attempt ran out of memory. */
   exclusive: boolean
   signal: AbortSignal
   attempt?: Attempt

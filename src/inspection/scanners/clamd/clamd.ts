@@ -14,11 +14,11 @@ import { ClamdProofs, EicarNotDetectedError } from './proof.js'
 import { type PartScanner, scanUnpacked } from './unpacked-scan.js'
 
 export interface ClamdOptions {
-  /** Maximum connections per daemon. The default MaxThreads of clamd is 10. */
+  /** Maximum number of connections per daemon. The default MaxThreads of clamd is 10. */
   connections?: number
   waiting?: { maxRequests: number; ms: number }
   deadlines?: Partial<ClamdDeadlines>
-  /** Limits of the daemons. If unset, daemons must prove that their limits exceed the size of each file. */
+  /** Known size limits of the daemons. If unset, a daemon must prove that its limits are high enough for each file. */
   declared?: RequiredSizes
   /** Replaces the socket connection, for example with the command line of ClamAV. */
   connector?: ClamdConnector

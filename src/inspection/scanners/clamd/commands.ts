@@ -17,7 +17,7 @@ export interface ClamdConnector {
   scan(address: ClamdAddress, content: Content, signal: AbortSignal): Promise<string>
 }
 
-/** Deadlines of commands that clamd answers without a scan. */
+/** Deadlines for commands that clamd answers without scanning. */
 const shortDeadlines: ClamdDeadlines = { connectMs: 2_000, idleMs: 5_000, answerMs: 5_000, overallMs: 5_000 }
 
 export function createSocketConnector(deadlines: ClamdDeadlines): ClamdConnector {

@@ -13,7 +13,7 @@ const maxProbeSizes: RequiredSizes = { largest: 2 * 1024 * mebibyte, total: 8 * 
 // Maximum number of filler members in a probe. More would be needed only if clamd had a large limit for the total size and a
 // tiny limit for each member, which is unrealistic.
 const maxFillers = 512
-// Time for which results are cached. Limits can change in a restart that does not change the version.
+// Time for which results are cached. A restart can change the limits without changing the version.
 const rememberedMs = 30 * 60_000
 const maxRememberedResults = 64
 const minProbeSizes: RequiredSizes = { largest: 64 * 1024, total: 128 * 1024 }

@@ -29,7 +29,7 @@ const mebibyte = 1024 * 1024
 const limits = { largest: 2000 * mebibyte, total: 4000 * mebibyte }
 
 /**
- * Flags of each program, and its maximum number of concurrent processes. Each `clamscan` process loads the database (1 GB), so
+ * Flags for each program, and its maximum number of concurrent processes. Each `clamscan` process loads the database (1 GB), so
  * only two run at a time.
  */
 const programs = {

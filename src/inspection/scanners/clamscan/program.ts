@@ -10,7 +10,10 @@ export interface Program {
   flags: string[]
 }
 
-/** Time limit of a scan. Loading a large database takes half a minute, and the scan itself takes as long as with the daemon. */
+/**
+ * Time limit for a scan. Loading a large signature database takes half a minute, and the scan itself is no faster than with the
+ * daemon.
+ */
 const timeoutMs = 300_000
 const versionMs = 30_000
 const maxOutputBytes = 1024 * 1024
@@ -47,7 +50,9 @@ interface ProgramResult {
   size: number
 }
 
-/** Converts the output to clamd's format (`stream: OK`). Throws unless it is one line that matches the exit status. */
+/**
+ * Converts the output to clamd's format (`stream: OK`). Throws unless the output is a single line that matches the exit status.
+ */
 function toClamdResponse(output: string, { code, path, inputNames, size }: ProgramResult): string {
   const lines = output.split('\n').filter((line) => line !== '')
   const [line = ''] = lines
@@ -80,7 +85,7 @@ function runProgram({ path, flags, ms, signal, content }: Run): Promise<{ code: 
       else if (error && (error.killed || typeof error.code === 'string')) reject(toFault(path, ms, error))
       else resolve({ code: error ? (error.code as number | null) : 0, output: stdout.trimEnd() })
     })
-    // Discard warnings. A file with many damaged parts can cause more of them than the output limit allows.
+    // Discard warnings. A file with many damaged parts can produce more of them than the output limit allows.
     child.stderr!.removeAllListeners('data').resume()
     const killProgram = (reason: unknown) => {
       failure ??= reason

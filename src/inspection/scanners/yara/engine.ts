@@ -14,7 +14,10 @@ export interface YaraEngine {
   version: string
   rules: number
   find: MatchRules
-  /** Returns the time of the last EICAR test, at most a minute ago. Throws if the engine does not detect the EICAR string. */
+  /**
+   * Returns the time of the last successful EICAR test, which is at most a minute old. Throws if the engine does not detect the
+   * EICAR string.
+   */
   verifyDetection(): Date
 }
 

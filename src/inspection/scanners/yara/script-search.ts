@@ -89,7 +89,8 @@ const wordBytes = 4
  */
 const fold = 0x20202020
 const filterBits = 14
-// Number of places to compare with a short anchor. A regular expression searches the rest, because it is faster for many places.
+// Maximum number of positions to compare with a short anchor. A regular expression searches the rest, because it is faster for
+// many positions.
 const maxComparisons = 64
 const spread = 0x9e3779b1
 

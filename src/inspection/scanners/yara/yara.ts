@@ -36,7 +36,7 @@ const inlineBytes = 64 * 1024
 const provedMs = 5_000
 const startMs = 30_000
 
-/** Time limit of a scan. It allows for slow disks and nested archives, so a worker that takes longer counts as hung. */
+/** Time limit for a scan. It allows for slow disks and nested archives, so a worker that takes longer counts as hung. */
 const getDefaultDeadlineMs = (size: number) => 60_000 + size / 10_000
 
 /** Scans files with YARA-X and built-in rules. The engine's identity in reports shows that it has no virus signatures. */
