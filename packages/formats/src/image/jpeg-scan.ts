@@ -9,7 +9,7 @@ export interface ScanResult {
   plain: boolean
 }
 
-/** Maximum padding before a marker. Cameras write a few bytes or a run of equal bytes. Other bytes are displaced image data. */
+/** Maximum number of arbitrary padding bytes before a marker. Longer padding must consist of equal bytes. */
 const maxPaddingBytes = 16
 /** Spectral selection and approximation bytes of a sequential scan. */
 const fullSpectrum = 0x003f00

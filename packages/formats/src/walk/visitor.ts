@@ -10,7 +10,7 @@ export interface WindowPosition {
 /** Receives content in overlapping windows. A window is valid only during the call. */
 export type WindowReceiver = (bytes: Buffer, position: WindowPosition) => void
 
-/** Origin of content: its container and how it was unpacked. */
+/** Origin of content that was unpacked from a container. */
 export interface Origin {
   container: Container
   /** Receives the raw bytes of the container. */
