@@ -1,8 +1,8 @@
-import { Arg, Field, ID, InterfaceType, Query, Resolver } from 'type-graphql'
 import type { Attempt } from '../../access/admission.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import { notFound } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
+import { Arg, Field, ID, InterfaceType, Query, Resolver } from './decorators.js'
 import { CurrentAttempt, type GetEndpoint, Requires } from './requires.js'
 
 @InterfaceType({
@@ -10,17 +10,13 @@ import { CurrentAttempt, type GetEndpoint, Requires } from './requires.js'
   resolveType: ({ __typename }: { __typename: string }) => __typename,
 })
 export abstract class Node {
-  @Field(() => ID, { description: 'ID of the object, unique across all types.' })
+  @Field(() => ID, 'ID of the object, unique across all types.')
   id!: string
 }
 
 /** Exposes an object's id as `id`, the field that client caches use as the key. */
 export const AsNodeId = (): PropertyDecorator =>
-  Field(() => ID, {
-    name: 'id',
-    simple: false,
-    description: 'ID of the object, unique within its type. Clients can use it as a cache key.',
-  })
+  Field(() => ID, 'ID of the object, unique within its type. Clients can use it as a cache key.', { name: 'id', simple: false })
 
 // GraphQL type for each id prefix, and the query that returns this type. The `node` query requires the same scope as that query.
 const nodeTypes = {
@@ -58,12 +54,10 @@ export class NodeResolver {
   }
 
   @Requires('any', {}, getNodeEndpoint)
-  @Query(() => Node, {
-    description: "Returns an object of any type by its ID. The caller also needs the scope of that type's own query.",
-  })
+  @Query(() => Node, "Returns an object of any type by its ID. The caller also needs the scope of that type's own query.")
   async node(
     @CurrentAttempt() attempt: Attempt,
-    @Arg('id', () => ID, { description: 'ID of an object of any type that implements `Node`.' }) id: string,
+    @Arg('id', () => ID, 'ID of an object of any type that implements `Node`.') id: string,
   ) {
     const prefix = getPrefix(id)
     if (!prefix) throw notFound('node', id)

@@ -1,18 +1,18 @@
-import { ArgsType, type ClassType, Field, Int, ObjectType } from 'type-graphql'
 import { connectionItems } from '../../access/request-cost.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { type IdPrefix, maxPages, parseIdCursor, parseTimeCursor } from '../../platform/ids.js'
-import { IntegerRange, NullableField } from './rules.js'
+import { ArgsType, type ClassType, Field, Int, NullableField, OutputType } from './decorators.js'
+import { IntegerRange } from './rules.js'
 import { LongScalar } from './scalars.js'
 
 @ArgsType()
 export class PageArgs {
-  @Field(() => Int, { defaultValue: 1, description: 'Page number, starting at 1.' })
+  @Field(() => Int, 'Page number, starting at 1.', { defaultValue: 1 })
   @IntegerRange(1, maxPages)
   page!: number
 
-  @Field(() => Int, { defaultValue: 20, description: 'Number of items per page, 1 to 100.' })
+  @Field(() => Int, 'Number of items per page, 1 to 100.', { defaultValue: 20 })
   @IntegerRange(1, 100)
   pageSize!: number
 
@@ -89,19 +89,19 @@ export function toListRange<Position>(
   }
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Page number, page size and exact totals for a paginated list.' })
+@OutputType('Page number, page size and exact totals for a paginated list.')
 export class Pagination {
-  @Field(() => Int, { description: 'Number of this page, starting at 1.' })
+  @Field(() => Int, 'Number of this page, starting at 1.')
   page!: number
-  @Field(() => Int, { description: 'Requested number of items per page.' })
+  @Field(() => Int, 'Requested number of items per page.')
   pageSize!: number
-  @Field(() => LongScalar, { description: 'Exact number of items in the whole list.' })
+  @Field(() => LongScalar, 'Exact number of items in the whole list.')
   totalItems!: number
-  @Field(() => LongScalar, { description: 'Number of pages in the whole list.' })
+  @Field(() => LongScalar, 'Number of pages in the whole list.')
   totalPages!: number
-  @Field(() => Boolean, { description: 'True if another page follows this one.' })
+  @Field(() => Boolean, 'True if another page follows this one.')
   hasNext!: boolean
-  @Field(() => Boolean, { description: 'True if another page precedes this one.' })
+  @Field(() => Boolean, 'True if another page precedes this one.')
   hasPrevious!: boolean
 }
 
@@ -148,21 +148,21 @@ export const mapPage = <From, To>({ data, pagination }: Page<From>, convert: (it
 }
 
 export function createPageType<T extends object>(item: ClassType<T>, name: string): ClassType<Page<T>> {
-  @ObjectType(`${name}Page`, { simpleResolvers: true, description: `A page of \`${name}\` items.` })
+  @OutputType(`A page of \`${name}\` items.`, { name: `${name}Page` })
   class PageOfItems {
-    @Field(() => [item], { description: 'Items on the page, newest first unless the operation specifies a different order.' })
+    @Field(() => [item], 'Items on the page, newest first unless the operation specifies a different order.')
     data!: T[]
-    @Field(() => Pagination, { description: 'Page number, page size and exact totals for the list.' })
+    @Field(() => Pagination, 'Page number, page size and exact totals for the list.')
     pagination!: Pagination
   }
   return PageOfItems
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Pagination information of a Relay cursor connection.' })
+@OutputType('Pagination information of a Relay cursor connection.')
 export class PageInfo {
-  @Field(() => Boolean, { description: 'True if more items follow the returned items. With `last`, true if `before` is set.' })
+  @Field(() => Boolean, 'True if more items follow the returned items. With `last`, true if `before` is set.')
   hasNextPage!: boolean
-  @Field(() => Boolean, { description: 'True if more items precede the returned items. With `first`, true if `after` is set.' })
+  @Field(() => Boolean, 'True if more items precede the returned items. With `first`, true if `after` is set.')
   hasPreviousPage!: boolean
   @NullableField(() => String, 'Cursor of the first item, for use in the `before` argument. Null if there are no items.')
   startCursor!: string | null
@@ -178,21 +178,21 @@ export interface Connection<T> {
 }
 
 export function createConnectionType<T extends object>(item: ClassType<T>, name: string): ClassType<Connection<T>> {
-  @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `Item of type \`${name}\` and its cursor.` })
+  @OutputType(`Item of type \`${name}\` and its cursor.`, { name: `${name}Edge` })
   class Edge {
-    @Field(() => item, { description: 'Item that the cursor refers to.' })
+    @Field(() => item, 'Item that the cursor refers to.')
     node!: T
-    @Field(() => String, { description: 'Cursor of the item, for use in the `after` and `before` arguments.' })
+    @Field(() => String, 'Cursor of the item, for use in the `after` and `before` arguments.')
     cursor!: string
   }
-  @ObjectType(`${name}Connection`, {
-    simpleResolvers: true,
-    description: `A Relay connection of \`${name}\` items. The cost of fetching a page does not depend on its position in the list.`,
-  })
+  @OutputType(
+    `A Relay connection of \`${name}\` items. The cost of fetching a page does not depend on its position in the list.`,
+    { name: `${name}Connection` },
+  )
   class ConnectionOfItems {
-    @Field(() => [Edge], { description: 'Items and their cursors, newest first unless a different order was requested.' })
+    @Field(() => [Edge], 'Items and their cursors, newest first unless a different order was requested.')
     edges!: Edge[]
-    @Field(() => PageInfo, { description: 'Pagination information for the returned items.' })
+    @Field(() => PageInfo, 'Pagination information for the returned items.')
     pageInfo!: PageInfo
     @NullableField(() => LongScalar, 'Exact number of items in the whole list. Null if counting them would be too expensive.')
     totalCount!: () => Promise<number | null>

@@ -1,8 +1,9 @@
-import { Extensions, Field, type ValidatorFn } from 'type-graphql'
+import { Extensions, type ValidatorFn } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { canStoreAsJsonb } from '../../ledger/entry.js'
 import { badUserInput, type FieldError } from '../../platform/errors/errors.js'
 import { removeInvisibleCharacters, toSingleLine } from '../../platform/text.js'
+import { NullableField } from './decorators.js'
 
 type IsValid = (value: unknown) => boolean
 
@@ -34,14 +35,11 @@ export const Rule =
     Extensions({ jsonSchema })(target, key as string)
   }
 
-export const NullableField = (type: Parameters<typeof Field>[0], description: string) =>
-  Field(type, { nullable: true, description })
-
 /** Declares a field that an update can omit. Null is rejected, because it could be mistaken for a new value. */
 export const UpdateField =
-  (type: Parameters<typeof Field>[0], description: string): PropertyDecorator =>
+  (...field: Parameters<typeof NullableField>): PropertyDecorator =>
   (target, key) => {
-    Field(type, { nullable: true, description })(target, key)
+    NullableField(...field)(target, key)
     getRules(target, key).rejectsNull = true
   }
 

@@ -1,6 +1,6 @@
-import { Arg, Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { ApiKeyId, IdempotencyKey } from '../../api/graphql/arguments.js'
+import { Arg, Args, FieldResolver, Mutation, Query, Resolver, Root } from '../../api/graphql/decorators.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
@@ -31,26 +31,26 @@ export class ApiKeyResolver {
   constructor(private readonly services: Services) {}
 
   @Requires('admin')
-  @Query(() => ApiKeyPage, { description: "Lists the tenant's API keys, newest first." })
+  @Query(() => ApiKeyPage, "Lists the tenant's API keys, newest first.")
   apiKeys(@CurrentActor() actor: Actor, @Args(() => ApiKeysArgs) args: ApiKeysArgs) {
     return this.services.apiKeys.list(actor, args)
   }
 
   @Requires('admin')
-  @Query(() => ApiKey, { description: 'Returns one API key. Returns the error `not_found` if the ID is unknown.' })
+  @Query(() => ApiKey, 'Returns one API key. Returns the error `not_found` if the ID is unknown.')
   apiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.services.apiKeys.get(actor, apiKeyId)
   }
 
   @Requires('admin')
-  @Mutation(() => CreatedApiKey, {
-    description:
-      'Creates an API key. Only this response contains its secret. Returns the error `bad_user_input` if a context does not exist.',
-  })
+  @Mutation(
+    () => CreatedApiKey,
+    'Creates an API key. Only this response contains its secret. Returns the error `bad_user_input` if a context does not exist.',
+  )
   createApiKey(
     @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
-    @Arg('input', () => CreateApiKeyInput, { description: 'Properties of the new API key.' }) input: CreateApiKeyInput,
+    @Arg('input', () => CreateApiKeyInput, 'Properties of the new API key.') input: CreateApiKeyInput,
     @IdempotencyKey() idempotencyKey?: string,
   ) {
     return this.services.idempotency.performOnce(
@@ -66,44 +66,41 @@ export class ApiKeyResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => ApiKey, {
-    description: 'Enables a disabled API key. Returns the error `conflict` if the key has any other status.',
-  })
+  @Mutation(() => ApiKey, 'Enables a disabled API key. Returns the error `conflict` if the key has any other status.')
   enableApiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.services.apiKeys.enable(actor, apiKeyId)
   }
 
   @Requires('admin')
-  @Mutation(() => ApiKey, {
-    description:
-      'Disables an active API key until it is enabled again. Returns the error `conflict` if the key has any other status.',
-  })
+  @Mutation(
+    () => ApiKey,
+    'Disables an active API key until it is enabled again. Returns the error `conflict` if the key has any other status.',
+  )
   disableApiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.services.apiKeys.disable(actor, apiKeyId)
   }
 
   @Requires('admin')
-  @Mutation(() => ApiKey, {
-    description: 'Revokes an API key permanently. Returns the error `conflict` if the key is already revoked.',
-  })
+  @Mutation(() => ApiKey, 'Revokes an API key permanently. Returns the error `conflict` if the key is already revoked.')
   revokeApiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.services.apiKeys.revoke(actor, apiKeyId)
   }
 
   @Requires('admin')
-  @Mutation(() => CreatedApiKey, {
-    description:
-      'Replaces the secret of an API key. The previous secret stays valid for the grace period. Returns the error `conflict` if the key is revoked.',
-  })
+  @Mutation(
+    () => CreatedApiKey,
+    'Replaces the secret of an API key. The previous secret stays valid for the grace period. Returns the error `conflict` if the key is revoked.',
+  )
   rotateApiKey(@CurrentActor() actor: Actor, @Args(() => RotateArgs) { apiKeyId, graceSeconds }: RotateArgs) {
     return this.services.apiKeys.rotate(actor, apiKeyId, graceSeconds)
   }
 
   @Requires('admin')
-  @FieldResolver(() => [String], {
-    nullable: true,
-    description: 'Keys of the contexts that the API key can access, excluding deleted contexts. Null means all contexts.',
-  })
+  @FieldResolver(
+    () => [String],
+    'Keys of the contexts that the API key can access, excluding deleted contexts. Null means all contexts.',
+    { nullable: true },
+  )
   async contexts(@CurrentCall() call: Call, @Root() key: ApiKey): Promise<string[] | null> {
     const { tenantId } = call.requireActor()
     const found = await Promise.all(
@@ -115,7 +112,7 @@ export class ApiKeyResolver {
   }
 
   @Requires('metadata')
-  @FieldResolver(() => [CallLog], { description: 'Most recent calls with the API key, newest first.' })
+  @FieldResolver(() => [CallLog], 'Most recent calls with the API key, newest first.')
   async recentCalls(
     @CurrentCall() call: Call,
     @Root() key: ApiKey,

@@ -1,8 +1,8 @@
-import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
+import { ArgsType, Field, ID, InputType, Int, NullableField, OutputType } from '../../api/graphql/decorators.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { createPageType, PageArgs } from '../../api/graphql/page.js'
-import { ContextKeys, IntegerRange, Metadata, NullableField, Rule, SingleLineText } from '../../api/graphql/rules.js'
+import { ContextKeys, IntegerRange, Metadata, Rule, SingleLineText } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { type Scope, scopes } from '../../platform/actor.js'
 
@@ -33,22 +33,18 @@ export const ApiKeyStatus = createEnum(
 )
 export type ApiKeyStatus = keyof typeof ApiKeyStatus
 
-@ObjectType({
-  implements: Node,
-  simpleResolvers: true,
-  description: 'An API key without its secret. The secret cannot be retrieved after creation.',
-})
+@OutputType('An API key without its secret. The secret cannot be retrieved after creation.', { implements: Node })
 export class ApiKey {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the API key: `key_` followed by a ULID.')
   apiKeyId!: string
-  @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
+  @Field(() => String, 'Name of the API key, 1 to 255 characters.')
   name!: string
-  @Field(() => String, { description: 'First characters of the secret, which help identify a leaked key.' })
+  @Field(() => String, 'First characters of the secret, which help identify a leaked key.')
   keyPrefix!: string
-  @Field(() => [ScopeName], { description: 'Scopes granted to the API key.' })
+  @Field(() => [ScopeName], 'Scopes granted to the API key.')
   scopes!: Scope[]
-  @Field(() => ApiKeyStatus, { description: 'Current status of the API key.' })
+  @Field(() => ApiKeyStatus, 'Current status of the API key.')
   status!: ApiKeyStatus
   @NullableField(() => Date, 'Time at which the API key expires. Null means that the key never expires.')
   expiresAt!: Date | null
@@ -57,26 +53,26 @@ export class ApiKey {
     'Time at which the API key was last used. Null if the key was never used. Usage on other replicas appears after a few seconds.',
   )
   lastUsedAt!: Date | null
-  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs stored with the API key.' })
+  @Field(() => JsonObjectScalar, 'Custom key/value pairs stored with the API key.')
   metadata!: Record<string, unknown>
-  @Field(() => ID, { description: 'ID of the user or API key that created the API key, or `system`.' })
+  @Field(() => ID, 'ID of the user or API key that created the API key, or `system`.')
   createdBy!: string
-  @Field(() => Date, { description: 'Time at which the API key was created.' })
+  @Field(() => Date, 'Time at which the API key was created.')
   createdAt!: Date
-  @Field(() => Date, { description: 'Time at which the API key was last changed.' })
+  @Field(() => Date, 'Time at which the API key was last changed.')
   updatedAt!: Date
   contextIds!: string[] | null
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A new or rotated API key with its secret, which is returned only once.' })
+@OutputType('A new or rotated API key with its secret, which is returned only once.')
 export class CreatedApiKey {
-  @Field(() => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the API key: `key_` followed by a ULID.')
   apiKeyId!: string
-  @Field(() => String, { description: 'API key secret: `assay_` followed by 43 characters. It is returned only once.' })
+  @Field(() => String, 'API key secret: `assay_` followed by 43 characters. It is returned only once.')
   apiKey!: string
-  @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
+  @Field(() => String, 'Name of the API key, 1 to 255 characters.')
   name!: string
-  @Field(() => [ScopeName], { description: 'Scopes granted to the API key.' })
+  @Field(() => [ScopeName], 'Scopes granted to the API key.')
   scopes!: Scope[]
   @NullableField(() => Date, 'Time at which the API key expires. Null means that the key never expires.')
   expiresAt!: Date | null
@@ -84,12 +80,12 @@ export class CreatedApiKey {
 
 export const ApiKeyPage = createPageType(ApiKey, 'ApiKey')
 
-@InputType({ description: 'Properties of a new API key.' })
+@InputType('Properties of a new API key.')
 export class CreateApiKeyInput {
-  @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
+  @Field(() => String, 'Name of the API key, 1 to 255 characters.')
   @SingleLineText(1, 255)
   name!: string
-  @Field(() => [ScopeName], { defaultValue: ['upload', 'download'], description: 'Scopes to grant to the API key.' })
+  @Field(() => [ScopeName], 'Scopes to grant to the API key.', { defaultValue: ['upload', 'download'] })
   @ScopeList()
   scopes!: Scope[]
   @NullableField(() => Int, 'Number of days until the API key expires, 1 to 365. Null means that the key never expires.')
@@ -111,16 +107,16 @@ export class ApiKeysArgs extends PageArgs {
 
 @ArgsType()
 export class RotateArgs {
-  @Field(() => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the API key: `key_` followed by a ULID.')
   apiKeyId!: string
-  @Field(() => Int, { defaultValue: 0, description: 'Number of seconds for which the previous secret stays valid, 0 to 86,400.' })
+  @Field(() => Int, 'Number of seconds for which the previous secret stays valid, 0 to 86,400.', { defaultValue: 0 })
   @IntegerRange(0, 86_400)
   graceSeconds!: number
 }
 
 @ArgsType()
 export class RecentCallsArgs {
-  @Field(() => Int, { defaultValue: 5, description: 'Maximum number of calls to return, 1 to 20.' })
+  @Field(() => Int, 'Maximum number of calls to return, 1 to 20.', { defaultValue: 5 })
   @IntegerRange(1, 20)
   first!: number
 }

@@ -1,4 +1,4 @@
-import { Args, Query, Resolver } from 'type-graphql'
+import { Args, Query, Resolver } from '../../api/graphql/decorators.js'
 import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { AuditLogService } from './audit-log.service.js'
@@ -16,21 +16,22 @@ export class AuditLogResolver {
   constructor(private readonly service: AuditLogService) {}
 
   @Requires('admin')
-  @Query(() => AuditLogPage, { description: 'Lists audit log entries, newest first.' })
+  @Query(() => AuditLogPage, 'Lists audit log entries, newest first.')
   auditLogs(@CurrentActor() actor: Actor, @Args(() => AuditLogsArgs) args: AuditLogsArgs) {
     return this.service.list(actor, args)
   }
 
   @Requires('admin')
-  @Query(() => AuditLogConnection, { description: 'Returns audit log entries as a cursor connection, newest first.' })
+  @Query(() => AuditLogConnection, 'Returns audit log entries as a cursor connection, newest first.')
   auditLogsConnection(@CurrentActor() actor: Actor, @Args(() => AuditLogsConnectionArgs) args: AuditLogsConnectionArgs) {
     return this.service.getConnection(actor, args)
   }
 
   @Requires('admin')
-  @Query(() => AuditLogPage, {
-    description: 'Lists the audit log entries for one entity, newest first. The list is empty if the entity has no entries.',
-  })
+  @Query(
+    () => AuditLogPage,
+    'Lists the audit log entries for one entity, newest first. The list is empty if the entity has no entries.',
+  )
   auditLogsOfEntity(@CurrentActor() actor: Actor, @Args(() => AuditLogsOfEntityArgs) args: AuditLogsOfEntityArgs) {
     return this.service.list(actor, args)
   }

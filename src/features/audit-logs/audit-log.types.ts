@@ -1,8 +1,7 @@
-import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, NullableField, OutputType } from '../../api/graphql/decorators.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, createConnectionType, createPageType, PageArgs } from '../../api/graphql/page.js'
-import { NullableField } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import type { Scope } from '../../platform/actor.js'
 import { ScopeName } from '../api-keys/api-key.types.js'
@@ -45,42 +44,38 @@ export const PerformerTypeName = createEnum('PerformerType', 'Kind of actor that
 })
 export type PerformerTypeName = keyof typeof PerformerTypeName
 
-@ObjectType({
-  implements: Node,
-  simpleResolvers: true,
-  description: 'An audit log entry, with a snapshot of the actor at the time of the change.',
-})
+@OutputType('An audit log entry, with a snapshot of the actor at the time of the change.', { implements: Node })
 export class AuditLog {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the audit log entry: `aud_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the audit log entry: `aud_` followed by a ULID.')
   auditId!: string
-  @Field(() => AuditTypeName, { description: 'Category of the audit log entry.' })
+  @Field(() => AuditTypeName, 'Category of the audit log entry.')
   auditType!: AuditTypeName
-  @Field(() => AuditActionName, { description: 'Kind of change that was made.' })
+  @Field(() => AuditActionName, 'Kind of change that was made.')
   action!: AuditActionName
-  @Field(() => String, { description: 'Kind of entity that was changed.' })
+  @Field(() => String, 'Kind of entity that was changed.')
   entityType!: string
-  @Field(() => ID, { description: 'ID of the entity that was changed.' })
+  @Field(() => ID, 'ID of the entity that was changed.')
   entityId!: string
-  @Field(() => String, { description: 'Name of the entity at the time of the change.' })
+  @Field(() => String, 'Name of the entity at the time of the change.')
   entityName!: string
-  @Field(() => ID, { description: 'ID of the user or API key that made the change, or `system`.' })
+  @Field(() => ID, 'ID of the user or API key that made the change, or `system`.')
   performedById!: string
-  @Field(() => String, { description: 'Name of the actor at the time of the change.' })
+  @Field(() => String, 'Name of the actor at the time of the change.')
   performedByName!: string
   @NullableField(() => String, 'Email address of the actor at the time of the change. Null if the actor is not a user.')
   performedByEmail!: string | null
-  @Field(() => PerformerTypeName, { description: 'Kind of actor that made the change.' })
+  @Field(() => PerformerTypeName, 'Kind of actor that made the change.')
   performedByType!: PerformerTypeName
-  @Field(() => [ScopeName], { description: 'Scopes of the actor at the time of the change.' })
+  @Field(() => [ScopeName], 'Scopes of the actor at the time of the change.')
   performedByScopes!: Scope[]
-  @Field(() => JsonObjectScalar, { description: 'Details of the change, such as the previous and new status.' })
+  @Field(() => JsonObjectScalar, 'Details of the change, such as the previous and new status.')
   details!: Record<string, unknown>
-  @Field(() => String, { description: 'IP address of the actor that made the change.' })
+  @Field(() => String, 'IP address of the actor that made the change.')
   ipAddress!: string
-  @Field(() => String, { description: '`User-Agent` header that the actor sent.' })
+  @Field(() => String, '`User-Agent` header that the actor sent.')
   userAgent!: string
-  @Field(() => Date, { description: 'Time at which the change was made.' })
+  @Field(() => Date, 'Time at which the change was made.')
   createdAt!: Date
 }
 
@@ -109,8 +104,8 @@ export class AuditLogsConnectionArgs extends withFilters(ConnectionArgs) {}
 
 @ArgsType()
 export class AuditLogsOfEntityArgs extends PageArgs {
-  @Field(() => EntityTypeName, { description: 'Kind of entity whose audit log entries are returned.' })
+  @Field(() => EntityTypeName, 'Kind of entity whose audit log entries are returned.')
   entityType!: EntityTypeName
-  @Field(() => ID, { description: 'ID of the entity whose audit log entries are returned.' })
+  @Field(() => ID, 'ID of the entity whose audit log entries are returned.')
   entityId!: string
 }

@@ -1,5 +1,5 @@
-import { Args, FieldResolver, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
+import { Args, FieldResolver, Query, Resolver, Root } from '../../api/graphql/decorators.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
@@ -12,21 +12,20 @@ export class CallLogResolver {
   constructor(private readonly service: CallLogService) {}
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => CallLogPage, { description: 'Lists call log entries, newest first.' })
+  @Query(() => CallLogPage, 'Lists call log entries, newest first.')
   callLogs(@CurrentActor() actor: Actor, @Args(() => CallLogsArgs) args: CallLogsArgs) {
     return this.service.list(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => CallLogConnection, { description: 'Returns call log entries as a cursor connection, newest first.' })
+  @Query(() => CallLogConnection, 'Returns call log entries as a cursor connection, newest first.')
   callLogsConnection(@CurrentActor() actor: Actor, @Args(() => CallLogsConnectionArgs) args: CallLogsConnectionArgs) {
     return this.service.getConnection(actor, args)
   }
 
   @Requires('metadata')
-  @FieldResolver(() => ValidationReportType, {
+  @FieldResolver(() => ValidationReportType, 'Validation report of a rejected upload. Null for all other calls.', {
     nullable: true,
-    description: 'Validation report of a rejected upload. Null for all other calls.',
   })
   validation(@CurrentCall() call: Call, @Root() log: CallLog) {
     return loadRelation(call, 'CallLog.validation', log.callId, (ids) =>

@@ -1,8 +1,8 @@
-import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, NullableField, OutputType } from '../../api/graphql/decorators.js'
 import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, createConnectionType, createPageType, PageArgs } from '../../api/graphql/page.js'
-import { DateString, NullableField } from '../../api/graphql/rules.js'
+import { DateString } from '../../api/graphql/rules.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 
 export const OperationName = createEnum('Operation', 'Category of a call, named after the scope that its endpoint requires.', {
@@ -19,22 +19,18 @@ export const CallStatusName = createEnum('CallStatus', 'Result of an API call.',
 })
 export type CallStatusName = keyof typeof CallStatusName
 
-@ObjectType({
-  implements: Node,
-  simpleResolvers: true,
-  description: 'A log entry for a successful or failed call made with an API key.',
-})
+@OutputType('A log entry for a successful or failed call made with an API key.', { implements: Node })
 export class CallLog {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the call: `call_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the call: `call_` followed by a ULID.')
   callId!: string
-  @Field(() => ID, { description: 'ID of the API key that made the call.' })
+  @Field(() => ID, 'ID of the API key that made the call.')
   apiKeyId!: string
-  @Field(() => String, { description: 'Name of the API key at the time of the call.' })
+  @Field(() => String, 'Name of the API key at the time of the call.')
   apiKeyName!: string
-  @Field(() => OperationName, { description: 'Category of the call.' })
+  @Field(() => OperationName, 'Category of the call.')
   operation!: OperationName
-  @Field(() => CallStatusName, { description: 'Result of the call.' })
+  @Field(() => CallStatusName, 'Result of the call.')
   status!: CallStatusName
   @NullableField(() => ID, 'ID of the file involved in the call. Null if no file was involved.')
   fileId!: string | null
@@ -44,11 +40,11 @@ export class CallLog {
   errorCode!: ErrorCode | null
   @NullableField(() => String, 'Error message that explains why the call failed. Null on success.')
   errorMessage!: string | null
-  @Field(() => String, { description: 'IP address of the client.' })
+  @Field(() => String, 'IP address of the client.')
   ipAddress!: string
-  @Field(() => String, { description: '`User-Agent` header sent by the client, at most 512 bytes.' })
+  @Field(() => String, '`User-Agent` header sent by the client, at most 512 bytes.')
   userAgent!: string
-  @Field(() => Date, { description: 'Time at which the call was made.' })
+  @Field(() => Date, 'Time at which the call was made.')
   createdAt!: Date
 }
 

@@ -1,43 +1,39 @@
-import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
+import { Field, ID, InputType, Int, NullableField, OutputType } from '../../api/graphql/decorators.js'
 import { ErrorCodeName } from '../../api/graphql/enum.js'
 import { createPageType } from '../../api/graphql/page.js'
-import { BooleanUpdateField, IntegerRange, NullableField, Rule, UpdateField } from '../../api/graphql/rules.js'
+import { BooleanUpdateField, IntegerRange, Rule, UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 import { CheckRules, UpdateContextInput } from './context.types.js'
 
-@ObjectType({ simpleResolvers: true, description: 'Retention and validation options of a context.' })
+@OutputType('Retention and validation options of a context.')
 export class ContextPolicy {
   @NullableField(() => Int, 'Number of days after which the service deletes a file automatically, 1 to 36,500. Null means never.')
   retentionDays!: number | null
-  @Field(() => Int, {
-    description:
-      'Number of days for which a deleted file can be restored, 0 to 365. 0 means that deleted files cannot be restored.',
-  })
+  @Field(
+    () => Int,
+    'Number of days for which a deleted file can be restored, 0 to 365. 0 means that deleted files cannot be restored.',
+  )
   trashDays!: number
-  @Field(() => Boolean, {
-    description: 'True if the context rejects files that require a password. The error is `encrypted_file`.',
-  })
+  @Field(() => Boolean, 'True if the context rejects files that require a password. The error is `encrypted_file`.')
   rejectEncryptedFiles!: boolean
-  @Field(() => Boolean, {
-    description:
-      'True if the context rejects macros, scripts, launch actions, attachments and external references. The error is `active_content`.',
-  })
+  @Field(
+    () => Boolean,
+    'True if the context rejects macros, scripts, launch actions, attachments and external references. The error is `active_content`.',
+  )
   rejectActiveContent!: boolean
-  @Field(() => Boolean, {
-    description:
-      'True if the context accepts files that the scanner cannot scan completely. If false, they are rejected with `scan_incomplete`.',
-  })
+  @Field(
+    () => Boolean,
+    'True if the context accepts files that the scanner cannot scan completely. If false, they are rejected with `scan_incomplete`.',
+  )
   acceptUnscanned!: boolean
-  @Field(() => Boolean, {
-    description: "True if the service rescans stored files when the scanner's signatures change.",
-  })
+  @Field(() => Boolean, "True if the service rescans stored files when the scanner's signatures change.")
   rescan!: boolean
 }
 
 const isValidDayCount = (value: unknown) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 36_500
 
-@InputType({ description: 'Context policy fields to change. Omitted fields keep their values.' })
+@InputType('Context policy fields to change. Omitted fields keep their values.')
 export class UpdateContextPolicyInput {
   @NullableField(() => Int, 'Number of days after which the service deletes a file automatically, 1 to 36,500. Null means never.')
   @Rule(isValidDayCount, 'must be null or between 1 and 36500', { type: ['integer', 'null'], minimum: 1, maximum: 36_500 })
@@ -58,84 +54,76 @@ export class UpdateContextPolicyInput {
   rescan?: boolean
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Rules and policy that a context applies to uploads.' })
+@OutputType('Rules and policy that a context applies to uploads.')
 export class ContextRules extends CheckRules {
-  @Field(() => ContextPolicy, { description: 'Context policy as defined in this version of the rules.' })
+  @Field(() => ContextPolicy, 'Context policy as defined in this version of the rules.')
   policy!: ContextPolicy
 }
 
-@ObjectType({ simpleResolvers: true, description: "A version of a context's rules and policy." })
+@OutputType("A version of a context's rules and policy.")
 export class ContextVersion {
-  @Field(() => ID, { description: 'Unique identifier of the version: the context ID, a colon and the version number.' })
+  @Field(() => ID, 'Unique identifier of the version: the context ID, a colon and the version number.')
   id!: string
-  @Field(() => Int, {
-    description: 'Version number of the context rules, starting at 1. Validation reports contain it as `rulesVersion`.',
-  })
+  @Field(() => Int, 'Version number of the context rules, starting at 1. Validation reports contain it as `rulesVersion`.')
   version!: number
-  @Field(() => ID, { description: 'ID of the user or API key that made the change, or `system`.' })
+  @Field(() => ID, 'ID of the user or API key that made the change, or `system`.')
   changedBy!: string
-  @Field(() => Date, { description: 'Time at which the version was created.' })
+  @Field(() => Date, 'Time at which the version was created.')
   changedAt!: Date
-  @Field(() => ContextRules, { description: 'Rules and policy of the context in this version.' })
+  @Field(() => ContextRules, 'Rules and policy of the context in this version.')
   rules!: ContextRules
 }
 
 export const ContextVersionPage = createPageType(ContextVersion, 'ContextVersion')
 
-@InputType({ description: 'Context and policy changes to simulate. Omitted fields keep their values.' })
+@InputType('Context and policy changes to simulate. Omitted fields keep their values.')
 export class PreviewContextInput extends UpdateContextInput {
   @UpdateField(() => UpdateContextPolicyInput, 'Policy fields to simulate. Omitted fields keep their values.')
   policy?: UpdateContextPolicyInput
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of files that the changed rules would reject, grouped by reason.' })
+@OutputType('Number of files that the changed rules would reject, grouped by reason.')
 export class FilesByReason {
-  @Field(() => LongScalar, { description: 'Number of files whose extension would not be allowed.' })
+  @Field(() => LongScalar, 'Number of files whose extension would not be allowed.')
   invalidExtension = 0
-  @Field(() => LongScalar, { description: 'Number of files that would exceed the size limit.' })
+  @Field(() => LongScalar, 'Number of files that would exceed the size limit.')
   sizeExceeded = 0
-  @Field(() => LongScalar, { description: 'Number of empty files (0 bytes).' })
+  @Field(() => LongScalar, 'Number of empty files (0 bytes).')
   blankFile = 0
-  @Field(() => LongScalar, { description: 'Number of files that require a password.' })
+  @Field(() => LongScalar, 'Number of files that require a password.')
   encryptedFile = 0
-  @Field(() => LongScalar, { description: 'Number of files with active content.' })
+  @Field(() => LongScalar, 'Number of files with active content.')
   activeContent = 0
-  @Field(() => LongScalar, { description: 'Number of files in which a later scan found a virus.' })
+  @Field(() => LongScalar, 'Number of files in which a later scan found a virus.')
   virusDetected = 0
-  @Field(() => LongScalar, { description: 'Number of files that the scanner could not scan completely.' })
+  @Field(() => LongScalar, 'Number of files that the scanner could not scan completely.')
   scanIncomplete = 0
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A stored file that the simulated rules would reject.' })
+@OutputType('A stored file that the simulated rules would reject.')
 export class FileAtOdds {
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
-  @Field(() => String, { description: 'File name sent by the client, sanitized.' })
+  @Field(() => String, 'File name sent by the client, sanitized.')
   originalFilename!: string
-  @Field(() => ErrorCodeName, { description: 'First reason why the changed rules would reject the file.' })
+  @Field(() => ErrorCodeName, 'First reason why the changed rules would reject the file.')
   reason!: ErrorCode
-  @Field(() => String, { description: 'Human-readable explanation of the reason.' })
+  @Field(() => String, 'Human-readable explanation of the reason.')
   message!: string
 }
 
-@ObjectType({
-  simpleResolvers: true,
-  description:
-    "Simulated effect of changed rules on a context's stored files. The simulation uses stored data and does not read the files again.",
-})
+@OutputType(
+  "Simulated effect of changed rules on a context's stored files. The simulation uses stored data and does not read the files again.",
+)
 export class ContextPreview {
-  @Field(() => LongScalar, { description: 'Number of files in the context.' })
+  @Field(() => LongScalar, 'Number of files in the context.')
   files!: number
-  @Field(() => LongScalar, { description: 'Number of files that the changed rules would reject.' })
+  @Field(() => LongScalar, 'Number of files that the changed rules would reject.')
   wouldBeRejected!: number
-  @Field(() => LongScalar, {
-    description: 'Number of files whose result cannot be predicted without reading their content again.',
-  })
+  @Field(() => LongScalar, 'Number of files whose result cannot be predicted without reading their content again.')
   undecided!: number
-  @Field(() => FilesByReason, {
-    description: 'Number of files that the changed rules would reject, grouped by the first reason.',
-  })
+  @Field(() => FilesByReason, 'Number of files that the changed rules would reject, grouped by the first reason.')
   byReason!: FilesByReason
-  @Field(() => [FileAtOdds], { description: 'Up to 20 of the newest files that the changed rules would reject.' })
+  @Field(() => [FileAtOdds], 'Up to 20 of the newest files that the changed rules would reject.')
   sample!: FileAtOdds[]
 }

@@ -1,10 +1,19 @@
-import { Arg, Args, ArgsType, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { ContextKey, IdempotencyKey, UpdateInput } from '../../api/graphql/arguments.js'
+import {
+  Arg,
+  Args,
+  ArgsType,
+  FieldResolver,
+  Mutation,
+  NullableField,
+  Query,
+  Resolver,
+  Root,
+} from '../../api/graphql/decorators.js'
 import { PageArgs } from '../../api/graphql/page.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
-import { NullableField } from '../../api/graphql/rules.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Actor } from '../../platform/actor.js'
 import type { FileContextService } from './context.service.js'
@@ -39,27 +48,23 @@ export class FileContextResolver {
   ) {}
 
   @Requires('any')
-  @Query(() => FileContextPage, { description: "Lists the tenant's contexts, newest first." })
+  @Query(() => FileContextPage, "Lists the tenant's contexts, newest first.")
   contexts(@CurrentActor() actor: Actor, @Args(() => ContextsArgs) args: ContextsArgs) {
     return this.contextService.list(actor, args)
   }
 
   @Requires('any')
-  @Query(() => FileContext, {
-    description: 'Returns the context with this key. Returns the error `not_found` if the key is unknown.',
-  })
+  @Query(() => FileContext, 'Returns the context with this key. Returns the error `not_found` if the key is unknown.')
   context(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
     return this.contextService.get(actor, contextKey)
   }
 
   @Requires('admin')
-  @Mutation(() => FileContext, {
-    description: 'Creates a context. Returns the error `conflict` if the context key already exists.',
-  })
+  @Mutation(() => FileContext, 'Creates a context. Returns the error `conflict` if the context key already exists.')
   createContext(
     @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
-    @Arg('input', () => CreateContextInput, { description: 'Properties of the new context.' }) input: CreateContextInput,
+    @Arg('input', () => CreateContextInput, 'Properties of the new context.') input: CreateContextInput,
     @IdempotencyKey() idempotencyKey?: string,
   ) {
     return this.idempotency.performOnce(
@@ -78,7 +83,7 @@ export class FileContextResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => FileContext, { description: 'Updates a context. The context key cannot be changed.' })
+  @Mutation(() => FileContext, 'Updates a context. The context key cannot be changed.')
   updateContext(
     @CurrentActor() actor: Actor,
     @ContextKey() contextKey: string,
@@ -88,26 +93,22 @@ export class FileContextResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => DeletedContext, {
-    description:
-      'Deletes an empty context. Returns the error `conflict` if the context still contains files, including files in the trash.',
-  })
+  @Mutation(
+    () => DeletedContext,
+    'Deletes an empty context. Returns the error `conflict` if the context still contains files, including files in the trash.',
+  )
   deleteContext(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
     return this.contextService.delete(actor, contextKey)
   }
 
   @Requires('admin')
-  @Query(() => ContextPolicy, {
-    description: 'Returns the policy of a context. Returns the error `not_found` if the key is unknown.',
-  })
+  @Query(() => ContextPolicy, 'Returns the policy of a context. Returns the error `not_found` if the key is unknown.')
   contextPolicy(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
     return this.contextService.get(actor, contextKey)
   }
 
   @Requires('admin')
-  @Mutation(() => ContextPolicy, {
-    description: "Changes fields of a context's policy and creates a new version of the context's rules.",
-  })
+  @Mutation(() => ContextPolicy, "Changes fields of a context's policy and creates a new version of the context's rules.")
   updateContextPolicy(
     @CurrentActor() actor: Actor,
     @ContextKey() contextKey: string,
@@ -117,32 +118,33 @@ export class FileContextResolver {
   }
 
   @Requires('admin')
-  @Query(() => ContextVersionPage, { description: "Lists the versions of a context's rules and policy, newest first." })
+  @Query(() => ContextVersionPage, "Lists the versions of a context's rules and policy, newest first.")
   contextVersions(@CurrentActor() actor: Actor, @ContextKey() contextKey: string, @Args(() => PageArgs) args: PageArgs) {
     return this.contextService.listVersions(actor, contextKey, args)
   }
 
   @Requires('admin')
-  @Query(() => ContextPreview, {
-    description: 'Simulates a change to a context or its policy and reports the effect on stored files. Nothing is changed.',
-  })
+  @Query(
+    () => ContextPreview,
+    'Simulates a change to a context or its policy and reports the effect on stored files. Nothing is changed.',
+  )
   previewContext(
     @CurrentActor() actor: Actor,
     @ContextKey() contextKey: string,
-    @Arg('input', () => PreviewContextInput, { description: 'Changes to simulate. Omitted fields keep their values.' })
+    @Arg('input', () => PreviewContextInput, 'Changes to simulate. Omitted fields keep their values.')
     input: PreviewContextInput,
   ) {
     return this.contextService.preview(actor, contextKey, input)
   }
 
   @Requires('admin')
-  @FieldResolver(() => ContextPolicy, { nullable: true, description: 'Retention and validation options of the context.' })
+  @FieldResolver(() => ContextPolicy, 'Retention and validation options of the context.', { nullable: true })
   policy(@Root() context: FileContext): ContextPolicy {
     return context
   }
 
   @Requires('metadata')
-  @FieldResolver(() => ContextUsage, { nullable: true, description: 'Usage statistics for the context.' })
+  @FieldResolver(() => ContextUsage, 'Usage statistics for the context.', { nullable: true })
   usage(@CurrentCall() call: Call, @Root() context: FileContext) {
     return loadRelation(call, 'FileContext.usage', context.contextId, (ids) =>
       this.contextService.getUsageByIds(context.tenantId, ids),

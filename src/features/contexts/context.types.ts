@@ -1,4 +1,4 @@
-import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
+import { Field, ID, InputType, Int, NullableField, ObjectType, OutputType } from '../../api/graphql/decorators.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { createPageType } from '../../api/graphql/page.js'
@@ -7,7 +7,6 @@ import {
   IntegerRange,
   Metadata,
   MultiLineText,
-  NullableField,
   Rule,
   SingleLineText,
   UpdateField,
@@ -28,57 +27,47 @@ export type ContextStatus = keyof typeof ContextStatus
 /** Rules that a context and each version of its rules contain. */
 @ObjectType({ simpleResolvers: true })
 export abstract class CheckRules {
-  @Field(() => [String], { description: 'Allowed file extensions, in lower case and without the dot.' })
+  @Field(() => [String], 'Allowed file extensions, in lower case and without the dot.')
   allowedExtensions!: string[]
-  @Field(() => Int, {
-    description: 'Maximum file size in MB (1 MB is 1,048,576 bytes). A file of exactly this size is accepted.',
-  })
+  @Field(() => Int, 'Maximum file size in MB (1 MB is 1,048,576 bytes). A file of exactly this size is accepted.')
   maxFileSizeMb!: number
-  @Field(() => Boolean, { description: 'True if the context rejects blank files.' })
+  @Field(() => Boolean, 'True if the context rejects blank files.')
   rejectBlankFiles!: boolean
-  @Field(() => Boolean, { description: 'True if the context rejects files that common programs cannot open.' })
+  @Field(() => Boolean, 'True if the context rejects files that common programs cannot open.')
   rejectCorruptFiles!: boolean
-  @Field(() => Boolean, { description: 'True if the context scans files for viruses.' })
+  @Field(() => Boolean, 'True if the context scans files for viruses.')
   scanForViruses!: boolean
 }
 
-@ObjectType({
-  implements: Node,
-  simpleResolvers: true,
-  description: 'A set of upload rules, and the files that passed them.',
-})
+@OutputType('A set of upload rules, and the files that passed them.', { implements: Node })
 export class FileContext extends CheckRules {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the context: `ctx_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the context: `ctx_` followed by a ULID.')
   contextId!: string
-  @Field(() => String, {
-    description: 'Key that identifies the context in paths and upload forms. It is unique in the tenant and immutable.',
-  })
+  @Field(() => String, 'Key that identifies the context in paths and upload forms. It is unique in the tenant and immutable.')
   contextKey!: string
-  @Field(() => ID, { description: 'ID of the tenant that owns the context: `ten_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the tenant that owns the context: `ten_` followed by a ULID.')
   tenantId!: string
-  @Field(() => String, { description: 'Display name of the context, 1 to 255 characters.' })
+  @Field(() => String, 'Display name of the context, 1 to 255 characters.')
   displayName!: string
-  @Field(() => String, { description: "Free-text description of the context's purpose." })
+  @Field(() => String, "Free-text description of the context's purpose.")
   description!: string
-  @Field(() => String, {
-    description:
-      'Template for the storage paths of files. The service replaces the placeholders `{context_key}`, `{year}` and `{month}`.',
-  })
+  @Field(
+    () => String,
+    'Template for the storage paths of files. The service replaces the placeholders `{context_key}`, `{year}` and `{month}`.',
+  )
   storagePathTemplate!: string
-  @Field(() => Int, { description: 'Storage quota of the context in MB (1 MB is 1,048,576 bytes).' })
+  @Field(() => Int, 'Storage quota of the context in MB (1 MB is 1,048,576 bytes).')
   storageQuotaMb!: number
-  @Field(() => LongScalar, {
-    description: 'Exact total size of all files in the context in bytes, including files in the trash.',
-  })
+  @Field(() => LongScalar, 'Exact total size of all files in the context in bytes, including files in the trash.')
   storageUsedBytes!: number
-  @Field(() => ContextStatus, { description: 'Status of the context.' })
+  @Field(() => ContextStatus, 'Status of the context.')
   status!: ContextStatus
-  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs stored with the context.' })
+  @Field(() => JsonObjectScalar, 'Custom key/value pairs stored with the context.')
   metadata!: Record<string, unknown>
-  @Field(() => Date, { description: 'Time at which the context was created.' })
+  @Field(() => Date, 'Time at which the context was created.')
   createdAt!: Date
-  @Field(() => Date, { description: 'Time at which the context was last changed.' })
+  @Field(() => Date, 'Time at which the context was last changed.')
   updatedAt!: Date
   rejectEncryptedFiles!: boolean
   rejectActiveContent!: boolean
@@ -91,27 +80,27 @@ export class FileContext extends CheckRules {
   requiredSha256?: string | null
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A context that was deleted.' })
+@OutputType('A context that was deleted.')
 export class DeletedContext {
-  @Field(() => ID, { description: 'ID of the deleted context: `ctx_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the deleted context: `ctx_` followed by a ULID.')
   contextId!: string
-  @Field(() => String, { description: 'Key of the deleted context. A new context can use the same key.' })
+  @Field(() => String, 'Key of the deleted context. A new context can use the same key.')
   contextKey!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Usage statistics for a context.' })
+@OutputType('Usage statistics for a context.')
 export class ContextUsage {
-  @Field(() => LongScalar, { description: 'Number of files currently in the context.' })
+  @Field(() => LongScalar, 'Number of files currently in the context.')
   fileCount!: number
-  @Field(() => LongScalar, { description: 'Total size of the files currently in the context, in bytes.' })
+  @Field(() => LongScalar, 'Total size of the files currently in the context, in bytes.')
   totalBytes!: number
-  @Field(() => LongScalar, { description: "Number of bytes left in the context's storage quota." })
+  @Field(() => LongScalar, "Number of bytes left in the context's storage quota.")
   remainingBytes!: number
-  @Field(() => LongScalar, { description: 'Number of files that the context has accepted since its creation.' })
+  @Field(() => LongScalar, 'Number of files that the context has accepted since its creation.')
   filesUploaded!: number
-  @Field(() => LongScalar, { description: 'Number of files that the context has blocked since its creation.' })
+  @Field(() => LongScalar, 'Number of files that the context has blocked since its creation.')
   filesBlocked!: number
-  @Field(() => LongScalar, { description: 'Number of API calls that involved the context.' })
+  @Field(() => LongScalar, 'Number of API calls that involved the context.')
   calls!: number
 }
 
@@ -136,42 +125,39 @@ const PathTemplate = () =>
 const Megabytes = () => IntegerRange(1, 2_147_483_647)
 export const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
 
-@InputType({ description: 'Properties of a new context. All checks are enabled by default.' })
+@InputType('Properties of a new context. All checks are enabled by default.')
 export class CreateContextInput {
-  @Field(() => String, {
-    description: 'Key of the context: a lower-case letter, then up to 62 lower-case letters, digits and underscores.',
-  })
+  @Field(() => String, 'Key of the context: a lower-case letter, then up to 62 lower-case letters, digits and underscores.')
   @Rule(
     (value) => typeof value === 'string' && contextKeyShape.test(value),
     'must be a lower-case letter followed by up to 62 lower-case letters, digits or underscores',
     { pattern: contextKeyShape.source },
   )
   contextKey!: string
-  @Field(() => String, { description: 'Display name of the context, 1 to 255 characters.' })
+  @Field(() => String, 'Display name of the context, 1 to 255 characters.')
   @SingleLineText(1, 255)
   displayName!: string
-  @Field(() => [String], { description: 'Allowed file extensions, 1 to 100, in upper or lower case, with or without the dot.' })
+  @Field(() => [String], 'Allowed file extensions, 1 to 100, in upper or lower case, with or without the dot.')
   @ExtensionList()
   allowedExtensions!: string[]
-  @Field(() => Int, { description: 'Maximum file size in MB, from 1 to the value of `MAX_UPLOAD_MB`.' })
+  @Field(() => Int, 'Maximum file size in MB, from 1 to the value of `MAX_UPLOAD_MB`.')
   @Megabytes()
   maxFileSizeMb!: number
-  @Field(() => String, { defaultValue: '', description: "Free-text description of the context's purpose." })
+  @Field(() => String, "Free-text description of the context's purpose.", { defaultValue: '' })
   @MultiLineText(0, 4096)
   description!: string
-  @Field(() => String, {
+  @Field(() => String, 'Template for the storage paths of files. It can contain `{context_key}`, `{year}` and `{month}`.', {
     defaultValue: '{context_key}/{year}/{month}',
-    description: 'Template for the storage paths of files. It can contain `{context_key}`, `{year}` and `{month}`.',
   })
   @PathTemplate()
   storagePathTemplate!: string
-  @Field(() => Boolean, { defaultValue: true, description: 'True to reject blank files.' })
+  @Field(() => Boolean, 'True to reject blank files.', { defaultValue: true })
   rejectBlankFiles!: boolean
-  @Field(() => Boolean, { defaultValue: true, description: 'True to reject files that common programs cannot open.' })
+  @Field(() => Boolean, 'True to reject files that common programs cannot open.', { defaultValue: true })
   rejectCorruptFiles!: boolean
-  @Field(() => Boolean, { defaultValue: true, description: 'True to scan files for viruses.' })
+  @Field(() => Boolean, 'True to scan files for viruses.', { defaultValue: true })
   scanForViruses!: boolean
-  @Field(() => Int, { defaultValue: 10_240, description: 'Storage quota of the context in MB, at least 1.' })
+  @Field(() => Int, 'Storage quota of the context in MB, at least 1.', { defaultValue: 10_240 })
   @Megabytes()
   storageQuotaMb!: number
   @NullableField(() => JsonObjectScalar, 'Custom key/value pairs, at most 16 KiB as JSON.')
@@ -179,7 +165,7 @@ export class CreateContextInput {
   metadata?: Record<string, unknown> | null
 }
 
-@InputType({ description: 'Context fields to change. Omitted fields keep their values.' })
+@InputType('Context fields to change. Omitted fields keep their values.')
 export class UpdateContextInput {
   @UpdateField(() => String, 'Display name of the context, 1 to 255 characters.')
   @SingleLineText(1, 255)

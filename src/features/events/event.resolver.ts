@@ -1,5 +1,5 @@
-import { Args, Extensions, Query, Resolver, Root, Subscription } from 'type-graphql'
 import type { Call } from '../../access/call.js'
+import { Args, Extensions, Query, Resolver, Root, Subscription } from '../../api/graphql/decorators.js'
 import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { type EventService, eventsEndpoint } from './event.service.js'
@@ -14,7 +14,7 @@ export class EventResolver {
   constructor(private readonly service: EventService) {}
 
   @Requires('admin', { tenantWide: true })
-  @Query(() => EventPage, { description: "Lists the tenant's events after a journal position, in commit order." })
+  @Query(() => EventPage, "Lists the tenant's events after a journal position, in commit order.")
   events(@CurrentActor() actor: Actor, @Args(() => EventPageArgs) args: EventPageArgs) {
     return this.service.getPage(actor, args)
   }

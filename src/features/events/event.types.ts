@@ -1,31 +1,32 @@
-import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
+import { ArgsType, Field, ID, Int, NullableField, OutputType } from '../../api/graphql/decorators.js'
 import { AsNodeId } from '../../api/graphql/node.js'
-import { IntegerRange, NullableField, Rule } from '../../api/graphql/rules.js'
+import { IntegerRange, Rule } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { type EventType, eventTypes } from '../../ledger/event-types.js'
 
-@ObjectType({ simpleResolvers: true, description: "A change to the tenant's data, or a verdict on an uploaded file." })
+@OutputType("A change to the tenant's data, or a verdict on an uploaded file.")
 export class Event {
   @AsNodeId()
-  @Field(() => LongScalar, {
-    description: 'Position of the event in the journal, starting at 1. Positions have no gaps and follow the commit order.',
-  })
+  @Field(
+    () => LongScalar,
+    'Position of the event in the journal, starting at 1. Positions have no gaps and follow the commit order.',
+  )
   sequence!: number
-  @Field(() => ID, { description: 'ID of the event: `evt_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the event: `evt_` followed by a ULID.')
   eventId!: string
-  @Field(() => String, { description: 'Type of the event, such as `file.accepted`.' })
+  @Field(() => String, 'Type of the event, such as `file.accepted`.')
   type!: string
-  @Field(() => Date, { description: 'Time at which the event was committed.' })
+  @Field(() => Date, 'Time at which the event was committed.')
   occurredAt!: Date
-  @Field(() => JsonObjectScalar, { description: 'Event data: the changes and the actor that made them, or the validated file.' })
+  @Field(() => JsonObjectScalar, 'Event data: the changes and the actor that made them, or the validated file.')
   data!: Record<string, unknown>
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A page of events that follow a journal position.' })
+@OutputType('A page of events that follow a journal position.')
 export class EventPage {
-  @Field(() => [Event], { description: 'Events in ascending order of `sequence`.' })
+  @Field(() => [Event], 'Events in ascending order of `sequence`.')
   data!: Event[]
-  @Field(() => LongScalar, { description: 'Sequence number of the last event in the journal.' })
+  @Field(() => LongScalar, 'Sequence number of the last event in the journal.')
   lastSequence!: number
 }
 
@@ -52,10 +53,7 @@ export const EventTypes = () =>
 
 @ArgsType()
 export class EventsArgs {
-  @Field(() => LongScalar, {
-    defaultValue: 0,
-    description: 'Journal position after which events are returned. 0 starts at the first event.',
-  })
+  @Field(() => LongScalar, 'Journal position after which events are returned. 0 starts at the first event.', { defaultValue: 0 })
   @IntegerRange(0, Number.MAX_SAFE_INTEGER)
   after!: number
 
@@ -69,7 +67,7 @@ export class EventsArgs {
 
 @ArgsType()
 export class EventPageArgs extends EventsArgs {
-  @Field(() => Int, { defaultValue: 100, description: 'Maximum number of events to return, 1 to 1,000.' })
+  @Field(() => Int, 'Maximum number of events to return, 1 to 1,000.', { defaultValue: 100 })
   @IntegerRange(1, 1000)
   limit!: number
 }

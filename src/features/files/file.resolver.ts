@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { toCanonicalJson } from '@assay/proofs'
-import { Args, FieldResolver, ID, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import { FileId } from '../../api/graphql/arguments.js'
+import { Args, FieldResolver, ID, Mutation, Query, Resolver, Root } from '../../api/graphql/decorators.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { CurrentAttempt, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { ValidationReport } from '../../inspection/report.js'
@@ -37,37 +37,37 @@ export class FileResolver {
   ) {}
 
   @Requires('metadata')
-  @Query(() => FilePage, { description: "Lists the tenant's files, newest first by default." })
+  @Query(() => FilePage, "Lists the tenant's files, newest first by default.")
   files(@CurrentAttempt() attempt: Attempt, @Args(() => FilesArgs) args: FilesArgs) {
     return this.fileService.list(attempt, args)
   }
 
   @Requires('metadata')
-  @Query(() => FileConnection, {
-    description: "Returns the tenant's files as a cursor connection, newest first by default.",
-  })
+  @Query(() => FileConnection, "Returns the tenant's files as a cursor connection, newest first by default.")
   filesConnection(@CurrentAttempt() attempt: Attempt, @Args(() => FilesConnectionArgs) args: FilesConnectionArgs) {
     return this.fileService.getConnection(attempt, args)
   }
 
   @Requires('metadata')
-  @Query(() => File, { description: 'Returns the metadata of a file. Returns the error `not_found` if the ID is unknown.' })
+  @Query(() => File, 'Returns the metadata of a file. Returns the error `not_found` if the ID is unknown.')
   file(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.fileService.get(attempt, fileId)
   }
 
   @Requires('metadata')
-  @Query(() => ValidationReportType, {
-    description: 'Returns the latest validation report for a file. Returns the error `not_found` if the ID is unknown.',
-  })
+  @Query(
+    () => ValidationReportType,
+    'Returns the latest validation report for a file. Returns the error `not_found` if the ID is unknown.',
+  )
   fileValidation(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.fileService.getValidationReport(attempt, fileId)
   }
 
   @Requires('metadata')
-  @Query(() => ValidationReportPage, {
-    description: 'Lists the validation reports for a file, newest first: one for the upload, and one for each later scan.',
-  })
+  @Query(
+    () => ValidationReportPage,
+    'Lists the validation reports for a file, newest first: one for the upload, and one for each later scan.',
+  )
   fileValidations(
     @CurrentAttempt() attempt: Attempt,
     @Args(() => FileValidationsArgs) { fileId, ...range }: FileValidationsArgs,
@@ -76,64 +76,58 @@ export class FileResolver {
   }
 
   @Requires('upload')
-  @Mutation(() => File, {
-    description:
-      "Validates a file against a context's rules and stores it. If a check fails, the error code states the reason, such as `virus_detected`.",
-  })
+  @Mutation(
+    () => File,
+    "Validates a file against a context's rules and stores it. If a check fails, the error code states the reason, such as `virus_detected`.",
+  )
   uploadFile(@CurrentAttempt() attempt: Attempt, @Args(() => UploadFileArgs) input: UploadFileArgs) {
     return this.uploadService.upload(attempt, input)
   }
 
   @Requires('upload', { dryRun: true })
-  @Mutation(() => ValidationReportType, {
-    description: 'Validates a file without storing it. Returns the same validation report as an upload.',
-  })
+  @Mutation(() => ValidationReportType, 'Validates a file without storing it. Returns the same validation report as an upload.')
   validateFile(@CurrentAttempt() attempt: Attempt, @Args(() => ValidateFileArgs) input: ValidateFileArgs) {
     return this.uploadService.validate(attempt, input)
   }
 
   @Requires('download', {}, ({ context }) => (context.isHead ? { access: 'download', isUnlogged: true } : undefined))
-  @Mutation(() => DownloadUrl, {
-    description:
-      'Creates a short-lived download URL. With a local store, the URL also stops working if the credential that created it is disabled or revoked. Returns the error `quarantined` for a quarantined file.',
-  })
+  @Mutation(
+    () => DownloadUrl,
+    'Creates a short-lived download URL. With a local store, the URL also stops working if the credential that created it is disabled or revoked. Returns the error `quarantined` for a quarantined file.',
+  )
   createDownloadUrl(@CurrentAttempt() attempt: Attempt, @Args(() => DownloadUrlArgs) { fileId, once }: DownloadUrlArgs) {
     return this.fileService.createDownloadUrl(attempt, fileId, once)
   }
 
   @Requires('delete')
-  @Mutation(() => DeletedFile, {
-    description: "Deletes a file, or moves it to its context's trash. Returns the error `on_hold` if the file is on hold.",
-  })
+  @Mutation(
+    () => DeletedFile,
+    "Deletes a file, or moves it to its context's trash. Returns the error `on_hold` if the file is on hold.",
+  )
   deleteFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.fileService.delete(attempt, fileId)
   }
 
   @Requires('delete')
-  @Mutation(() => [FileDeletion], {
-    description: 'Deletes up to 100 files. Each file is processed independently of the others.',
-  })
+  @Mutation(() => [FileDeletion], 'Deletes up to 100 files. Each file is processed independently of the others.')
   deleteFiles(@CurrentAttempt() attempt: Attempt, @Args(() => DeleteFilesArgs) { fileIds }: DeleteFilesArgs) {
     return this.fileService.deleteMany(attempt, fileIds)
   }
 
   @Requires('any')
-  @FieldResolver(() => FileContext, { nullable: true, description: 'Context that contains the file.' })
+  @FieldResolver(() => FileContext, 'Context that contains the file.', { nullable: true })
   context(@CurrentCall() call: Call, @Root() file: File) {
     return loadRelation(call, 'File.context', file.contextId, (ids) => this.contextService.getByIds(file.tenantId, ids))
   }
 
   @Requires('metadata')
-  @FieldResolver(() => ValidationReportType, { nullable: true, description: 'Latest validation report for the file.' })
+  @FieldResolver(() => ValidationReportType, 'Latest validation report for the file.', { nullable: true })
   validation(@CurrentCall() call: Call, @Root() file: File) {
     return loadRelation(call, 'File.validation', file.fileId, (ids) => this.fileService.getValidationReports(file.tenantId, ids))
   }
 
   @Requires('metadata')
-  @FieldResolver(() => Uploader, {
-    nullable: true,
-    description: 'User or API key that uploaded the file. Null if the uploader was deleted.',
-  })
+  @FieldResolver(() => Uploader, 'User or API key that uploaded the file. Null if the uploader was deleted.', { nullable: true })
   uploader(@CurrentCall() call: Call, @Root() file: File) {
     return loadRelation(call, 'File.uploader', file.uploadedBy, (ids) => this.fileService.getUploadersByIds(file.tenantId, ids))
   }
@@ -141,9 +135,7 @@ export class FileResolver {
 
 @Resolver(() => ValidationReportType)
 export class ValidationReportResolver {
-  @FieldResolver(() => ID, {
-    description: 'Unique identifier of the report, derived from its content. Client caches use it as the key.',
-  })
+  @FieldResolver(() => ID, 'Unique identifier of the report, derived from its content. Client caches use it as the key.')
   id(@Root() report: ValidationReport): string {
     return createHash('sha256').update(toCanonicalJson(report)).digest('hex')
   }

@@ -1,48 +1,42 @@
-import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
+import { ArgsType, type ClassType, Field, ID, NullableField, OutputType } from '../../api/graphql/decorators.js'
 import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, createConnectionType, createPageType, PageArgs } from '../../api/graphql/page.js'
-import { DateString, Metadata, NullableField, Rule, Text } from '../../api/graphql/rules.js'
+import { DateString, Metadata, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar, UploadScalar } from '../../api/graphql/scalars.js'
 import type { UploadedFile } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 import type { IncomingFile } from '../../platform/spool/content.js'
 
-@ObjectType({
-  implements: Node,
-  simpleResolvers: true,
-  description: "A stored file that passed its context's validation checks.",
-})
+@OutputType("A stored file that passed its context's validation checks.", { implements: Node })
 export class File {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
-  @Field(() => String, { description: 'File name sent by the client, sanitized.' })
+  @Field(() => String, 'File name sent by the client, sanitized.')
   originalFilename!: string
-  @Field(() => String, {
-    description: 'Content type detected from the content, or derived from the extension if none was detected.',
-  })
+  @Field(() => String, 'Content type detected from the content, or derived from the extension if none was detected.')
   contentType!: string
-  @Field(() => LongScalar, { description: 'Size of the file in bytes.' })
+  @Field(() => LongScalar, 'Size of the file in bytes.')
   sizeBytes!: number
-  @Field(() => String, { description: 'Key of the context that contains the file.' })
+  @Field(() => String, 'Key of the context that contains the file.')
   contextKey!: string
-  @Field(() => String, { description: 'Checksum of the content: `sha256:` followed by the hexadecimal digest.' })
+  @Field(() => String, 'Checksum of the content: `sha256:` followed by the hexadecimal digest.')
   checksum!: string
-  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs that the uploader sent.' })
+  @Field(() => JsonObjectScalar, 'Custom key/value pairs that the uploader sent.')
   metadata!: Record<string, unknown>
-  @Field(() => ID, { description: 'ID of the API key (`key_`) or user (`usr_`) that uploaded the file.' })
+  @Field(() => ID, 'ID of the API key (`key_`) or user (`usr_`) that uploaded the file.')
   uploadedBy!: string
   @NullableField(() => String, 'Name of the API key that uploaded the file. Null if the uploader is a user.')
   uploadedByName!: string | null
-  @Field(() => LongScalar, { description: 'Number of download URLs created for the file, whether or not they were used.' })
+  @Field(() => LongScalar, 'Number of download URLs created for the file, whether or not they were used.')
   downloadCount!: number
   @NullableField(() => Date, 'Time at which the most recent download URL was created. Null if none was created.')
   lastDownloadedAt!: Date | null
-  @Field(() => Date, { description: 'Time at which the file was uploaded.' })
+  @Field(() => Date, 'Time at which the file was uploaded.')
   createdAt!: Date
-  @Field(() => Date, { description: 'Time at which the file was last changed.' })
+  @Field(() => Date, 'Time at which the file was last changed.')
   updatedAt!: Date
   @NullableField(
     () => Date,
@@ -53,49 +47,49 @@ export class File {
   tenantId!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A short-lived, pre-signed download URL.' })
+@OutputType('A short-lived, pre-signed download URL.')
 export class DownloadUrl {
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
-  @Field(() => String, { description: 'Signed download URL. It requires no credential and works until it expires.' })
+  @Field(() => String, 'Signed download URL. It requires no credential and works until it expires.')
   downloadUrl!: string
-  @Field(() => LongScalar, { description: 'Number of seconds until the download URL expires.' })
+  @Field(() => LongScalar, 'Number of seconds until the download URL expires.')
   expiresInSeconds!: number
-  @Field(() => String, { description: 'File name to use when saving the download.' })
+  @Field(() => String, 'File name to use when saving the download.')
   originalFilename!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A file that was deleted.' })
+@OutputType('A file that was deleted.')
 export class DeletedFile {
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Error for one file in a bulk deletion.' })
+@OutputType('Error for one file in a bulk deletion.')
 export class DeletionRefusal {
-  @Field(() => ErrorCodeName, { description: 'Error code, as returned when the file is deleted individually.' })
+  @Field(() => ErrorCodeName, 'Error code, as returned when the file is deleted individually.')
   code!: ErrorCode
-  @Field(() => String, { description: 'Human-readable explanation of the error.' })
+  @Field(() => String, 'Human-readable explanation of the error.')
   message!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Result for one file in a bulk deletion.' })
+@OutputType('Result for one file in a bulk deletion.')
 export class FileDeletion {
-  @Field(() => ID, { description: 'ID of the file, exactly as in the request.' })
+  @Field(() => ID, 'ID of the file, exactly as in the request.')
   fileId!: string
-  @Field(() => Boolean, { description: 'True if this request deleted the file.' })
+  @Field(() => Boolean, 'True if this request deleted the file.')
   deleted!: boolean
   @NullableField(() => DeletionRefusal, 'Reason why the file was not deleted. Null if it was deleted.')
   error!: DeletionRefusal | null
 }
 
-@ObjectType({ simpleResolvers: true, description: 'User or API key that uploaded a file, with its current name.' })
+@OutputType('User or API key that uploaded a file, with its current name.')
 export class Uploader {
-  @Field(() => ID, { description: 'ID of the API key (`key_`) or user (`usr_`).' })
+  @Field(() => ID, 'ID of the API key (`key_`) or user (`usr_`).')
   id!: string
-  @Field(() => String, { description: 'Kind of uploader: `api_key` or `user`.' })
+  @Field(() => String, 'Kind of uploader: `api_key` or `user`.')
   type!: string
-  @Field(() => String, { description: 'Current name of the API key or user.' })
+  @Field(() => String, 'Current name of the API key or user.')
   name!: string
 }
 
@@ -174,9 +168,9 @@ export class FilesConnectionArgs extends withFilters(ConnectionArgs) {}
 
 @ArgsType()
 export class ValidateFileArgs {
-  @Field(() => UploadScalar, { description: 'File to upload or validate.' })
+  @Field(() => UploadScalar, 'File to upload or validate.')
   file!: IncomingFile
-  @Field(() => String, { description: 'Key of the context whose rules apply to the file.' })
+  @Field(() => String, 'Key of the context whose rules apply to the file.')
   @Text(1, 255)
   context!: string
 }
@@ -195,11 +189,10 @@ export class UploadFileArgs extends ValidateFileArgs {
 
 @ArgsType()
 export class DownloadUrlArgs {
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
-  @Field(() => Boolean, {
+  @Field(() => Boolean, 'True to create a URL that works for one GET request only. Buckets do not support single-use URLs.', {
     defaultValue: false,
-    description: 'True to create a URL that works for one GET request only. Buckets do not support single-use URLs.',
   })
   once!: boolean
 }
@@ -208,7 +201,7 @@ const maxDeleted = 100
 
 @ArgsType()
 export class DeleteFilesArgs {
-  @Field(() => [ID], { description: 'IDs of 1 to 100 files. Duplicate IDs are processed once.' })
+  @Field(() => [ID], 'IDs of 1 to 100 files. Duplicate IDs are processed once.')
   @Rule(
     (value) =>
       Array.isArray(value) && value.length > 0 && value.length <= maxDeleted && value.every((id) => String(id).length <= 255),

@@ -1,7 +1,7 @@
-import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
+import { ArgsType, Field, ID, Int, NullableField, OutputType } from '../../api/graphql/decorators.js'
 import { createCodeEnum, createEnum } from '../../api/graphql/enum.js'
 import { createPageType } from '../../api/graphql/page.js'
-import { IntegerRange, NullableField } from '../../api/graphql/rules.js'
+import { IntegerRange } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { type BlockReason, blockReasons, type PolicyRejection, policyRejections } from '../../platform/errors/block-reasons.js'
 import { maxPages } from '../../platform/ids.js'
@@ -31,55 +31,51 @@ export const ValidationOutcome = createEnum('ValidationOutcome', 'Verdict on an 
 })
 export type ValidationOutcome = keyof typeof ValidationOutcome
 
-@ObjectType({ simpleResolvers: true, description: 'Result of one check in a validation report.' })
+@OutputType('Result of one check in a validation report.')
 export class ValidationCheck {
-  @Field(() => CheckName, { description: 'Block reason that applies if the check fails.' })
+  @Field(() => CheckName, 'Block reason that applies if the check fails.')
   check!: BlockReason
-  @Field(() => CheckOutcomeName, { description: 'Outcome of the check.' })
+  @Field(() => CheckOutcomeName, 'Outcome of the check.')
   outcome!: CheckOutcomeName
-  @Field(() => String, { description: 'Human-readable summary of the findings.' })
+  @Field(() => String, 'Human-readable summary of the findings.')
   message!: string
-  @Field(() => JsonObjectScalar, { description: 'Machine-readable findings of the check.', complexity: 1 })
+  @Field(() => JsonObjectScalar, 'Machine-readable findings of the check.', { complexity: 1 })
   evidence!: Record<string, unknown>
-  @Field(() => Number, { description: 'Duration of the check in milliseconds.' })
+  @Field(() => Number, 'Duration of the check in milliseconds.')
   durationMs!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Scanner and signatures used for a scan.' })
+@OutputType('Scanner and signatures used for a scan.')
 export class ScanEngine {
-  @Field(() => String, { description: 'Name of the scanner.' })
+  @Field(() => String, 'Name of the scanner.')
   name!: string
-  @Field(() => String, { description: 'Version of the scanner.' })
+  @Field(() => String, 'Version of the scanner.')
   version!: string
-  @Field(() => String, { description: 'Version of the virus signatures.' })
+  @Field(() => String, 'Version of the virus signatures.')
   signaturesVersion!: string
   @NullableField(() => Date, 'Release date of the virus signatures. Null if the scanner does not report it.')
   signaturesDate!: Date | null
 }
 
-@ObjectType('ValidationReport', {
-  simpleResolvers: true,
-  description: 'Result of validating a file. One report is stored for each upload attempt.',
-})
+@OutputType('Result of validating a file. One report is stored for each upload attempt.', { name: 'ValidationReport' })
 export class ValidationReportType {
-  @Field(() => ValidationOutcome, { description: 'Verdict on the file: accepted or rejected.' })
+  @Field(() => ValidationOutcome, 'Verdict on the file: accepted or rejected.')
   outcome!: ValidationOutcome
   @NullableField(() => RefusalReasonName, 'First reason for the rejection. Null if the file was accepted.')
   reason!: (typeof refusalReasons)[number] | null
-  @Field(() => [ValidationCheck], {
-    description: 'Results of all five checks, in execution order.',
+  @Field(() => [ValidationCheck], 'Results of all five checks, in execution order.', {
     complexity: ({ childComplexity }) => 1 + blockReasons.length * childComplexity,
   })
   checks!: ValidationCheck[]
   @NullableField(() => String, 'Content type detected from the content. Null if none was detected.')
   detectedContentType!: string | null
-  @Field(() => LongScalar, { description: 'Size of the file in bytes. For an aborted upload, the number of received bytes.' })
+  @Field(() => LongScalar, 'Size of the file in bytes. For an aborted upload, the number of received bytes.')
   sizeBytes!: number
   @NullableField(() => String, 'Checksum: `sha256:` followed by the hexadecimal digest. Null if the upload was aborted.')
   checksum!: string | null
   @NullableField(() => ScanEngine, 'Scanner that scanned the file. Null if no scan was performed.')
   engine!: ScanEngine | null
-  @Field(() => Date, { description: 'Time at which the file was validated.' })
+  @Field(() => Date, 'Time at which the file was validated.')
   validatedAt!: Date
   @NullableField(() => Int, 'Version of the context rules that were applied. Null for reports from older releases.')
   rulesVersion!: number | null
@@ -89,12 +85,12 @@ export const ValidationReportPage = createPageType(ValidationReportType, 'Valida
 
 @ArgsType()
 export class FileValidationsArgs {
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
-  @Field(() => Int, { defaultValue: 1, description: 'Page number, starting at 1.' })
+  @Field(() => Int, 'Page number, starting at 1.', { defaultValue: 1 })
   @IntegerRange(1, maxPages)
   page!: number
-  @Field(() => Int, { defaultValue: 20, description: 'Number of items per page, 1 to 100.' })
+  @Field(() => Int, 'Number of items per page, 1 to 100.', { defaultValue: 20 })
   @IntegerRange(1, 100)
   pageSize!: number
 }

@@ -1,52 +1,50 @@
-import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
+import { ArgsType, Field, ID, OutputType } from '../../api/graphql/decorators.js'
 import { AsNodeId } from '../../api/graphql/node.js'
 import { createPageType } from '../../api/graphql/page.js'
 import { MultiLineText, Text } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
-@ObjectType({ simpleResolvers: true, description: 'A deleted file that can be restored from the trash.' })
+@OutputType('A deleted file that can be restored from the trash.')
 export class TrashedFile {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
-  @Field(() => String, { description: 'File name sent by the client, sanitized.' })
+  @Field(() => String, 'File name sent by the client, sanitized.')
   originalFilename!: string
-  @Field(() => LongScalar, { description: 'Size of the file in bytes. It counts toward the quotas until the file is purged.' })
+  @Field(() => LongScalar, 'Size of the file in bytes. It counts toward the quotas until the file is purged.')
   sizeBytes!: number
-  @Field(() => String, { description: 'Key of the context that contains the file.' })
+  @Field(() => String, 'Key of the context that contains the file.')
   contextKey!: string
-  @Field(() => Date, { description: 'Time at which the file was deleted.' })
+  @Field(() => Date, 'Time at which the file was deleted.')
   deletedAt!: Date
-  @Field(() => Date, {
-    description: "Time after which the service purges the file, according to the context's current policy.",
-  })
+  @Field(() => Date, "Time after which the service purges the file, according to the context's current policy.")
   purgeAt!: Date
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A file that was permanently deleted.' })
+@OutputType('A file that was permanently deleted.')
 export class PurgedFile {
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
 }
 
 export const TrashedFilePage = createPageType(TrashedFile, 'TrashedFile')
 
-@ObjectType({ simpleResolvers: true, description: 'A hold on a file, which prevents its deletion, expiry and purging.' })
+@OutputType('A hold on a file, which prevents its deletion, expiry and purging.')
 export class Hold {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
-  @Field(() => String, { description: 'Reason for the hold, 1 to 1,024 characters.' })
+  @Field(() => String, 'Reason for the hold, 1 to 1,024 characters.')
   reason!: string
-  @Field(() => ID, { description: 'ID of the user or API key that set the hold, or `system`.' })
+  @Field(() => ID, 'ID of the user or API key that set the hold, or `system`.')
   heldBy!: string
-  @Field(() => Date, { description: 'Time at which the hold was set.' })
+  @Field(() => Date, 'Time at which the hold was set.')
   heldAt!: Date
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A hold that was released.' })
+@OutputType('A hold that was released.')
 export class LiftedHold {
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
 }
 
@@ -54,52 +52,45 @@ export const HoldPage = createPageType(Hold, 'Hold')
 
 @ArgsType()
 export class HoldFileArgs {
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
-  @Field(() => String, { description: 'Reason for the hold, 1 to 1,024 characters.' })
+  @Field(() => String, 'Reason for the hold, 1 to 1,024 characters.')
   @MultiLineText(1, 1024)
   reason!: string
 }
 
-@ObjectType({
-  simpleResolvers: true,
-  description: 'A quarantined file: a later scan found a virus, or the file was restored and is waiting to be scanned.',
-})
+@OutputType('A quarantined file: a later scan found a virus, or the file was restored and is waiting to be scanned.')
 export class QuarantinedFile {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
-  @Field(() => String, { description: 'File name sent by the client, sanitized.' })
+  @Field(() => String, 'File name sent by the client, sanitized.')
   originalFilename!: string
-  @Field(() => LongScalar, { description: 'Size of the file in bytes.' })
+  @Field(() => LongScalar, 'Size of the file in bytes.')
   sizeBytes!: number
-  @Field(() => String, { description: 'Key of the context that contains the file.' })
+  @Field(() => String, 'Key of the context that contains the file.')
   contextKey!: string
-  @Field(() => [String], {
-    description: 'Names of the detected viruses. Empty if the file was restored and is waiting to be scanned.',
-  })
+  @Field(() => [String], 'Names of the detected viruses. Empty if the file was restored and is waiting to be scanned.')
   viruses!: string[]
-  @Field(() => String, {
-    description: 'Version of the signatures that detected the viruses, or that will be used to scan a restored file.',
-  })
+  @Field(() => String, 'Version of the signatures that detected the viruses, or that will be used to scan a restored file.')
   signatures!: string
-  @Field(() => Date, { description: 'Time at which the file was quarantined.' })
+  @Field(() => Date, 'Time at which the file was quarantined.')
   quarantinedAt!: Date
 }
 
 export const QuarantinedFilePage = createPageType(QuarantinedFile, 'QuarantinedFile')
 
-@ObjectType({ simpleResolvers: true, description: 'A file that was released or purged from quarantine.' })
+@OutputType('A file that was released or purged from quarantine.')
 export class OutOfQuarantine {
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
 }
 
 @ArgsType()
 export class ReleaseArgs {
-  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the file: `file_` followed by a ULID.')
   fileId!: string
-  @Field(() => String, { description: 'Reason for the release, 1 to 1,000 characters. It is recorded in the audit log.' })
+  @Field(() => String, 'Reason for the release, 1 to 1,000 characters. It is recorded in the audit log.')
   @Text(1, 1000)
   reason!: string
 }

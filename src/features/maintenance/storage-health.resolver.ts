@@ -1,5 +1,5 @@
-import { Query, Resolver } from 'type-graphql'
 import { TenantSlots } from '../../access/concurrency.js'
+import { Query, Resolver } from '../../api/graphql/decorators.js'
 import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { StorageHealth } from './storage-health.service.js'
@@ -13,11 +13,11 @@ export class StorageHealthResolver {
   constructor(private readonly service: StorageHealth) {}
 
   @Requires('admin')
-  @Query(() => StorageHealthType, {
-    complexity: 30_000,
-    description:
-      "Compares the tenant's counters, rows and blobs without reading file contents. Only one check can run at a time, and only one per request.",
-  })
+  @Query(
+    () => StorageHealthType,
+    "Compares the tenant's counters, rows and blobs without reading file contents. Only one check can run at a time, and only one per request.",
+    { complexity: 30_000 },
+  )
   storageHealth(@CurrentActor() { tenantId }: Actor) {
     return this.#slots.run(tenantId, () => this.service.verify({ tenantId }))
   }

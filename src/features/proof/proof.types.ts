@@ -1,18 +1,15 @@
-import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
+import { ArgsType, Field, ID, Int, NullableField, OutputType } from '../../api/graphql/decorators.js'
 import { AsNodeId } from '../../api/graphql/node.js'
 import { createPageType } from '../../api/graphql/page.js'
-import { IntegerRange, NullableField } from '../../api/graphql/rules.js'
+import { IntegerRange } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
-@ObjectType({
-  simpleResolvers: true,
-  description: 'A signed receipt that proves the verdict on a file, even after the file is deleted.',
-})
+@OutputType('A signed receipt that proves the verdict on a file, even after the file is deleted.')
 export class FileReceipt {
-  @Field(() => String, {
-    description:
-      'Receipt as a compact JWS (EdDSA). Verify it with `npm run verify`, or with any JWS library and the keys from `/.well-known/jwks.json`.',
-  })
+  @Field(
+    () => String,
+    'Receipt as a compact JWS (EdDSA). Verify it with `npm run verify`, or with any JWS library and the keys from `/.well-known/jwks.json`.',
+  )
   receipt!: string
 }
 
@@ -27,51 +24,43 @@ export class ReceiptArgs {
   callId?: string | null
 }
 
-@ObjectType({
-  simpleResolvers: true,
-  description: 'A signed checkpoint of the transparency log. It covers all changes confirmed before the request.',
-})
+@OutputType('A signed checkpoint of the transparency log. It covers all changes confirmed before the request.')
 export class LogCheckpoint {
-  @Field(() => String, { description: 'Name of the log, which is also the name of its signing key.' })
+  @Field(() => String, 'Name of the log, which is also the name of its signing key.')
   origin!: string
-  @Field(() => LongScalar, { description: 'Number of entries in the log.' })
+  @Field(() => LongScalar, 'Number of entries in the log.')
   size!: number
-  @Field(() => String, { description: 'Root hash of the Merkle tree over all entries (RFC 6962), in base64.' })
+  @Field(() => String, 'Root hash of the Merkle tree over all entries (RFC 6962), in base64.')
   rootHash!: string
-  @Field(() => String, {
-    description: 'Checkpoint as a signed note (C2SP tlog-checkpoint). Store it to detect later tampering with the log.',
-  })
+  @Field(() => String, 'Checkpoint as a signed note (C2SP tlog-checkpoint). Store it to detect later tampering with the log.')
   checkpoint!: string
-  @Field(() => String, { description: 'Verifier key in signed-note format: `name+hash+base64`.' })
+  @Field(() => String, 'Verifier key in signed-note format: `name+hash+base64`.')
   verifierKey!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'An access token for the transparency log, without its secret.' })
+@OutputType('An access token for the transparency log, without its secret.')
 export class LogShare {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the access token: `shr_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the access token: `shr_` followed by a ULID.')
   shareId!: string
-  @Field(() => ID, { description: 'ID of the API key (`key_`) or user (`usr_`) that created the token.' })
+  @Field(() => ID, 'ID of the API key (`key_`) or user (`usr_`) that created the token.')
   createdBy!: string
-  @Field(() => Date, { description: 'Time at which the access token was created.' })
+  @Field(() => Date, 'Time at which the access token was created.')
   createdAt!: Date
-  @Field(() => Date, { description: 'Time at which the access token expires.' })
+  @Field(() => Date, 'Time at which the access token expires.')
   expiresAt!: Date
 }
 
-@ObjectType({
-  simpleResolvers: true,
-  description: 'A new access token for the transparency log with its secret, which is returned only once.',
-})
+@OutputType('A new access token for the transparency log with its secret, which is returned only once.')
 export class NewLogShare {
-  @Field(() => ID, { description: 'ID of the access token: `shr_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the access token: `shr_` followed by a ULID.')
   shareId!: string
-  @Field(() => String, {
-    description:
-      'Bearer token that grants read access to `/api/v1/log`. Send it in the `Authorization` header. It is returned only once.',
-  })
+  @Field(
+    () => String,
+    'Bearer token that grants read access to `/api/v1/log`. Send it in the `Authorization` header. It is returned only once.',
+  )
   token!: string
-  @Field(() => Date, { description: 'Time at which the access token expires.' })
+  @Field(() => Date, 'Time at which the access token expires.')
   expiresAt!: Date
 }
 
@@ -79,7 +68,7 @@ export const LogSharePage = createPageType(LogShare, 'LogShare')
 
 @ArgsType()
 export class ShareLogArgs {
-  @Field(() => Int, { defaultValue: 90, description: 'Number of days until the access token expires, 1 to 365.' })
+  @Field(() => Int, 'Number of days until the access token expires, 1 to 365.', { defaultValue: 90 })
   @IntegerRange(1, 365)
   days!: number
 }

@@ -1,6 +1,5 @@
-import { Field, ObjectType } from 'type-graphql'
+import { Field, NullableField, OutputType } from '../../api/graphql/decorators.js'
 import { createEnum } from '../../api/graphql/enum.js'
-import { NullableField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
 const RescanStatus = createEnum('RescanStatus', "Status of a context's rescan.", {
@@ -13,29 +12,28 @@ const RescanStatus = createEnum('RescanStatus', "Status of a context's rescan.",
 })
 type RescanStatus = keyof typeof RescanStatus
 
-@ObjectType({ simpleResolvers: true, description: 'Progress of the latest rescan of a context.' })
+@OutputType('Progress of the latest rescan of a context.')
 export class RescanProgress {
-  @Field(() => String, { description: 'Key of the context being rescanned.' })
+  @Field(() => String, 'Key of the context being rescanned.')
   contextKey!: string
-  @Field(() => RescanStatus, { description: 'Status of the rescan.' })
+  @Field(() => RescanStatus, 'Status of the rescan.')
   status!: RescanStatus
   @NullableField(() => String, 'Version of the signatures that the rescan uses. Null before the first rescan.')
   signatures!: string | null
-  @Field(() => LongScalar, { description: 'Number of files that the rescan covers.' })
+  @Field(() => LongScalar, 'Number of files that the rescan covers.')
   files!: number
-  @Field(() => LongScalar, {
-    description: 'Number of files that were scanned, or that already had a report for these signatures.',
-  })
+  @Field(() => LongScalar, 'Number of files that were scanned, or that already had a report for these signatures.')
   filesDone!: number
-  @Field(() => LongScalar, { description: 'Number of scanned files.' })
+  @Field(() => LongScalar, 'Number of scanned files.')
   filesScanned!: number
-  @Field(() => LongScalar, { description: 'Number of scanned bytes.' })
+  @Field(() => LongScalar, 'Number of scanned bytes.')
   bytesScanned!: number
-  @Field(() => LongScalar, { description: 'Number of files that were quarantined because of a virus.' })
+  @Field(() => LongScalar, 'Number of files that were quarantined because of a virus.')
   filesQuarantined!: number
-  @Field(() => LongScalar, {
-    description: 'Number of files that could not be scanned: their content is missing or damaged, or three attempts failed.',
-  })
+  @Field(
+    () => LongScalar,
+    'Number of files that could not be scanned: their content is missing or damaged, or three attempts failed.',
+  )
   filesFailed!: number
   @NullableField(() => Date, 'Time at which the rescan started. Null if no rescan has started.')
   startedAt!: Date | null

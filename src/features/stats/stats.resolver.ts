@@ -1,4 +1,4 @@
-import { Args, Query, Resolver } from 'type-graphql'
+import { Args, Query, Resolver } from '../../api/graphql/decorators.js'
 import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { StatsService } from './stats.service.js'
@@ -21,32 +21,31 @@ export class StatsResolver {
   constructor(private readonly service: StatsService) {}
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => Stats, { description: 'Returns a statistics overview for the tenant.' })
+  @Query(() => Stats, 'Returns a statistics overview for the tenant.')
   stats(@CurrentActor() actor: Actor) {
     return this.service.getOverview(actor)
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => ApiCallsChart, { description: 'Returns the number of API calls over time.' })
+  @Query(() => ApiCallsChart, 'Returns the number of API calls over time.')
   apiCallsChart(@CurrentActor() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
     return this.service.getApiCallsChart(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => StorageChart, { description: 'Returns storage usage over time.' })
+  @Query(() => StorageChart, 'Returns storage usage over time.')
   storageChart(@CurrentActor() actor: Actor, @Args(() => StorageChartArgs) args: StorageChartArgs) {
     return this.service.getStorageChart(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => UploadsChart, { description: 'Returns the number of uploads over time.' })
+  @Query(() => UploadsChart, 'Returns the number of uploads over time.')
   uploadsChart(@CurrentActor() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
     return this.service.getUploadsChart(actor, args)
   }
 
   @Requires('metadata')
-  @Query(() => [ContextApiCalls], {
-    description: 'Lists the number of API calls for each context, in descending order.',
+  @Query(() => [ContextApiCalls], 'Lists the number of API calls for each context, in descending order.', {
     complexity: estimateCostByContext,
   })
   apiCallsByContext(@CurrentActor() actor: Actor) {
@@ -54,8 +53,7 @@ export class StatsResolver {
   }
 
   @Requires('metadata')
-  @Query(() => [ContextFiles], {
-    description: 'Lists the number and total size of the files in each context, largest total size first.',
+  @Query(() => [ContextFiles], 'Lists the number and total size of the files in each context, largest total size first.', {
     complexity: estimateCostByContext,
   })
   filesByContext(@CurrentActor() actor: Actor) {

@@ -1,149 +1,156 @@
-import { ArgsType, type ClassType, Field, Float, Int, ObjectType } from 'type-graphql'
+import {
+  ArgsType,
+  type ClassType,
+  Field,
+  Float,
+  Int,
+  NullableField,
+  ObjectType,
+  OutputType,
+} from '../../api/graphql/decorators.js'
 import { createEnum } from '../../api/graphql/enum.js'
-import { IntegerRange, NullableField } from '../../api/graphql/rules.js'
+import { IntegerRange } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { type BlockReasonField, blockReasons, toReasonField } from '../../platform/errors/block-reasons.js'
 
-@ObjectType({ simpleResolvers: true, description: 'Totals for the tenant.' })
+@OutputType('Totals for the tenant.')
 export class StatsOverview {
-  @Field(() => LongScalar, { description: 'Number of files that are currently stored.' })
+  @Field(() => LongScalar, 'Number of files that are currently stored.')
   totalFiles!: number
-  @Field(() => LongScalar, { description: 'Number of contexts in the tenant.' })
+  @Field(() => LongScalar, 'Number of contexts in the tenant.')
   totalContexts!: number
-  @Field(() => LongScalar, { description: 'Number of API keys with any status.' })
+  @Field(() => LongScalar, 'Number of API keys with any status.')
   totalApiKeys!: number
-  @Field(() => LongScalar, {
-    description:
-      'Total number of download URLs ever created. Actual downloads are not counted, but appear in the service or bucket log.',
-  })
+  @Field(
+    () => LongScalar,
+    'Total number of download URLs ever created. Actual downloads are not counted, but appear in the service or bucket log.',
+  )
   totalDownloads!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of API calls, grouped by operation.' })
+@OutputType('Number of API calls, grouped by operation.')
 export class CallsByOperation {
-  @Field(() => LongScalar, { description: 'Number of uploads and dry runs.' })
+  @Field(() => LongScalar, 'Number of uploads and dry runs.')
   upload!: number
-  @Field(() => LongScalar, { description: 'Number of requests for a download URL.' })
+  @Field(() => LongScalar, 'Number of requests for a download URL.')
   download!: number
-  @Field(() => LongScalar, { description: 'Number of requests that read lists, metadata, statistics or logs.' })
+  @Field(() => LongScalar, 'Number of requests that read lists, metadata, statistics or logs.')
   metadata!: number
-  @Field(() => LongScalar, { description: 'Number of file deletions and trash operations.' })
+  @Field(() => LongScalar, 'Number of file deletions and trash operations.')
   delete!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of API calls, grouped by result.' })
+@OutputType('Number of API calls, grouped by result.')
 export class CallsByStatus {
-  @Field(() => LongScalar, { description: 'Number of successful API calls.' })
+  @Field(() => LongScalar, 'Number of successful API calls.')
   success!: number
-  @Field(() => LongScalar, { description: 'Number of failed API calls.' })
+  @Field(() => LongScalar, 'Number of failed API calls.')
   failure!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of API calls today and yesterday (UTC).' })
+@OutputType('Number of API calls today and yesterday (UTC).')
 export class ApiCallStats {
-  @Field(() => LongScalar, { description: 'Number of API calls today (UTC).' })
+  @Field(() => LongScalar, 'Number of API calls today (UTC).')
   today!: number
-  @Field(() => LongScalar, { description: 'Number of API calls yesterday (UTC).' })
+  @Field(() => LongScalar, 'Number of API calls yesterday (UTC).')
   yesterday!: number
-  @Field(() => Float, { description: 'Percentage change from yesterday to today, rounded to one decimal place.' })
+  @Field(() => Float, 'Percentage change from yesterday to today, rounded to one decimal place.')
   changePercent!: number
-  @Field(() => CallsByOperation, { description: 'Number of API calls today, grouped by operation.' })
+  @Field(() => CallsByOperation, 'Number of API calls today, grouped by operation.')
   byOperation!: CallsByOperation
-  @Field(() => CallsByStatus, { description: 'Number of API calls today, grouped by result.' })
+  @Field(() => CallsByStatus, 'Number of API calls today, grouped by result.')
   byStatus!: CallsByStatus
 }
 
 @ObjectType({ simpleResolvers: true })
 abstract class ContextFields {
-  @Field(() => String, { description: 'Key of the context that the statistics describe.' })
+  @Field(() => String, 'Key of the context that the statistics describe.')
   contextKey!: string
-  @Field(() => String, { description: 'Display name of the context.' })
+  @Field(() => String, 'Display name of the context.')
   contextName!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage used by a context.' })
+@OutputType('Storage used by a context.')
 export class ContextStorage extends ContextFields {
-  @Field(() => LongScalar, { description: 'Number of files in the context.' })
+  @Field(() => LongScalar, 'Number of files in the context.')
   count!: number
-  @Field(() => LongScalar, { description: 'Total size of the files in the context, in bytes.' })
+  @Field(() => LongScalar, 'Total size of the files in the context, in bytes.')
   totalBytes!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage used by the tenant.' })
+@OutputType('Storage used by the tenant.')
 export class StorageStats {
-  @Field(() => LongScalar, { description: 'Total size of all stored files, in bytes.' })
+  @Field(() => LongScalar, 'Total size of all stored files, in bytes.')
   totalBytes!: number
-  @Field(() => String, { description: 'Formatted total size, such as `1.5 MB`.' })
+  @Field(() => String, 'Formatted total size, such as `1.5 MB`.')
   totalFormatted!: string
-  @Field(() => [ContextStorage], { description: 'Storage used by the three largest contexts, largest first.' })
+  @Field(() => [ContextStorage], 'Storage used by the three largest contexts, largest first.')
   byContext!: ContextStorage[]
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage quota and current storage usage of the tenant.' })
+@OutputType('Storage quota and current storage usage of the tenant.')
 export class StorageQuota {
-  @Field(() => Int, { description: 'Storage quota in MB (1 MB is 1,048,576 bytes).' })
+  @Field(() => Int, 'Storage quota in MB (1 MB is 1,048,576 bytes).')
   quotaMb!: number
-  @Field(() => LongScalar, { description: 'Number of bytes in use.' })
+  @Field(() => LongScalar, 'Number of bytes in use.')
   usedBytes!: number
-  @Field(() => String, { description: 'Formatted amount of used storage, such as `1.5 MB`.' })
+  @Field(() => String, 'Formatted amount of used storage, such as `1.5 MB`.')
   usedFormatted!: string
-  @Field(() => Float, { description: 'Percentage of the quota that is in use, rounded to two decimal places.' })
+  @Field(() => Float, 'Percentage of the quota that is in use, rounded to two decimal places.')
   usedPercent!: number
-  @Field(() => LongScalar, { description: 'Number of bytes left in the storage quota.' })
+  @Field(() => LongScalar, 'Number of bytes left in the storage quota.')
   remainingBytes!: number
-  @Field(() => String, { description: 'Formatted amount of remaining storage, such as `1.5 MB`.' })
+  @Field(() => String, 'Formatted amount of remaining storage, such as `1.5 MB`.')
   remainingFormatted!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: "Statistics on the tenant's accepted uploads." })
+@OutputType("Statistics on the tenant's accepted uploads.")
 export class FilesUploaded {
-  @Field(() => LongScalar, {
-    description: 'Total number of files ever accepted, including files that have since been deleted.',
-  })
+  @Field(() => LongScalar, 'Total number of files ever accepted, including files that have since been deleted.')
   total!: number
-  @Field(() => LongScalar, { description: 'Number of uploads accepted today (UTC).' })
+  @Field(() => LongScalar, 'Number of uploads accepted today (UTC).')
   today!: number
-  @Field(() => LongScalar, { description: 'Number of uploads accepted yesterday (UTC).' })
+  @Field(() => LongScalar, 'Number of uploads accepted yesterday (UTC).')
   yesterday!: number
-  @Field(() => Float, { description: 'Percentage change from yesterday to today, rounded to one decimal place.' })
+  @Field(() => Float, 'Percentage change from yesterday to today, rounded to one decimal place.')
   changePercent!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Total number of files ever blocked, grouped by reason.' })
+@OutputType('Total number of files ever blocked, grouped by reason.')
 export class BlockedByReason {}
 for (const reason of blockReasons)
-  Field(() => LongScalar, { description: `Total number of files ever blocked with the reason \`${reason}\`.` })(
+  Field(() => LongScalar, `Total number of files ever blocked with the reason \`${reason}\`.`)(
     BlockedByReason.prototype,
     toReasonField(reason),
   )
 
-@ObjectType({ simpleResolvers: true, description: 'Statistics on files rejected by validation checks.' })
+@OutputType('Statistics on files rejected by validation checks.')
 export class SecurityStats {
-  @Field(() => LongScalar, { description: 'Total number of files ever blocked.' })
+  @Field(() => LongScalar, 'Total number of files ever blocked.')
   filesBlockedTotal!: number
-  @Field(() => LongScalar, { description: 'Number of files blocked today (UTC).' })
+  @Field(() => LongScalar, 'Number of files blocked today (UTC).')
   blockedToday!: number
-  @Field(() => LongScalar, { description: 'Number of files blocked yesterday (UTC).' })
+  @Field(() => LongScalar, 'Number of files blocked yesterday (UTC).')
   blockedYesterday!: number
-  @Field(() => Float, { description: 'Percentage change from yesterday to today, rounded to one decimal place.' })
+  @Field(() => Float, 'Percentage change from yesterday to today, rounded to one decimal place.')
   changePercent!: number
-  @Field(() => BlockedByReason, { description: 'Total number of files ever blocked, grouped by reason.' })
+  @Field(() => BlockedByReason, 'Total number of files ever blocked, grouped by reason.')
   byReason!: Record<BlockReasonField, number>
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Statistics overview for the tenant.' })
+@OutputType('Statistics overview for the tenant.')
 export class Stats {
-  @Field(() => StatsOverview, { description: 'Total numbers of files, contexts, API keys and downloads.' })
+  @Field(() => StatsOverview, 'Total numbers of files, contexts, API keys and downloads.')
   overview!: StatsOverview
-  @Field(() => ApiCallStats, { description: 'Number of API calls today and yesterday.' })
+  @Field(() => ApiCallStats, 'Number of API calls today and yesterday.')
   apiCalls!: ApiCallStats
-  @Field(() => StorageStats, { description: 'Storage used by the tenant.' })
+  @Field(() => StorageStats, 'Storage used by the tenant.')
   storage!: StorageStats
-  @Field(() => StorageQuota, { description: 'Storage quota and current storage usage of the tenant.' })
+  @Field(() => StorageQuota, 'Storage quota and current storage usage of the tenant.')
   storageQuota!: StorageQuota
-  @Field(() => FilesUploaded, { description: "Statistics on the tenant's accepted uploads." })
+  @Field(() => FilesUploaded, "Statistics on the tenant's accepted uploads.")
   filesUploaded!: FilesUploaded
-  @Field(() => SecurityStats, { description: "Statistics on the tenant's blocked files." })
+  @Field(() => SecurityStats, "Statistics on the tenant's blocked files.")
   security!: SecurityStats
 }
 
@@ -168,50 +175,47 @@ class DaysArgs {
 
 @ArgsType()
 export class ChartArgs extends DaysArgs {
-  @Field(() => ChartPeriod, { defaultValue: ChartPeriod.daily, description: 'Length of each time interval in the chart.' })
+  @Field(() => ChartPeriod, 'Length of each time interval in the chart.', { defaultValue: ChartPeriod.daily })
   period!: ChartPeriod
 }
 
 @ArgsType()
 export class StorageChartArgs extends DaysArgs {
-  @Field(() => StorageChartPeriod, {
-    defaultValue: StorageChartPeriod.daily,
-    description: 'Length of each time interval in the chart.',
-  })
+  @Field(() => StorageChartPeriod, 'Length of each time interval in the chart.', { defaultValue: StorageChartPeriod.daily })
   period!: keyof typeof StorageChartPeriod
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of API calls in one time interval.' })
+@OutputType('Number of API calls in one time interval.')
 export class ApiCallsPoint {
-  @Field(() => Date, { description: 'Start of the time interval in UTC.' })
+  @Field(() => Date, 'Start of the time interval in UTC.')
   timestamp!: Date
-  @Field(() => LongScalar, { description: 'Number of API calls in the time interval.' })
+  @Field(() => LongScalar, 'Number of API calls in the time interval.')
   total!: number
-  @Field(() => LongScalar, { description: 'Number of successful API calls in the time interval.' })
+  @Field(() => LongScalar, 'Number of successful API calls in the time interval.')
   success!: number
-  @Field(() => LongScalar, { description: 'Number of failed API calls in the time interval.' })
+  @Field(() => LongScalar, 'Number of failed API calls in the time interval.')
   failure!: number
-  @Field(() => CallsByOperation, { description: 'Number of API calls in the time interval, grouped by operation.' })
+  @Field(() => CallsByOperation, 'Number of API calls in the time interval, grouped by operation.')
   byOperation!: CallsByOperation
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage usage at the end of one time interval.' })
+@OutputType('Storage usage at the end of one time interval.')
 export class StoragePoint {
-  @Field(() => Date, { description: 'Start of the time interval in UTC.' })
+  @Field(() => Date, 'Start of the time interval in UTC.')
   timestamp!: Date
-  @Field(() => LongScalar, { description: 'Number of stored bytes at the end of the time interval.' })
+  @Field(() => LongScalar, 'Number of stored bytes at the end of the time interval.')
   totalBytes!: number
-  @Field(() => LongScalar, { description: 'Number of stored files at the end of the time interval.' })
+  @Field(() => LongScalar, 'Number of stored files at the end of the time interval.')
   filesCount!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number and total size of the files accepted in one time interval.' })
+@OutputType('Number and total size of the files accepted in one time interval.')
 export class UploadsPoint {
-  @Field(() => Date, { description: 'Start of the time interval in UTC.' })
+  @Field(() => Date, 'Start of the time interval in UTC.')
   timestamp!: Date
-  @Field(() => LongScalar, { description: 'Number of files accepted in the time interval.' })
+  @Field(() => LongScalar, 'Number of files accepted in the time interval.')
   count!: number
-  @Field(() => LongScalar, { description: 'Total size of the files accepted in the time interval, in bytes.' })
+  @Field(() => LongScalar, 'Total size of the files accepted in the time interval, in bytes.')
   totalBytes!: number
 }
 
@@ -221,14 +225,14 @@ export interface Chart<Point> {
 }
 
 function createChartType<Point extends object>(name: string, point: ClassType<Point>, period: object, description: string) {
-  @ObjectType(name, { simpleResolvers: true, description })
+  @OutputType(description, { name })
   class ChartOfPoints {
-    @Field(() => period, { description: 'Length of each time interval in the chart.' })
+    @Field(() => period, 'Length of each time interval in the chart.')
     period!: ChartPeriod
-    @Field(() => [point], {
-      description:
-        'One data point per time interval, in chronological order. The last data point describes the current interval.',
-    })
+    @Field(
+      () => [point],
+      'One data point per time interval, in chronological order. The last data point describes the current interval.',
+    )
     dataPoints!: Point[]
   }
   return ChartOfPoints
@@ -238,24 +242,24 @@ export const ApiCallsChart = createChartType('ApiCallsChart', ApiCallsPoint, Cha
 export const StorageChart = createChartType('StorageChart', StoragePoint, StorageChartPeriod, 'Chart of storage usage over time.')
 export const UploadsChart = createChartType('UploadsChart', UploadsPoint, ChartPeriod, 'Chart of accepted uploads over time.')
 
-@ObjectType({ simpleResolvers: true, description: 'API call statistics for a context.' })
+@OutputType('API call statistics for a context.')
 export class ContextApiCalls extends ContextFields {
-  @Field(() => LongScalar, { description: 'Number of API calls that involved the context.' })
+  @Field(() => LongScalar, 'Number of API calls that involved the context.')
   total!: number
-  @Field(() => LongScalar, { description: 'Number of successful API calls that involved the context.' })
+  @Field(() => LongScalar, 'Number of successful API calls that involved the context.')
   success!: number
-  @Field(() => LongScalar, { description: 'Number of failed API calls that involved the context.' })
+  @Field(() => LongScalar, 'Number of failed API calls that involved the context.')
   failure!: number
-  @Field(() => CallsByOperation, { description: 'Number of API calls that involved the context, grouped by operation.' })
+  @Field(() => CallsByOperation, 'Number of API calls that involved the context, grouped by operation.')
   byOperation!: CallsByOperation
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number and total size of the files in a context.' })
+@OutputType('Number and total size of the files in a context.')
 export class ContextFiles extends ContextFields {
-  @Field(() => LongScalar, { description: 'Number of files currently in the context.' })
+  @Field(() => LongScalar, 'Number of files currently in the context.')
   fileCount!: number
-  @Field(() => LongScalar, { description: 'Total size of the files in the context, in bytes.' })
+  @Field(() => LongScalar, 'Total size of the files in the context, in bytes.')
   totalBytes!: number
-  @Field(() => String, { description: 'Formatted total size, such as `1.5 MB`.' })
+  @Field(() => String, 'Formatted total size, such as `1.5 MB`.')
   totalFormatted!: string
 }

@@ -1,34 +1,30 @@
-import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
+import { Field, ID, InputType, Int, OutputType } from '../../api/graphql/decorators.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { IntegerRange, SingleLineText, UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'The tenant that the credential belongs to.' })
+@OutputType('The tenant that the credential belongs to.', { implements: Node })
 export class Tenant {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the tenant: `ten_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the tenant: `ten_` followed by a ULID.')
   tenantId!: string
-  @Field(() => String, { description: 'Name of the tenant, 1 to 255 characters.' })
+  @Field(() => String, 'Name of the tenant, 1 to 255 characters.')
   name!: string
-  @Field(() => Int, { description: 'Storage quota of the tenant in MB (1 MB is 1,048,576 bytes).' })
+  @Field(() => Int, 'Storage quota of the tenant in MB (1 MB is 1,048,576 bytes).')
   storageQuotaMb!: number
-  @Field(() => Int, {
-    description: "Maximum storage quota that the tenant's admins can set, in MB. Only the operator can change it.",
-  })
+  @Field(() => Int, "Maximum storage quota that the tenant's admins can set, in MB. Only the operator can change it.")
   storageQuotaCeilingMb!: number
-  @Field(() => Boolean, { description: 'True if dashboard users must have a second factor.' })
+  @Field(() => Boolean, 'True if dashboard users must have a second factor.')
   secondFactorRequired!: boolean
-  @Field(() => LongScalar, {
-    description: "Exact total size of the tenant's files in bytes, including files in the trash.",
-  })
+  @Field(() => LongScalar, "Exact total size of the tenant's files in bytes, including files in the trash.")
   storageUsedBytes!: number
-  @Field(() => Date, { description: 'Time at which the tenant was created.' })
+  @Field(() => Date, 'Time at which the tenant was created.')
   createdAt!: Date
-  @Field(() => Date, { description: 'Time at which the tenant was last changed.' })
+  @Field(() => Date, 'Time at which the tenant was last changed.')
   updatedAt!: Date
 }
 
-@InputType({ description: 'Tenant fields to change. Omitted fields keep their values.' })
+@InputType('Tenant fields to change. Omitted fields keep their values.')
 export class UpdateTenantInput {
   @UpdateField(() => String, 'Name of the tenant, 1 to 255 characters.')
   @SingleLineText(1, 255)

@@ -1,8 +1,8 @@
-import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
+import { ArgsType, Field, ID, InputType, Int, NullableField, ObjectType, OutputType } from '../../api/graphql/decorators.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { createPageType, PageArgs } from '../../api/graphql/page.js'
-import { IntegerRange, Metadata, NullableField, Rule, Text } from '../../api/graphql/rules.js'
+import { IntegerRange, Metadata, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { ExtensionList } from '../contexts/context.types.js'
 
@@ -20,61 +20,55 @@ export type UploadLinkStatus = keyof typeof UploadLinkStatus
 
 @ObjectType({ simpleResolvers: true })
 abstract class UploadLinkFields {
-  @Field(() => ID, { description: 'ID of the upload link: `ulk_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the upload link: `ulk_` followed by a ULID.')
   linkId!: string
-  @Field(() => String, { description: 'Key of the context that the files are uploaded to.' })
+  @Field(() => String, 'Key of the context that the files are uploaded to.')
   contextKey!: string
-  @Field(() => UploadLinkStatus, { description: 'Status of the upload link.' })
+  @Field(() => UploadLinkStatus, 'Status of the upload link.')
   status!: UploadLinkStatus
-  @Field(() => Int, { description: 'Maximum number of files that the link accepts.' })
+  @Field(() => Int, 'Maximum number of files that the link accepts.')
   maxFiles!: number
-  @Field(() => Int, { description: 'Number of files that were accepted through the link.' })
+  @Field(() => Int, 'Number of files that were accepted through the link.')
   acceptedFiles!: number
-  @Field(() => Int, {
-    description:
-      'Number of files rejected through the link. The service revokes the link after 10 × `maxFiles` or 20 rejected files, whichever is greater.',
-  })
+  @Field(
+    () => Int,
+    'Number of files rejected through the link. The service revokes the link after 10 × `maxFiles` or 20 rejected files, whichever is greater.',
+  )
   rejectedFiles!: number
-  @Field(() => Int, { description: "Maximum file size in MB. It does not exceed the context's limit." })
+  @Field(() => Int, "Maximum file size in MB. It does not exceed the context's limit.")
   maxSizeMb!: number
-  @Field(() => [String], {
-    description: "File extensions that the link accepts, without the dot: a subset of the context's allowed extensions.",
-  })
+  @Field(() => [String], "File extensions that the link accepts, without the dot: a subset of the context's allowed extensions.")
   allowedExtensions!: string[]
   @NullableField(
     () => String,
     'SHA-256 checksum of the only file that the link accepts, in hexadecimal. Null if the link accepts any content.',
   )
   sha256!: string | null
-  @Field(() => JsonObjectScalar, { description: 'Key/value pairs that the service adds to the metadata of each uploaded file.' })
+  @Field(() => JsonObjectScalar, 'Key/value pairs that the service adds to the metadata of each uploaded file.')
   metadata!: Record<string, unknown>
-  @Field(() => [String], { description: 'Origins from which browsers can use the link. Empty means all origins.' })
+  @Field(() => [String], 'Origins from which browsers can use the link. Empty means all origins.')
   origins!: string[]
-  @Field(() => Date, { description: 'Time at which the link expires.' })
+  @Field(() => Date, 'Time at which the link expires.')
   expiresAt!: Date
-  @Field(() => ID, { description: 'ID of the API key (`key_`) or user (`usr_`) that created the link.' })
+  @Field(() => ID, 'ID of the API key (`key_`) or user (`usr_`) that created the link.')
   createdBy!: string
-  @Field(() => Date, { description: 'Time at which the link was created.' })
+  @Field(() => Date, 'Time at which the link was created.')
   createdAt!: Date
 }
 
-@ObjectType({
+@OutputType('A link through which a client without an API key can upload files to one context. Its token is not included.', {
   implements: Node,
-  simpleResolvers: true,
-  description: 'A link through which a client without an API key can upload files to one context. Its token is not included.',
 })
 export class UploadLink extends UploadLinkFields {
   @AsNodeId()
   override linkId!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A new upload link with its URL, which is returned only once.' })
+@OutputType('A new upload link with its URL, which is returned only once.')
 export class NewUploadLink extends UploadLinkFields {
-  @Field(() => String, {
-    description: 'URL that accepts uploads. It contains the secret token of the link and is returned only once.',
-  })
+  @Field(() => String, 'URL that accepts uploads. It contains the secret token of the link and is returned only once.')
   url!: string
-  @Field(() => UploadLink, { description: 'The upload link without its URL, which makes it safe to cache.' })
+  @Field(() => UploadLink, 'The upload link without its URL, which makes it safe to cache.')
   uploadLink!: UploadLink
 }
 
@@ -88,18 +82,15 @@ function isOrigin(value: unknown): boolean {
   return URL.canParse(value) && new URL(value).origin === value
 }
 
-@InputType({ description: 'Properties of a new upload link. Its limits cannot exceed those of the context.' })
+@InputType('Properties of a new upload link. Its limits cannot exceed those of the context.')
 export class CreateUploadLinkInput {
-  @Field(() => String, { description: 'Key of the context that the files are uploaded to.' })
+  @Field(() => String, 'Key of the context that the files are uploaded to.')
   @Text(1, 255)
   context!: string
-  @Field(() => Int, { defaultValue: 900, description: 'Number of seconds until the link expires, 60 to 604,800.' })
+  @Field(() => Int, 'Number of seconds until the link expires, 60 to 604,800.', { defaultValue: 900 })
   @IntegerRange(60, 604_800)
   expiresInSeconds!: number
-  @Field(() => Int, {
-    defaultValue: 1,
-    description: 'Maximum number of files that the link accepts, 1 to 1,000.',
-  })
+  @Field(() => Int, 'Maximum number of files that the link accepts, 1 to 1,000.', { defaultValue: 1 })
   @IntegerRange(1, 1_000)
   maxFiles!: number
   @NullableField(() => Int, "Maximum file size in MB. The context's limit is both the default and the maximum.")
@@ -125,11 +116,11 @@ export class CreateUploadLinkInput {
   )
   @Metadata()
   metadata?: Record<string, unknown> | null
-  @Field(() => [String], {
-    defaultValue: [],
-    description:
-      'Origins from which browsers can use the link, such as `https://example.com`. An empty list means all origins. Clients other than browsers are not restricted.',
-  })
+  @Field(
+    () => [String],
+    'Origins from which browsers can use the link, such as `https://example.com`. An empty list means all origins. Clients other than browsers are not restricted.',
+    { defaultValue: [] },
+  )
   @Rule(
     (value) => Array.isArray(value) && value.length <= maxOrigins && value.every(isOrigin),
     `must be at most ${maxOrigins} origins: a scheme, a host and an optional port, such as https://example.com`,

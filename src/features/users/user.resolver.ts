@@ -1,6 +1,6 @@
-import { Arg, Args, ID, Int, Mutation, Query, Resolver } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { UpdateInput, UserId } from '../../api/graphql/arguments.js'
+import { Arg, Args, ID, Int, Mutation, Query, Resolver } from '../../api/graphql/decorators.js'
 import { PageArgs, toPage } from '../../api/graphql/page.js'
 import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
@@ -38,10 +38,7 @@ export class UserResolver {
   constructor(private readonly services: Services) {}
 
   @Requires('any', { beforeSecondFactor: true, orNull: true })
-  @Query(() => Me, {
-    nullable: true,
-    description: 'Returns the authenticated user or API key, or null if the request has no credential.',
-  })
+  @Query(() => Me, 'Returns the authenticated user or API key, or null if the request has no credential.', { nullable: true })
   me(@CurrentActor() { id, kind, tenantId, name, email, scopes, secondFactorDue }: Actor) {
     return {
       id,
@@ -57,32 +54,31 @@ export class UserResolver {
   }
 
   @Requires('admin')
-  @Query(() => UserPage, { description: "Lists the tenant's dashboard users, newest first." })
+  @Query(() => UserPage, "Lists the tenant's dashboard users, newest first.")
   users(@CurrentActor() actor: Actor, @Args(() => UsersArgs) args: UsersArgs) {
     return this.services.users.list(actor.tenantId, args)
   }
 
   @Requires('public')
-  @Mutation(() => SignIn, {
-    description: 'Starts a 12-hour session. Returns the error `unauthenticated` if the email address, password or code is wrong.',
-  })
+  @Mutation(
+    () => SignIn,
+    'Starts a 12-hour session. Returns the error `unauthenticated` if the email address, password or code is wrong.',
+  )
   signIn(@CurrentCall() call: Call, @Args(() => SignInArgs) args: SignInArgs) {
     return this.services.signIns.signIn(call.origin, args, call.signal)
   }
 
   @Requires('any', { beforeSecondFactor: true })
-  @Mutation(() => Boolean, {
-    description:
-      'Immediately ends the session that the token belongs to. Returns false if the token has no session in this service.',
-  })
+  @Mutation(
+    () => Boolean,
+    'Immediately ends the session that the token belongs to. Returns false if the token has no session in this service.',
+  )
   signOut(@CurrentActor() actor: Actor) {
     return this.services.signIns.signOut(actor)
   }
 
   @Requires('any')
-  @Mutation(() => Boolean, {
-    description: 'Changes the password of the signed-in user and ends all other sessions of that user.',
-  })
+  @Mutation(() => Boolean, 'Changes the password of the signed-in user and ends all other sessions of that user.')
   changePassword(
     @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
@@ -92,81 +88,72 @@ export class UserResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => InvitedUser, {
-    description: 'Creates a dashboard user. Returns the error `conflict` if the email address is already in use.',
-  })
+  @Mutation(() => InvitedUser, 'Creates a dashboard user. Returns the error `conflict` if the email address is already in use.')
   inviteUser(
     @CurrentActor() actor: Actor,
-    @Arg('input', () => InviteUserInput, { description: 'Properties of the new user.' }) input: InviteUserInput,
+    @Arg('input', () => InviteUserInput, 'Properties of the new user.') input: InviteUserInput,
   ) {
     return this.services.users.create(actor, input)
   }
 
   @Requires('admin')
-  @Mutation(() => User, {
-    description: 'Changes the name or scopes of a dashboard user. Admins cannot remove their own `admin` scope.',
-  })
+  @Mutation(() => User, 'Changes the name or scopes of a dashboard user. Admins cannot remove their own `admin` scope.')
   updateUser(@CurrentActor() actor: Actor, @UserId() userId: string, @UpdateInput(() => UpdateUserInput) input: UpdateUserInput) {
     return this.services.users.update(actor, userId, input)
   }
 
   @Requires('admin')
-  @Mutation(() => User, {
-    description: 'Disables a dashboard user and ends all sessions of that user immediately. Users cannot disable themselves.',
-  })
+  @Mutation(
+    () => User,
+    'Disables a dashboard user and ends all sessions of that user immediately. Users cannot disable themselves.',
+  )
   disableUser(@CurrentActor() actor: Actor, @UserId() userId: string) {
     return this.services.users.disable(actor, userId)
   }
 
   @Requires('admin')
-  @Mutation(() => PasswordReset, {
-    description: 'Replaces the password of a dashboard user with a generated one, and ends all sessions of that user.',
-  })
+  @Mutation(
+    () => PasswordReset,
+    'Replaces the password of a dashboard user with a generated one, and ends all sessions of that user.',
+  )
   resetUserPassword(@CurrentActor() actor: Actor, @UserId() userId: string) {
     return this.services.users.resetPassword(actor, userId)
   }
 
   @Requires('admin')
-  @Mutation(() => User, {
-    description: 'Enables a disabled dashboard user. Returns the error `conflict` if the user is already enabled.',
-  })
+  @Mutation(() => User, 'Enables a disabled dashboard user. Returns the error `conflict` if the user is already enabled.')
   enableUser(@CurrentActor() actor: Actor, @UserId() userId: string) {
     return this.services.users.enable(actor, userId)
   }
 
   @Requires('any')
-  @Query(() => UserSessionPage, {
-    description: 'Lists the open sessions of the signed-in user, newest first. The list is empty for an API key.',
-  })
+  @Query(() => UserSessionPage, 'Lists the open sessions of the signed-in user, newest first. The list is empty for an API key.')
   mySessions(@CurrentActor() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
     return actor.kind === 'user' ? this.services.sessions.list(actor, actor.id, args) : toPage([], 0, args)
   }
 
   @Requires('any')
-  @Mutation(() => Boolean, { description: 'Ends a session of the signed-in user immediately.' })
+  @Mutation(() => Boolean, 'Ends a session of the signed-in user immediately.')
   async endMySession(
     @CurrentActor() actor: Actor,
-    @Arg('sessionId', () => ID, { description: 'ID of the session: `ses_` followed by a ULID.' }) sessionId: string,
+    @Arg('sessionId', () => ID, 'ID of the session: `ses_` followed by a ULID.') sessionId: string,
   ) {
     return (await this.services.sessions.endUserSessions(actor, actor.id, sessionId)) > 0
   }
 
   @Requires('admin')
-  @Query(() => UserSessionPage, { description: 'Lists the open sessions of a dashboard user, newest first.' })
+  @Query(() => UserSessionPage, 'Lists the open sessions of a dashboard user, newest first.')
   userSessions(@CurrentActor() actor: Actor, @Args(() => UserSessionsArgs) { userId, ...page }: UserSessionsArgs) {
     return this.services.sessions.list(actor, userId, page)
   }
 
   @Requires('admin')
-  @Mutation(() => Int, {
-    description: 'Ends one session or all sessions of a dashboard user immediately. Returns the number of ended sessions.',
-  })
+  @Mutation(() => Int, 'Ends one session or all sessions of a dashboard user immediately. Returns the number of ended sessions.')
   endUserSessions(
     @CurrentActor() actor: Actor,
     @UserId() userId: string,
-    @Arg('sessionId', () => ID, {
+    @Arg('sessionId', () => ID, 'ID of the session: `ses_` followed by a ULID. Null means all sessions of the user.', {
       nullable: true,
-      description: 'ID of the session: `ses_` followed by a ULID. Null means all sessions of the user.',
     })
     sessionId?: string,
   ) {
@@ -174,48 +161,49 @@ export class UserResolver {
   }
 
   @Requires('any', { beforeSecondFactor: true })
-  @Mutation(() => SecondFactorSetUp, {
-    description:
-      'Creates a second factor for the signed-in user. It has no effect until it is confirmed. Returns the error `conflict` if a second factor is already enabled.',
-  })
+  @Mutation(
+    () => SecondFactorSetUp,
+    'Creates a second factor for the signed-in user. It has no effect until it is confirmed. Returns the error `conflict` if a second factor is already enabled.',
+  )
   beginSecondFactor(
     @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
-    @Arg('password', () => String, { description: 'Current password of the user.' }) password: string,
+    @Arg('password', () => String, 'Current password of the user.') password: string,
   ) {
     return this.services.secondFactors.beginSetup(actor, password, call.signal)
   }
 
   @Requires('any', { beforeSecondFactor: true })
-  @Mutation(() => ConfirmedSecondFactor, {
-    description:
-      'Enables the second factor of the signed-in user. Returns the error `conflict` if the second factor is already enabled or was not created.',
-  })
+  @Mutation(
+    () => ConfirmedSecondFactor,
+    'Enables the second factor of the signed-in user. Returns the error `conflict` if the second factor is already enabled or was not created.',
+  )
   confirmSecondFactor(
     @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
-    @Arg('code', () => String, { description: 'Six-digit code from the authenticator app.' }) code: string,
+    @Arg('code', () => String, 'Six-digit code from the authenticator app.') code: string,
   ) {
     return this.services.secondFactors.confirmSetup(actor, code, call.signal)
   }
 
   @Requires('any')
-  @Mutation(() => Boolean, {
-    description:
-      'Removes the second factor of the signed-in user. Returns the error `forbidden` if the tenant requires a second factor.',
-  })
+  @Mutation(
+    () => Boolean,
+    'Removes the second factor of the signed-in user. Returns the error `forbidden` if the tenant requires a second factor.',
+  )
   removeSecondFactor(
     @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
-    @Arg('code', () => String, { description: 'Six-digit code from the authenticator app, or a recovery code.' }) code: string,
+    @Arg('code', () => String, 'Six-digit code from the authenticator app, or a recovery code.') code: string,
   ) {
     return this.services.secondFactors.remove(actor, code, call.signal)
   }
 
   @Requires('admin')
-  @Mutation(() => User, {
-    description: 'Removes the second factor of a user, for example after a device is lost, and ends all sessions of that user.',
-  })
+  @Mutation(
+    () => User,
+    'Removes the second factor of a user, for example after a device is lost, and ends all sessions of that user.',
+  )
   resetUserSecondFactor(@CurrentActor() actor: Actor, @UserId() userId: string) {
     return this.services.secondFactors.reset(actor, userId)
   }

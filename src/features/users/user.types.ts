@@ -1,9 +1,9 @@
-import { ArgsType, Field, ID, InputType, ObjectType } from 'type-graphql'
 import { findPasswordError } from '../../access/passwords.js'
+import { ArgsType, Field, ID, InputType, NullableField, OutputType } from '../../api/graphql/decorators.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { createPageType, PageArgs } from '../../api/graphql/page.js'
-import { NullableField, Rule, SingleLineText, Text, UpdateField } from '../../api/graphql/rules.js'
+import { Rule, SingleLineText, Text, UpdateField } from '../../api/graphql/rules.js'
 import type { Scope } from '../../platform/actor.js'
 import { removeInvisibleCharacters } from '../../platform/text.js'
 import { ScopeList, ScopeName } from '../api-keys/api-key.types.js'
@@ -15,79 +15,79 @@ export const UserStatusName = createEnum('UserStatus', 'Status of a dashboard us
 })
 export type UserStatusName = keyof typeof UserStatusName
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'A user who can sign in to the dashboard.' })
+@OutputType('A user who can sign in to the dashboard.', { implements: Node })
 export class User {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the user: `usr_` followed by a ULID.')
   userId!: string
-  @Field(() => String, { description: 'Email address of the user, in lower case and unique in the tenant.' })
+  @Field(() => String, 'Email address of the user, in lower case and unique in the tenant.')
   email!: string
-  @Field(() => String, { description: 'Name of the user, 1 to 255 characters.' })
+  @Field(() => String, 'Name of the user, 1 to 255 characters.')
   name!: string
-  @Field(() => [ScopeName], { description: 'Scopes granted to the user.' })
+  @Field(() => [ScopeName], 'Scopes granted to the user.')
   scopes!: Scope[]
-  @Field(() => UserStatusName, { description: 'Status of the user.' })
+  @Field(() => UserStatusName, 'Status of the user.')
   status!: UserStatusName
-  @Field(() => Boolean, { description: 'True if the user must enter a code in addition to the password.' })
+  @Field(() => Boolean, 'True if the user must enter a code in addition to the password.')
   hasSecondFactor!: boolean
-  @Field(() => Date, { description: 'Time at which the user was created.' })
+  @Field(() => Date, 'Time at which the user was created.')
   createdAt!: Date
-  @Field(() => Date, { description: 'Time at which the user was last changed.' })
+  @Field(() => Date, 'Time at which the user was last changed.')
   updatedAt!: Date
 }
 
 export const UserPage = createPageType(User, 'User')
 
-@ObjectType({ simpleResolvers: true, description: 'A new session of a dashboard user.' })
+@OutputType('A new session of a dashboard user.')
 export class SignIn {
-  @Field(() => String, { description: 'Session token to send in the `Authorization: Bearer` header.' })
+  @Field(() => String, 'Session token to send in the `Authorization: Bearer` header.')
   token!: string
-  @Field(() => Date, { description: 'Time at which the session expires.' })
+  @Field(() => Date, 'Time at which the session expires.')
   expiresAt!: Date
-  @Field(() => User, { description: 'User who signed in.' })
+  @Field(() => User, 'User who signed in.')
   user!: User
-  @Field(() => Boolean, {
-    description:
-      'True if the tenant requires a second factor that the user has not set up. If true, the session can be used only to set up a second factor.',
-  })
+  @Field(
+    () => Boolean,
+    'True if the tenant requires a second factor that the user has not set up. If true, the session can be used only to set up a second factor.',
+  )
   secondFactorDue!: boolean
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A new user. A generated password is returned only once.' })
+@OutputType('A new user. A generated password is returned only once.')
 export class InvitedUser {
-  @Field(() => User, { description: 'User that the request created.' })
+  @Field(() => User, 'User that the request created.')
   user!: User
   @NullableField(() => String, 'Password generated for the user. Null if the request contained a password.')
   password!: string | null
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A user whose password was replaced. The new password is returned only once.' })
+@OutputType('A user whose password was replaced. The new password is returned only once.')
 export class PasswordReset {
-  @Field(() => User, { description: 'User whose password was reset.' })
+  @Field(() => User, 'User whose password was reset.')
   user!: User
-  @Field(() => String, { description: 'Password generated for the user.' })
+  @Field(() => String, 'Password generated for the user.')
   password!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'The authenticated user or API key.' })
+@OutputType('The authenticated user or API key.')
 export class Me {
-  @Field(() => ID, { description: 'ID of the user (`usr_`) or API key (`key_`).' })
+  @Field(() => ID, 'ID of the user (`usr_`) or API key (`key_`).')
   id!: string
-  @Field(() => PerformerTypeName, { description: 'Type of the authenticated actor.' })
+  @Field(() => PerformerTypeName, 'Type of the authenticated actor.')
   type!: PerformerTypeName
-  @Field(() => ID, { description: 'ID of the tenant: `ten_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the tenant: `ten_` followed by a ULID.')
   tenantId!: string
   @NullableField(() => ID, 'ID of the user: `usr_` followed by a ULID. Null for an API key.')
   userId!: string | null
   @NullableField(() => ID, 'ID of the API key: `key_` followed by a ULID. Null for a user.')
   apiKeyId!: string | null
-  @Field(() => String, { description: 'Name of the user or API key.' })
+  @Field(() => String, 'Name of the user or API key.')
   name!: string
   @NullableField(() => String, 'Email address of the user. Null for an API key.')
   email!: string | null
-  @Field(() => [ScopeName], { description: 'Scopes granted to the credential.' })
+  @Field(() => [ScopeName], 'Scopes granted to the credential.')
   scopes!: Scope[]
-  @Field(() => Boolean, { description: 'True if the user must set up a second factor before performing any other operation.' })
+  @Field(() => Boolean, 'True if the user must set up a second factor before performing any other operation.')
   secondFactorDue!: boolean
 }
 
@@ -103,15 +103,15 @@ const isEmail = (value: unknown): boolean =>
   value === removeInvisibleCharacters(value) &&
   /^[^\s@\u0000-\u001f]{1,64}@[^\s@\u0000-\u001f]{1,190}$/.test(value)
 
-@InputType({ description: 'Properties of a new dashboard user.' })
+@InputType('Properties of a new dashboard user.')
 export class InviteUserInput {
-  @Field(() => String, { description: 'Email address of the user, unique in the tenant. It is stored in lower case.' })
+  @Field(() => String, 'Email address of the user, unique in the tenant. It is stored in lower case.')
   @Rule(isEmail, 'must be an email address such as ada@example.com')
   email!: string
-  @Field(() => String, { description: 'Name of the user, 1 to 255 characters.' })
+  @Field(() => String, 'Name of the user, 1 to 255 characters.')
   @SingleLineText(1, 255)
   name!: string
-  @Field(() => [ScopeName], { description: 'Scopes to grant to the user.' })
+  @Field(() => [ScopeName], 'Scopes to grant to the user.')
   @ScopeList()
   scopes!: Scope[]
   @NullableField(() => String, 'Password of at least 8 characters. If it is null, the service generates one.')
@@ -119,7 +119,7 @@ export class InviteUserInput {
   password?: string | null
 }
 
-@InputType({ description: 'Dashboard user fields to change. Omitted fields keep their values.' })
+@InputType('Dashboard user fields to change. Omitted fields keep their values.')
 export class UpdateUserInput {
   @UpdateField(() => String, 'Name of the user, 1 to 255 characters.')
   @SingleLineText(1, 255)
@@ -137,10 +137,10 @@ export class UsersArgs extends PageArgs {
 
 @ArgsType()
 export class SignInArgs {
-  @Field(() => String, { description: 'Email address of the user.' })
+  @Field(() => String, 'Email address of the user.')
   @Text(1, 254)
   email!: string
-  @Field(() => String, { description: 'Password of the user.' })
+  @Field(() => String, 'Password of the user.')
   @Text(1, 1024)
   password!: string
   @NullableField(() => ID, 'ID of the tenant. Required if the email address belongs to users in several tenants.')
@@ -152,28 +152,28 @@ export class SignInArgs {
 
 @ArgsType()
 export class ChangePasswordArgs {
-  @Field(() => String, { description: 'Current password of the user.' })
+  @Field(() => String, 'Current password of the user.')
   @Text(1, 1024)
   currentPassword!: string
-  @Field(() => String, { description: 'New password of the user, at least 8 characters.' })
+  @Field(() => String, 'New password of the user, at least 8 characters.')
   @Password()
   newPassword!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'An open session of a dashboard user.' })
+@OutputType('An open session of a dashboard user.')
 export class UserSession {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the session: `ses_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the session: `ses_` followed by a ULID.')
   sessionId!: string
-  @Field(() => Date, { description: 'Time at which the user signed in.' })
+  @Field(() => Date, 'Time at which the user signed in.')
   createdAt!: Date
-  @Field(() => Date, { description: 'Time at which the session expires.' })
+  @Field(() => Date, 'Time at which the session expires.')
   expiresAt!: Date
-  @Field(() => String, { description: 'IP address from which the user signed in.' })
+  @Field(() => String, 'IP address from which the user signed in.')
   ipAddress!: string
-  @Field(() => String, { description: '`User-Agent` header sent at sign-in.' })
+  @Field(() => String, '`User-Agent` header sent at sign-in.')
   userAgent!: string
-  @Field(() => Boolean, { description: 'True if the request was made in this session.' })
+  @Field(() => Boolean, 'True if the request was made in this session.')
   isCurrent!: boolean
 }
 
@@ -181,22 +181,23 @@ export const UserSessionPage = createPageType(UserSession, 'UserSession')
 
 @ArgsType()
 export class UserSessionsArgs extends PageArgs {
-  @Field(() => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the user: `usr_` followed by a ULID.')
   userId!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A new second factor. It has no effect until its first code is confirmed.' })
+@OutputType('A new second factor. It has no effect until its first code is confirmed.')
 export class SecondFactorSetUp {
-  @Field(() => String, { description: 'Secret in base32, for manual entry in an authenticator app.' })
+  @Field(() => String, 'Secret in base32, for manual entry in an authenticator app.')
   secret!: string
-  @Field(() => String, { description: 'Secret as an `otpauth://` URI, for a QR code.' })
+  @Field(() => String, 'Secret as an `otpauth://` URI, for a QR code.')
   uri!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A newly enabled second factor.' })
+@OutputType('A newly enabled second factor.')
 export class ConfirmedSecondFactor {
-  @Field(() => [String], {
-    description: 'Single-use recovery codes for signing in without the authenticator app. Only this response contains them.',
-  })
+  @Field(
+    () => [String],
+    'Single-use recovery codes for signing in without the authenticator app. Only this response contains them.',
+  )
   recoveryCodes!: string[]
 }

@@ -1,8 +1,8 @@
-import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
+import { ArgsType, Field, ID, InputType, Int, NullableField, ObjectType, OutputType } from '../../api/graphql/decorators.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { createPageType, PageArgs } from '../../api/graphql/page.js'
-import { ContextKeys, IntegerRange, MultiLineText, NullableField, Text, UpdateField } from '../../api/graphql/rules.js'
+import { ContextKeys, IntegerRange, MultiLineText, Text, UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
 
@@ -33,26 +33,24 @@ export type DeliveryStatus = keyof typeof DeliveryStatus
 
 @ObjectType({ simpleResolvers: true })
 abstract class WebhookFields {
-  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the webhook: `whk_` followed by a ULID.')
   webhookId!: string
-  @Field(() => String, { description: 'URL that receives events as POST requests.' })
+  @Field(() => String, 'URL that receives events as POST requests.')
   url!: string
-  @Field(() => [String], {
-    description: 'Event types that are sent. `file.*` matches all file events, and `*` matches all events.',
-  })
+  @Field(() => [String], 'Event types that are sent. `file.*` matches all file events, and `*` matches all events.')
   types!: string[]
   @NullableField(
     () => [String],
     'Keys of the contexts whose events are sent. Null means all. Events without a context are always sent.',
   )
   contexts!: string[] | null
-  @Field(() => String, { description: "Free-text description of the webhook's purpose." })
+  @Field(() => String, "Free-text description of the webhook's purpose.")
   description!: string
-  @Field(() => WebhookStatus, { description: 'Status of the webhook.' })
+  @Field(() => WebhookStatus, 'Status of the webhook.')
   status!: WebhookStatus
   @NullableField(() => WebhookDisabledReason, 'Reason why the webhook is disabled. Null if it is active.')
   disabledReason!: WebhookDisabledReason | null
-  @Field(() => LongScalar, { description: 'Sequence number of the last processed event.' })
+  @Field(() => LongScalar, 'Sequence number of the last processed event.')
   lastSequence!: number
   @NullableField(() => Date, 'Start of the period in which all attempts have failed. Null if the last delivery succeeded.')
   failingSince!: Date | null
@@ -63,51 +61,45 @@ abstract class WebhookFields {
     'End of the period in which deliveries are also signed with the previous secret. Null if there is no previous secret.',
   )
   previousSecretExpiresAt!: Date | null
-  @Field(() => ID, { description: 'ID of the user or API key that created the webhook, or `system`.' })
+  @Field(() => ID, 'ID of the user or API key that created the webhook, or `system`.')
   createdBy!: string
-  @Field(() => Date, { description: 'Time at which the webhook was created.' })
+  @Field(() => Date, 'Time at which the webhook was created.')
   createdAt!: Date
-  @Field(() => Date, { description: 'Time at which the webhook was last changed.' })
+  @Field(() => Date, 'Time at which the webhook was last changed.')
   updatedAt!: Date
 }
 
-@ObjectType({
-  implements: Node,
-  simpleResolvers: true,
-  description: 'An endpoint that receives events as POST requests. The secret is not included.',
-})
+@OutputType('An endpoint that receives events as POST requests. The secret is not included.', { implements: Node })
 export class Webhook extends WebhookFields {
   @AsNodeId()
   override webhookId!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A webhook with its secret, which is returned only once.' })
+@OutputType('A webhook with its secret, which is returned only once.')
 export class WebhookWithSecret extends WebhookFields {
-  @Field(() => String, {
-    description:
-      'Secret used to sign deliveries as specified by Standard Webhooks: `whsec_` followed by base64. It is returned only once.',
-  })
+  @Field(
+    () => String,
+    'Secret used to sign deliveries as specified by Standard Webhooks: `whsec_` followed by base64. It is returned only once.',
+  )
   secret!: string
-  @Field(() => Webhook, { description: 'The webhook without its secret, which makes it safe to cache.' })
+  @Field(() => Webhook, 'The webhook without its secret, which makes it safe to cache.')
   webhook!: Webhook
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Delivery of an event to a webhook, including all attempts.' })
+@OutputType('Delivery of an event to a webhook, including all attempts.')
 export class WebhookDelivery {
   @AsNodeId()
-  @Field(() => ID, { description: 'ID of the delivery: `dlv_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the delivery: `dlv_` followed by a ULID.')
   deliveryId!: string
-  @Field(() => ID, {
-    description: 'ID of the event: `evt_` followed by a ULID. Each attempt sends the ID in the `webhook-id` header.',
-  })
+  @Field(() => ID, 'ID of the event: `evt_` followed by a ULID. Each attempt sends the ID in the `webhook-id` header.')
   eventId!: string
-  @Field(() => String, { description: 'Type of the delivered event.' })
+  @Field(() => String, 'Type of the delivered event.')
   type!: string
   @NullableField(() => LongScalar, 'Sequence number of the event in the journal. Null for a test event.')
   sequence!: number | null
-  @Field(() => DeliveryStatus, { description: 'Status of the delivery.' })
+  @Field(() => DeliveryStatus, 'Status of the delivery.')
   status!: DeliveryStatus
-  @Field(() => Int, { description: 'Number of attempts so far.' })
+  @Field(() => Int, 'Number of attempts so far.')
   attempts!: number
   @NullableField(() => Int, 'HTTP status of the last response. Null if no response was received.')
   responseStatus!: number | null
@@ -115,9 +107,9 @@ export class WebhookDelivery {
   error!: string | null
   @NullableField(() => Int, 'Duration of the last attempt in milliseconds. Null if nothing was sent.')
   durationMs!: number | null
-  @Field(() => Date, { description: 'Time of the first attempt.' })
+  @Field(() => Date, 'Time of the first attempt.')
   createdAt!: Date
-  @Field(() => Date, { description: 'Time of the last attempt.' })
+  @Field(() => Date, 'Time of the last attempt.')
   attemptedAt!: Date
   @NullableField(() => Date, 'Time of the next retry. Null if no retry is scheduled.')
   nextAttemptAt!: Date | null
@@ -126,36 +118,33 @@ export class WebhookDelivery {
 export const WebhookPage = createPageType(Webhook, 'Webhook')
 export const WebhookDeliveryPage = createPageType(WebhookDelivery, 'WebhookDelivery')
 
-@ObjectType({ simpleResolvers: true, description: 'A webhook that was deleted.' })
+@OutputType('A webhook that was deleted.')
 export class DeletedWebhook {
-  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the webhook: `whk_` followed by a ULID.')
   webhookId!: string
-  @Field(() => Boolean, { description: 'Always true. If the deletion fails, the response contains an error instead.' })
+  @Field(() => Boolean, 'Always true. If the deletion fails, the response contains an error instead.')
   deleted!: boolean
 }
 
-@InputType({ description: 'Properties of a new webhook.' })
+@InputType('Properties of a new webhook.')
 export class CreateWebhookInput {
-  @Field(() => String, {
-    description: 'URL that receives events. It must use `https:`, have a public address and contain no credentials.',
-  })
+  @Field(() => String, 'URL that receives events. It must use `https:`, have a public address and contain no credentials.')
   @Text(1, 2048)
   url!: string
-  @Field(() => [String], {
+  @Field(() => [String], 'Event types to send. `file.*` matches all file events, and `*` matches all events.', {
     defaultValue: ['*'],
-    description: 'Event types to send. `file.*` matches all file events, and `*` matches all events.',
   })
   @EventTypes()
   types!: string[]
   @NullableField(() => [String], 'Keys of the contexts whose events are sent. Null means all.')
   @ContextKeys()
   contexts?: string[] | null
-  @Field(() => String, { defaultValue: '', description: 'Free-text description of the webhook, at most 1,000 characters.' })
+  @Field(() => String, 'Free-text description of the webhook, at most 1,000 characters.', { defaultValue: '' })
   @MultiLineText(0, 1000)
   description!: string
 }
 
-@InputType({ description: 'Webhook fields to change. Omitted fields keep their values.' })
+@InputType('Webhook fields to change. Omitted fields keep their values.')
 export class UpdateWebhookInput {
   @UpdateField(() => String, 'URL that receives events. It must use `https:`, have a public address and contain no credentials.')
   @Text(1, 2048)
@@ -175,7 +164,7 @@ export class UpdateWebhookInput {
 
 @ArgsType()
 export class WebhookDeliveriesArgs extends PageArgs {
-  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the webhook: `whk_` followed by a ULID.')
   webhookId!: string
   @NullableField(() => DeliveryStatus, 'Returns only deliveries with this status.')
   status?: DeliveryStatus
@@ -183,11 +172,9 @@ export class WebhookDeliveriesArgs extends PageArgs {
 
 @ArgsType()
 export class ReplayWebhookArgs {
-  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
+  @Field(() => ID, 'ID of the webhook: `whk_` followed by a ULID.')
   webhookId!: string
-  @Field(() => LongScalar, {
-    description: 'Sequence number of the first event to resend, from 1 to the last sequence number plus 1.',
-  })
+  @Field(() => LongScalar, 'Sequence number of the first event to resend, from 1 to the last sequence number plus 1.')
   @IntegerRange(1, Number.MAX_SAFE_INTEGER)
   fromSequence!: number
 }
