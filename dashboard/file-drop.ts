@@ -35,7 +35,7 @@ export function listenForFileDrops(): void {
   })
 }
 
-/** Passes files that are dropped anywhere in the window to `onFiles` while the component is mounted. */
+/** While the component is mounted, passes files that are dropped anywhere in the window to `onFiles`. */
 export function useFileDrops(onFiles: FilesHandler): void {
   const latest = useRef(onFiles)
   latest.current = onFiles

@@ -47,7 +47,7 @@ export function Navigation() {
   )
 }
 
-/** Links to the overview and to the pages that the user may open, by group. */
+/** Links to the overview and to the pages that the user may open, in groups. */
 function NavigationLinks() {
   const views = getVisibleViews()
   return (

@@ -32,7 +32,7 @@ const absorbedMs = 5_000
 let next = monotonicFactory(getRandomFraction)
 let latest = 0
 
-/** Creates an id with a lower-case ULID. Ids of one process ascend, so sorting by id sorts rows by age. */
+/** Creates an id with a lower-case ULID. Ids from one process ascend, so sorting by id sorts rows by age. */
 export function newId(prefix: IdPrefix): string {
   const moment = now()
   if (moment < latest - absorbedMs) next = monotonicFactory(getRandomFraction)

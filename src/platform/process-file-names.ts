@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { isProcessAlive } from './is-process-alive.js'
 
-// File names contain the host and the process, so that the next start recognizes files that a killed process left behind.
+// File names identify the host and the process, so that the next start recognizes files that a killed process left behind.
 const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
 const run = randomBytes(6).toString('hex')
 let count = 0

@@ -15,7 +15,7 @@ export class ReadThrottle {
     this.#msPerByte = 1000 / (megabytesPerSecond * megabyte)
   }
 
-  /** Resolves when `bytes` may be read. Rejects with the signal's reason if it is aborted. */
+  /** Resolves when `bytes` bytes may be read. Rejects with the signal's reason if it is aborted. */
   async waitForBytes(bytes: number, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted()
     const now = performance.now()

@@ -3,7 +3,9 @@ import { type EmbeddedDatabase, openEmbeddedDatabase } from './embedded/embedded
 import { createDiskFullError } from './embedded/server.js'
 import { verifyDatabase } from './verify-database.js'
 
-/** The open database of the service or a command. For an external database, `stop` does nothing, and `lost` never resolves. */
+/**
+ * The open database that the service or a command uses. For an external database, `stop` does nothing, and `lost` never resolves.
+ */
 export interface OpenDatabase extends EmbeddedDatabase, DatabaseUrls {
   /** Throws a one-sentence error if an external database lacks a required feature. */
   verify(): Promise<void>

@@ -7,7 +7,7 @@ const supported = `Assay supports PostgreSQL ${minVersion} or newer, including A
 
 const config = { application_name: 'assay start', query_timeout: 5000 }
 
-/** Checks that an external database is a recent, writable PostgreSQL server whose sessions stay on one connection. */
+/** Checks that an external database is a recent, writable PostgreSQL server, and that each session stays on one connection. */
 export async function verifyDatabase({ url, directUrl }: DatabaseUrls): Promise<void> {
   const pooled = url !== directUrl
   const name = pooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL'

@@ -25,7 +25,7 @@ export interface PublicError {
   retryAfter?: number
 }
 
-/** An error with a message that the client may read. All other errors become `internal_server_error`. */
+/** An error whose message may be sent to the client. All other errors become `internal_server_error`. */
 export class AssayError extends Error implements PublicError {
   override readonly name = 'AssayError'
   readonly code: ErrorCode

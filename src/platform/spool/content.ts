@@ -49,7 +49,7 @@ export interface Spooled {
   content?: Content
   /** Number of received bytes. */
   sizeBytes: number
-  /** Releases the memory or deletes the temporary file. Can be called twice, and also after a store has moved the file. */
+  /** Releases the memory or deletes the temporary file. Can be called repeatedly, even after a store has moved the file. */
   dispose(): Promise<void>
   /** Makes the memory available to the next upload. Do not call this if a scanner or a store may still read the content. */
   recycle?(): void

@@ -1,4 +1,4 @@
-/** Path prefix of internal objects, such as those that readiness probes write. Lists omit these objects. */
+/** Path prefix of internal objects, such as those that readiness probes write. `list` omits these objects. */
 export const reservedPrefix = '.assay/'
 
 /** Throws if a store cannot use `path`, which indicates a bug: https://cloud.google.com/storage/docs/objects#naming */

@@ -97,7 +97,7 @@ export class BucketStorage implements BlobStorage {
       const page = await this.#api.listPage({ prefix: this.#prefix, after: after && this.#prefix + after, pageToken })
       for (const { path: name, ...blob } of page.objects) {
         const path = name.slice(this.#prefix.length)
-        // Some buckets also list the object whose name equals `after`, and not only later ones.
+        // Some buckets also list the object whose name equals `after`.
         if (path === after || path.startsWith(reservedPrefix) || path === '' || path.endsWith('/')) continue
         yield { path, ...blob }
       }

@@ -75,7 +75,7 @@ export class BucketConnection {
   }
 }
 
-/** Encodes all characters except the unreserved ones of RFC 3986, as signatures require. */
+/** Encodes all characters except the unreserved characters of RFC 3986, as signatures require. */
 export const percentEncode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)
 
