@@ -152,7 +152,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     { cause: createTextSchema('Unscanned part of the file and the reason why it was not scanned.'), ...scanner },
   ),
   quota_exceeded: describeErrorWithOptionalDetails(
-    "Context 'invoices' has 1024 bytes left of its 10240 MB quota. The file has 48213 bytes. Delete files or increase the quota.",
+    "Context 'invoices' has 1024 bytes left of its 10240 MB quota. The file is 48213 bytes. Delete files or increase the quota.",
     { quota_mb: 10240, used_bytes: 10737417216, remaining_bytes: 1024, size_bytes: 48213 },
     {
       quota_mb: createIntegerSchema('Quota of the context or tenant in MB (1 MB is 1,048,576 bytes).'),

@@ -63,10 +63,10 @@ export class BodyAdmission {
     if (minBytes <= remaining) return
     // Do not report the tenant's usage to a key that is restricted to certain contexts.
     if (actor.contexts)
-      throw quotaExceeded(`The upload has at least ${minBytes} bytes, which exceeds the tenant's remaining quota.`, {
+      throw quotaExceeded(`The upload is at least ${minBytes} bytes, which exceeds the tenant's remaining quota.`, {
         size_bytes: minBytes,
       })
-    throw quotaExceeded(`The tenant has ${remaining} bytes left of its quota. The upload has at least ${minBytes} bytes.`, {
+    throw quotaExceeded(`The tenant has ${remaining} bytes left of its quota. The upload is at least ${minBytes} bytes.`, {
       remaining_bytes: remaining,
       size_bytes: minBytes,
     })

@@ -48,7 +48,7 @@ function parseFolder(url: string, storageUrl: string): { tenantId: string; folde
   const isFolder = names.pop() === '' && names.length > 0 && names.every((name) => !['', '.', '..'].includes(name))
   if (folder === undefined || !isId('ten', tenantId) || !isFolder)
     throw new UsageError(
-      `The URL is '${url}'. It must point to a tenant's folder in the object store, such as ${storageUrl.replace(/[?#].*$/s, '').replace(/\/+$/, '')}/ten_…/import.`,
+      `Invalid URL '${url}'. It must point to a tenant's folder in the object store, such as ${storageUrl.replace(/[?#].*$/s, '').replace(/\/+$/, '')}/ten_…/import.`,
     )
   return { tenantId, folder }
 }

@@ -121,7 +121,7 @@ const checkBlankness: Check = async (file) => {
   if ('failure' in findings || !findings.blankness) return { outcome: 'skipped', message: 'The content could not be read.' }
   const { blank, durationMs } = findings.blankness
   if (!blank) return { outcome: 'passed', message: 'The file is not blank.', durationMs }
-  const message = `The file is blank: its ${sizeBytes} bytes are only whitespace, NUL bytes and byte-order marks.`
+  const message = `The file is blank: it contains only whitespace, NUL bytes and byte-order marks (${sizeBytes} bytes).`
   return { outcome: 'failed', message, evidence, durationMs }
 }
 

@@ -73,7 +73,7 @@ export const createContextQuotaError = (
 /** Creates the quota error for clients of an upload link, which must not learn how much the tenant stores. */
 export const createLinkQuotaError = (sizeBytes: number): AssayError =>
   quotaExceeded(
-    `The file has ${sizeBytes} bytes, which exceeds the remaining storage quota. Contact the person who sent the link.`,
+    `The file is ${sizeBytes} bytes, which exceeds the remaining storage quota. Contact the person who sent the link.`,
     { size_bytes: sizeBytes },
   )
 
@@ -82,7 +82,7 @@ export function createTenantQuotaError({ contexts, uploadLink }: Actor, usage: S
   if (contexts === null) return createQuotaError('The tenant', usage, sizeBytes)
   // API keys that are restricted to contexts must not learn the tenant's total storage.
   return quotaExceeded(
-    `The file has ${sizeBytes} bytes, which exceeds the tenant's remaining storage quota. Delete files or increase the quota.`,
+    `The file is ${sizeBytes} bytes, which exceeds the tenant's remaining storage quota. Delete files or increase the quota.`,
     { size_bytes: sizeBytes },
   )
 }
@@ -91,7 +91,7 @@ function createQuotaError(owner: string, { quota, held }: StorageUsage, sizeByte
   const remaining = Math.max(0, quota - held)
   const quotaMb = quota / megabyte
   return quotaExceeded(
-    `${owner} has ${remaining} bytes left of its ${quotaMb} MB quota. The file has ${sizeBytes} bytes. Delete files or increase the quota.`,
+    `${owner} has ${remaining} bytes left of its ${quotaMb} MB quota. The file is ${sizeBytes} bytes. Delete files or increase the quota.`,
     { quota_mb: quotaMb, used_bytes: held, remaining_bytes: remaining, size_bytes: sizeBytes },
   )
 }

@@ -89,7 +89,7 @@ describe('resumable upload validation', () => {
     expect(toComparable(await byOther.create('wide', 'a.txt', 2_097_153))).toEqual([
       422,
       'quota_exceeded',
-      "Context 'wide' has 2097152 bytes left of its 2 MB quota. The file has 2097153 bytes. Delete files or increase the quota.",
+      "Context 'wide' has 2097152 bytes left of its 2 MB quota. The file is 2097153 bytes. Delete files or increase the quota.",
       { quota_mb: 2, used_bytes: 0, remaining_bytes: 2_097_152, size_bytes: 2_097_153 },
     ])
     expect((await byOther.create('wider', 'a.txt', 4_000_000)).body.message).toMatch(/^The tenant has 3145728 bytes left of its/)

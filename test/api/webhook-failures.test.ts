@@ -306,7 +306,7 @@ test('does not wait at shutdown for a webhook delivery that never ends', async (
     (count) => count === 1,
   )
   await stuck.close()
-  expect(errors.map(({ message }) => message)).toEqual(['1 webhook deliveries did not end within 6000 ms.'])
+  expect(errors.map(({ message }) => message)).toEqual(['1 webhook deliveries did not finish within 6000 ms.'])
   pending[0]!(new Error('ended by the test'))
 }, 60_000)
 

@@ -103,7 +103,7 @@ test('exits with status 2 if the `assay` command receives invalid arguments', as
     [['frobnicate'], /Unknown command 'frobnicate'. Commands: login, upload/],
     [['upload', 'a.txt'], /--context KEY/],
     [['upload'], /Usage: assay upload FILE/],
-    [['get', 'file_1', 'file_2'], /The number of arguments is 2, but the command expects 1. Usage: assay get/],
+    [['get', 'file_1', 'file_2'], /Wrong number of arguments: 2. The command expects 1. Usage: assay get/],
     [['link', 'frob'], /Usage: assay link/],
     [['ls', '--limit', '0'], /--limit is '0'. It must be a whole number of at least 1/],
     [['ls', '--colour', 'red'], /--colour.*Usage: assay ls/],

@@ -175,7 +175,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   test('rejects a migration with an unknown `-- assay:` comment before changing the database', async () => {
     const database = await createEmptyDatabase()
     await expect(migrate(database.url, createFolder('marker', '-- assay: slowly\nSELECT 1'))).rejects.toThrow(
-      "Migration '20990101000000_marker' is marked '-- assay: slowly'. Valid markers: -- assay: outside a transaction, -- assay: in batches.",
+      "Migration '20990101000000_marker' has the invalid marker '-- assay: slowly'. Valid markers: -- assay: outside a transaction, -- assay: in batches.",
     )
     await database.drop()
   })

@@ -129,6 +129,6 @@ test('changes nothing in a database that cannot be converted', async () => {
   await other.end()
   await expectRejected(
     `DELETE FROM _prisma_migrations WHERE migration_name = '20261123015000_uploads_alike'`,
-    "cannot be converted (its last migration is '20261123014000_traits_by_index'). First start the last pre-release version on it",
+    "cannot be converted (its last migration is '20261123014000_traits_by_index'). First start the last pre-release version with this database",
   )
 })

@@ -65,7 +65,7 @@ test('uses a stored checkpoint to detect a truncated log', async () => {
     'UPDATE tenant_heads SET journal_length = 300, journal_frontier = $2 WHERE tenant_id = $1',
     rows[0].journal_frontier,
   )
-  expect(await verify(kept)).toContain('has 300 entries, but its checkpoint has 700: the log was truncated.')
+  expect(await verify(kept)).toContain('has 300 entries, but its checkpoint covers 700: the log was truncated.')
 })
 
 test('uses a stored checkpoint to detect a rewritten but consistent log', async () => {

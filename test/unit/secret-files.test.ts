@@ -79,7 +79,7 @@ test('rejects a folder and an empty or overlong secret file', () => {
   mkdirSync(nested)
   const reasonOf = (path: string) => /\(([^)]*)\)\.$/.exec(faults({ METRICS_TOKEN_FILE: path }).join())?.[1]
   expect(reasonOf(writeSecretFile('\n'))).toBe('the file is empty')
-  expect(reasonOf(writeSecretFile('x'.repeat(70_000)))).toBe('the file has more than 65536 bytes')
+  expect(reasonOf(writeSecretFile('x'.repeat(70_000)))).toBe('the file is larger than 65536 bytes')
   expect(reasonOf(nested)).toBe('the file is not a regular file')
 })
 

@@ -32,8 +32,7 @@ async function openPath(path: string | URL, filename: string | undefined): Promi
   ).process
   // Browser bundlers reject `import('node:fs')`, so the module is loaded with `getBuiltinModule`, which Node.js, Bun and Deno
   // support.
-  if (!process?.getBuiltinModule)
-    throw new TypeError(`The source is '${path}'. Browsers cannot open paths. Pass a File or a Blob.`)
+  if (!process?.getBuiltinModule) throw new TypeError(`Browsers cannot open paths such as '${path}'. Pass a File or a Blob.`)
   // Errors from `openAsBlob` do not contain the path, so `stat` runs first and reports a missing file with its path.
   const stats = await process.getBuiltinModule('node:fs/promises').stat(path)
   if (!stats.isFile()) throw new TypeError(`'${path}' is not a file.`)

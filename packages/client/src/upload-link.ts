@@ -61,7 +61,7 @@ export async function uploadTo(linkUrl: string, source: UploadSource, options: U
 }
 
 function createLinkTransport(linkUrl: string, { fetch }: Pick<UploadToOptions, 'fetch'>): Transport {
-  if (!URL.canParse(linkUrl)) throw new TypeError(`The URL of the upload link is '${linkUrl}'. It must be an absolute URL.`)
+  if (!URL.canParse(linkUrl)) throw new TypeError(`Invalid upload link URL '${linkUrl}'. It must be an absolute URL.`)
   // The query and the fragment are not part of the link. Email campaigns, for example, append tracking parameters to it.
   const { origin, pathname } = new URL(linkUrl)
   return new Transport({ baseUrl: origin + pathname, ...(fetch && { fetch }) })

@@ -22,7 +22,7 @@ export abstract class RandomAccessSource {
   abstract read(offset: number, length: number): Buffer
 
   readAll(limit: number): Buffer {
-    if (this.size > limit) throw new TooLarge(`the file has ${this.size} bytes. The maximum for this type is ${limit}`)
+    if (this.size > limit) throw new TooLarge(`the file is ${this.size} bytes, but the maximum for this type is ${limit} bytes`)
     return this.read(0, this.size)
   }
 

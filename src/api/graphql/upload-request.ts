@@ -155,7 +155,7 @@ class UploadRequest {
 function findFieldError(name: string, value: string, truncated: boolean): AssayError | undefined {
   if (truncated) return createMalformedError(`'${name.slice(0, 100)}' is longer than ${limits.fieldSize} bytes`)
   if (name === 'map' && value.length > maxMapBytes) return createMalformedError(`'map' is longer than ${maxMapBytes} bytes`)
-  if (hasTooManyValues(Buffer.from(value))) return createMalformedError(`a field has more than ${maxJsonValues} values`)
+  if (hasTooManyValues(Buffer.from(value))) return createMalformedError(`a field contains more than ${maxJsonValues} JSON values`)
   const inexact = name === 'operations' && findImpreciseNumber(value)
   return inexact ? badUserInput([{ field: 'operations', message: createImpreciseNumberMessage(inexact) }]) : undefined
 }
@@ -173,7 +173,8 @@ function insertFile(operations: object, path: string, file: IncomingFile): void 
   const steps = path.split('.')
   const name = steps.pop()!
   const parent = steps.reduce(getMember, operations)
-  if (getMember(parent, name) !== null) throw createMalformedError(`'operations' must be null at the path '${path}' in 'map'`)
+  if (getMember(parent, name) !== null)
+    throw createMalformedError(`the path '${path}' in 'map' must refer to a null value in 'operations'`)
   Object.assign(parent as object, { [name]: file })
 }
 

@@ -174,7 +174,7 @@ async function assertCompleteBlob(path: string, fileId: string, file: ServedFile
     throw createUnreadableBlobError(fileId, error)
   })
   if (BigInt(facts.size) === BigInt(file.sizeBytes)) return
-  throw createDamagedBlobError(fileId, `the store has ${facts.size} of ${file.sizeBytes} bytes`)
+  throw createDamagedBlobError(fileId, `the stored file is ${facts.size} bytes instead of ${file.sizeBytes}`)
 }
 
 const descriptiveHeaders = [
@@ -211,7 +211,7 @@ function sendRejection(
 ): void {
   const unsatisfiable = error.status === 416
   const message = unsatisfiable
-    ? `The requested range is outside the file, which has ${error.size} bytes. Request a range within the file.`
+    ? `The requested range is outside the file, which is ${error.size} bytes long. Request a range within the file.`
     : 'The file does not match the precondition. Check If-Match and If-Unmodified-Since.'
   const header = unsatisfiable ? 'range' : 'precondition'
   response

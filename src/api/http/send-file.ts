@@ -39,7 +39,7 @@ export async function sendWholeFile(
   const file = await open(path, 'r')
   try {
     const facts = await fstat(file)
-    if (facts.size !== size) throw new SizeMismatchError(`the stored file has ${facts.size} bytes instead of ${size}`)
+    if (facts.size !== size) throw new SizeMismatchError(`the stored file is ${facts.size} bytes instead of ${size}`)
     await beginResponse()
     await sendBlocks(response, file, size)
   } finally {
@@ -53,7 +53,7 @@ async function readSmallFile(path: string, size: number): Promise<Buffer> {
     // Request one extra byte, to detect that the file has grown.
     const bytes = Buffer.allocUnsafe(size + 1)
     const { bytesRead } = await read(file, bytes, 0, size + 1, 0)
-    if (bytesRead !== size) throw new SizeMismatchError(`the stored file has ${bytesRead} bytes instead of ${size}`)
+    if (bytesRead !== size) throw new SizeMismatchError(`the stored file is ${bytesRead} bytes instead of ${size}`)
     return bytes.subarray(0, size)
   } finally {
     // Close the file synchronously. Closing does not wait for the disk, and an asynchronous close would take longer than the

@@ -62,7 +62,7 @@ function toRejectionMessage(
     case 'invalid_extension':
       return `The extension of '${toPrintableText(original_filename)}' is not allowed. Allowed extensions: ${rules.allowedExtensions.join(', ')}.`
     case 'size_exceeded':
-      return `The file has ${size_bytes} bytes. The maximum is ${rules.maxFileSizeMb} MB (${rules.maxFileSizeMb * megabyte} bytes).`
+      return `The file is ${size_bytes} bytes. The maximum is ${rules.maxFileSizeMb} MB (${rules.maxFileSizeMb * megabyte} bytes).`
     case 'blank_file':
       return 'The file is empty.'
     case 'encrypted_file':

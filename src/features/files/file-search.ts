@@ -74,7 +74,7 @@ export class FileSearch {
     const message =
       search.namePrefix === null
         ? `must be created_at if more than ${maxSortedFiles} files were uploaded between start_date and end_date. Use a shorter period`
-        : `must be original_filename if name_prefix matches more than ${maxSortedFiles} files, and start_date and end_date must be omitted. Use a longer prefix`
+        : `must be original_filename, without start_date and end_date, if name_prefix matches more than ${maxSortedFiles} files. Use a longer prefix`
     throw badUserInput([{ field: 'sort', message }])
   }
 

@@ -88,7 +88,7 @@ export class LogService {
     const tenantId = origin.slice(origin.lastIndexOf('/') + 1)
     const { size: length } = await this.createCheckpoint(tenantId)
     if (length < size)
-      return `The log ${toPrintableText(origin)} has ${length} entries, but its checkpoint has ${size}: the log was truncated.`
+      return `The log ${toPrintableText(origin)} has ${length} entries, but its checkpoint covers ${size}: the log was truncated.`
     const [found] = await this.#computeRoots(tenantId, [{ from: 0, to: size }])
     return found!.equals(root)
       ? undefined

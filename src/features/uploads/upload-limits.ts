@@ -45,14 +45,14 @@ export function createUnfinishedUploadsQuotaError(
   if (actor.uploadLink) return createLinkQuotaError(added)
   // A key that is restricted to certain contexts must not learn how much the whole tenant stores.
   if (!ofContext && actor.contexts)
-    return quotaExceeded(`The request has ${added} bytes, which exceeds the tenant's remaining quota. ${fix}`, {
+    return quotaExceeded(`The request adds ${added} bytes, which exceeds the tenant's remaining quota. ${fix}`, {
       size_bytes: added,
     })
   const { quota, stored, unfinished } = ofContext ? quotas.context! : quotas.tenant
   const owner = ofContext ? `Context '${contextKey}'` : 'The tenant'
   const remaining = getRemaining({ quota, stored, unfinished })
   return quotaExceeded(
-    `${owner} has ${remaining} bytes left of its ${quota / megabyte} MB quota, because unfinished uploads use ${unfinished} bytes. The request has ${added} bytes. ${fix}`,
+    `${owner} has ${remaining} bytes left of its ${quota / megabyte} MB quota, because unfinished uploads use ${unfinished} bytes. The request adds ${added} bytes. ${fix}`,
     {
       quota_mb: quota / megabyte,
       used_bytes: stored,
@@ -90,7 +90,7 @@ export function createUnfinishedUploadsLimitError(
       : uploads >= max
         ? `this tenant has ${uploads} unfinished uploads, which is the maximum`
         : ownBytes + requestedBytes > maxBytes / 2
-          ? `this credential has ${ownBytes} bytes of unfinished uploads, the new upload has ${requestedBytes}, and the maximum is ${maxBytes / 2}`
-          : `this tenant has ${bytes} bytes of unfinished uploads, the new upload has ${requestedBytes}, and the maximum is ${maxBytes}`
+          ? `this credential has ${ownBytes} bytes of unfinished uploads, the new upload is ${requestedBytes} bytes, and the maximum is ${maxBytes / 2}`
+          : `this tenant has ${bytes} bytes of unfinished uploads, the new upload is ${requestedBytes} bytes, and the maximum is ${maxBytes}`
   return rateLimited(`Too many unfinished uploads: ${why}. Finish or delete unfinished uploads.`, 60)
 }

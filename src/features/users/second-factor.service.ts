@@ -181,7 +181,7 @@ export function getCodeLockError({ wrongCodes, codesLockedUntil }: UserRow): Ass
   if (wrongCodes >= wrongCodesUntilReset)
     return new AssayError(
       'forbidden',
-      `This user's second-factor codes are locked after ${wrongCodesUntilReset} wrong codes. Ask an admin to reset the second factor or the password.`,
+      `This user's second factor is locked after ${wrongCodesUntilReset} wrong codes. Ask an admin to reset the second factor or the password.`,
       { details: { second_factor: 'locked', locked_until: null } },
     )
   const waitMs = (codesLockedUntil?.getTime() ?? 0) - now()
@@ -190,7 +190,7 @@ export function getCodeLockError({ wrongCodes, codesLockedUntil }: UserRow): Ass
   const retryAfter = Math.ceil(waitMs / 1000)
   return new AssayError(
     'rate_limited',
-    `This user's second-factor codes are locked until ${until} after ${wrongCodes} wrong codes. Wait, or ask an admin to reset the second factor or the password.`,
+    `This user's second factor is locked until ${until} after ${wrongCodes} wrong codes. Wait, or ask an admin to reset the second factor or the password.`,
     { retryAfter, details: { retry_after: retryAfter, second_factor: 'locked', locked_until: until } },
   )
 }

@@ -50,7 +50,7 @@ export class SignInService {
     const user = await this.#findByPassword(candidates, password, origin)
     const lock = user.totpConfirmedAt ? getCodeLockError(user) : undefined
     if (lock) {
-      this.#recordFailure(user, "This user's second-factor codes are locked after too many wrong codes.", origin)
+      this.#recordFailure(user, "This user's second factor is locked after too many wrong codes.", origin)
       throw lock
     }
     if (user.totpConfirmedAt && !code) {

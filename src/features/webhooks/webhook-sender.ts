@@ -73,7 +73,7 @@ export class WebhookSender {
     clearInterval(this.#timer)
     clearTimeout(this.#soon)
     if (!(await settlesWithin(maxCloseMs, this.#finishDeliveries())))
-      this.parts.onError(new Error(`${this.#running.size} webhook deliveries did not end within ${maxCloseMs} ms.`))
+      this.parts.onError(new Error(`${this.#running.size} webhook deliveries did not finish within ${maxCloseMs} ms.`))
     this.parts.outbound.close()
   }
 

@@ -46,7 +46,7 @@ function parseScannerUrl(url: string): ClamdAddress[] {
 async function readRulesDir(dir: string): Promise<OperatorRules> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch((error) => {
     throw new Error(
-      `RULES_DIR '${dir}' cannot be read (${error.code ?? error.message}). It must be a directory with *.yar or *.yara files.`,
+      `RULES_DIR '${dir}' cannot be read (${error.code ?? error.message}). It must be a directory that contains *.yar or *.yara files.`,
     )
   })
   const paths = entries

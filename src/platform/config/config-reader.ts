@@ -164,7 +164,7 @@ const maxSecretBytes = 65_536
 function readSecretFile(path: string): string {
   const file = statFile(path)
   if (!file.isFile()) throw new Error('the file is not a regular file')
-  if (file.size > maxSecretBytes) throw new Error(`the file has more than ${maxSecretBytes} bytes`)
+  if (file.size > maxSecretBytes) throw new Error(`the file is larger than ${maxSecretBytes} bytes`)
   const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '')
   if (text.trim() === '') throw new Error('the file is empty')
   return text

@@ -31,7 +31,7 @@ export async function convertPrereleaseDatabase(
   const unknown = applied.find((name) => name > lastMigration && !laterNames.includes(name))
   if (!applied.includes(lastMigration) || unknown)
     throw new Error(
-      `This pre-release database cannot be converted (its last migration is '${[...applied].sort().at(-1)}'). First start the last pre-release version on it to apply all migrations up to '${laterNames.at(-1) ?? lastMigration}'.`,
+      `This pre-release database cannot be converted (its last migration is '${[...applied].sort().at(-1)}'). First start the last pre-release version with this database, to apply all migrations up to '${laterNames.at(-1) ?? lastMigration}'.`,
     )
   await assertNotInUse(client)
   await runInTransaction(client, async () => {

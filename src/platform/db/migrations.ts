@@ -119,7 +119,7 @@ function parseMode(name: string, sql: string): MigrationMode {
   const mode = markers[marker]
   if (!mode)
     throw new Error(
-      `Migration '${name}' is marked '-- assay: ${marker}'. Valid markers: ${Object.keys(markers)
+      `Migration '${name}' has the invalid marker '-- assay: ${marker}'. Valid markers: ${Object.keys(markers)
         .map((valid) => `-- assay: ${valid}`)
         .join(', ')}.`,
     )

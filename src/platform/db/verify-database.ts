@@ -62,7 +62,7 @@ function assertServerSettings({ version, encoding, standby }: Server, url: strin
   const place = `The database ${redactDatabaseUrl(url)}`
   if (version < minVersion * 10_000) throw new Error(`${place} is PostgreSQL ${Math.floor(version / 10_000)}. ${supported}.`)
   if (encoding !== 'UTF8')
-    throw new Error(`${place} has the encoding ${encoding}. Create it with ENCODING 'UTF8', which file names require.`)
+    throw new Error(`${place} has the encoding ${encoding}. Create it with ENCODING 'UTF8', which is required for file names.`)
   if (standby) throw new Error(`${place} is read-only or a standby. Use the primary.`)
 }
 

@@ -26,7 +26,7 @@ export const localCommands: Record<string, Command> = {
       const key = options.key ?? env.ASSAY_KEY ?? (await promptForKey())
       await createClient({ baseUrl: url, apiKey: key }).contexts.list({ page_size: 1 })
       const path = await storeSettings(env, { url, key })
-      output.note(`Signed in to ${url}. The login is stored in ${path}.`)
+      output.note(`Signed in to ${url}. The credentials are stored in ${path}.`)
       return succeeded
     },
   },
@@ -46,7 +46,9 @@ export const localCommands: Record<string, Command> = {
     ],
     async run({ positionals: [receiptPath, filePath], options, output }) {
       if (!options.keys)
-        throw new UsageError('Missing public keys. Download /.well-known/jwks.json from the service, and set --keys to its path.')
+        throw new UsageError(
+          'Missing public keys. Download /.well-known/jwks.json from the service, and set --keys to the path of that file.',
+        )
       const { verifyFiles } = await import('./verify.js')
       const findings = await verifyFiles({ receiptPath: receiptPath!, filePath, keysPath: options.keys })
       for (const finding of findings) output.row(finding, finding.proven ? 'proven' : 'NOT PROVEN', finding.message)

@@ -61,7 +61,7 @@ function parseCommandLine({ usage, options: knownOptions }: Command, args: strin
 function assertArgumentCount({ usage, argumentCount: [min, max] }: Command, positionals: string[]): void {
   if (positionals.length >= min && positionals.length <= max) return
   throw new UsageError(
-    `The number of arguments is ${positionals.length}, but the command expects ${min === max ? min : `${min} to ${max}`}. Usage: assay ${usage}`,
+    `Wrong number of arguments: ${positionals.length}. The command expects ${min === max ? min : `${min} to ${max}`}. Usage: assay ${usage}`,
   )
 }
 

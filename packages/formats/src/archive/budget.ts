@@ -80,7 +80,7 @@ export class ArchiveBudget {
     if (total > ratioExemptBytes && total > this.packed * maxRatio) {
       throw createMaliciousError(
         'archive_ratio',
-        `the archive has ${this.packed} bytes and expands to more than ${maxRatio} times its size`,
+        `the archive is ${this.packed} bytes and expands to more than ${maxRatio} times its size`,
         {
           unpacked_bytes: total,
         },

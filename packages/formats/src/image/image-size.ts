@@ -16,7 +16,7 @@ export function checkImageSize(format: string, size: ImageSize, limits: ReaderLi
   const { width, height, bits, times = 1 } = size
   if (width * height * toDisplayBitsPerPixel(bits) <= limits.maxPictureBits * times) return undefined
   const maxPixels = Math.floor((limits.maxPictureBits * times) / toDisplayBitsPerPixel(bits))
-  const problem = `the ${format} has ${width}x${height} pixels. The maximum at ${bits} bits per pixel is ${maxPixels} (pixel flood)`
+  const problem = `the ${format} is ${width}x${height} pixels. The maximum at ${bits} bits per pixel is ${maxPixels} pixels (pixel flood)`
   return createMaliciousVerdict('pixel_flood', problem, { width, height })
 }
 

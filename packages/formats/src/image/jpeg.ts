@@ -54,7 +54,7 @@ export const readJpeg: FormatReader = async (source, limits) => {
     const [, count, code] = extraneous.exec(decoding.message) ?? []
     if (count && isDisplacedData(source, limits, Number(count), Number.parseInt(code!, 16)))
       return createInvalidVerdict(`the JPEG is damaged: ${decoding.message}`, evidence)
-    notes.push(`viewers repair this damage: ${decoding.message}`)
+    notes.push(`viewers can repair this damage: ${decoding.message}`)
     decoding = await decodeImageWithinLimits(source, limits, { failOn: 'error', maxPixels })
   }
   if (decoding.outcome === 'decoded') return createValidVerdict(notes, evidence)

@@ -25,9 +25,6 @@ export class EntityBombDetector implements PartSink {
     if (at < 0) return
     const entities = new XmlEntities(text.slice(at), 0)
     if (entities.expandsTooMuch)
-      throw createMaliciousError(
-        'xml_entities',
-        `the part ${this.name.slice(0, 100)} defines XML entities that expand without limit`,
-      )
+      throw createMaliciousError('xml_entities', `the part ${this.name.slice(0, 100)} contains an XML entity bomb`)
   }
 }

@@ -87,7 +87,7 @@ export class XmlPart implements PartSink {
     // The limit for a document type declaration is lower, because the parser needs several times its size in memory.
     const maxLength = this.rootSeen ? maxRun : maxPrologue
     if (this.sinceEvent > maxLength)
-      throw createMaliciousError('xml_size', `the part ${this.name} has a single chunk of more than ${maxLength} bytes`)
+      throw createMaliciousError('xml_size', `the part ${this.name} contains more than ${maxLength} bytes without a tag`)
     this.catchXmlError(() => this.parser.write(this.decoder!.decode(chunk, { stream: true })))
   }
 

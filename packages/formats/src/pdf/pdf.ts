@@ -55,7 +55,7 @@ async function checkDocument(
     const rebuilt = running.wasRebuilt(document)
     if (rebuilt && hiddenPage !== undefined)
       return createInvalidVerdict(
-        `the PDF's cross-reference table is damaged, and its page object ${hiddenPage} has an invalid generation number`,
+        `the PDF's cross-reference table is damaged, and page object ${hiddenPage} has an invalid generation number`,
       )
     if (rebuilt && !canFindRoot(source, start, limits))
       return createInvalidVerdict("the PDF's cross-reference stream is damaged or truncated, and no trailer exists to repair it")

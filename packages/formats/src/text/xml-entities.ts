@@ -57,7 +57,7 @@ export class XmlEntities {
 
   private getExpandedLength(name: string, entity: Declaration, table: Map<string, Declaration>, depth: number): number {
     const known = this.weights.get(entity)
-    if (known === -1) throw createMaliciousError('xml_entity_circle', `the entity '${name.slice(0, 50)}' contains itself`)
+    if (known === -1) throw createMaliciousError('xml_entity_circle', `the entity '${name.slice(0, 50)}' refers to itself`)
     if (known !== undefined) return known
     if (depth > maxEntityDepth)
       throw createMaliciousError('xml_entity_expansion', `entities are nested more than ${maxEntityDepth} levels deep`)
@@ -77,7 +77,7 @@ export class XmlEntities {
     if (this.total > freeExpansion && this.total > this.fileSize * maxExpansionRatio) {
       throw createMaliciousError(
         'xml_entity_expansion',
-        `entities would expand to more than ${Math.floor(freeExpansion / 1048576)} MiB, ${maxExpansionRatio} times the file size`,
+        `entities would expand to more than ${Math.floor(freeExpansion / 1048576)} MiB and more than ${maxExpansionRatio} times the file size`,
       )
     }
   }

@@ -11,7 +11,7 @@ const usage = `npm run --silent verify -- RECEIPT.jws [FILE] --keys JWKS.json
 
 Verifies a receipt offline and prints the result of each check.
 
-  RECEIPT.jws  response of GET /api/v1/files/{file_id}/receipt, or only its receipt
+  RECEIPT.jws  response of GET /api/v1/files/{file_id}/receipt, or the JWS that it contains
   FILE         file to compare with the receipt
   JWKS.json    copy of the service's /.well-known/jwks.json, downloaded over a trusted connection
 

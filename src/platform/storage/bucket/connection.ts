@@ -89,7 +89,7 @@ export async function readText(response: BucketResponse): Promise<string> {
   for await (const chunk of response.body.setEncoding('utf8')) {
     text += chunk
     if (text.length > maxTextLength)
-      throw new BucketError(response.status, `the response has more than ${maxTextLength} characters`)
+      throw new BucketError(response.status, `the response is longer than ${maxTextLength} characters`)
   }
   if (!response.body.complete) throw Object.assign(new Error('the response was incomplete'), { code: 'ECONNRESET' })
   return text

@@ -276,6 +276,6 @@ async function assertExpectedSize(path: string, size: number): Promise<void> {
   const stats = await stat(path)
   if (stats.size !== size)
     throw storageUnavailable(
-      `The upload's temporary file has ${stats.size} bytes, but ${size} were received. Nothing was stored. Retry the upload.`,
+      `The upload's temporary file is ${stats.size} bytes, but ${size} bytes were received. Nothing was stored. Retry the upload.`,
     )
 }

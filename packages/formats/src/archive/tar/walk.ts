@@ -72,7 +72,7 @@ async function tryToReadExtensionHeader(
 ): Promise<boolean> {
   if (!'xgXLK'.includes(header.type)) return false
   if (header.size > maxExtensionBytes)
-    throw createMaliciousError('tar_header', `an extended tar header has ${header.size} bytes, which exceeds the limit`)
+    throw createMaliciousError('tar_header', `an extended tar header is ${header.size} bytes, which exceeds the limit`)
   const bytes = Buffer.from(await stream.read(header.size))
   if (bytes.length < header.size) throw createDamageError('the tar archive is truncated within an extended header')
   await skipPadding(stream, header.size)

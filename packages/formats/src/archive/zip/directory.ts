@@ -74,13 +74,15 @@ export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimit
   if (length > maxDirectoryBytes && !partial)
     throw createMaliciousError(
       'archive_entries',
-      `the zip archive's central directory has ${length} bytes, which exceeds the limit`,
+      `the zip archive's central directory is ${length} bytes, which exceeds the limit`,
     )
   const bytes = source.read(start, Math.min(length, maxDirectoryBytes))
   const entries = readEntries(bytes, prefix, limits, partial)
   const counted = end.zip64 ? entries.length : entries.length & 0xffff
   if (!partial && counted !== end.entries && (entries.length & 0xffff) !== end.entries) {
-    throw createDamageError(`the zip archive's central directory lists ${entries.length} members but declares ${end.entries}`)
+    throw createDamageError(
+      `the zip archive's central directory lists ${entries.length} members, but the end record declares ${end.entries}`,
+    )
   }
   return { entries, start, prefix, commentTruncated: end.commentTruncated }
 }
@@ -169,7 +171,7 @@ function locateDirectory(source: RandomAccessSource, end: EndRecord): { start: n
   // Bytes before the archive shift the central directory and the zip64 end record by the same distance.
   if (isCentralHeader(source, start) && (end.shift === undefined || end.shift === prefix)) {
     if (prefix > 0 && startsWithMember)
-      throw createDamageError('the zip archive is truncated, and only a nested archive is complete')
+      throw createDamageError('the zip archive is truncated: the only complete central directory belongs to a nested archive')
     return { start, prefix }
   }
   // A digital signature may follow the central directory (ZIP specification, 4.3.13). The declared size does not include it.
