@@ -73,8 +73,8 @@ function findVariableErrors(
 }
 
 /**
- * Shortens long names and omits most unknown members, because graphql-js compares each unknown name with all known names letter
- * by letter. This does not change which errors are reported.
+ * Shortens long names and omits most unknown members, because graphql-js compares each unknown name with all known names
+ * character by character. This does not change which errors are reported.
  */
 function abbreviateValue(type: GraphQLInputType, value: unknown): unknown {
   if (isNonNullType(type)) return abbreviateValue(type.ofType, value)

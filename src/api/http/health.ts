@@ -17,7 +17,7 @@ interface Dependencies {
   pool: Pool
   storage: BlobStorage
   spool: { assertReady(): Promise<void> }
-  /** Null if no scanner is configured. The service is still ready, but contexts that scan files reject uploads. */
+  /** Null if no scanner is configured. The service is still ready, but rejects uploads to contexts that require virus scans. */
   scanner: VirusScanner | null
   /** Returns true if the embedded database's disk is full. If it is full, uploads are rejected. */
   isDiskFull: () => boolean

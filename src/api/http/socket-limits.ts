@@ -2,7 +2,7 @@ import { MessageType, parseMessage } from 'graphql-ws'
 import type { WebSocket } from 'ws'
 import { toAddressGroup } from '../../access/address-group.js'
 
-// Maximum number of unsent bytes, above which a client that does not read its messages is disconnected.
+// Maximum number of unsent bytes per connection. A client that falls further behind is disconnected.
 const maxUnsentBytes = 1024 * 1024
 // Maximum number of messages, pings and pongs per connection and interval.
 const maxMessages = 60

@@ -7,7 +7,7 @@ export interface Task {
   bytes?: Uint8Array | undefined
   /** Data that the module uses for every task. It may be large, so a process receives it only once. */
   settings?: SharedArrayBuffer | undefined
-  /** True for native code that may crash or hang. It runs in a separate process, and all other code in a thread. */
+  /** True for native code that may crash or hang. Such code runs in a separate process, and all other code runs in a thread. */
   inProcess: boolean
   /** Size of the file in bytes. Large files leave one worker free for small files. */
   size: number

@@ -17,7 +17,7 @@ const validityMs = 60_000
 
 /**
  * Proves that daemons detect viruses, because a clamd without signatures reports every file as clean. A proof is valid for a
- * minute, and only until a connection fails or the VERSION changes.
+ * minute, unless a connection fails or the daemon's version changes.
  */
 export class ClamdProofs {
   readonly #known = new Map<Daemon, ClamdProof>()

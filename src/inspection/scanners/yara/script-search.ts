@@ -84,8 +84,8 @@ interface ShortAnchor extends Anchor {
 const minBytesWithWord = 7
 const wordBytes = 4
 /**
- * Sets the case bit of each byte, so that upper-case and lower-case letters are equal. Other bytes may also become equal, so each
- * match is verified.
+ * Sets the case bit of each byte, so that upper-case and lower-case letters compare as equal. Some other bytes then do too, so
+ * each match is verified.
  */
 const fold = 0x20202020
 const filterBits = 14
