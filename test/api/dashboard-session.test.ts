@@ -164,7 +164,7 @@ describe('session cookie authentication', () => {
 })
 
 describe('signing out with DELETE /session', () => {
-  test('ends the dashboard session and deletes its cookie after DELETE /session', async () => {
+  test('ends the dashboard session and deletes its cookie', async () => {
     const cookie = await getCookie()
     const response = await world.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
     expect(response.status).toBe(200)

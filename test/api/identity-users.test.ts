@@ -130,7 +130,7 @@ describe('user management by admins', () => {
   })
 })
 
-describe('audited user actions, suspended tenants and deleted tenants', () => {
+describe('audited user actions, tenant suspension and tenant deletion', () => {
   test("audits user actions with the user's name and email address at the time of the action", async () => {
     const tenant = await world.createTenant()
     const user = await tenant.createUser(['admin'])

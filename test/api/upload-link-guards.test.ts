@@ -69,7 +69,7 @@ describe('parallel uploads through a link', () => {
   })
 })
 
-test('stores one file for parallel retries with the same Idempotency-Key on two replicas', async () => {
+test('stores only one file if two replicas receive parallel retries with the same Idempotency-Key', async () => {
   const used = await link()
   const clients = [used, used.at(replica.url)]
   const key = { 'idempotency-key': 'repeated-in-parallel' }

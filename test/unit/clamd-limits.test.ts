@@ -63,7 +63,7 @@ describe('scan coverage', () => {
     }
   })
 
-  test.each(['EncryptedPackage', 'EncryptedSummary'])('identifies an OLE file with the stream %s as encrypted', async (name) => {
+  test.each(['EncryptedPackage', 'EncryptedSummary'])('identifies an OLE file as encrypted if it contains %s', async (name) => {
     const ole = compound({ [name]: Buffer.from('x') })
     expect(await getCoverage(createMemoryContent(ole))).toMatchObject({ incomplete: expect.stringContaining(name) })
   })

@@ -56,7 +56,7 @@ describe('background work in the fair queue', () => {
 })
 
 describe('order of the fair queue', () => {
-  test("starts a tenant's queued files in order, at most one per worker", () => {
+  test("processes a tenant's queued files in order, at most one per worker at a time", () => {
     const waiting = files('a', 5)
     const queue = opened(waiting, { workers: 2 })
     expect([queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], undefined])

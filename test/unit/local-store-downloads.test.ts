@@ -158,14 +158,14 @@ describe('local store downloads', () => {
     )
   })
 
-  test('never serves a missing or truncated blob as the file', async () => {
+  test('never serves a file whose blob is missing or truncated', async () => {
     await writeFile(store.getFilePath('t/c/x'), 'cut')
     expect((await get()).status).toBe(503)
     await rm(store.getFilePath('t/c/x'))
     expect((await get()).status).toBe(503)
   })
 
-  test('never serves a blob that has grown', async () => {
+  test('never serves a file whose blob has grown', async () => {
     for (const size of [1_000, 100_000]) {
       await writeFile(store.getFilePath('t/c/x'), noise(size + 1))
       file = { ...(file as ServedFile), sizeBytes: size }

@@ -64,7 +64,7 @@ test('closes the connection of a client that sends too many small chunks', async
   await closed
 })
 
-test('rejects a request body that is incomplete after its timeout', async () => {
+test('rejects a request body that is incomplete when its timeout expires', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const drip = setInterval(() => socket.write('400\r\n'.concat(' '.repeat(1024), '\r\n')), 5)
   await expect(readJson(request, { ...patient, deadlineMs: 100 })).rejects.toMatchObject({

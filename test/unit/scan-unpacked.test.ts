@@ -239,7 +239,7 @@ describe('files that require a password', () => {
     ['a Word document', 'a.doc', () => compound(doc({ encrypted: true }))],
     ['an encrypted package', 'a.docx', () => compound(encryptedPackage())],
     ['an OpenDocument text', 'a.odt', encryptedOdt],
-  ])('reports %s with a password as incompletely scanned', async (_, name, make) => {
+  ])('reports %s as incompletely scanned if it requires a password', async (_, name, make) => {
     const bytes = await make()
     const scanned = await inspector.inspect(createSubmission(name, bytes, { scanForViruses: true }))
     expect(scanned).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
